@@ -12,6 +12,7 @@ import { UpstreamSelector } from '../gateway/routing/select-upstream.ts';
 import type { Upstream } from '../gateway/upstreams/upstream.ts';
 import { MonotonicReads } from '../gateway/routing/monotonic-reads.ts';
 import { groupOf } from '../gateway/spec/method-group.ts';
+import { Secrets } from '../gateway/upstreams/transport/credentials.ts';
 import { readResponse } from '../gateway/upstreams/transport/read-response.ts';
 import type { UpstreamResponse } from '../gateway/upstreams/transport/upstream-response.ts';
 import type { GatewayParts } from './gateway-parts.ts';
@@ -45,10 +46,12 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     throw new Error(`no network, method or upstream for ${kind.method}`);
   }
   const { spec } = method;
+  const received = { status: 200, body };
+  const secrets = new Secrets(transport.secrets);
   const monotonicReads = new MonotonicReads<Upstream>(network.heads, () => undefined);
   const selector = new UpstreamSelector(network.upstreams.all, network.heads, monotonicReads, undefined);
   const routedCall: RoutedCall = { ...createHeadPoll(), method: spec, group: groupOf(spec), params: call.params };
-  const { response } = normalise(spec, call.params, readResponse(200, body, 1));
+  const { response } = normalise(spec, call.params, readResponse(received, 1, secrets));
   const charge = { units: 1, byMethod: new Map<string, number>() };
   const limits = access.limits;
   let number = 0;
@@ -81,7 +84,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     { name: 'forward: HTTP with the upstream', work: async () => transport.exchange(text, TIMEOUT_MS, 1) },
     {
       name: 'normalise: parse and check the response',
-      work: () => normalise(spec, call.params, readResponse(200, body, 1)),
+      work: () => normalise(spec, call.params, readResponse(received, 1, secrets)),
     },
     { name: 'respond: write the result', work: () => writeResponse(response) },
     {

@@ -11,7 +11,7 @@ import type { KeyRecord } from './stores/key-store.ts';
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
 export interface KeyAccess {
   readonly record: KeyRecord;
-  /** Id of the account whose limits apply. Keys that replaced each other by rotation share one. */
+  /** Id of the account whose limits apply. Keys that replaced each other by rotation, and keys of a team, share one. */
   readonly account: string;
   readonly entry: EntryPermissions | undefined;
   readonly calls: CallPermissions | undefined;

@@ -11,6 +11,7 @@ import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { displayedRecord } from '../auth/manage/displayed-record.ts';
 import { methodNames } from '../spec/method-names.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
+import { readUsage } from '../usage/read-usage.ts';
 import { lastDays, usageRetentionDays } from '../usage/usage-store.ts';
 import { addPermissionOptions, permissionsFrom } from './key-options.ts';
 import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
@@ -170,22 +171,21 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   keys
     .command('usage')
-    .description('Show the usage of a key by day, network and method')
-    .argument('<id>', 'key id, from `keys list`')
+    .description('Show the usage of a key or team by day, network and method')
+    .argument('<id>', 'key id, from `keys list`, or team:<name>')
     .option('--days <number>', `number of days, at most ${usageRetentionDays}`, '30')
     .option('--json', 'print an array of rows on one line')
-    .addHelpText('after', examples('usage 0123456789ab --days 7 --json'))
+    .addHelpText('after', examples('usage 0123456789ab --days 7 --json', 'usage team:acme'))
     .action((id: string, options: { days: string; json?: true }) =>
       withManager(async (manager) => {
         const days = Number(options.days);
-        if (!(Number.isInteger(days) && days >= 1 && days <= usageRetentionDays)) {
+        if (!(Number.isInteger(days) && days >= 1 && days <= usageRetentionDays))
           throw new UsageError(`--days: expected a whole number from 1 to ${usageRetentionDays}`);
-        }
-        await manager.show(id);
+        const ids = await manager.idsOf(id);
         const usage = openUsageStore(context.settings(), openLog('silent'));
         try {
           await usage.waitUntilReady(openTimeoutMs);
-          const rows = await usage.read(id, lastDays(days));
+          const rows = await readUsage(usage, ids, lastDays(days));
           if (options.json) out(`${JSON.stringify(rows)}\n`);
           else out(rows.length === 0 ? 'No usage yet.\n' : usageTable(rows));
         } finally {

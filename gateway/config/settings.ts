@@ -1,4 +1,4 @@
-import { isAddressRange } from './address-ranges.ts';
+import { parseSetting, type Row } from './parse-setting.ts';
 
 /** Every setting of the gateway, by its environment variable. docs/settings.md is generated from this table. */
 const table = {
@@ -12,7 +12,14 @@ const table = {
   ADMIN_TOKEN: {
     type: 'token',
     default: undefined,
+    isSecret: true,
     meaning: 'Bearer token of the admin API on OPS_PORT, at least 16 characters; unset: the admin API is off',
+  },
+  ADMIN_TOKENS: {
+    type: 'tokens',
+    default: undefined,
+    isSecret: true,
+    meaning: 'More admin tokens: `name:role:token`, separated by commas; roles: `read`, `keys` or `all`; unset: none',
   },
   STATUS_PAGE: {
     type: ['public', 'ops', 'off'],
@@ -22,6 +29,7 @@ const table = {
   REDIS_URL: {
     type: 'string',
     default: undefined,
+    isSecret: true,
     meaning: 'Redis for keys, limits and usage; unset: files in DATA_DIR, limits in memory',
   },
   NETWORKS_DIR: {
@@ -76,6 +84,7 @@ const table = {
   CACHE_REDIS_URL: {
     type: 'string',
     default: undefined,
+    isSecret: true,
     meaning: 'Redis in which gateways share cached responses about final blocks, best a separate one; unset: none',
   },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Maximum request body, also after gunzip' },
@@ -141,19 +150,6 @@ const table = {
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls in progress to finish at shutdown' },
 } as const satisfies Record<string, Row>;
 
-/** A shorter admin token could be guessed. */
-const MIN_TOKEN_CHARS = 16;
-
-/** Node's timers fire at once above 2³¹ - 1 ms, and the timer of the drain is twice its setting. */
-const MAX_COUNT = 1_000_000_000;
-
-interface Row {
-  /** An amount is 0 or more, a count is 1 or more. */
-  readonly type: 'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | readonly string[];
-  readonly default: string | number | undefined;
-  readonly meaning: string;
-}
-
 type Table = typeof table;
 type ValueOf<R extends Row> = R['type'] extends 'port' | 'count' | 'amount' ? number : string;
 export type Settings = {
@@ -164,6 +160,9 @@ export type Settings = {
 
 export const settingRows = Object.entries(table).map(([name, row]: [string, Row]) => ({ name, ...row }));
 
+/** Settings with credentials of the gateway itself. Network files cannot use them: they would be sent to an upstream. */
+export const secretSettings = new Set(settingRows.filter(({ isSecret }) => isSecret).map(({ name }) => name));
+
 /**
  * Reads the settings from an environment. An empty value counts as unset.
  * @throws SettingsError with all errors at once
@@ -173,10 +172,11 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   const settings: Record<string, string | number | undefined> = {};
   for (const row of settingRows) {
     const given = env[row.name];
-    settings[row.name] = given === undefined || given === '' ? row.default : parse(row, given, problems);
+    settings[row.name] = given === undefined || given === '' ? row.default : parseSetting(row, given, problems);
   }
-  if (settings['ADMIN_TOKEN'] !== undefined && settings['OPS_PORT'] === undefined) {
-    problems.push('ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set');
+  for (const name of ['ADMIN_TOKEN', 'ADMIN_TOKENS']) {
+    if (settings[name] === undefined || settings['OPS_PORT'] !== undefined) continue;
+    problems.push(`${name}: the admin API is on OPS_PORT only, which is not set`);
   }
   if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
     problems.push('STATUS_PAGE: ops requires OPS_PORT, which is not set');
@@ -195,40 +195,6 @@ export class SettingsError extends Error {
   constructor(problems: string[]) {
     super(problems.join('\n'));
   }
-}
-
-function parse(row: Row & { name: string }, given: string, problems: string[]): string | number | undefined {
-  if (row.type === 'string') return given;
-  if (row.type === 'token') {
-    // The characters of a bearer token in a header (RFC 6750 §2.1).
-    if (!/^[A-Za-z0-9._~+/-]+=*$/.test(given) || given.length < MIN_TOKEN_CHARS) {
-      problems.push(`${row.name}: expected ${MIN_TOKEN_CHARS} characters or more, of letters, digits and -._~+/`);
-    }
-    return given;
-  }
-  if (row.type === 'ranges') {
-    if (!rangesIn(given).every(isAddressRange)) {
-      problems.push(`${row.name}: expected addresses and ranges such as 10.0.0.0/8, separated by commas`);
-    }
-    return given;
-  }
-  if (Array.isArray(row.type)) {
-    if (!row.type.includes(given)) problems.push(`${row.name}: expected one of ${row.type.join(', ')}`);
-    return given;
-  }
-  const number = /^\d{1,15}$/.test(given) ? Number(given) : NaN;
-  const min = row.type === 'count' ? 1 : 0;
-  if (row.type === 'port') {
-    if (!(number <= 65_535)) problems.push(`${row.name}: expected a port from 0 to 65535`);
-  } else if (!(number >= min && number <= MAX_COUNT)) {
-    problems.push(`${row.name}: expected a whole number from ${min} to ${MAX_COUNT}`);
-  }
-  return number;
-}
-
-/** The items of a setting of the type `ranges`. */
-export function rangesIn(text: string | undefined): string[] {
-  return text === undefined ? [] : text.split(',').map((range) => range.trim());
 }
 
 /** Default in production: Kubernetes and load balancers need some seconds to stop sending requests to a gateway. */

@@ -1,7 +1,7 @@
 import { normalise } from '../normalise/normalise.ts';
 import { passThrough } from '../spec/method-spec.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
-import { withoutSecrets } from '../upstreams/transport/credentials.ts';
+import { Secrets } from '../upstreams/transport/credentials.ts';
 import { readResponse } from '../upstreams/transport/read-response.ts';
 import { parseResponse, UpstreamFailure, type FailureClass } from '../upstreams/transport/upstream-response.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
@@ -18,12 +18,14 @@ const MAX_ERROR_CHARS = 160;
 /** Sends requests to one upstream and normalises the responses like calls. It returns failures and does not retry. */
 export class ProbeClient {
   readonly #transport: Transport;
+  readonly #secrets: Secrets;
   readonly #deadline: number;
   #id = 0;
 
   /** @param deadline on the clock of performance.now() */
   constructor(transport: Transport, deadline: number) {
     this.#transport = transport;
+    this.#secrets = new Secrets(transport.secrets);
     this.#deadline = deadline;
   }
 
@@ -33,8 +35,8 @@ export class ProbeClient {
     try {
       const text = JSON.stringify({ jsonrpc: '2.0', id, method, params });
       const timeoutMs = Math.max(this.#deadline - performance.now(), 1);
-      const { status, body, retryAfter } = await this.#transport.exchange(text, timeoutMs, id);
-      const outcome = normalise(spec, params, readResponse(status, body, id, retryAfter));
+      const received = await this.#transport.exchange(text, timeoutMs, id);
+      const outcome = normalise(spec, params, readResponse(received, id, this.#secrets));
       const response = outcome.response === undefined ? undefined : parseResponse(outcome.response);
       if (outcome.final && response?.kind === 'result') return { result: response.result };
       const message =
@@ -49,6 +51,6 @@ export class ProbeClient {
   /** Removes URLs, control characters and secrets: the text is untrusted and is printed on a terminal. */
   #printable(message: string): string {
     const line = message.replace(/https?:\/\/\S+/g, '<url>').replace(/[^\P{C}]+/gu, ' ');
-    return withoutSecrets(line, this.#transport.secrets).slice(0, MAX_ERROR_CHARS);
+    return this.#secrets.removeFrom(line).slice(0, MAX_ERROR_CHARS);
   }
 }

@@ -1,4 +1,4 @@
-import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import {
   allowanceOf,
   newLimitState,
@@ -37,8 +37,8 @@ export interface Account {
   since: string;
   /** Units charged while Redis was unavailable, and not reported to it yet. Negative: unused units of a lease. */
   debtUnits: number;
-  /** Units that were reserved in advance. */
-  readonly lease: { unusedUnits: number; deadline: number };
+  /** Units that were reserved in advance. `limits`: those that Redis checked. */
+  readonly lease: { unusedUnits: number; deadline: number; limits: KeyLimits | undefined };
   /** Units that were charged since `usedSince`. */
   usedUnits: number;
   usedSince: number;
@@ -62,7 +62,7 @@ export function newAccount(): Account {
     connection: -1,
     since: '',
     debtUnits: 0,
-    lease: { unusedUnits: 0, deadline: 0 },
+    lease: { unusedUnits: 0, deadline: 0, limits: undefined },
     usedUnits: 0,
     usedSince: 0,
     demandUnits: 0,
@@ -95,4 +95,11 @@ export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge):
   const shortage = shortageOf(state, limits, charge, now, date);
   if (shortage === undefined) take(state, limits, charge, now, date);
   return { shortage, allowance: allowanceOf(state, limits, now, date) };
+}
+
+/** The number of charges with the limits of the first one: those of the keys of a team may differ. */
+export function chargedAlike(waiting: readonly WaitingCharge[]): number {
+  const [first] = waiting;
+  const end = waiting.findIndex(({ limits }) => first !== undefined && !areChargedAlike(first.limits, limits));
+  return end === -1 ? waiting.length : end;
 }

@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
-import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import { isRedisError, redisErrorCode, type RedisLink } from '../redis/link.ts';
 import { addChargeCommand, chargeAtRedis, type ChargingRedis } from './charge-script.ts';
 import {
   addUnreported,
+  chargedAlike,
   leaseFor,
   leaseMs,
   newAccount,
@@ -125,6 +126,8 @@ export class Limiter {
   #chargeFromLease(account: Account, limits: KeyLimits, charge: Charge, now: number): ChargeOutcome | undefined {
     const { lease, state } = account;
     if (lease.unusedUnits < charge.units || now >= lease.deadline || limits.methodRates !== undefined) return undefined;
+    // Redis checked the limits of the key that was charged then. Another key of the team may have used up its own.
+    if (lease.limits === undefined || !areChargedAlike(lease.limits, limits)) return undefined;
     lease.unusedUnits -= charge.units;
     account.usedUnits += charge.units;
     this.counts.leased += 1;
@@ -134,11 +137,13 @@ export class Limiter {
   async #chargeWaiting(account: Account): Promise<void> {
     while (account.waiting.length > 0) {
       const now = performance.now();
-      const batch = account.waiting.splice(0, maxChargesPerTrip).filter(({ limits, charge, decide }) => {
-        const outcome = this.#chargeFromLease(account, limits, charge, now);
-        if (outcome !== undefined) decide(outcome);
-        return outcome === undefined;
-      });
+      const batch = account.waiting
+        .splice(0, Math.min(chargedAlike(account.waiting), maxChargesPerTrip))
+        .filter(({ limits, charge, decide }) => {
+          const outcome = this.#chargeFromLease(account, limits, charge, now);
+          if (outcome !== undefined) decide(outcome);
+          return outcome === undefined;
+        });
       if (batch.length === 0) continue;
       if (this.#link?.isUp === true) {
         await this.#chargeInRedis(account, batch, this.#link);
@@ -151,8 +156,7 @@ export class Limiter {
 
   async #chargeInRedis(account: Account, batch: readonly WaitingCharge[], link: RedisLink): Promise<void> {
     const { state } = account;
-    // The limits of the newest charge, because an operator may have changed them.
-    const { limits } = batch.at(-1) as WaitingCharge;
+    const { limits } = batch[0] as WaitingCharge;
     let taken: boolean[];
     try {
       const charges = batch.map((each) => each.charge);
@@ -191,7 +195,7 @@ export class Limiter {
       // What was charged without Redis since the report.
       addUnreported(account, limits, account.debtUnits);
       Object.assign(account, { connection, since, confirmedAt: performance.now() });
-      Object.assign(lease, { unusedUnits: leasedUnits, deadline: now + leaseMs });
+      Object.assign(lease, { unusedUnits: leasedUnits, deadline: now + leaseMs, limits });
       if (leasedUnits > 0 || account.debtUnits !== 0) this.#unreported.add(account);
       else this.#unreported.delete(account);
       return taken;

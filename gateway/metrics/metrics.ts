@@ -58,6 +58,12 @@ export class Metrics {
     labelNames: ['network'] as const,
     registers: [this.registry],
   });
+  readonly #adminRejections = new Counter({
+    name: 'gatehouse_admin_rejections_total',
+    help: 'Requests of the admin API without access, by reason (missing-token, wrong-token, too-many-wrong-tokens, role)',
+    labelNames: ['reason'] as const,
+    registers: [this.registry],
+  });
   readonly #socketsClosed = new Counter({
     name: 'gatehouse_websockets_closed_total',
     help: 'Closed WebSockets of clients, by reason (caller: closed by the client)',
@@ -131,6 +137,10 @@ export class Metrics {
 
   rejected(reason: string): void {
     this.#rejections.inc({ reason });
+  }
+
+  adminRejected(reason: string): void {
+    this.#adminRejections.inc({ reason });
   }
 
   /** Creates the counters by key id. Off by default (METRICS_PER_KEY), because each key in use adds label values. */

@@ -1,3 +1,4 @@
+import { secretSettings } from '../config/settings.ts';
 import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
 import type { Option, OptionSchema, ValueSchema } from './options/option.ts';
 
@@ -72,11 +73,15 @@ function mapTexts(value: unknown, path: Path, map: (text: string, path: Path) =>
   return mapMembers(value as Values, (member, name) => mapTexts(member, [...path, name], map));
 }
 
-/** @returns undefined after it has reported a missing or misspelt variable */
+/** @returns undefined after it has reported a missing, misspelt or forbidden variable */
 function expandText(text: string, at: Path, env: Env, report: Report): string | undefined {
   const problems: string[] = [];
   const expanded = text.replace(/\$\{([^}]*)(\}?)/g, (_, inside: string, end: string) => {
     const [, name = '', , fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$/.exec(end === '' ? '' : inside) ?? [];
+    if (secretSettings.has(name)) {
+      problems.push(`${name} is a credential of the gateway, which no upstream may get; use another variable`);
+      return '';
+    }
     const value = env[name];
     if (value !== undefined && value !== '') return value;
     if (fallback !== undefined) return fallback;

@@ -115,8 +115,11 @@ function sanitiseError(nestedErrors: readonly NestedError[]): ErrorResponse {
 
 /** Removes addresses behind a node: the errors of Go's and Rust's HTTP clients contain them. */
 function withoutAddresses(message: string): string {
-  return message
-    .replace(/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'`<>)\]}]+/gi, '<url>')
-    .replace(/\b(dial tcp|lookup) [^\s:]+(:\d+)?/g, '$1 <address>')
-    .replace(/\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, '<address>');
+  return (
+    message
+      // The lookbehind makes it linear: a scheme is searched for once in each word, not at each of its hyphens.
+      .replace(/(?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s"'`<>)\]}]+/gi, '<url>')
+      .replace(/\b(dial tcp|lookup) [^\s:]+(:\d+)?/g, '$1 <address>')
+      .replace(/\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, '<address>')
+  );
 }

@@ -1,7 +1,9 @@
 import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
+import { adminTokensOf } from '../config/admin-tokens.ts';
 import type { Log } from '../config/log.ts';
-import { isDevelopment, rangesIn, type Settings } from '../config/settings.ts';
+import { itemsIn } from '../config/parse-setting.ts';
+import { isDevelopment, type Settings } from '../config/settings.ts';
 import { adminRoutes } from './ops/admin-routes.ts';
 import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
@@ -114,7 +116,7 @@ export async function openGateway(
       ),
     },
   }));
-  const proxies = new TrustedProxies(rangesIn(settings.TRUSTED_PROXIES));
+  const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
   const requestOptions = {
     networks: networks.finder,
     authenticator,
@@ -132,10 +134,12 @@ export async function openGateway(
       concurrency: settings.BATCH_CONCURRENCY,
     },
   };
-  if (settings.ADMIN_TOKEN !== undefined && settings.OPS_PORT !== undefined) {
+  const tokens = adminTokensOf(settings);
+  if (tokens.length > 0 && settings.OPS_PORT !== undefined) {
     const explain = explainCalls({ ...requestOptions, nextRequestId });
-    const { ADMIN_TOKEN: token, DATA_DIR: dataDir } = settings;
-    ops.use(adminRoutes({ token, keys, usage: usageStore, dataDir, log, explain }));
+    const onRejected = metrics.adminRejected.bind(metrics);
+    const { DATA_DIR: dataDir } = settings;
+    ops.use(adminRoutes({ tokens, proxies, onRejected, keys, usage: usageStore, dataDir, log, explain }));
   }
   const rpc = rpcRoute({
     ...requestOptions,

@@ -3,7 +3,7 @@ import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { checkChain } from './transport/check-chain.ts';
-import { withoutSecrets } from './transport/credentials.ts';
+import { Secrets } from './transport/credentials.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { HttpResponse } from './transport/http-upstream.ts';
 import type { MethodGroup } from '../spec/method-group.ts';
@@ -44,6 +44,7 @@ export class Upstream {
   readonly limits: UpstreamLimits | undefined;
   readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
+  readonly #secrets: Secrets;
   #localNodeStart: Promise<unknown> | undefined;
   #hasCheckedChain = false;
   #isOnOtherChain = false;
@@ -59,6 +60,7 @@ export class Upstream {
     this.limits = limits && new UpstreamLimits(limits);
     this.metrics = options.metrics;
     this.#options = options;
+    this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
     this.#localNodeStart = options.starting;
   }
 
@@ -88,7 +90,7 @@ export class Upstream {
       const id = ++this.#id;
       const raw = await this.#send(id, method, params, Math.min(remainingMs, this.timeoutMs), cancellation, group);
       if (raw.body.length >= LARGE_RESPONSE_BYTES) await timeSlicer.next();
-      const response = readResponse(raw.status, raw.body, id, raw.retryAfter);
+      const response = readResponse(raw, id, this.#secrets);
       this.#respondedAt = performance.now();
       this.metrics.succeeded((this.#respondedAt - startedAt) / 1000);
       return response;
@@ -159,7 +161,8 @@ export class Upstream {
       const remainingMs = this.#hasCheckedChain ? timeoutMs : await this.#prepare(startedAt + timeoutMs);
       const response = parseResponse(await this.#exchange(method, params, remainingMs));
       this.#respondedAt = performance.now();
-      if (response.kind === 'error') throw new UpstreamFailure('node-state', response.message);
+      if (response.kind === 'error')
+        throw new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
       metrics.polled('response');
       // A poll is a trial too: an upstream that is ranked below a working one may get no call.
       if (!this.circuit.isClosed && this.circuit.isCooldownOver(this.#respondedAt)) this.recordSuccess(method);
@@ -178,7 +181,7 @@ export class Upstream {
   /** Opens a subscription. Undefined without a WebSocket. */
   subscribe(params: string, events: SubscriptionEvents): { close(): void } | undefined {
     const { webSocket, chainId } = this.#options;
-    const options = { chainId, params, timeoutMs: this.timeoutMs, nextId: () => ++this.#id };
+    const options = { chainId, params, timeoutMs: this.timeoutMs, secrets: this.#secrets, nextId: () => ++this.#id };
     return webSocket && openSubscription(webSocket, options, events);
   }
 
@@ -219,18 +222,15 @@ export class Upstream {
     this.#isOnOtherChain = false;
   }
 
-  /** The outcome without the upstream's secrets in error messages, for callers and the log. */
+  /** The outcome without the upstream's secrets in errors, for callers and the log. `readResponse` has cleaned results. */
   withoutSecrets<Kind extends Outcome>(outcome: Kind): Kind {
     const { response } = outcome;
-    if (response?.kind !== 'error') return outcome;
-    const message = withoutSecrets(response.message, this.#options.transport.secrets);
-    return { ...outcome, response: { ...response, message } };
+    return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
   async #exchange(method: string, params: string, timeLimitMs: number): Promise<UpstreamResponse> {
     const id = ++this.#id;
-    const { status, body, retryAfter } = await this.#send(id, method, params, timeLimitMs);
-    return readResponse(status, body, id, retryAfter);
+    return readResponse(await this.#send(id, method, params, timeLimitMs), id, this.#secrets);
   }
 
   /** @throws UpstreamFailure, Cancelled; both may also reject the promise */

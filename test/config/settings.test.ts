@@ -124,9 +124,9 @@ describe('every setting', () => {
   it('is tested above: each is of one of these types', () => {
     const known = ['string', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
-    // ADMIN_TOKEN is tested with the admin API, STATUS_PAGE with the pages.
+    // ADMIN_TOKEN and ADMIN_TOKENS are tested with the admin API, STATUS_PAGE with the pages.
     const lists = ['STATUS_PAGE', 'LOG_LEVEL', 'ACCESS_LOG', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY'];
-    expect(others).toEqual(['ADMIN_TOKEN', ...lists]);
+    expect(others).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', ...lists]);
   });
 
   it.each(settingRows)('$name has a name in capitals, with its unit, and a meaning of one line', (row) => {

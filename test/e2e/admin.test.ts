@@ -74,7 +74,7 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
     // The store has digests of secrets only.
     const stored = redis === undefined ? filesIn(join(place.folder, '.gatehouse')) : await dump(redis);
     expect(stored).toContain(digestOf(made.key));
-    expect(stored).toContain('admin API, 127.0.0.1');
+    expect(stored).toContain('admin API, admin, 127.0.0.1');
     for (const one of hidden.slice(0, -1)) expect(stored).not.toContain(one);
   }, 40_000);
 });

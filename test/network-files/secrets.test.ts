@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { secretSettings } from '../../gateway/config/settings.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
 import { good, knownMethods, loadFiles, diagnosticsOf } from './load.ts';
 
@@ -106,6 +107,20 @@ describe('variables', () => {
     ['url: https://a/${A', '5:10 upstreams[0].url: write a variable as ${NAME} or ${NAME:-default}'],
   ])('are reported if they are missing or misspelt: %s', (line, diagnostic) => {
     expect(diagnosticsOf(upstream(line))).toEqual([diagnostic]);
+  });
+
+  it.each([...secretSettings])('with a credential of the gateway are rejected: %s', (name) => {
+    const env = { [name]: `https://a.example/${secret}` };
+    const reason = `${name} is a credential of the gateway, which no upstream may get; use another variable`;
+    const lines = [`url: \${${name}}`, `headers: { a: "x \${${name}:-y}" }`];
+    expect(diagnosticsOf(upstream(...lines), env)).toEqual([
+      `5:10 upstreams[0].url: ${reason}`,
+      `6:19 upstreams[0].headers.a: ${reason}`,
+    ]);
+  });
+
+  it('with a credential of the gateway are those that the environment has', () => {
+    expect([...secretSettings]).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', 'REDIS_URL', 'CACHE_REDIS_URL']);
   });
 
   it('are reported for each header', () => {

@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import type { Outcome } from '../../gateway/upstreams/outcome.ts';
+import { Secrets } from '../../gateway/upstreams/transport/credentials.ts';
 import { readResponse } from '../../gateway/upstreams/transport/read-response.ts';
 import { parseResponse, UpstreamFailure } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { specOf } from './normalised.ts';
@@ -62,10 +63,12 @@ function withId(body: unknown, id: unknown): unknown {
   return { ...(body as object), id: typeof given === 'string' ? String(id) : id };
 }
 
+const none = new Secrets();
+
 /** The outcome, or the failure with which the response is not even read. */
 export function classifyEntry(entry: Recorded): Outcome | { readonly final: false; readonly failure: string } {
   try {
-    const response = readResponse(entry.status ?? 200, Buffer.from(bodyOf(entry, 1)), 1);
+    const response = readResponse({ status: entry.status ?? 200, body: Buffer.from(bodyOf(entry, 1)) }, 1, none);
     return normalise(specOf(entry.method), paramsOf(entry), parseResponse(response));
   } catch (error) {
     if (error instanceof UpstreamFailure) return { final: false, failure: error.failure };

@@ -11,6 +11,7 @@ import {
   type PermissionChange,
 } from '../stores/key-store.ts';
 import { digestOf, keyIdOf, makeKey, makeSecret } from '../formats/key.ts';
+import { teamIn } from '../formats/team.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
 
 /** Result of an operation. A new key or secret is shown only here. */
@@ -135,6 +136,20 @@ export class KeyManager {
   /** @throws KeyOperationError if the key does not exist */
   show(id: string): Promise<KeyRecord> {
     return this.#existing(id);
+  }
+
+  /**
+   * Ids of keys whose usage is summed.
+   * @param account the id of a key, or `team:<name>`
+   * @throws KeyOperationError if there is no such key, or no key of the team
+   */
+  async idsOf(account: string): Promise<string[]> {
+    const team = teamIn(account);
+    if (team === undefined) return [(await this.#existing(account)).id];
+    const own = (await this.list()).filter(({ permissions }) => permissions?.['team'] === team);
+    if (own.length === 0)
+      throw new KeyOperationError('missing', 'There is no key of this team', 'see gatehouse keys show');
+    return own.map(({ id }) => id);
   }
 
   /** All keys, revoked ones too, oldest first. */

@@ -25,7 +25,7 @@ export interface OpenLimits {
 
 /** Limits of a key. */
 export interface KeyLimits extends ChargedLimits, OpenLimits {
-  /** Id of the account that is charged: the key's own id, or the id of the key that it replaced by rotation. */
+  /** Id of the account that is charged: the key's own id, the id of the key that it replaced by rotation, or its team. */
   readonly account: string;
   /** Whether any of the charged limits is set. */
   readonly isCharged: boolean;
@@ -36,4 +36,24 @@ export function noLimits(account: string): KeyLimits {
   const charged: ChargedLimits = { rate: undefined, methodRates: undefined, daily: undefined, monthly: undefined };
   const open: OpenLimits = { sockets: undefined, subscriptions: undefined };
   return { account, isCharged: false, ...charged, ...open };
+}
+
+/** Whether a charge has the same result with both. Keys of a team may have different limits. */
+export function areChargedAlike(one: ChargedLimits, other: ChargedLimits): boolean {
+  if (one === other) return true;
+  return (
+    one.daily === other.daily &&
+    one.monthly === other.monthly &&
+    isSameRate(one.rate, other.rate) &&
+    isSameRates(one.methodRates, other.methodRates)
+  );
+}
+
+function isSameRate(one: Rate | undefined, other: Rate | undefined): boolean {
+  return one?.perSecond === other?.perSecond && one?.burst === other?.burst;
+}
+
+function isSameRates(one: ChargedLimits['methodRates'], other: ChargedLimits['methodRates']): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.size === other.size && [...one].every(([method, rate]) => isSameRate(rate, other.get(method)));
 }

@@ -1,6 +1,7 @@
 import { AddressRanges, isAddressRange } from '../../config/address-ranges.ts';
 import { isKeyId } from '../formats/key.ts';
 import { isOriginPattern, originMatcher } from '../formats/origin-pattern.ts';
+import { readTeam, teamAccount } from '../formats/team.ts';
 import { contractCheck } from './contract-check.ts';
 import { entriesOf, listOf, readDecimal, readMethodRates, readTime, readWhole, timeFromNow } from './field-formats.ts';
 import {
@@ -182,6 +183,13 @@ const fields = {
     meaning: 'id of the key that `keys rotate` replaced with this one: both share limits',
     read: (text) => (isKeyId(text) ? text : undefined),
     account: (id) => id,
+  }),
+  // Below `account`, which it replaces.
+  team: accountField({
+    flag: '--team <name>',
+    meaning: 'team, 1 to 40 letters, digits and `._-`: its keys share counts of limits, and are summed in usage',
+    read: readTeam,
+    account: teamAccount,
   }),
 } as const satisfies Record<string, Row>;
 

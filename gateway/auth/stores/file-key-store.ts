@@ -36,7 +36,7 @@ export class FileKeyStore implements KeyStore {
   /** The version that was read last, valid or not: an invalid one is logged once. */
   #version: string;
 
-  /** @throws KeyFileError if the file exists but is invalid */
+  /** @throws KeyFileError if the file exists but is invalid, or others may write it */
   constructor(dataDir: string, log: Log) {
     this.path = join(dataDir, 'keys.json');
     this.location = `in ${this.path}, as digests only`;
@@ -45,6 +45,7 @@ export class FileKeyStore implements KeyStore {
     this.#file = readKeyFile(this.path);
     this.#version = this.#file.version;
     this.#records = recordsOf(this.#file);
+    this.#warnIfReadable();
     this.#timer = setInterval(() => {
       this.#poll();
     }, pollIntervalMs).unref();
@@ -138,12 +139,17 @@ export class FileKeyStore implements KeyStore {
       if (version === this.#version) return;
       this.#version = version;
       this.#apply(readKeyFile(this.path));
+      this.#warnIfReadable();
     } catch (error) {
       this.#log.error(
         { error: error instanceof Error ? error.message : 'unknown' },
         'the key file is invalid: the previous keys stay active',
       );
     }
+  }
+
+  #warnIfReadable(): void {
+    if (this.#file.isReadableByOthers) this.#log.warn('other accounts may read the key file: chmod 600 keys.json');
   }
 
   #apply(file: KeyFile): void {

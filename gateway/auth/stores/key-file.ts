@@ -7,9 +7,14 @@ import { writePrivateFile } from './private-file.ts';
 /** `{"keys": {"<sha256>": {"name", "createdAt", "revokedAt"?, "development"?, permissions as in Redis}}}` */
 export interface KeyFile {
   readonly keys: ReadonlyMap<string, StoredKey>;
-  /** Differs after each change of the file; see `keyFileVersion`. */
+  /** Differs after each change of the file or its mode; see `keyFileVersion`. */
   readonly version: string;
+  /** Whether other accounts of the machine may read the digests, names and permissions. */
+  readonly isReadableByOthers: boolean;
 }
+
+const GROUP_OR_OTHERS_WRITE = 0o022;
+const GROUP_OR_OTHERS_READ = 0o044;
 
 /** The key file cannot be read or is invalid. The message has its path. */
 export class KeyFileError extends KeyStoreError {
@@ -17,7 +22,7 @@ export class KeyFileError extends KeyStoreError {
 }
 
 /**
- * Reads the key file. A missing file has no keys.
+ * Reads the key file. A missing file has no keys. A file that other accounts may write is rejected: they could add keys.
  * @throws KeyFileError
  */
 export function readKeyFile(path: string): KeyFile {
@@ -25,12 +30,20 @@ export function readKeyFile(path: string): KeyFile {
   try {
     file = openSync(path, 'r');
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return { keys: new Map(), version: 'none' };
+    if (errorCode(error) === 'ENOENT') return { keys: new Map(), version: 'none', isReadableByOthers: false };
     throw new KeyFileError(`${path} cannot be read (${errorCode(error)})`, { cause: error });
   }
   try {
-    const version = versionOf(fstatSync(file, { bigint: true }));
-    return { keys: parse(path, readFileSync(file, 'utf8')), version };
+    const stat = fstatSync(file, { bigint: true });
+    const mode = modeOf(stat);
+    if ((mode & GROUP_OR_OTHERS_WRITE) !== 0) {
+      throw new KeyFileError(`${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`);
+    }
+    return {
+      keys: parse(path, readFileSync(file, 'utf8')),
+      version: versionOf(stat),
+      isReadableByOthers: (mode & GROUP_OR_OTHERS_READ) !== 0,
+    };
   } finally {
     closeSync(file);
   }
@@ -53,6 +66,11 @@ export function keyFileVersion(path: string): string {
   } catch (error) {
     return errorCode(error);
   }
+}
+
+/** Windows has access lists instead of modes. */
+function modeOf({ mode }: { mode: bigint }): number {
+  return process.platform === 'win32' ? 0 : Number(mode) & 0o777;
 }
 
 function versionOf(stat: { ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): string {

@@ -46,11 +46,16 @@ export async function listen(
 ): Promise<Listener> {
   const nextRequestId = createRequestIds();
   const sockets = new Set<Socket>();
+  /** Connections with an ambiguous request. What follows it may be its body, so it is not handled. */
+  const rejected = new Set<Duplex>();
   let isDraining = false;
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (isDraining) response.setHeader('Connection', 'close');
-    // HTTP/1.1 requires a Host header. Node's own rejection has neither a body nor a request id.
-    if (isMissingHost(request)) {
+    const { socket } = request;
+    if (rejected.size > 0 && rejected.has(socket)) return;
+    const isRejected = isAmbiguous(request);
+    if (isDraining || isRejected) response.setHeader('Connection', 'close');
+    if (isRejected) {
+      rejected.add(socket);
       writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
     } else app(request, response);
   };
@@ -64,6 +69,8 @@ export async function listen(
     },
     onRequest,
   );
+  // The size of the headers is limited. By default, Node drops those after the first 1,000, but uses a Content-Length there.
+  server.maxHeadersCount = 0;
   // Other values of Expect than 100-continue may be ignored (RFC 9110 §10.1.1). Node would reject them without a body.
   server.on('checkExpectation', onRequest);
   // `rpc-route.ts` sends 100 Continue after it has authenticated the key.
@@ -72,30 +79,35 @@ export async function listen(
     // An ignored upgrade emits this event again for its socket.
     if (sockets.has(socket)) return;
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      rejected.delete(socket);
+    });
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // Its last response is being sent.
+    if (rejected.has(socket)) return;
     if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
     // A socket that is not writable has been rejected already.
     else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
   });
   server.on('connect', (_request, socket: Duplex) => {
+    if (rejected.has(socket)) return;
     rejectSocket(socket, new RpcError('verb-not-allowed'), nextRequestId(), 'Allow: POST, OPTIONS\r\n');
   });
   if (upgradeHandler !== undefined) {
     server.on('upgrade', (request, _duplex, head) => {
       const { socket } = request;
+      if (rejected.has(socket)) return;
       // 101 cannot be sent before the response to an earlier request.
       if (hasPendingResponse(socket)) socket.destroy();
+      else if (isAmbiguous(request)) rejectSocket(socket, new RpcError('bad-http'), nextRequestId());
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
         const requestId = nextRequestId();
         // Node has removed its own listeners. Without one, a reset would end the process.
         socket.on('error', () => socket.destroy());
-        const upgrade = isMissingHost(request)
-          ? Promise.reject(new RpcError('bad-http'))
-          : upgradeHandler.upgrade(request, socket, head, requestId);
-        upgrade.catch((error: unknown) => {
+        upgradeHandler.upgrade(request, socket, head, requestId).catch((error: unknown) => {
           rejectSocket(socket, error as RpcError, requestId);
         });
       }
@@ -129,8 +141,23 @@ function hasPendingResponse({ _httpMessage: pending }: ServerConnection): boolea
   return pending !== undefined && pending !== null;
 }
 
-function isMissingHost(request: IncomingMessage): boolean {
-  return request.headers.host === undefined && request.httpVersion === '1.1';
+/**
+ * Whether a proxy before the gateway may read the host or the end of the request differently: HTTP/1.1 has one Host line
+ * (RFC 9112 §3.2), and bodies are in chunks without another transfer coding, which HTTP/1.0 does not have (§6.1). Node
+ * rejects other ambiguities, such as a length with chunks.
+ */
+function isAmbiguous({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  const isOld = httpVersion !== '1.1';
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    // Most names are not compared.
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+    else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
+      if (isOld || (rawHeaders[at + 1] as string).toLowerCase() !== 'chunked') return true;
+    }
+  }
+  return hosts > 1 || (hosts === 0 && !isOld);
 }
 
 function rejectionOf({ code }: NodeJS.ErrnoException): RpcError {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ErrorObject } from 'ajv/dist/2020.js';
+import { adminRoles, type AdminRole } from '../../config/admin-tokens.ts';
 import { packageRoot } from '../../config/package.ts';
 import { suggest } from '../../config/suggest.ts';
 import { strictAjv } from '../../spec/strict-ajv.ts';
@@ -10,11 +11,13 @@ export class AdminError extends Error {
   readonly status: number;
   /** The invalid member of the body, such as `rules.rate`. */
   readonly field: string | undefined;
+  readonly retryAfterS: number | undefined;
 
-  constructor(status: number, message: string, field?: string) {
+  constructor(status: number, message: string, { field, retryAfterS }: { field?: string; retryAfterS?: number } = {}) {
     super(message);
     this.status = status;
     this.field = field;
+    this.retryAfterS = retryAfterS;
   }
 }
 
@@ -24,12 +27,15 @@ export interface Operation {
   readonly verb: 'get' | 'post' | 'patch';
   /** In Express' syntax: `/admin/keys/:id`. */
   readonly path: string;
+  /** The lowest role of a token that permits it. */
+  readonly role: AdminRole;
   /** @throws AdminError  Undefined: the operation has no body. */
   readonly checkBody: ((body: unknown) => void) | undefined;
 }
 
 interface OperationObject {
   readonly operationId: string;
+  readonly 'x-role': AdminRole;
   readonly requestBody?: { readonly required?: boolean };
 }
 
@@ -63,6 +69,7 @@ export function readAdminDocument(): { text: string; operations: readonly Operat
           id: operation.operationId,
           verb,
           path: path.replace(/\{(\w+)\}/g, ':$1'),
+          role: roleOf(operation),
           checkBody: validate === undefined ? undefined : checkBody,
         },
       ];
@@ -71,19 +78,28 @@ export function readAdminDocument(): { text: string; operations: readonly Operat
   return { text, operations };
 }
 
+/** An operation without a role must not become one for every token. */
+function roleOf({ operationId, 'x-role': role }: OperationObject): AdminRole {
+  if (!adminRoles.includes(role)) throw new Error(`schemas/admin-api.yaml: ${operationId} has no x-role`);
+  return role;
+}
+
 function toAdminError(error: ErrorObject | undefined): AdminError {
   const { instancePath = '', keyword, params = {}, parentSchema = {} } = error ?? {};
   const path = instancePath.slice(1).replaceAll('/', '.');
   const memberPath = (name: unknown): string => (path === '' ? String(name) : `${path}.${String(name)}`).slice(0, 100);
   if (keyword === 'required') {
     const field = memberPath(params['missingProperty']);
-    return new AdminError(400, `${field} is missing`, field);
+    return new AdminError(400, `${field} is missing`, { field });
   }
   if (keyword === 'additionalProperties') {
     const name = String(params['additionalProperty']);
     const known = Object.keys((parentSchema as { properties?: object }).properties ?? {});
-    return new AdminError(400, `${memberPath(name)} is not known${suggest(name, known)}`, memberPath(name));
+    const field = memberPath(name);
+    return new AdminError(400, `${field} is not known${suggest(name, known)}`, { field });
   }
   const { title = 'something else' } = parentSchema as { title?: string };
-  return new AdminError(400, `${path === '' ? 'the body' : path}: expected ${title}`, path === '' ? undefined : path);
+  return path === ''
+    ? new AdminError(400, `the body: expected ${title}`)
+    : new AdminError(400, `${path}: expected ${title}`, { field: path });
 }

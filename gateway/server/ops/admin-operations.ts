@@ -3,6 +3,7 @@ import { importKeys } from '../../auth/manage/import-keys.ts';
 import { mergePermissions, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
 import { readName, type KeyManager } from '../../auth/manage/manage-keys.ts';
 import { displayedRecord } from '../../auth/manage/displayed-record.ts';
+import { readUsage } from '../../usage/read-usage.ts';
 import { lastDays, usageRetentionDays, type UsageStore } from '../../usage/usage-store.ts';
 import { AdminError } from './admin-document.ts';
 import type { ExplainCalls } from './explain-route.ts';
@@ -41,7 +42,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   create: async ({ manager, body }) => {
     const { name: given, rules = {}, key, secret = false } = body as NewKey;
     const name = readName(given);
-    if (name === undefined) throw new AdminError(400, 'name: expected 1 to 64 printable characters', 'name');
+    if (name === undefined) throw new AdminError(400, 'name: expected 1 to 64 printable characters', { field: 'name' });
     const texts = mergePermissions(undefined, toPermissionTexts(rules));
     return created(await manager.create(name, texts, { ...(key !== undefined && { given: key }), withSecret: secret }));
   },
@@ -60,10 +61,9 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   usage: async ({ manager, usage, id, query: { days: given = defaultDays } }) => {
     const days = typeof given === 'string' && /^\d{1,3}$/.test(given) ? Number(given) : 0;
     if (days < 1 || days > usageRetentionDays) {
-      throw new AdminError(400, `days: expected a whole number from 1 to ${usageRetentionDays}`, 'days');
+      throw new AdminError(400, `days: expected a whole number from 1 to ${usageRetentionDays}`, { field: 'days' });
     }
-    await manager.show(id);
-    return ok({ usage: await usage.read(id, lastDays(days)) });
+    return ok({ usage: await readUsage(usage, await manager.idsOf(id), lastDays(days)) });
   },
   explain: async ({ network, body, explain }) => {
     const explained = await explain(network, body);

@@ -1,5 +1,5 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import { json, Router, type NextFunction, type Request, type Response } from 'express';
+import type { AdminToken } from '../../config/admin-tokens.ts';
 import { causeOf, type Log } from '../../config/log.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
 import { editableFields } from '../../auth/permissions/permission-fields.ts';
@@ -9,15 +9,19 @@ import { methodNames } from '../../spec/method-names.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminDocument } from './admin-document.ts';
+import { AdminTokens, type AdminRejection } from './admin-tokens.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { readPage, sendPage } from '../pages/read-page.ts';
+import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { formatRetryAfter } from '../http/write-response.ts';
 
 /** Several times the size of 30 entries of every permission. */
 const BODY_MAX_BYTES = 100_000;
 
 export interface AdminRouteOptions {
-  readonly token: string;
+  readonly tokens: readonly AdminToken[];
+  readonly proxies: TrustedProxies;
+  readonly onRejected: (reason: AdminRejection) => void;
   readonly keys: KeyStore;
   readonly usage: UsageStore;
   /** Folder of the key file. */
@@ -26,10 +30,17 @@ export interface AdminRouteOptions {
   readonly explain: ExplainCalls;
 }
 
-/** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with the admin token. */
-export function adminRoutes({ token, keys, usage, dataDir, log, explain }: AdminRouteOptions): Router {
+/** The authenticated caller, in `response.locals`. */
+interface AdminCaller {
+  readonly token: AdminToken;
+  readonly address: string;
+}
+
+/** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
+export function adminRoutes(options: AdminRouteOptions): Router {
+  const { proxies, keys, usage, dataDir, log, explain } = options;
   const { text, operations } = readAdminDocument();
-  const digest = digestOf(token);
+  const tokens = new AdminTokens(options.tokens, options.onRejected);
   const router = Router();
   const keysPage = readPage('keys.html', { fields: editableFields });
   // The page has no data until its user enters the token.
@@ -38,34 +49,37 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
   });
   router.use('/admin', (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
-    // Digests have equal lengths, so the comparison takes constant time.
-    const given = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-    if (given !== undefined && timingSafeEqual(digestOf(given), digest)) {
+    const address = proxies.addressOf(request);
+    try {
+      const caller: AdminCaller = { token: tokens.authenticate(request.headers.authorization, address), address };
+      Object.assign(response.locals, caller);
       next();
-      return;
+    } catch (error) {
+      if ((error as AdminError).status === 401) {
+        log.warn({ requestId: response.getHeader('X-Request-Id'), address }, 'admin API: missing or wrong token');
+        response.setHeader('WWW-Authenticate', 'Bearer realm="gatehouse"');
+      }
+      throw error;
     }
-    const requestId = response.getHeader('X-Request-Id');
-    log.warn({ requestId, address: request.socket.remoteAddress }, 'admin API: missing or wrong token');
-    response.setHeader('WWW-Authenticate', 'Bearer realm="gatehouse"');
-    throw new AdminError(401, 'expected the token of ADMIN_TOKEN, as Authorization: Bearer <token>');
   });
   // Any content type is accepted: a form of another site cannot send the token.
   const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
-  for (const { id, verb, path, checkBody } of operations) {
+  for (const { id, verb, path, role, checkBody } of operations) {
     if (id === 'document') {
       router.get(path, (_request, response) => response.type('json').send(text));
       continue;
     }
     const handler = adminOperations[id];
     if (handler === undefined) throw new Error(`the operation ${id} has no function`);
-    router[verb](path, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
+    const checkRole = (_request: Request, response: Response, next: NextFunction): void => {
+      tokens.authorise((response.locals as AdminCaller).token, role);
+      next();
+    };
+    router[verb](path, checkRole, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
-      const manager = new KeyManager(
-        keys,
-        methodNames,
-        `admin API, ${request.socket.remoteAddress ?? 'unknown address'}`,
-      );
+      const { token, address } = response.locals as AdminCaller;
+      const manager = new KeyManager(keys, methodNames, `admin API, ${token.name}, ${address}`);
       const { params, query } = request;
       const { id = '', network = '' } = params;
       const result = await handler({ id, network, body, query, manager, keys, usage, dataDir, explain });
@@ -84,10 +98,10 @@ export function adminRoutes({ token, keys, usage, dataDir, log, explain }: Admin
   });
   // Express recognises an error handler by its four parameters.
   router.use('/admin', (error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    const { status, message, field } = toAdminError(error);
+    const { status, message, field, retryAfterS } = toAdminError(error);
     if (status === 500)
       log.error({ requestId: response.getHeader('X-Request-Id'), ...causeOf(error) }, 'internal error');
-    if (status === 503) response.setHeader('Retry-After', formatRetryAfter(1));
+    if (retryAfterS !== undefined) response.setHeader('Retry-After', formatRetryAfter(retryAfterS));
     response.status(status).json({ error: { ...(field !== undefined && { field }), message } });
   });
   return router;
@@ -100,9 +114,10 @@ function toAdminError(error: unknown): AdminError {
   if (error instanceof KeyOperationError) return new AdminError(statuses[error.kind], error.sentence);
   if (error instanceof InvalidPermissionsError) {
     const [, name] = /^(\w+): /.exec(error.message) ?? [];
-    return new AdminError(400, error.message, name === undefined ? 'rules' : `rules.${name}`);
+    return new AdminError(400, error.message, { field: name === undefined ? 'rules' : `rules.${name}` });
   }
-  if (error instanceof KeyStoreUnreachable) return new AdminError(503, 'the key store cannot be reached at the moment');
+  if (error instanceof KeyStoreUnreachable)
+    return new AdminError(503, 'the key store cannot be reached at the moment', { retryAfterS: 1 });
   if (error instanceof KeyStoreError) return new AdminError(409, error.message);
   const { status, type } = error as { status?: unknown; type?: unknown };
   if (status === 413) return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);
@@ -110,8 +125,4 @@ function toAdminError(error: unknown): AdminError {
   // Errors of Express and its body parser: unknown encodings, paths that cannot be decoded.
   if (typeof status === 'number' && status < 500) return new AdminError(status, 'bad HTTP request');
   return new AdminError(500, 'internal error');
-}
-
-function digestOf(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }

@@ -15,6 +15,8 @@ import { FragmentedMessage } from './fragmented-message.ts';
 
 /** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
 const PING_INTERVAL_MS = 30_000;
+/** Maximum pings and pongs of a client in one interval: 16 a second. */
+const MAX_CONTROL_FRAMES = 500;
 /** While more is unread, no further messages are handled. A client that reads leaves less. */
 const PAUSE_ABOVE_UNREAD_BYTES = 1_000_000;
 
@@ -30,6 +32,7 @@ export class Session {
   readonly #caller = new Cancellation();
   #drainReason: DrainReason | undefined;
   #closeReason: string | undefined;
+  #controlFrames = 0;
   #pingAt = performance.now() + PING_INTERVAL_MS;
   #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
   readonly #incomplete: FragmentedMessage;
@@ -61,14 +64,8 @@ export class Session {
       this.#incomplete.finished();
       this.#receive(data as Buffer);
     });
-    // ws has already queued its pong. Pongs must not exceed the limit of unread bytes either.
-    socket.on('pong', (data) => {
-      this.#incomplete.countControlFrame(data);
-    });
-    socket.on('ping', (data) => {
-      this.#incomplete.countControlFrame(data);
-      if (this.#hasTooMuchUnread()) this.close('slow-reader');
-    });
+    const countControlFrame = this.#countControlFrame.bind(this);
+    socket.on('ping', countControlFrame).on('pong', countControlFrame);
     // After an invalid frame, ws itself closes the socket with 1002, 1007 or 1009.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       this.#closeReason ??= closeReasonOfError(error);
@@ -96,6 +93,7 @@ export class Session {
     if (reason !== undefined) this.close(reason);
     if (now < this.#pingAt || !this.#isOpen()) return;
     this.#pingAt = now + PING_INTERVAL_MS;
+    this.#controlFrames = 0;
     if (!this.#isAlive()) {
       this.close('silent');
       return;
@@ -147,6 +145,14 @@ export class Session {
     else this.#socket.close(closeFrame.code, closeFrame.text);
     // Otherwise the client's close frame would not be read.
     this.#socket.resume();
+  }
+
+  /** ws has already queued the pong. A client that continues after the close frame is disconnected. */
+  #countControlFrame(data: Buffer): void {
+    this.#incomplete.countControlFrame(data);
+    this.#controlFrames++;
+    if (this.#controlFrames > 2 * MAX_CONTROL_FRAMES) this.#socket.terminate();
+    else if (this.#controlFrames > MAX_CONTROL_FRAMES) this.close('ping-flood');
   }
 
   #receive(message: Buffer): void {

@@ -1,5 +1,6 @@
 import { NotJson, endOfValue, skipSpace, walkArray } from '../../jsonrpc/json-bytes.ts';
 import { Cancellation } from './cancellation.ts';
+import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse, HttpUpstream } from './http-upstream.ts';
 import type { MethodGroup } from '../../spec/method-group.ts';
 import { responseId } from './response-id.ts';
@@ -33,7 +34,7 @@ const MAX_ITEM_CHARS = 20_000;
  * its connection with GOAWAY, all 32 calls in flight failed, and all later calls until the next connection was open.
  */
 export class BatchingUpstream implements Transport {
-  readonly secrets: readonly string[];
+  readonly secrets: SecretTexts;
   readonly #http: HttpUpstream;
   #next: Batch | undefined;
   #rejectedUntil = -Infinity;

@@ -1,51 +1,188 @@
+import type { ErrorResponse } from './upstream-response.ts';
+
+/** Texts that `Secrets` removes. */
+export interface SecretTexts {
+  readonly hosts: readonly string[];
+  readonly credentials: readonly string[];
+}
+
 /** URL and headers for each request to an upstream, and their secret parts. */
 export interface Credentials {
   /** Without the fragment (#…), which is never sent. */
   readonly url: URL;
   /** The headers from the network file. User and password of the URL become basic authentication. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Parts of address and headers that callers must not see, in lower case. */
-  readonly secrets: readonly string[];
+  /** What `Secrets` removes. */
+  readonly secrets: SecretTexts;
 }
 
 /** @param address a URL whose user and password can be percent-decoded */
 export function credentialsOf(address: string, headers: Readonly<Record<string, string>>): Credentials {
   const url = new URL(address);
   const { username, password } = url;
-  const secrets = secretsOf(url, headers);
   const sent = Object.entries(headers);
   if (username !== '' || password !== '') {
     const plain = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     sent.unshift(['authorization', `Basic ${Buffer.from(plain).toString('base64')}`]);
   }
   url.hash = '';
-  return { url, headers: sent, secrets };
+  return {
+    url,
+    headers: sent,
+    secrets: secretsOf(
+      url,
+      sent.map(([, value]) => value),
+    ),
+  };
 }
+
+/** Shorter texts are common words or ports. A password is secret by definition; below 6 characters it is a word too. */
+const MIN_SECRET_CHARS = 8;
+const MIN_PASSWORD_CHARS = 6;
 
 /**
  * Providers expect their keys in the path, the query, the user part or a header. Paths also contain common words (`v2`,
- * `ethereum`): a path segment below 16 characters is a secret only if it has a digit. Shorter than 8 is never a key.
+ * `ethereum`): a path segment below 16 characters, or the name of a query parameter, is a secret only if it has a digit.
+ * @param sent values of the headers
  */
-function secretsOf(url: URL, headers: Readonly<Record<string, string>>): string[] {
-  const { host, hostname, pathname, searchParams, username, password } = url;
-  const segments = pathname.split('/').filter((word) => word.length >= 16 || /\d/.test(word));
-  const given = Object.values(headers).flatMap((value) => value.split(' '));
-  const keys = [...segments, ...searchParams.values(), ...given, username, password].filter(
-    ({ length }) => length >= 8,
-  );
+function secretsOf(
+  { host, hostname, pathname, search, username, password }: URL,
+  sent: readonly string[],
+): SecretTexts {
   const hosts = hostname.includes('.') ? [host, hostname] : [host];
-  return [...hosts, ...keys].map((secret) => secret.toLowerCase());
+  const pairs = search
+    .slice(1)
+    .split('&')
+    .map((pair) => /^([^=]*)=?(.*)$/.exec(pair) ?? []);
+  const names = [...pathname.split('/'), ...pairs.map(([, name = '']) => name)];
+  const basic = sent.flatMap((value) => /^basic +(\S+)$/i.exec(value)?.[1] ?? []).map(decodeBase64);
+  const given = [
+    ...names.filter((word) => word.length >= 16 || /\d/.test(word)),
+    ...pairs.map(([, , value = '']) => value),
+    ...sent.flatMap((value) => [value, ...value.split(/[\s,;=]+/)]),
+    ...basic.flatMap((pair) => [pair, pair.slice(0, Math.max(pair.indexOf(':'), 0))]),
+    ...[username, `${username}:${password}`],
+  ];
+  const passwords = [password, ...basic.map((pair) => pair.slice(pair.indexOf(':') + 1))];
+  const credentials = [
+    ...given.flatMap(formsOf).filter(({ length }) => length >= MIN_SECRET_CHARS),
+    ...passwords.flatMap(formsOf).filter(({ length }) => length >= MIN_PASSWORD_CHARS),
+  ];
+  return { hosts, credentials };
 }
 
-/** Replaces words with secrets: messages of nodes and proxies may have their address. @param secrets in lower case */
-export function withoutSecrets(message: string, secrets: readonly string[]): string {
-  const hasSecret = (text: string): boolean => {
-    const lower = text.toLowerCase();
-    return secrets.some((secret) => lower.includes(secret));
-  };
-  if (!hasSecret(message)) return message;
-  return message
-    .split(/(\s+)/)
-    .map((word) => (hasSecret(word) ? '<upstream>' : word))
-    .join('');
+/** The text as it is sent, percent-decoded, percent-encoded, and in the base64 alphabet of URLs without padding. */
+function formsOf(text: string): string[] {
+  const bare = text.replace(/=+$/, '');
+  const decoded = [text, text.replaceAll('+', ' ')].flatMap((encoded) => decodePercent(encoded) ?? []);
+  const encoded = decoded.map(encodeURIComponent);
+  return [bare, bare.replaceAll('+', '-').replaceAll('/', '_'), ...decoded, ...encoded];
+}
+
+function decodePercent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function decodeBase64(text: string): string {
+  return Buffer.from(text, 'base64').toString();
+}
+
+/** An echo of URL and headers is shorter: nodes limit the headers to 8 kB or 16 kB. */
+const MAX_SCANNED_CHARS = 8_192;
+
+/** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
+export class Secrets {
+  /** At least one of them is in each text with a credential. */
+  readonly #probes: readonly string[];
+  readonly #hexTexts: readonly string[];
+  readonly #pattern: RegExp;
+
+  constructor(...all: readonly SecretTexts[]) {
+    const credentials = shortestOf(all.flatMap((each) => each.credentials));
+    const texts = shortestOf([...all.flatMap(({ hosts }) => hosts), ...credentials]);
+    this.#probes = shortestOf(credentials.map(probeOf));
+    this.#hexTexts = texts.map((text) => Buffer.from(text).toString('hex'));
+    // `(?!)` matches nothing.
+    this.#pattern = new RegExp(texts.map(escapePattern).join('|') || '(?!)', 'gi');
+  }
+
+  /** Replaces each word that has a secret, in any case. */
+  removeFrom(text: string): string {
+    let shown = '';
+    let end = 0;
+    for (const { 0: found, index } of text.matchAll(this.#pattern)) {
+      if (index + found.length <= end) continue;
+      shown += `${text.slice(end, Math.max(end, wordStart(text, index)))}<upstream>`;
+      end = wordEnd(text, index + found.length);
+    }
+    return shown + text.slice(end);
+  }
+
+  /**
+   * Replaces words with secrets in the texts of a JSON value, if one of them has a credential. Costs a substring search for
+   * each credential, so it is for short texts: those of 8 kB or more are returned as they are.
+   */
+  removeFromJson(json: string): string {
+    if (json.length >= MAX_SCANNED_CHARS) return json;
+    if (this.#probes.length === 0) return json;
+    // A credential may be escaped.
+    if (!json.includes('\\') && !this.#probes.some((probe) => json.includes(probe))) return json;
+    return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (token) => this.#removeFromToken(token));
+  }
+
+  /** The error without secrets in its message. Its data is omitted if it has one in hexadecimal, as a revert's reason. */
+  removeFromError(error: ErrorResponse): ErrorResponse {
+    const { data } = error;
+    const isSecret = typeof data === 'string' && this.#hexTexts.some((text) => data.includes(text));
+    return { ...error, message: this.removeFrom(error.message), data: isSecret ? undefined : data };
+  }
+
+  /** Hexadecimal values stay as they are: a key of few digits would be found in the data of a chain. */
+  #removeFromToken(token: string): string {
+    if (/^"0x[0-9a-f]*"$/i.test(token)) return token;
+    try {
+      const text = JSON.parse(token) as string;
+      const shown = this.removeFrom(text);
+      return shown === text ? token : JSON.stringify(shown);
+    } catch {
+      // Not JSON: the parser will reject it.
+      return token;
+    }
+  }
+}
+
+/** The texts that contain no other one. */
+function shortestOf(texts: readonly string[]): string[] {
+  const shortestFirst = [...new Set(texts)].sort((a, b) => a.length - b.length);
+  return shortestFirst.filter((text, at) => !shortestFirst.slice(0, at).some((other) => text.includes(other)));
+}
+
+/** The longest part that is equal in most forms of a text, so that one search finds all of them. */
+function probeOf(text: string): string {
+  const [longest = ''] = (text.match(/[A-Za-z0-9]+/g) ?? []).toSorted((a, b) => b.length - a.length);
+  return longest.length >= MIN_SECRET_CHARS ? longest : text;
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}
+
+function wordStart(text: string, from: number): number {
+  let at = from;
+  while (at > 0 && !isSpace(text, at - 1)) at--;
+  return at;
+}
+
+function wordEnd(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && !isSpace(text, at)) at++;
+  return at;
+}
+
+function isSpace(text: string, at: number): boolean {
+  return text.charCodeAt(at) <= 32;
 }

@@ -3,7 +3,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { errorCode } from '../../config/log.ts';
 import { loadPackage } from '../../config/load-package.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
-import { credentialsOf } from './credentials.ts';
+import { credentialsOf, type SecretTexts } from './credentials.ts';
 import { TimedOut, UpstreamFailure } from './upstream-response.ts';
 
 /** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
@@ -36,7 +36,7 @@ export interface HttpResponse {
  * call, server included; `request` costs 43 µs.
  */
 export class HttpUpstream {
-  readonly secrets: readonly string[];
+  readonly secrets: SecretTexts;
   readonly #pool: Pool;
   readonly #path: string;
   readonly #headers: string[];

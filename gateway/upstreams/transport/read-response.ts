@@ -1,3 +1,5 @@
+import type { Secrets } from './credentials.ts';
+import type { HttpResponse } from './http-upstream.ts';
 import { findResult, LARGE_RESPONSE_BYTES } from './read-large-response.ts';
 import {
   failureOfStatus,
@@ -17,17 +19,18 @@ const MAX_MESSAGE_CHARS = 64 * 1024;
  * Reads an HTTP response. The body takes precedence over the status: nodes send valid errors with 4xx and rate limits
  * with 200. Bodies without an envelope, which providers send with 429 and 5xx, count as errors too.
  * @param id the id of the request
- * @param retryAfter the header `Retry-After`
+ * @param secrets removed from results below 8 kB. Errors keep theirs, because rules match the original text.
  * @throws UpstreamFailure if the body has no response to this request
  */
-export function readResponse(status: number, bytes: Buffer, id: number, retryAfter?: string): UpstreamResponse {
-  if (bytes.length >= LARGE_RESPONSE_BYTES) {
-    const large = findResult(bytes, id);
-    const parse = (): ResultResponse | ErrorResponse => readParsed(status, bytes.toString('utf8'), id, retryAfter);
+export function readResponse(response: HttpResponse, id: number, secrets: Secrets): UpstreamResponse {
+  const { body } = response;
+  if (body.length >= LARGE_RESPONSE_BYTES) {
+    const large = findResult(body, id);
+    const parse = (): ResultResponse | ErrorResponse => readParsed(response, body.toString('utf8'), id, secrets);
     return large === undefined ? parse() : { kind: 'large', parts: [large], parse };
   }
-  const text = bytes.toString('utf8');
-  return readCommonEnvelope(text, id) ?? readParsed(status, text, id, retryAfter);
+  const text = body.toString('utf8');
+  return readCommonEnvelope(text, id, secrets) ?? readParsed(response, text, id, secrets);
 }
 
 /**
@@ -35,10 +38,11 @@ export function readResponse(status: number, bytes: Buffer, id: number, retryAft
  * its ends is one JSON value, the envelope has no other members.
  * @returns undefined if the body must be parsed
  */
-function readCommonEnvelope(text: string, id: number): ResultResponse | undefined {
-  const result = commonResult(text, id);
-  if (result === undefined) return undefined;
-  if (quotedHex.test(result)) return { kind: 'result', result: result.slice(1, -1), text: result };
+function readCommonEnvelope(text: string, id: number, secrets: Secrets): ResultResponse | undefined {
+  const found = commonResult(text, id);
+  if (found === undefined) return undefined;
+  if (quotedHex.test(found)) return { kind: 'result', result: found.slice(1, -1), text: found };
+  const result = secrets.removeFromJson(found);
   const value = parse(result);
   return value === undefined ? undefined : { kind: 'result', result: value, text: result };
 }
@@ -64,10 +68,10 @@ function commonResult(text: string, id: number): string | undefined {
 }
 
 function readParsed(
-  status: number,
+  { status, retryAfter }: HttpResponse,
   text: string,
   id: number,
-  retryAfter: string | undefined,
+  secrets: Secrets,
 ): ResultResponse | ErrorResponse {
   const body = bodyOf(text);
   if (body === undefined) throw missingResponse(status, text, retryAfter);
@@ -78,7 +82,8 @@ function readParsed(
   }
   if (result !== undefined) {
     checkId(body, id, false);
-    return { kind: 'result', result };
+    const shown = secrets.removeFromJson(text);
+    return { kind: 'result', result: shown === text ? result : bodyOf(shown)?.['result'] };
   }
   return readBareError(body, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
 }

@@ -1,4 +1,5 @@
 import type { Cancellation } from './cancellation.ts';
+import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import type { MethodGroup } from '../../spec/method-group.ts';
 
@@ -19,6 +20,6 @@ export interface Transport {
     group?: MethodGroup,
   ): Promise<HttpResponse>;
   close(): Promise<void>;
-  /** Parts of the address and credentials that callers must not see. */
-  readonly secrets: readonly string[];
+  /** Texts from which `Secrets` is made. */
+  readonly secrets: SecretTexts;
 }

@@ -1,5 +1,6 @@
 import { nodeMethods } from '../../spec/methods.generated.ts';
 import { checkChain } from './check-chain.ts';
+import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import { readResponse } from './read-response.ts';
 import type { UpstreamResponse } from './upstream-response.ts';
@@ -24,6 +25,8 @@ export interface SubscriptionOptions {
   readonly params: string;
   /** For each response. */
   readonly timeoutMs: number;
+  /** Removed from notifications. */
+  readonly secrets: Secrets;
   /** @returns an id that no other call over the connection has */
   readonly nextId: () => number;
 }
@@ -48,7 +51,7 @@ interface Notification {
  */
 export function openSubscription(
   link: SubscriptionLink,
-  { chainId, params, timeoutMs, nextId }: SubscriptionOptions,
+  { chainId, params, timeoutMs, secrets, nextId }: SubscriptionOptions,
   events: SubscriptionEvents,
 ): { close(): void } {
   let subscription: unknown;
@@ -59,8 +62,7 @@ export function openSubscription(
   const request = async (method: string, requestParams: string): Promise<UpstreamResponse> => {
     const id = nextId();
     const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${requestParams}}`;
-    const { status, body } = await link.exchange(text, timeoutMs, id);
-    return readResponse(status, body, id);
+    return readResponse(await link.exchange(text, timeoutMs, id), id, secrets);
   };
   const deliver = ({ subscription: id, result }: Notification): void => {
     if (!hasEnded && id === subscription) events.notified(result);
@@ -74,7 +76,7 @@ export function openSubscription(
   };
   const stopListening = link.listen({
     notified: (body) => {
-      const notification = parseNotification(body);
+      const notification = parseNotification(secrets.removeFromJson(body.toString()));
       if (subscription === undefined) earlyNotifications.push(notification);
       else deliver(notification);
     },
@@ -111,9 +113,9 @@ export function openSubscription(
 }
 
 /** Nodes only send `{"method":"eth_subscription","params":{"subscription":…,"result":…}}`. */
-function parseNotification(body: Buffer): Notification {
+function parseNotification(text: string): Notification {
   try {
-    return (JSON.parse(body.toString()) as { params?: Notification }).params ?? {};
+    return (JSON.parse(text) as { params?: Notification }).params ?? {};
   } catch {
     return {};
   }

@@ -1,5 +1,5 @@
 import type { Cancellation } from './cancellation.ts';
-import { credentialsOf } from './credentials.ts';
+import { credentialsOf, type SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import { UpstreamFailure } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
@@ -24,7 +24,7 @@ const MAX_BACKOFF_MS = 5_000;
  * the next call opens it again. After a failed handshake, calls fail at once until the backoff is over.
  */
 export class WebSocketUpstream {
-  readonly secrets: readonly string[];
+  readonly secrets: SecretTexts;
   readonly #open: () => WebSocketConnection;
   readonly #listeners = new Set<LinkListener>();
   #connection: WebSocketConnection | undefined;

@@ -211,4 +211,9 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     bad: ['', '*', digest],
     effect: { base: { daily: '1' }, text: '0123456789ab', observe: callsOfTwoKeys, ...calls(200, 429) },
   },
+  team: {
+    good: ['acme', 'Team-1.a_b', 'a'.repeat(40)],
+    bad: ['', '*', 'two words', 'a,b', '-a', 'é', 'a:b', 'a'.repeat(41)],
+    effect: { base: { daily: '1' }, text: 'acme', observe: callsOfTwoKeys, ...calls(200, 429) },
+  },
 };

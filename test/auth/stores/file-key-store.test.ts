@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -92,6 +101,37 @@ describe('the key file', () => {
 
     writeFileSync(store.path, valid.replace('alice', 'carol'));
     await eventually(async () => (await store.find(digest))?.name === 'carol', 1_000);
+  });
+
+  it.each([0o620, 0o602, 0o666])('with the mode %o, which lets others write it, stops the start', async (mode) => {
+    const dataDir = makeFolder();
+    const { path } = open(dataDir);
+    await open(dataDir).add(digestOf(makeKey()), { name: 'alice', createdAt });
+    chmodSync(path, mode);
+    expect(() => new FileKeyStore(dataDir, silent)).toThrow(KeyFileError);
+    expect(() => new FileKeyStore(dataDir, silent)).toThrow(
+      `${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`,
+    );
+  });
+
+  it('is not used from the moment when others may write it, and the log has a warning while others may read it', async () => {
+    const dataDir = makeFolder();
+    const lines: string[] = [];
+    const store = open(dataDir, pino({ base: null }, { write: (line) => lines.push(line) }));
+    const digest = digestOf(makeKey());
+    await store.add(digest, { name: 'alice', createdAt });
+    expect(lines).toEqual([]);
+    chmodSync(store.path, 0o640);
+    await eventually(() => lines.length === 1, 1_000);
+    expect(lines[0]).toContain('other accounts may read the key file: chmod 600 keys.json');
+    expect(await store.find(digest)).toMatchObject({ name: 'alice' });
+    chmodSync(store.path, 0o606);
+    writeFileSync(store.path, readFileSync(store.path, 'utf8').replace('alice', 'mallory'));
+    await eventually(() => lines.length > 1, 1_000);
+    expect(lines[1]).toContain('may be written by other accounts (mode 606)');
+    await staysTrueFor(500, async () => (await store.find(digest))?.name === 'alice');
+    chmodSync(store.path, 0o600);
+    await eventually(async () => (await store.find(digest))?.name === 'mallory', 1_000);
   });
 
   it('removes all keys when it is deleted', async () => {

@@ -132,7 +132,7 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
     expect([ended.status, ended.body]).toEqual([409, { error: { message: `The key ${id} is not active` } }]);
     const lines = await audit();
     for (const act of ['create', 'rotate', 'revoke']) expect(lines).toContain(act);
-    expect(lines).toContain('admin API, 127.0.0.1');
+    expect(lines).toContain('admin API, admin, 127.0.0.1');
     expect(lines).not.toContain(token);
   });
 
@@ -268,7 +268,9 @@ it('imports the keys of the key file into Redis, once, and records each in the a
   expect((await sendRequest('POST', '/admin/import')).body).toEqual({ added: 0, there: 2, leftOut: 0 });
   await eventually(async () => (await statusOf(key)) === 200, 1_000);
   expect((await sendRequest('GET', `/admin/keys/${id}`)).body).toMatchObject({ id, name: 'alice' });
-  expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(/admin API, 127.0.0.1\nact\nimport\nkey\n/);
+  expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(
+    /admin API, admin, 127.0.0.1\nact\nimport\nkey\n/,
+  );
 });
 
 it('returns 503 while Redis is unavailable', async () => {
@@ -298,8 +300,9 @@ it.each([
   [{ ADMIN_TOKEN: 'too-short', OPS_PORT: '1' }, /^ADMIN_TOKEN: expected 16 characters or more/],
   [{ ADMIN_TOKEN: 'with a space in between', OPS_PORT: '1' }, /^ADMIN_TOKEN: expected 16 characters or more/],
   [{ ADMIN_TOKEN: token }, /^ADMIN_TOKEN: the admin API is on OPS_PORT only, which is not set$/],
+  [{ ADMIN_TOKENS: `ci:read:${token}` }, /^ADMIN_TOKENS: the admin API is on OPS_PORT only, which is not set$/],
 ])('%j is invalid, and the message does not contain the token', (env, message) => {
   expect(() => readSettings(env)).toThrow(SettingsError);
   expect(() => readSettings(env)).toThrow(message);
-  expect(() => readSettings(env)).not.toThrow(new RegExp(env.ADMIN_TOKEN));
+  expect(() => readSettings(env)).not.toThrow(Object.values(env)[0]);
 });

@@ -6,7 +6,6 @@ import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
-import { scenarioPause } from '../../support/scenario-pause.ts';
 import { gatewaySocket, unreadBytes, untilBuffersAreFull } from '../http/gateway-socket.ts';
 
 /** Tests advance the gateway's own clock: its interval and `performance.now`. Sockets run in real time. */
@@ -206,20 +205,35 @@ describe('a slow reader', () => {
     caller.socket.resume();
     expect((await caller.next()).length).toBeGreaterThan(40_000_000);
   }, 120_000);
+});
 
-  it('is disconnected when its unread pongs exceed the limit', async () => {
-    await open({}, { WS_UNREAD_MAX_BYTES: '1000' });
+describe('a flood of pings', () => {
+  const sendFrames = async (kind: 'ping' | 'pong', count: number): Promise<void> => {
+    for (let sent = 0; sent < count; sent++) caller.socket[kind](Buffer.alloc(125));
+    await pass(0);
+  };
+
+  it.each(['ping', 'pong'] as const)('of more than 500 in 30 s closes the socket with 1008: %ss', async (kind) => {
+    await open();
+    for (let round = 0; round < 3; round++) {
+      await sendFrames(kind, 490);
+      expect(isOpen()).toBe(true);
+      await pass(31);
+    }
+    await sendFrames(kind, 501);
+    expect(await caller.closed).toMatchObject({ code: 1008, reason: 'too many pings' });
+    expect(await closedBy('ping-flood')).toBe(1);
+  });
+
+  it('ends although its client never reads: at 500 more, the connection is destroyed', async () => {
+    await open();
+    const accepted = gatewaySocket(tcpSocket());
     caller.socket.pause();
-    const payload = Buffer.alloc(125);
-    const flood = (async () => {
-      while (isOpen()) {
-        for (let count = 0; count < 2_000; count++) caller.socket.ping(payload);
-        await scenarioPause(1);
-      }
-    })();
-    await expect.poll(() => closedBy('slow-reader'), { timeout: 10_000 }).toBe(1);
-    caller.socket.terminate();
-    await flood;
+    // Frames of ws itself would end with the close frame of the gateway.
+    const ping = Buffer.concat([Buffer.from('89fd00000000', 'hex'), Buffer.alloc(125)]);
+    tcpSocket().write(Buffer.concat(Array.from({ length: 1_002 }, () => ping)));
+    await eventually(() => accepted?.destroyed === true, 5_000);
+    expect(await closedBy('ping-flood')).toBe(1);
   });
 });
 

@@ -1,25 +1,93 @@
 import { describe, expect, it } from 'vitest';
-import { credentialsOf } from '../../../gateway/upstreams/transport/credentials.ts';
+import { credentialsOf, Secrets } from '../../../gateway/upstreams/transport/credentials.ts';
 
-const secretsOf = (url: string, headers: Record<string, string> = {}): readonly string[] =>
-  credentialsOf(url, headers).secrets;
+const secretsOf = (url: string, headers: Record<string, string> = {}): Secrets =>
+  new Secrets(credentialsOf(url, headers).secrets);
 
-describe('the secrets of an upstream', () => {
+const local = 'http://localhost:8545';
+const token = 'T0ken+Of/Ours==';
+const password = 'pass w/rd:1';
+const pair = `me:${password}`;
+const withPassword = local.replace('//', `//me:${encodeURIComponent(password)}@`);
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+describe('an upstream’s secrets', () => {
   it.each([
-    ['https://rpc.example/v2/AbCdEfGhIjKlMnOp', ['rpc.example', 'rpc.example', 'abcdefghijklmnop']],
-    ['https://rpc.example/k3yk3yk3', ['rpc.example', 'rpc.example', 'k3yk3yk3']],
-    ['https://rpc.example/?apikey=abcdefgh', ['rpc.example', 'rpc.example', 'abcdefgh']],
-    ['https://operator:pass-word@10.0.0.5:8545', ['10.0.0.5:8545', '10.0.0.5', 'operator', 'pass-word']],
-    ['http://localhost:8545', ['localhost:8545']],
-  ])('of %s are %j, in lower case', (url, secrets) => {
-    expect(secretsOf(url)).toEqual(secrets);
+    ['path', `${local}/v2/AbCdEfGhIjKlMnOp`, {}, 'AbCdEfGhIjKlMnOp'],
+    ['short segment with a digit', `${local}/k3yk3yk3`, {}, 'k3yk3yk3'],
+    ['encoded path', `${local}/v2/${encodeURIComponent(token)}`, {}, encodeURIComponent(token)],
+    ['decoded path', `${local}/v2/${encodeURIComponent(token)}`, {}, token],
+    ['path, which a node encodes', `${local}/v2/T0ken+Of@Ours`, {}, 'T0ken%2BOf%40Ours'],
+    ['query', `${local}/?apikey=abcdefgh`, {}, 'abcdefgh'],
+    ['query, with + for a space', `${local}/?key=ab+cdefgh`, {}, 'ab cdefgh'],
+    ['query without a value', `${local}/?k3yk3yk3`, {}, 'k3yk3yk3'],
+    ['user', local.replace('//', '//operator:password@'), {}, 'operator'],
+    ['short user, in the pair', withPassword, {}, `me:${encodeURIComponent(password)}`],
+    ['encoded password', withPassword, {}, encodeURIComponent(password)],
+    ['decoded password', withPassword, {}, password],
+    ['decoded pair', withPassword, {}, pair],
+    ['base64 pair', withPassword, {}, base64(pair)],
+    ['base64 pair without padding', withPassword, {}, base64(pair).replace(/=+$/, '')],
+    ['base64 pair in the alphabet of URLs', withPassword, {}, Buffer.from(pair).toString('base64url')],
+    ['header', local, { 'x-key': token }, token],
+    ['bearer token', local, { authorization: `Bearer ${token}` }, token],
+    ['part of a cookie', local, { cookie: `a=b; session=${token}` }, token],
+    ['password of a basic header', local, { authorization: `Basic ${base64(pair)}` }, password],
+    ['pair of a basic header', local, { authorization: `Basic ${base64(pair)}` }, pair],
+  ])('are removed: %s', (_, url, headers, secret) => {
+    const secrets = secretsOf(url, headers);
+    const shown = secrets.removeFrom(`failed: "x${secret}y" is wrong`);
+    expect(shown).toMatch(/^failed: (<upstream>)+ is wrong$/);
+    const json = JSON.stringify({ a: [`1 ${secret} 2`, true], [secret]: { n: 1.5 } });
+    const redacted = JSON.stringify(JSON.parse(secrets.removeFromJson(json)));
+    expect(redacted).toMatch(/^\{"a":\["1 (<upstream>)+ 2",true\],"(<upstream>)+":\{"n":1.5\}\}$/);
   });
 
-  it('include the tokens in headers', () => {
-    expect(secretsOf('http://localhost', { authorization: 'Bearer T0ken-Of-Ours' })).toContain('t0ken-of-ours');
+  it('are removed from messages in any case', () => {
+    expect(secretsOf(`${local}/v2/AbCdEfGhIjKlMnOp`).removeFrom('no ABCDEFGHIJKLMNOP')).toBe('no <upstream>');
   });
 
-  it('do not include common words of paths', () => {
-    expect(secretsOf('https://rpc.example/ethereum/mainnet/v1')).toEqual(['rpc.example', 'rpc.example']);
+  it('include its host, which is removed from errors, and from results with a credential', () => {
+    expect(secretsOf('https://rpc.example/v2/x').removeFrom('at rpc.example:443')).toBe('at <upstream>');
+    expect(secretsOf(local).removeFrom('at localhost:8545')).toBe('at <upstream>');
+    const json = '["localhost:8545","k3yk3yk3"]';
+    expect(secretsOf(local).removeFromJson(json)).toBe(json);
+    expect(secretsOf(`${local}/k3yk3yk3`).removeFromJson(json)).toBe('["<upstream>","<upstream>"]');
+  });
+
+  it('are removed from JSON that escapes them', () => {
+    const secrets = secretsOf(local, { 'x-key': token });
+    const escaped = token.replace('/', '\\/').replace('T', '\\u0054');
+    expect(secrets.removeFromJson(`{"a":"${escaped}"}`)).toBe('{"a":"<upstream>"}');
+  });
+
+  it('are removed from words before and after one another', () => {
+    const secrets = secretsOf(withPassword);
+    expect(secrets.removeFrom(`a localhost:8545/${password} b ${password}`)).toBe(
+      'a <upstream><upstream> b <upstream>',
+    );
+  });
+
+  it('with a secret in hexadecimal, the data of an error is omitted', () => {
+    const error = { kind: 'error', code: 3, message: 'reverted', data: `0x08c379a0${'00'.repeat(63)}` } as const;
+    const secrets = secretsOf(local, { 'x-key': token });
+    expect(secrets.removeFromError(error)).toEqual(error);
+    const data = error.data + Buffer.from(` ${token}`).toString('hex');
+    expect(secrets.removeFromError({ ...error, data })).toEqual({ ...error, data: undefined });
+  });
+
+  it.each([
+    ['common words of paths', 'https://rpc.example/ethereum/mainnet/v1', 'ethereum mainnet v1'],
+    ['short values', 'http://me:geth@localhost:8545/?network=base', 'geth me base'],
+  ])('do not include %s', (_, url, text) => {
+    expect(secretsOf(url).removeFrom(text)).toBe(text);
+  });
+
+  it('hexadecimal values and long results stay as they are', () => {
+    const secrets = secretsOf(`${local}/12345678`);
+    const hex = '{"data":"0xff12345678ff","note":"see \\"x\\""}';
+    expect(secrets.removeFromJson(hex)).toBe(hex);
+    const long = JSON.stringify(['12345678', 'x'.repeat(8_192)]);
+    expect(secrets.removeFromJson(long)).toBe(long);
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Secrets } from '../../../gateway/upstreams/transport/credentials.ts';
 import { readResponse } from '../../../gateway/upstreams/transport/read-response.ts';
 import {
   UpstreamFailure,
@@ -8,9 +9,11 @@ import {
 } from '../../../gateway/upstreams/transport/upstream-response.ts';
 
 const ID = 7;
+const none = new Secrets();
 
 function read(body: unknown, status = 200, retryAfter?: string): UpstreamResponse {
-  return readResponse(status, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), ID, retryAfter);
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  return readResponse({ status, body: bytes, retryAfter }, ID, none);
 }
 
 /** The failure that `read` throws. */

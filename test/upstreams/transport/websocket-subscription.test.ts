@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { Secrets } from '../../../gateway/upstreams/transport/credentials.ts';
 import {
   openSubscription,
   type SubscriptionLink,
@@ -31,10 +32,16 @@ async function open(heldMethod: string) {
   let id = 0;
   const subscription = openSubscription(
     link,
-    { chainId: CHAIN_ID, params: '["newHeads"]', timeoutMs: 1_000, nextId: () => ++id },
+    {
+      chainId: CHAIN_ID,
+      params: '["newHeads"]',
+      timeoutMs: 1_000,
+      secrets: new Secrets({ hosts: [], credentials: ['S3cretOfOurs'] }),
+      nextId: () => ++id,
+    },
     {
       started: () => void events.push('started'),
-      notified: () => void events.push('notified'),
+      notified: (result) => void events.push(JSON.stringify(result)),
       ended: () => void events.push('ended'),
     },
   );
@@ -62,4 +69,18 @@ it('a subscription that is closed before the chain id is checked is not opened',
   await upstream.exchange('{"jsonrpc":"2.0","id":99,"method":"eth_getStorageAt","params":["0x","0x1"]}', 1_000, 99);
   expect(methods()).toEqual(['eth_chainId', 'eth_getStorageAt']);
   expect(events).toEqual([]);
+});
+
+it('a notification is delivered without the upstream’s secrets', async () => {
+  const { events, release, node } = await open('eth_subscribe');
+  release();
+  await eventually(() => events.includes('started'));
+  const result = { note: 'at /v2/S3cretOfOurs now' };
+  for (const socket of node.sockets) {
+    socket.send(
+      JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { subscription: '0x1', result } }),
+    );
+  }
+  await eventually(() => events.length === 2);
+  expect(events).toEqual(['started', '{"note":"at <upstream> now"}']);
 });

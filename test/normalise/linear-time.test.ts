@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+import { normalise } from '../../gateway/normalise/normalise.ts';
+import { passThrough } from '../../gateway/spec/method-spec.ts';
+
+const method = passThrough('eth_call');
+/** As long as the longest message that is not cut, and a sixteenth of it. */
+const LONG = 4_000;
+const SHORT = LONG / 16;
+const CHARS = 800_000;
+
+/** The time for normalising so many characters in errors of this length, in ms: the best of three. */
+function timeOf(part: string, length: number): number {
+  const message = part.repeat(Math.ceil(length / part.length)).slice(0, length);
+  const times = Array.from({ length: 3 }, () => {
+    const startedAt = performance.now();
+    for (let chars = 0; chars < CHARS; chars += length) {
+      normalise(method, [], { kind: 'error', code: -32000, message, data: undefined });
+    }
+    return performance.now() - startedAt;
+  });
+  return Math.min(...times);
+}
+
+/** With a quadratic pattern, 16 times the length costs 16 times the time for each character. */
+it.each(['a-', 'a', 'a.', 'a+1', 'http:', '://', 'lookup ', '1.1.', 'err: ', 'a error: ', '"', '{'])(
+  'the time for an error grows with its length, not with the square: %j',
+  (part) => {
+    timeOf(part, SHORT);
+    expect(timeOf(part, LONG) / timeOf(part, SHORT)).toBeLessThan(4);
+  },
+);
+
+it.each([
+  ['dial https://user:pw@host.example/path: refused', 'dial <url> refused'],
+  ['a-b+c.d://x y', '<url> y'],
+  ['(ws://a:1/b)', '(<url>)'],
+  ['://x', '://x'],
+])('addresses in %j are removed', (message, shown) => {
+  const { response } = normalise(method, [], { kind: 'error', code: -32000, message, data: undefined });
+  expect(response).toMatchObject({ message: shown });
+});
