@@ -6,6 +6,7 @@ import { addressGroup } from './formats/address-group.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, keyMaxLength } from './formats/key.ts';
+import { KeyShares } from './key-shares.ts';
 import type { KeyRecord, KeyStore } from './stores/key-store.ts';
 
 const maxKnownKeys = 10_000;
@@ -69,6 +70,7 @@ export class Authenticator {
   });
   readonly #maxGuesses: number;
   readonly #log: Log;
+  readonly #shares = new KeyShares();
   /** Rises when any key may have changed: keys of an older generation need another lookup. */
   #generation = 0;
 
@@ -218,7 +220,7 @@ export class Authenticator {
   /** A key whose record has an invalid permission is rejected: the permission was meant to restrict it. */
   #accessOf(record: KeyRecord): KeyAccess | undefined {
     try {
-      return compileAccess(record);
+      return compileAccess(record, this.#shares.of);
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#log.error({ key: record.id, problems: error.problems }, 'key rejected: its record is invalid');

@@ -31,7 +31,7 @@ import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
 import { documentOf } from '../spec/openrpc-document.ts';
-import { CallQueue } from '../routing/call-queue.ts';
+import { openCallQueue } from '../routing/call-queue.ts';
 import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
@@ -134,8 +134,8 @@ export function adoptSharedState({ heads, final, subscriptions, upstreams }: Net
   subscriptions.moveTo(upstreams);
 }
 
-function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue {
-  return new CallQueue({
+function openQueue(slug: string, { settings, metrics }: NetworkParts): Network['queue'] {
+  return openCallQueue({
     concurrency: settings.NETWORK_CONCURRENCY,
     queueMax: settings.NETWORK_QUEUE_MAX,
     onQueued: metrics.calls.queueMetric(slug),

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { FixedUpstreamOptions } from '../network-files/network-config.ts';
-import { BatchingUpstream } from '../upstreams/transport/batching-upstream.ts';
+import { BatchingUpstream, MAX_BATCH_CALLS } from '../upstreams/transport/batching-upstream.ts';
 import { HttpUpstream } from '../upstreams/transport/http-upstream.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts';
@@ -21,7 +21,9 @@ export function openHttp(
   settings: TransportSettings,
 ): Transport {
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
-  const http = new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  // A full batch must fit.
+  const slots = batch ? Math.max(connections, MAX_BATCH_CALLS) : connections;
+  const http = new HttpUpstream({ url, headers, connections, slots, responseMaxBytes });
   return batch ? new BatchingUpstream(http) : http;
 }
 
@@ -29,7 +31,7 @@ export function openHttp(
 export function openWebSocket(
   url: string,
   { headers }: FixedUpstreamOptions,
-  { UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
+  { UPSTREAM_CONNECTIONS: slots, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
 ): WebSocketUpstream {
-  return new WebSocketUpstream({ url, headers, responseMaxBytes });
+  return new WebSocketUpstream({ url, headers, slots, responseMaxBytes });
 }

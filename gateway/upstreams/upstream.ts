@@ -97,7 +97,7 @@ export class Upstream {
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
-      failure.isCallerTimeout =
+      failure.isCallerTimeout ||=
         error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_COUNTED_TIMEOUT_MS);
       this.metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
       throw failure;

@@ -131,6 +131,12 @@ const fields = {
     read: readWhole,
     limit: (count) => ({ subscriptions: count }),
   }),
+  concurrency: openField({
+    flag: '--concurrency <number>',
+    meaning: 'maximum requests in flight, per gateway; default: 256; others wait for up to 1 s',
+    read: readWhole,
+    limit: (count) => ({ concurrency: count }),
+  }),
   secrets: entryField({
     flag: '--secret',
     meaning: 'requires a secret as Basic authentication password; stored as SHA-256, with `@<time>` if it expires',

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { KeyShare } from '../../admission/key-share.ts';
 import type { Log } from '../../config/log.ts';
-import { handleBody, type BatchLimits } from '../../rpc/handle-body.ts';
+import { handleBody, rejectBody, type BatchLimits } from '../../rpc/handle-body.ts';
 import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
-import { RpcError } from '../../jsonrpc/errors.ts';
+import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import type { Limiter } from '../../limits/limiter.ts';
@@ -11,6 +12,7 @@ import type { NetworkFinder, Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import { Cancelled } from '../../upstreams/transport/cancellation.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 import { combineObservers } from '../../observability/combine-observers.ts';
 import { compressResponse } from './compress-response.ts';
@@ -20,7 +22,7 @@ import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { reserveUntilSent } from './unread-response.ts';
 import { createExplanation } from './observe-requests.ts';
-import { writeResponse, writePreflight } from './write-response.ts';
+import { writeResponse, writePreflight, type EncodedResponse } from './write-response.ts';
 
 /** What requests over HTTP and WebSocket need. */
 export interface RequestOptions {
@@ -73,6 +75,7 @@ async function handleRequest(
 ): Promise<void> {
   const requestId = options.nextRequestId();
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
+  let share: KeyShare | undefined;
   let reservedBytes: number | undefined;
   network?.use.begin();
   try {
@@ -91,6 +94,16 @@ async function handleRequest(
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: network.config.slug, address, headers: request.headers });
+    // Before the body, so that slow bodies count for their key.
+    if (!access.share.requests.tryEnter(access.share)) {
+      const rejected = await waitForSlot(options, request, connection, { network, access, logEntry });
+      if (rejected !== undefined) {
+        writeResponse(response, requestId, rejected);
+        logEntry?.write(rejected.reason);
+        return;
+      }
+    }
+    ({ share } = access);
     options.memory.beginRequest();
     reservedBytes = 0;
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
@@ -115,7 +128,7 @@ async function handleRequest(
     logEntry?.write();
     reserveUntilSent(response, options.memory, encoded?.body.length ?? 0);
   } catch (error) {
-    if (error instanceof RequestAborted) logEntry?.write('aborted');
+    if (error instanceof RequestAborted || error instanceof Cancelled) logEntry?.write('aborted');
     else {
       const rejection = rejectionOf(error, requestId, options.log);
       options.metrics.rejected(rejection.reason);
@@ -124,6 +137,34 @@ async function handleRequest(
     }
   } finally {
     if (reservedBytes !== undefined) options.memory.endRequest(reservedBytes);
+    share?.requests.leave(share);
     network?.use.end();
+  }
+}
+
+type RejectionContext = Parameters<typeof rejectBody>[2];
+
+/**
+ * Waits until the key has fewer requests in flight.
+ * @returns undefined if the request has its slot, else the response that rejects it
+ * @throws RpcError if the body has not arrived, so that its ids are unknown; Cancelled
+ */
+async function waitForSlot(
+  { bodyMaxBytes, memory, batch }: RpcRouteOptions,
+  request: IncomingMessage,
+  { caller }: Connection,
+  context: RejectionContext,
+): Promise<(EncodedResponse & { readonly reason: Reason }) | undefined> {
+  const { share } = context.access;
+  try {
+    await share.requests.wait(share, Infinity, caller);
+    return undefined;
+  } catch (rejection) {
+    if (!(rejection instanceof RpcError) || !request.complete) throw rejection;
+    const body = await readBody(request, bodyMaxBytes, memory);
+    memory.release(body.length);
+    const { reason } = rejection;
+    const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
+    return { ...rejected, reason };
   }
 }

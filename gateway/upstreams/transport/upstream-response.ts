@@ -81,7 +81,7 @@ export class UpstreamFailure extends Error {
   readonly staleConnection: boolean;
   /** From the header `Retry-After`. */
   readonly retryAfterMs: number | undefined;
-  /** The caller's time limit was shorter than the upstream's: not an upstream failure. */
+  /** The caller's time limit was shorter than the upstream's, or nothing was sent: not an upstream failure. */
   isCallerTimeout = false;
 
   constructor(failure: FailureClass, message: string, staleConnection = false, retryAfterMs?: number) {
@@ -96,5 +96,14 @@ export class UpstreamFailure extends Error {
 export class TimedOut extends UpstreamFailure {
   constructor() {
     super('transport', 'timed out');
+  }
+}
+
+/** The call waited for a slot during its whole time limit, and was not sent. */
+export class NoFreeSlot extends UpstreamFailure {
+  override isCallerTimeout = true;
+
+  constructor() {
+    super('slow', 'no free slot');
   }
 }
