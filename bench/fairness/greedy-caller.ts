@@ -8,7 +8,8 @@ import { openSocket, sendText } from '../socket-frames.ts';
  *
  *   node dist/bench/fairness/greedy-caller.js <port> <path> <seconds>
  */
-const [port = 0, path = '', seconds = 10] = [Number(process.argv[2]), process.argv[3], Number(process.argv[4])];
+const [, , portText, path = '', secondsText] = process.argv;
+const port = Number(portText);
 const CONNECTIONS = { http: 14, batch: 14, webSocket: 14, slowBody: 22 };
 const counts: Record<string, number> = { accepted: 0, rejected: 0, lost: 0 };
 let isOver = false;
@@ -43,7 +44,7 @@ function sendOverHttp(body: () => string, depth: number): void {
     if (!isOver)
       setTimeout(() => {
         sendOverHttp(body, depth);
-      }, 100);
+      }, 1_000);
   });
   for (let index = 0; index < depth; index++) send();
 }
@@ -69,7 +70,7 @@ function sendSlowBody(): void {
   });
   socket.on('close', () => {
     clearInterval(timer);
-    if (!isOver) setTimeout(sendSlowBody, 100);
+    if (!isOver) setTimeout(sendSlowBody, 1_000);
   });
 }
 
@@ -86,8 +87,11 @@ for (let index = 0; index < CONNECTIONS.http; index++) sendOverHttp(call, 8);
 for (let index = 0; index < CONNECTIONS.batch; index++) sendOverHttp(batch, 1);
 for (let index = 0; index < CONNECTIONS.webSocket; index++) void sendOverWebSocket();
 for (let index = 0; index < CONNECTIONS.slowBody; index++) sendSlowBody();
-setTimeout(() => {
-  isOver = true;
-  console.log(JSON.stringify(counts));
-  process.exit();
-}, seconds * 1_000);
+setTimeout(
+  () => {
+    isOver = true;
+    console.log(JSON.stringify(counts));
+    process.exit();
+  },
+  Number(secondsText) * 1_000,
+);

@@ -9,8 +9,7 @@ import { digestOf, isWellFormedKey, keyMaxLength } from './formats/key.ts';
 import { KeyShares } from './key-shares.ts';
 import type { KeyRecord, KeyStore } from './stores/key-store.ts';
 
-const maxKnownKeys = 10_000;
-const maxUnknownKeys = 10_000;
+const maxCachedKeys = 10_000;
 /** For this time an unknown key is rejected without another lookup. */
 const unknownTtlMs = 5_000;
 /** Period in which the unknown keys of an address are counted. */
@@ -57,8 +56,8 @@ export class Authenticator {
   readonly #store: KeyStore;
   readonly #staleMaxMs: number;
   readonly #allowDevelopmentKeys: boolean;
-  readonly #known = new LRUCache<string, KnownKey>(maxEntries(maxKnownKeys));
-  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(maxUnknownKeys), ttl: unknownTtlMs });
+  readonly #known = new LRUCache<string, KnownKey>(maxEntries(maxCachedKeys));
+  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(maxCachedKeys), ttl: unknownTtlMs });
   readonly #lookups = new Map<string, Lookup>();
   /**
    * Unknown keys by address, including lookups in progress. An entry expires 10 s after its first key: later keys do

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { FixedUpstreamOptions } from '../network-files/network-config.ts';
-import { BatchingUpstream, MAX_BATCH_CALLS } from '../upstreams/transport/batching-upstream.ts';
+import { BatchingUpstream } from '../upstreams/transport/batching-upstream.ts';
 import { HttpUpstream } from '../upstreams/transport/http-upstream.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts';
@@ -21,9 +21,7 @@ export function openHttp(
   settings: TransportSettings,
 ): Transport {
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
-  // A full batch must fit.
-  const slots = batch ? Math.max(connections, MAX_BATCH_CALLS) : connections;
-  const http = new HttpUpstream({ url, headers, connections, slots, responseMaxBytes });
+  const http = new HttpUpstream({ url, headers, connections, responseMaxBytes });
   return batch ? new BatchingUpstream(http) : http;
 }
 

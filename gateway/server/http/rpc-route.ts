@@ -76,7 +76,8 @@ async function handleRequest(
   const requestId = options.nextRequestId();
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
   let share: KeyShare | undefined;
-  let reservedBytes: number | undefined;
+  let reservedBytes = 0;
+  let isCounted = false;
   network?.use.begin();
   try {
     if (network !== undefined) logEntry?.setNetwork(network.config.slug);
@@ -104,11 +105,12 @@ async function handleRequest(
       }
     }
     ({ share } = access);
-    options.memory.beginRequest();
-    reservedBytes = 0;
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
     const body = await readBody(request, options.bodyMaxBytes, options.memory);
     reservedBytes = body.length;
+    // After the body: slow bodies count for their key, and not for all.
+    options.memory.beginRequest();
+    isCounted = true;
     const deadline = performance.now() + options.callTimeoutMs;
     const { limiter, log } = options;
     const explanation = createExplanation(request, access, network);
@@ -136,7 +138,8 @@ async function handleRequest(
       logEntry?.write(rejection.reason);
     }
   } finally {
-    if (reservedBytes !== undefined) options.memory.endRequest(reservedBytes);
+    options.memory.release(reservedBytes);
+    if (isCounted) options.memory.endRequest(0);
     share?.requests.leave(share);
     network?.use.end();
   }

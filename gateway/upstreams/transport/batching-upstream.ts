@@ -4,12 +4,12 @@ import { Cancellation } from './cancellation.ts';
 import type { HttpResponse, HttpUpstream } from './http-upstream.ts';
 import type { MethodGroup } from '../../spec/method-group.ts';
 import { responseId } from './response-id.ts';
-import { UpstreamFailure } from './upstream-response.ts';
+import { sendAfterWait, UpstreamFailure } from './upstream-response.ts';
 import type { Transport } from './transport.ts';
 import { PendingCalls } from './pending-calls.ts';
 
 /** Erigon's default (--rpc.batch.limit), the smallest known limit. */
-export const MAX_BATCH_CALLS = 100;
+const MAX_BATCH_CALLS = 100;
 
 /** Time without batches after the upstream rejected one. */
 const BATCH_REJECTED_MS = 60_000;
@@ -55,11 +55,10 @@ export class BatchingUpstream implements Transport {
   ): Promise<HttpResponse> {
     if (group !== 'lookup' || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
       return this.#http.exchange(body, timeLimitMs, id, cancellation);
-    const owner = cancellation?.owner ?? gatehouse;
-    if (this.#http.slots.tryEnter(owner)) return this.#add(body, timeLimitMs, id, cancellation);
-    const deadline = performance.now() + timeLimitMs;
-    const wait = this.#http.slots.wait(owner, timeLimitMs, cancellation);
-    return wait.then(() => this.#add(body, deadline - performance.now(), id, cancellation));
+    const { slots } = this.#http;
+    if (slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.#add(body, timeLimitMs, id, cancellation);
+    const add = (remainingMs: number): Promise<HttpResponse> => this.#add(body, remainingMs, id, cancellation);
+    return sendAfterWait(slots, timeLimitMs, cancellation, add);
   }
 
   close(): Promise<void> {
@@ -69,11 +68,6 @@ export class BatchingUpstream implements Transport {
   /** Adds a call that has its slot. */
   #add(body: string, timeLimitMs: number, id: number, cancellation: Cancellation | undefined): Promise<HttpResponse> {
     const owner = cancellation?.owner ?? gatehouse;
-    // The caller left after the slot was free and before this continuation.
-    if (cancellation?.isCancelled === true) {
-      this.#http.slots.leave(owner);
-      return Promise.reject(cancellation.reason);
-    }
     let batch = this.#next.get(owner);
     if (batch?.hasSpaceFor(body) !== true) {
       if (batch !== undefined) this.#send(owner, batch);

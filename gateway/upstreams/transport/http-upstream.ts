@@ -6,7 +6,7 @@ import { errorCode } from '../../config/log.ts';
 import { loadPackage } from '../../config/load-package.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
-import { NoFreeSlot, TimedOut, UpstreamFailure } from './upstream-response.ts';
+import { NoFreeSlot, sendAfterWait, TimedOut, UpstreamFailure } from './upstream-response.ts';
 
 /** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
 const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
@@ -21,8 +21,6 @@ export interface HttpUpstreamOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** Maximum calls in flight. Default: as many as connections. */
-  readonly slots?: number;
   /** Limit for the body of a response. A larger one is an upstream failure. */
   readonly responseMaxBytes: number;
 }
@@ -45,7 +43,7 @@ export class HttpUpstream {
   readonly #path: string;
   readonly #headers: string[];
   readonly #responseMaxBytes: number;
-  /** Calls in flight, also those of a batch. Others wait here, fairly over their keys, and not in the pool. */
+  /** Calls in flight, also those of a batch: as many as connections. Others wait here, fairly over their keys. */
   readonly slots: FairQueue;
 
   constructor(options: HttpUpstreamOptions) {
@@ -62,7 +60,7 @@ export class HttpUpstream {
     this.#headers = [...ownHeaders, ...headers.flat()];
     this.secrets = secrets;
     this.#responseMaxBytes = options.responseMaxBytes;
-    this.slots = new FairQueue({ slots: options.slots ?? options.connections, rejection: () => new NoFreeSlot() });
+    this.slots = new FairQueue({ slots: options.connections, rejection: () => new NoFreeSlot() });
   }
 
   /**
@@ -71,11 +69,9 @@ export class HttpUpstream {
    * @throws UpstreamFailure, Cancelled
    */
   exchange(body: string, timeLimitMs: number, _id: number, cancellation?: Cancellation): Promise<HttpResponse> {
-    const owner = cancellation?.owner ?? gatehouse;
-    if (this.slots.tryEnter(owner)) return this.send(body, timeLimitMs, cancellation, true);
-    const deadline = performance.now() + timeLimitMs;
-    const wait = this.slots.wait(owner, timeLimitMs, cancellation);
-    return wait.then(() => this.send(body, deadline - performance.now(), cancellation, true));
+    if (this.slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.send(body, timeLimitMs, cancellation, true);
+    const send = (remainingMs: number): Promise<HttpResponse> => this.send(body, remainingMs, cancellation, true);
+    return sendAfterWait(this.slots, timeLimitMs, cancellation, send);
   }
 
   /**
@@ -92,11 +88,6 @@ export class HttpUpstream {
     const slots = hasSlot ? this.slots : undefined;
     return new Promise((resolve, reject) => {
       const exchange = new HttpExchange(resolve, reject, this.#responseMaxBytes, timeLimitMs, cancellation, slots);
-      // The caller left after the slot was free and before this continuation.
-      if (cancellation?.isCancelled === true) {
-        exchange.cancel();
-        return;
-      }
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
       } catch (error) {

@@ -3,7 +3,7 @@ import { gatehouse } from '../../admission/fair-slots.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
-import { NoFreeSlot, UpstreamFailure } from './upstream-response.ts';
+import { NoFreeSlot, sendAfterWait, UpstreamFailure } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 
@@ -66,23 +66,9 @@ export class WebSocketUpstream {
    * @throws UpstreamFailure, Cancelled
    */
   async exchange(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
-    const owner = cancellation?.owner ?? gatehouse;
-    let remainingMs = timeLimitMs;
-    if (!this.#slots.tryEnter(owner)) {
-      const deadline = performance.now() + timeLimitMs;
-      await this.#slots.wait(owner, timeLimitMs, cancellation);
-      remainingMs = deadline - performance.now();
-    }
-    let connection: WebSocketConnection;
-    try {
-      // The caller left after the slot was free and before this continuation.
-      if (cancellation?.isCancelled === true) throw cancellation.reason;
-      connection = this.#usableConnection();
-    } catch (error) {
-      this.#slots.leave(owner);
-      throw error;
-    }
-    return connection.exchange(body, remainingMs, id, cancellation);
+    if (this.#slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.#send(body, timeLimitMs, id, cancellation);
+    const send = (remainingMs: number): Promise<HttpResponse> => this.#send(body, remainingMs, id, cancellation);
+    return sendAfterWait(this.#slots, timeLimitMs, cancellation, send);
   }
 
   /** Adds a listener for notifications and disconnects. @returns a function that removes it */
@@ -98,6 +84,18 @@ export class WebSocketUpstream {
     this.#isClosed = true;
     this.#connection?.close();
     return Promise.resolve();
+  }
+
+  /** Sends a call that has its slot. @throws UpstreamFailure, Cancelled (rejects with it) */
+  #send(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
+    let connection: WebSocketConnection;
+    try {
+      connection = this.#usableConnection();
+    } catch (error) {
+      this.#slots.leave(cancellation?.owner ?? gatehouse);
+      throw error;
+    }
+    return connection.exchange(body, timeLimitMs, id, cancellation);
   }
 
   /** @throws UpstreamFailure */
