@@ -11,7 +11,7 @@ class Requests {
   constructor(slots: number, weights: Readonly<Record<string, number>> = {}) {
     this.slots = new FairSlots(slots);
     const owner = (letter: string): SlotOwner => (letter === 'g' ? gatehouse : { weight: weights[letter] ?? 1 });
-    this.#owners = Object.fromEntries([...'abcdefg'].map((letter) => [letter, owner(letter)]));
+    this.#owners = Object.fromEntries(['a', 'b', 'c', 'd', 'g'].map((letter) => [letter, owner(letter)]));
   }
 
   owner(letter: string): SlotOwner {

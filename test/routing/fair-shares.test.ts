@@ -4,6 +4,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { hang } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
 import { heldHttp, heldWebSocket } from './held-node.ts';
 import { addKey, postTo, readAt } from './two-keys.ts';
 
@@ -103,6 +104,98 @@ it('an upstream gets an identical call of another key itself, if that of the fir
   release();
   await Promise.all(responses);
   expect(arrived()).toEqual(['1', '3', '2', '3']);
+});
+
+it.each([
+  ['transactions', 'eth_sendRawTransaction', ['0x02c0']],
+  ['pass-through calls', 'bor_getAuthor', [{}]],
+])('%s wait as calls of their key', async (_, method, params) => {
+  const { gateway, node, arrived, release, untilInProgress } = await heldHttp({ UPSTREAM_CONNECTIONS: '1' });
+  const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
+  const responses = [postTo(greedy, readAt(1))];
+  await eventually(() => arrived().length === 1);
+  for (const id of [1, 2]) responses.push(postTo(greedy, { jsonrpc: '2.0', id, method, params }));
+  await untilInProgress(3);
+  responses.push(postTo(other, readAt(9)));
+  await untilInProgress(4);
+  release();
+  await eventually(() => arrived().length === 2);
+  expect(node.callsOf(method)).toEqual([]);
+  release();
+  for (const { status } of await Promise.all(responses)) expect(status).toBe(200);
+  expect(node.callsOf(method).length).toBeGreaterThan(0);
+});
+
+it('a call that may be hedged waits as a call of its key', async () => {
+  const idle = await startFakeNode({ chainId: 7 });
+  onTestFinished(() => idle.close());
+  const { gateway, arrived, release, untilInProgress } = await heldHttp({ UPSTREAM_CONNECTIONS: '1' });
+  const [upstream] = gateway.gateway.networks[0]?.upstreams ?? [];
+  const upstreams = [
+    { name: 'node', url: upstream?.url },
+    { name: 'idle', url: idle.url, priority: 2 },
+  ];
+  gateway.save({ main: network(7, [], { upstreams, hedge: 5_000 }) });
+  await gateway.gateway.reload();
+  const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
+  const responses = [postTo(greedy, readAt(1))];
+  await eventually(() => arrived().length === 1);
+  responses.push(postTo(greedy, readAt(2)));
+  await untilInProgress(2);
+  responses.push(postTo(greedy, readAt(3)));
+  await untilInProgress(3);
+  responses.push(postTo(other, readAt(9)));
+  await untilInProgress(4);
+  for (const count of [2, 3, 4]) {
+    release();
+    await eventually(() => arrived().length === count);
+  }
+  release();
+  await Promise.all(responses);
+  expect(arrived()).toEqual(['1', '9', '2', '3']);
+});
+
+describe('a network with as many calls in progress as it may have', () => {
+  it('gets the call of another key next', async () => {
+    const { gateway, arrived, release, untilInProgress } = await heldHttp({ NETWORK_CONCURRENCY: '1' });
+    const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
+    const responses = [postTo(greedy, readAt(1))];
+    await eventually(() => arrived().length === 1);
+    responses.push(postTo(greedy, [readAt(2), readAt(3)]));
+    await untilInProgress(3);
+    responses.push(postTo(other, readAt(9)));
+    await untilInProgress(4);
+    for (const count of [2, 3, 4]) {
+      release();
+      await eventually(() => arrived().length === count);
+    }
+    release();
+    await Promise.all(responses);
+    expect(arrived()).toEqual(['1', '9', '2', '3']);
+  });
+
+  it('leaves space in its queue for other keys', async () => {
+    const env = { NETWORK_CONCURRENCY: '1', NETWORK_QUEUE_MAX: '4' };
+    const { gateway, arrived, release, untilInProgress } = await heldHttp(env);
+    const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
+    const first = postTo(greedy, readAt(1));
+    await eventually(() => arrived().length === 1);
+    const flood = Array.from({ length: 8 }, (_, index) => postTo(greedy, readAt(index + 2)));
+    const statuses = Promise.all(flood.map(async (response) => (await response).status));
+    await untilInProgress(3);
+    const served = postTo(other, readAt(99));
+    await untilInProgress(4);
+    release();
+    await eventually(() => arrived().length === 2);
+    expect(arrived()).toEqual(['1', '99']);
+    await eventually(() => {
+      release();
+      return arrived().length === 4;
+    });
+    release();
+    for (const { status } of await Promise.all([first, served])) expect(status).toBe(200);
+    expect((await statuses).filter((status) => status === 503)).toHaveLength(6);
+  });
 });
 
 describe('a call that waits for a slot', () => {

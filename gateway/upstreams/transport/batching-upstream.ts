@@ -97,14 +97,7 @@ export class BatchingUpstream implements Transport {
 class Batch {
   readonly #http: HttpUpstream;
   readonly #onRejected: () => void;
-  readonly #pending = new PendingCalls(
-    (cancellation) => {
-      this.#http.slots.leave(cancellation?.owner ?? gatehouse);
-    },
-    () => {
-      if (this.#pending.size === 0) this.#request?.cancel();
-    },
-  );
+  readonly #pending: PendingCalls;
   #request: Cancellation | undefined;
   #timeLimitMs = 0;
   #length = 0;
@@ -113,6 +106,9 @@ class Batch {
   constructor(http: HttpUpstream, onRejected: () => void) {
     this.#http = http;
     this.#onRejected = onRejected;
+    this.#pending = new PendingCalls(http.releaseSlot, () => {
+      if (this.#pending.size === 0) this.#request?.cancel();
+    });
   }
 
   hasSpaceFor(body: string): boolean {
