@@ -160,6 +160,33 @@ describe('requests whose bodies do not arrive', () => {
   });
 });
 
+it('rejected requests whose bodies do not arrive count for their address: above 64 the connection is closed', async () => {
+  const { gateway } = await heldHttp({});
+  const send = async (): Promise<RawConnection> => {
+    const slow = await openRaw(gateway.gateway.port);
+    slow.send(head('POST /main/v3/unknown', { 'content-length': 100 }));
+    expect((await slow.response()).status).toBe(401);
+    return slow;
+  };
+  const open = await Promise.all(Array.from({ length: 64 }, send));
+  await (
+    await send()
+  ).closed;
+  open.shift()?.destroy();
+  // As soon as the gateway has noticed the close, one more may stay: its next request gets a response.
+  await eventually(async () => {
+    const next = await send();
+    next.send(' '.repeat(100) + post('/main/v3/unknown', '{}'));
+    const isOpen = await next.response().then(
+      ({ status }) => status === 401,
+      () => false,
+    );
+    next.destroy();
+    return isOpen;
+  });
+  for (const each of open) each.destroy();
+});
+
 it('a key that replaces another one shares its concurrency', async () => {
   const { gateway, arrived, release, url } = await withConcurrency(1);
   const { id } = (await gateway.gateway.keys.list()).find(({ permissions }) => permissions !== undefined) ?? { id: '' };

@@ -7,6 +7,7 @@ import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import type { Limiter } from '../../limits/limiter.ts';
+import { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
@@ -55,12 +56,13 @@ export interface RpcRouteOptions extends RequestOptions {
  * `res.json` cost 20 to 35 µs per call.
  */
 export function rpcRoute(options: RpcRouteOptions) {
+  const rejectedBodies = new RejectedBodies();
   /** @returns whether the request is for this route */
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const connection = connectionOf(request.socket);
     const route = connection.route(options.networks, request, options.proxies.hostOf(request));
     if (route === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
-    void handleRequest(options, request, response, connection, route);
+    void handleRequest(options, rejectedBodies, request, response, connection, route);
     return true;
   };
 }
@@ -68,6 +70,7 @@ export function rpcRoute(options: RpcRouteOptions) {
 /** Never rejects. */
 async function handleRequest(
   options: RpcRouteOptions,
+  rejectedBodies: RejectedBodies,
   request: IncomingMessage,
   response: ServerResponse,
   connection: Connection,
@@ -136,6 +139,7 @@ async function handleRequest(
       options.metrics.rejected(rejection.reason);
       if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
       logEntry?.write(rejection.reason);
+      if (share === undefined && !request.complete) rejectedBodies.add(request, options.proxies.addressOf(request));
     }
   } finally {
     options.memory.release(reservedBytes);
