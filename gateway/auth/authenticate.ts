@@ -6,10 +6,10 @@ import { addressGroup } from './formats/address-group.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, keyMaxLength } from './formats/key.ts';
+import { KeyShares } from './key-shares.ts';
 import type { KeyRecord, KeyStore } from './stores/key-store.ts';
 
-const maxKnownKeys = 10_000;
-const maxUnknownKeys = 10_000;
+const maxCachedKeys = 10_000;
 /** For this time an unknown key is rejected without another lookup. */
 const unknownTtlMs = 5_000;
 /** Period in which the unknown keys of an address are counted. */
@@ -56,8 +56,8 @@ export class Authenticator {
   readonly #store: KeyStore;
   readonly #staleMaxMs: number;
   readonly #allowDevelopmentKeys: boolean;
-  readonly #known = new LRUCache<string, KnownKey>(maxEntries(maxKnownKeys));
-  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(maxUnknownKeys), ttl: unknownTtlMs });
+  readonly #known = new LRUCache<string, KnownKey>(maxEntries(maxCachedKeys));
+  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(maxCachedKeys), ttl: unknownTtlMs });
   readonly #lookups = new Map<string, Lookup>();
   /**
    * Unknown keys by address, including lookups in progress. An entry expires 10 s after its first key: later keys do
@@ -69,6 +69,7 @@ export class Authenticator {
   });
   readonly #maxGuesses: number;
   readonly #log: Log;
+  readonly #shares = new KeyShares();
   /** Rises when any key may have changed: keys of an older generation need another lookup. */
   #generation = 0;
 
@@ -218,7 +219,7 @@ export class Authenticator {
   /** A key whose record has an invalid permission is rejected: the permission was meant to restrict it. */
   #accessOf(record: KeyRecord): KeyAccess | undefined {
     try {
-      return compileAccess(record);
+      return compileAccess(record, this.#shares.of);
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#log.error({ key: record.id, problems: error.problems }, 'key rejected: its record is invalid');

@@ -1,3 +1,4 @@
+import { KeyShare } from '../admission/key-share.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
@@ -13,12 +14,16 @@ export interface KeyAccess {
   readonly record: KeyRecord;
   /** Id of the account whose limits apply. Keys that replaced each other by rotation, and keys of a team, share one. */
   readonly account: string;
+  /** What the account uses of this gateway. */
+  readonly share: KeyShare;
   readonly entry: EntryPermissions | undefined;
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
   readonly bounds: Bounds | undefined;
   readonly capabilities: Capabilities;
 }
+
+type ShareOf = (account: string, concurrency: number | undefined) => KeyShare;
 
 const noCapabilities: Capabilities = { explain: false };
 
@@ -30,8 +35,12 @@ function statusOf(name: (typeof permissionNames)[number]): number {
   return row.kind === 'entry' ? new RpcError(row.rejection).status : Infinity;
 }
 
-/** Runs once per lookup. @throws InvalidPermissionsError */
-export function compileAccess(record: KeyRecord): KeyAccess {
+/**
+ * Runs once per lookup.
+ * @param shareOf the share of an account. Default: a new one
+ * @throws InvalidPermissionsError
+ */
+export function compileAccess(record: KeyRecord, shareOf: ShareOf = () => new KeyShare()): KeyAccess {
   const { id } = record;
   const unrestricted = {
     record,
@@ -41,7 +50,8 @@ export function compileAccess(record: KeyRecord): KeyAccess {
     limits: undefined,
     bounds: undefined,
   };
-  if (record.permissions === undefined) return { ...unrestricted, capabilities: noCapabilities };
+  if (record.permissions === undefined)
+    return { ...unrestricted, share: shareOf(id, undefined), capabilities: noCapabilities };
   const permissions = parsePermissions(record.permissions);
   const entryChecks: EntryCheck[] = [];
   const methodChecks: MethodCheck[] = [];
@@ -83,6 +93,7 @@ export function compileAccess(record: KeyRecord): KeyAccess {
   return {
     record,
     account,
+    share: shareOf(account, limits?.concurrency),
     entry: entryChecks.length > 0 ? new EntryPermissions(entryChecks) : undefined,
     calls: methodChecks.length + paramsChecks.length > 0 ? new CallPermissions(methodChecks, paramsChecks) : undefined,
     bounds,

@@ -124,7 +124,7 @@ const table = {
     meaning: 'Time for one attempt at one upstream; `timeoutMs` of an upstream overrides it',
   },
   UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Maximum size of an upstream response' },
-  UPSTREAM_CONNECTIONS: { type: 'count', default: 64, meaning: 'Maximum connections to one upstream' },
+  UPSTREAM_CONNECTIONS: { type: 'count', default: 64, meaning: 'Maximum connections to one upstream, and calls there' },
   WS_MESSAGE_MAX_BYTES: {
     type: 'count',
     default: undefined,

@@ -34,6 +34,12 @@ const catalogue = {
   'rate-limit': { code: -32005, status: 429, message: 'project ID request rate exceeded' },
   'daily-quota': { code: -32005, status: 429, message: 'daily request count exceeded, request rate limited' },
   'monthly-quota': { code: -32005, status: 429, message: 'monthly request count exceeded, request rate limited' },
+  'too-many-requests': {
+    code: -32005,
+    status: 429,
+    retryAfterS: 1,
+    message: 'too many requests in flight with this project id',
+  },
   'too-many-sockets': {
     code: -32005,
     status: 429,

@@ -14,7 +14,7 @@ import type { OpenRpcText } from '../spec/openrpc-document.ts';
 import type { RequestUnits } from '../spec/request-units.ts';
 import type { NetworkFilters } from '../subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
-import type { CallQueue } from '../routing/call-queue.ts';
+import type { FairQueue } from '../admission/fair-queue.ts';
 import type { LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Router } from '../routing/router.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
@@ -29,7 +29,7 @@ export interface Network {
   readonly otherMethods: { readonly metric: CallMetric; readonly usage: MethodUsage };
   readonly upstreams: Router;
   /** Limits the concurrent calls to the upstreams. */
-  readonly queue: CallQueue;
+  readonly queue: FairQueue;
   /** Joins identical calls before the queue. */
   readonly coalesced: CoalescedCalls;
   /** Its newest blocks. Close this before the upstreams. */

@@ -33,7 +33,7 @@ import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
 import { documentOf, OpenRpcText } from '../spec/openrpc-document.ts';
-import { CallQueue } from '../routing/call-queue.ts';
+import { openCallQueue } from '../routing/call-queue.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
@@ -149,8 +149,8 @@ function boundsOf(config: ReplaceableConfig): Bounds {
   return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
-function openQueue(slug: string, { settings, metrics }: NetworkParts): CallQueue {
-  return new CallQueue({
+function openQueue(slug: string, { settings, metrics }: NetworkParts): Network['queue'] {
+  return openCallQueue({
     concurrency: settings.NETWORK_CONCURRENCY,
     queueMax: settings.NETWORK_QUEUE_MAX,
     onQueued: metrics.calls.queueMetric(slug),

@@ -29,7 +29,7 @@ export function openHttp(
 export function openWebSocket(
   url: string,
   { headers }: FixedUpstreamOptions,
-  { UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
+  { UPSTREAM_CONNECTIONS: slots, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
 ): WebSocketUpstream {
-  return new WebSocketUpstream({ url, headers, responseMaxBytes });
+  return new WebSocketUpstream({ url, headers, slots, responseMaxBytes });
 }

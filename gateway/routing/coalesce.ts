@@ -1,3 +1,4 @@
+import type { SlotOwner } from '../admission/fair-slots.ts';
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { CallObserver } from '../observability/call-observer.ts';
@@ -20,11 +21,13 @@ export interface CallParticipant {
   /** On the clock of performance.now(). */
   readonly deadline: number;
   readonly caller: Cancellation;
+  readonly owner?: SlotOwner | undefined;
 }
 
 /**
  * Coalesces identical read calls of one network: a call joins an identical call in progress and gets the same response. It
- * does not join if a newer block was served, or a transaction was sent through this gateway, since that call began.
+ * does not join if a newer block was served, or a transaction was sent through this gateway, since that call began; nor
+ * if that call waits for a slot behind others of another key.
  */
 export class CoalescedCalls {
   readonly #inFlight = new Map<string, InFlightCall>();
@@ -56,13 +59,14 @@ export class CoalescedCalls {
       existing !== undefined &&
       existing.head === head &&
       existing.newestServed === newestServed &&
-      !existing.cancellation.isCancelled
+      !existing.cancellation.isCancelled &&
+      (existing.cancellation.owner === participant.owner || !existing.cancellation.isWaiting)
     ) {
       this.#onCoalesced();
       observer?.cached('coalesced');
       return existing.join(participant, () => this.request(call, participant, send, observer));
     }
-    const inFlight = new InFlightCall(head, newestServed, participant.deadline);
+    const inFlight = new InFlightCall(head, newestServed, participant);
     const sent = send(inFlight.cancellation);
     this.#inFlight.set(call, inFlight);
     sent.then(
@@ -93,15 +97,16 @@ class InFlightCall implements ChainState {
   readonly head: unknown;
   readonly newestServed: bigint;
   readonly deadline: number;
-  readonly cancellation = new Cancellation();
+  readonly cancellation: Cancellation;
   /** Apart from the others, because most calls have one participant and then need no Set. */
   #first: Participation | undefined;
   #others: Set<Participation> | undefined;
 
-  constructor(head: unknown, newestServed: bigint, deadline: number) {
+  constructor(head: unknown, newestServed: bigint, { deadline, owner }: CallParticipant) {
     this.head = head;
     this.newestServed = newestServed;
     this.deadline = deadline;
+    this.cancellation = new Cancellation(owner);
   }
 
   /** @param retry sends the call again, if the participant's deadline is later than the call's */

@@ -69,7 +69,7 @@ export class HedgedCall {
   }
 
   start(upstream: Upstream, isHedge: boolean): void {
-    const cancellation = new Cancellation();
+    const cancellation = new Cancellation(this.#routedCall.cancellation?.owner);
     const attempt = { upstream, startedAt: performance.now(), cancellation, isHedge };
     this.#attempts.push(attempt);
     this.#routedCall.cancellation?.add(cancellation);

@@ -3,7 +3,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
-import { groupOf, isRead, type MethodGroup } from '../spec/method-group.ts';
+import { groupOf, type MethodGroup } from '../spec/method-group.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -20,7 +20,10 @@ export interface UpstreamCall {
   readonly text: string;
   /** On the clock of performance.now(). */
   readonly deadline: number;
-  /** Cancels the call when the caller disconnects. Methods that send transactions are never cancelled. */
+  /**
+   * Names the key, and cancels the call when the caller disconnects. That of a method that sends transactions is never
+   * cancelled. Undefined: a call of Gatehouse itself.
+   */
   readonly caller?: Cancellation | undefined;
   /** Receives the events of the call. */
   readonly observer?: CallObserver | undefined;
@@ -46,7 +49,7 @@ export interface RoutedCall {
   pinned: PinnedParams | undefined;
   /** On the clock of performance.now(). */
   readonly deadline: number;
-  /** Undefined if the call must not be cancelled. */
+  /** Undefined for a call of Gatehouse itself. */
   readonly cancellation: Cancellation | undefined;
   readonly blocks: NamedBlocks | undefined;
   /** Selected before all other upstreams. */
@@ -77,7 +80,6 @@ export function createRoutedCall(
   blocks: NamedBlocks | undefined,
   preferred: Upstream | undefined,
 ): RoutedCall {
-  const cancellation = isRead(method) ? caller : undefined;
   const group = groupOf(method);
   return {
     method,
@@ -86,7 +88,7 @@ export function createRoutedCall(
     text,
     pinned: undefined,
     deadline,
-    cancellation,
+    cancellation: caller,
     blocks,
     preferred,
     observer,

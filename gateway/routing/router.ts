@@ -8,7 +8,8 @@ import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
-import type { CallQueue } from './call-queue.ts';
+import type { FairQueue } from '../admission/fair-queue.ts';
+import { gatehouse } from '../admission/fair-slots.ts';
 import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
 import { Confirmation } from './confirmation.ts';
 import { exhaustedResponse, isAboveHead, isMissing, pollLagging, unsupportedResponse } from './exhausted.ts';
@@ -118,10 +119,10 @@ export class Router {
 
   /**
    * Tries one upstream after the other until a response is final.
-   * @param queue the queue that admitted the call; its place is released at the end
+   * @param queue the queue that admitted the call; its slot is released at the end
    * @throws RpcError if no upstream has a usable response; Cancelled
    */
-  async request(call: UpstreamCall, queue?: CallQueue): Promise<UpstreamResponse> {
+  async request(call: UpstreamCall, queue?: FairQueue): Promise<UpstreamResponse> {
     try {
       const routedCall = this.#beginCall(call);
       if (routedCall === undefined) return unsupportedResponse(call.method);
@@ -153,7 +154,7 @@ export class Router {
         if (response !== undefined) return response;
       }
     } finally {
-      queue?.leave();
+      queue?.leave(call.caller?.owner ?? gatehouse);
     }
   }
 

@@ -140,7 +140,7 @@ async function handleBatch(
   const responses: (string | Buffer | undefined)[] = items.map(() => undefined);
   let next = 0;
   let length = 0;
-  const worker = async (): Promise<void> => {
+  const work = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
       let pause = timeSlicer.next();
       if (pause !== undefined) await pause;
@@ -159,9 +159,29 @@ async function handleBatch(
       responses[index] = exceedsLimit
         ? rejectionResponse(item.id ?? 'null', new RpcError('response-too-large')).body
         : response?.body;
+      addWorkers();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(limits.concurrency, items.length) }, worker));
+  const { share } = context.access;
+  const others: Promise<void>[] = [];
+  let defect: unknown;
+  // The first worker has the slot of the request, each other one its own. It ends when no call is left.
+  const addWorkers = (): void => {
+    while (others.length < limits.concurrency - 1 && next < items.length && share.requests.tryEnter(share)) {
+      const ended = work().catch((error: unknown) => (defect = error));
+      others.push(
+        ended.then(() => {
+          share.requests.leave(share);
+        }),
+      );
+    }
+  };
+  const first = work();
+  addWorkers();
+  await first;
+  await Promise.all(others);
+  // eslint-disable-next-line @typescript-eslint/only-throw-error -- passes on what a worker threw
+  if (defect !== undefined) throw defect;
   const bodies = responses.filter((body) => body !== undefined);
   if (bodies.length === 0) return undefined;
   const total = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);

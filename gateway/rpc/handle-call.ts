@@ -19,11 +19,12 @@ import type { AccessLogEntry } from '../observability/access-log.ts';
 import type { NetworkMethod, Network } from '../networks/network.ts';
 import { checkResponseBytes } from '../spec/bounds.ts';
 import type { SocketAction } from '../spec/handlers.ts';
+import { isRead } from '../spec/method-group.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { lowerHashes } from '../spec/prepare-params.ts';
 import { rejectionOverHttp, type SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
 import type { CallObserver, CallObserverFactory } from '../observability/call-observer.ts';
-import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
+import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** The caller of one body and the bounds of its calls. The key is already authenticated. */
@@ -154,7 +155,7 @@ function requestUpstreams(
   method: NetworkMethod,
   originalParams: readonly unknown[],
   originalText: string | undefined,
-  { network, deadline, caller }: CallContext,
+  { network, deadline, caller, access: { share: owner } }: CallContext,
   observer: CallObserver | undefined,
 ): Promise<UpstreamResponse | CachedResponse> | CachedResponse {
   const { spec, cache } = method;
@@ -163,8 +164,14 @@ function requestUpstreams(
   const text = params === originalParams && originalText !== undefined ? originalText : JSON.stringify(params);
   if (!method.isCoalescable) {
     observer?.cached('not-cacheable');
-    const response = admitCall(upstreams, queue, { method: spec, params, text, deadline, caller, observer });
-    return method.afterCall === undefined ? response : response.finally(method.afterCall);
+    const own = new Cancellation(owner);
+    // A method that sends transactions is never cancelled.
+    if (isRead(spec)) caller.add(own);
+    const response = admitCall(upstreams, queue, { method: spec, params, text, deadline, caller: own, observer });
+    return response.finally(() => {
+      caller.delete(own);
+      method.afterCall?.();
+    });
   }
   // Reported first, and replaced by a miss below: a hit in Redis is not reported separately.
   observer?.cached(cache === undefined ? (spec.cache === undefined ? 'not-cacheable' : 'off') : 'hit');
@@ -179,7 +186,7 @@ function requestUpstreams(
       return request(cancellation, sentTo);
     });
   };
-  return coalesced.request(`${spec.name} ${text}`, { deadline, caller }, requestOrFetch, observer);
+  return coalesced.request(`${spec.name} ${text}`, { deadline, caller, owner }, requestOrFetch, observer);
 }
 
 /** Runs before a large result is copied, since one result may serve many calls of a batch. @throws RpcError */

@@ -20,10 +20,8 @@ import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
-import { withTimeout } from './with-timeout.ts';
+import { isCallerTimeout, withTimeout } from './with-timeout.ts';
 
-/** A timeout of a call that had less time than this, as at the end of a long batch, is not an upstream failure. */
-const MIN_COUNTED_TIMEOUT_MS = 400;
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
 const SAMPLE_INTERVAL_MS = 1_000;
@@ -99,8 +97,7 @@ export class Upstream {
       if (!(error instanceof UpstreamFailure)) throw error;
       const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
-      failure.isCallerTimeout =
-        error instanceof TimedOut && timeLimitMs < Math.min(this.timeoutMs, MIN_COUNTED_TIMEOUT_MS);
+      failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, this.timeoutMs);
       this.metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
       throw failure;
     } finally {

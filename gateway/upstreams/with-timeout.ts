@@ -1,3 +1,5 @@
+import { MIN_COUNTED_TIMEOUT_MS, TimedOut, type UpstreamFailure } from './transport/upstream-response.ts';
+
 /**
  * Waits for a promise at most `timeoutMs`. The work behind the promise continues, because others may wait for it.
  * @throws the error from `makeError` after `timeoutMs`
@@ -14,4 +16,10 @@ export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number, mak
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Whether a call ended because its caller had less time than the upstream, or because it was not sent. */
+export function isCallerTimeout(error: UpstreamFailure, timeLimitMs: number, timeoutMs: number): boolean {
+  if (error.isCallerTimeout) return true;
+  return error instanceof TimedOut && timeLimitMs < Math.min(timeoutMs, MIN_COUNTED_TIMEOUT_MS);
 }

@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 /** Limits that calls are not charged to. */
-const uncharged = { isCharged: true, sockets: undefined, subscriptions: undefined };
+const uncharged = { isCharged: true, sockets: undefined, subscriptions: undefined, concurrency: undefined };
 
 /** So slow that no unit returns between two charges of a test. */
 const perSecond = 1e-6;

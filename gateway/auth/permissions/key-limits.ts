@@ -17,10 +17,11 @@ export interface ChargedLimits {
   readonly monthly: number | undefined;
 }
 
-/** Limits on what is open at once: calls are not charged to them. */
+/** Limits on what is open or in flight at once: calls are not charged to them. */
 export interface OpenLimits {
   readonly sockets: number | undefined;
   readonly subscriptions: number | undefined;
+  readonly concurrency: number | undefined;
 }
 
 /** Limits of a key. */
@@ -34,7 +35,7 @@ export interface KeyLimits extends ChargedLimits, OpenLimits {
 /** The limits of an account without limits. */
 export function noLimits(account: string): KeyLimits {
   const charged: ChargedLimits = { rate: undefined, methodRates: undefined, daily: undefined, monthly: undefined };
-  const open: OpenLimits = { sockets: undefined, subscriptions: undefined };
+  const open: OpenLimits = { sockets: undefined, subscriptions: undefined, concurrency: undefined };
   return { account, isCharged: false, ...charged, ...open };
 }
 

@@ -133,6 +133,12 @@ const fields = {
     read: readWhole,
     limit: (count) => ({ subscriptions: count }),
   }),
+  concurrency: openField({
+    flag: '--concurrency <number>',
+    meaning: 'maximum requests in flight, per gateway; default: 256; others wait for up to 1 s',
+    read: readWhole,
+    limit: (count) => ({ concurrency: count }),
+  }),
   maxBlockRange: boundField({
     flag: '--max-block-range <number>',
     meaning: 'maximum blocks in the range of a log filter',

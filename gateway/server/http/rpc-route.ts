@@ -1,16 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { KeyShare } from '../../admission/key-share.ts';
 import type { Log } from '../../config/log.ts';
-import { handleBody, type BatchLimits } from '../../rpc/handle-body.ts';
+import { handleBody, rejectBody, type BatchLimits } from '../../rpc/handle-body.ts';
 import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
-import { RpcError } from '../../jsonrpc/errors.ts';
+import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import type { Limiter } from '../../limits/limiter.ts';
+import { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import { Cancelled } from '../../upstreams/transport/cancellation.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 import { combineObservers } from '../../observability/combine-observers.ts';
 import { compressResponse } from './compress-response.ts';
@@ -20,7 +23,7 @@ import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { reserveUntilSent } from './unread-response.ts';
 import { createExplanation } from './observe-requests.ts';
-import { writeResponse, writePreflight } from './write-response.ts';
+import { writeResponse, writePreflight, type EncodedResponse } from './write-response.ts';
 
 /** What requests over HTTP and WebSocket need. */
 export interface RequestOptions {
@@ -53,12 +56,13 @@ export interface RpcRouteOptions extends RequestOptions {
  * `res.json` cost 20 to 35 µs per call.
  */
 export function rpcRoute(options: RpcRouteOptions) {
+  const rejectedBodies = new RejectedBodies();
   /** @returns whether the request is for this route */
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const connection = connectionOf(request.socket);
     const route = connection.route(options.networks, request, options.proxies.hostOf(request));
     if (route === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
-    void handleRequest(options, request, response, connection, route);
+    void handleRequest(options, rejectedBodies, request, response, connection, route);
     return true;
   };
 }
@@ -66,6 +70,7 @@ export function rpcRoute(options: RpcRouteOptions) {
 /** Never rejects. */
 async function handleRequest(
   options: RpcRouteOptions,
+  rejectedBodies: RejectedBodies,
   request: IncomingMessage,
   response: ServerResponse,
   connection: Connection,
@@ -73,7 +78,9 @@ async function handleRequest(
 ): Promise<void> {
   const requestId = options.nextRequestId();
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
-  let reservedBytes: number | undefined;
+  let share: KeyShare | undefined;
+  let reservedBytes = 0;
+  let isCounted = false;
   network?.use.begin();
   try {
     if (network !== undefined) logEntry?.setNetwork(network.config.slug);
@@ -91,11 +98,22 @@ async function handleRequest(
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: network.config.slug, address, headers: request.headers });
-    options.memory.beginRequest();
-    reservedBytes = 0;
+    // Before the body, so that slow bodies count for their key.
+    if (!access.share.requests.tryEnter(access.share)) {
+      const rejected = await waitForSlot(options, request, connection, { network, access, logEntry });
+      if (rejected !== undefined) {
+        writeResponse(response, requestId, rejected);
+        logEntry?.write(rejected.reason);
+        return;
+      }
+    }
+    ({ share } = access);
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
     const body = await readBody(request, options.bodyMaxBytes, options.memory);
     reservedBytes = body.length;
+    // After the body: slow bodies count for their key, and not for all.
+    options.memory.beginRequest();
+    isCounted = true;
     const deadline = performance.now() + options.callTimeoutMs;
     const { limiter, log } = options;
     const explanation = createExplanation(request, access, network);
@@ -115,15 +133,45 @@ async function handleRequest(
     logEntry?.write();
     reserveUntilSent(response, options.memory, encoded?.body.length ?? 0);
   } catch (error) {
-    if (error instanceof RequestAborted) logEntry?.write('aborted');
+    if (error instanceof RequestAborted || error instanceof Cancelled) logEntry?.write('aborted');
     else {
       const rejection = rejectionOf(error, requestId, options.log);
       options.metrics.rejected(rejection.reason);
       if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
       logEntry?.write(rejection.reason);
+      if (share === undefined && !request.complete) rejectedBodies.add(request, options.proxies.addressOf(request));
     }
   } finally {
-    if (reservedBytes !== undefined) options.memory.endRequest(reservedBytes);
+    options.memory.release(reservedBytes);
+    if (isCounted) options.memory.endRequest(0);
+    share?.requests.leave(share);
     network?.use.end();
+  }
+}
+
+type RejectionContext = Parameters<typeof rejectBody>[2];
+
+/**
+ * Waits until the key has fewer requests in flight.
+ * @returns undefined if the request has its slot, else the response that rejects it
+ * @throws RpcError if the body has not arrived, so that its ids are unknown; Cancelled
+ */
+async function waitForSlot(
+  { bodyMaxBytes, memory, batch }: RpcRouteOptions,
+  request: IncomingMessage,
+  { caller }: Connection,
+  context: RejectionContext,
+): Promise<(EncodedResponse & { readonly reason: Reason }) | undefined> {
+  const { share } = context.access;
+  try {
+    await share.requests.wait(share, Infinity, caller);
+    return undefined;
+  } catch (rejection) {
+    if (!(rejection instanceof RpcError) || !request.complete) throw rejection;
+    const body = await readBody(request, bodyMaxBytes, memory);
+    memory.release(body.length);
+    const { reason } = rejection;
+    const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
+    return { ...rejected, reason };
   }
 }

@@ -159,10 +159,7 @@ export class Session {
     if (!this.#isOpen()) return;
     this.#network.sockets.received();
     if (this.#drainReason !== undefined) {
-      const { keySessions, batch } = this.#options;
-      const rejection = new RpcError(this.#drainReason === 'stopping' ? 'stopping' : 'unknown-network');
-      const response = rejectBody(message, rejection, { network: this.#network, access: keySessions.access }, batch);
-      if (response !== undefined) this.#send(response.body);
+      this.#rejectMessage(message, new RpcError(this.#drainReason === 'stopping' ? 'stopping' : 'unknown-network'));
       return;
     }
     if (this.#canBegin()) {
@@ -188,9 +185,19 @@ export class Session {
   /** Never rejects. */
   async #handle(message: Buffer): Promise<void> {
     const { batch, memory, metrics, requestId, log } = this.#options;
+    const { share } = this.#options.keySessions.access;
+    this.#inFlight++;
+    try {
+      if (!share.requests.tryEnter(share)) await share.requests.wait(share, Infinity, this.#caller);
+    } catch (error) {
+      // Otherwise the socket was closed.
+      if (error instanceof RpcError) this.#rejectMessage(message, error);
+      this.#inFlight--;
+      this.#handlePending();
+      return;
+    }
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
     let reservedBytes: number | undefined;
-    this.#inFlight++;
     context.network.use.begin();
     try {
       memory.beginRequest(message.length);
@@ -206,10 +213,17 @@ export class Session {
     } finally {
       if (reservedBytes !== undefined) memory.endRequest(reservedBytes);
       context.network.use.end();
+      share.requests.leave(share);
       this.#inFlight--;
       this.#subscriptions.startNotifications(context);
       this.#handlePending();
     }
+  }
+
+  #rejectMessage(message: Buffer, rejection: RpcError): void {
+    const { keySessions, batch } = this.#options;
+    const response = rejectBody(message, rejection, { network: this.#network, access: keySessions.access }, batch);
+    if (response !== undefined) this.#send(response.body);
   }
 
   /** Sends nothing if the socket is closed. */

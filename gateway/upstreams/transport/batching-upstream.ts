@@ -1,10 +1,11 @@
+import { gatehouse, type SlotOwner } from '../../admission/fair-slots.ts';
 import { NotJson, endOfValue, skipSpace, walkArray } from '../../jsonrpc/json-bytes.ts';
 import { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse, HttpUpstream } from './http-upstream.ts';
 import type { MethodGroup } from '../../spec/method-group.ts';
 import { responseId } from './response-id.ts';
-import { UpstreamFailure } from './upstream-response.ts';
+import { sendAfterWait, UpstreamFailure } from './upstream-response.ts';
 import type { Transport } from './transport.ts';
 import { PendingCalls } from './pending-calls.ts';
 
@@ -24,7 +25,8 @@ const MAX_BATCH_CHARS = 500_000;
 const MAX_ITEM_CHARS = 20_000;
 
 /**
- * Sends the lookups of one turn of the event loop to an upstream as one batch. It adds no delay to collect more calls.
+ * Sends the lookups of one key and one turn of the event loop to an upstream as one batch. It adds no delay to collect
+ * more calls. Keys do not share a batch, because its response waits for all its calls.
  * Methods that execute code or return lists are sent alone, because a slow call delays the whole batch. A busy gateway
  * needs 37 % less CPU per call: 69 µs, against 109 µs alone and 95 µs pipelined (measured 2026-11-21 with storage words
  * and 64 connections).
@@ -36,7 +38,7 @@ const MAX_ITEM_CHARS = 20_000;
 export class BatchingUpstream implements Transport {
   readonly secrets: SecretTexts;
   readonly #http: HttpUpstream;
-  #next: Batch | undefined;
+  readonly #next = new Map<SlotOwner, Batch>();
   #rejectedUntil = -Infinity;
 
   constructor(http: HttpUpstream) {
@@ -54,38 +56,49 @@ export class BatchingUpstream implements Transport {
   ): Promise<HttpResponse> {
     if (group !== 'lookup' || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
       return this.#http.exchange(body, timeLimitMs, id, cancellation);
-    if (this.#next?.hasSpaceFor(body) === false) this.#send(this.#next);
-    const batch = (this.#next ??= this.#begin());
-    return batch.add(body, timeLimitMs, id, cancellation);
+    const { slots } = this.#http;
+    if (slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.#add(body, timeLimitMs, id, cancellation);
+    const add = (remainingMs: number): Promise<HttpResponse> => this.#add(body, remainingMs, id, cancellation);
+    return sendAfterWait(slots, timeLimitMs, cancellation, add);
   }
 
   close(): Promise<void> {
     return this.#http.close();
   }
 
-  #begin(): Batch {
+  /** Adds a call that has its slot. */
+  #add(body: string, timeLimitMs: number, id: number, cancellation: Cancellation | undefined): Promise<HttpResponse> {
+    const owner = cancellation?.owner ?? gatehouse;
+    let batch = this.#next.get(owner);
+    if (batch?.hasSpaceFor(body) !== true) {
+      if (batch !== undefined) this.#send(owner, batch);
+      batch = this.#begin(owner);
+    }
+    return batch.add(body, timeLimitMs, id, cancellation);
+  }
+
+  #begin(owner: SlotOwner): Batch {
     const batch = new Batch(this.#http, () => {
       this.#rejectedUntil = performance.now() + BATCH_REJECTED_MS;
     });
+    this.#next.set(owner, batch);
     setImmediate(() => {
-      if (this.#next === batch) this.#send(batch);
+      if (this.#next.get(owner) === batch) this.#send(owner, batch);
     });
     return batch;
   }
 
-  #send(batch: Batch): void {
-    this.#next = undefined;
+  #send(owner: SlotOwner, batch: Batch): void {
+    this.#next.delete(owner);
     void batch.send();
   }
 }
 
-/** Collects the calls of one batch, sends them, and matches the responses to them. */
+/** Collects the calls of one batch, sends them, and matches the responses to them. Each call has a slot until it ends. */
 class Batch {
   readonly #http: HttpUpstream;
   readonly #onRejected: () => void;
-  readonly #pending = new PendingCalls(() => {
-    if (this.#pending.size === 0) this.#request?.cancel();
-  });
+  readonly #pending: PendingCalls;
   #request: Cancellation | undefined;
   #timeLimitMs = 0;
   #length = 0;
@@ -94,6 +107,9 @@ class Batch {
   constructor(http: HttpUpstream, onRejected: () => void) {
     this.#http = http;
     this.#onRejected = onRejected;
+    this.#pending = new PendingCalls(http.releaseSlot, () => {
+      if (this.#pending.size === 0) this.#request?.cancel();
+    });
   }
 
   hasSpaceFor(body: string): boolean {
@@ -116,7 +132,7 @@ class Batch {
       this.#request = new Cancellation();
       const body = `[${this.#pending.bodies().join()}]`;
       await this.#handleResponse(
-        await this.#http.exchange(body, this.#timeLimitMs + TIMEOUT_MARGIN_MS, 0, this.#request),
+        await this.#http.send(body, this.#timeLimitMs + TIMEOUT_MARGIN_MS, this.#request, false),
       );
     } catch (error) {
       // Cancelled: the callers of all calls have disconnected. No call is pending then.
@@ -153,7 +169,7 @@ class Batch {
     const body = this.#pending.bodies()[0];
     if (id === undefined || body === undefined) return false;
     try {
-      const response = await this.#http.exchange(body, this.#timeLimitMs, id, this.#request);
+      const response = await this.#http.send(body, this.#timeLimitMs, this.#request, false);
       this.#pending.settle(id, response);
       return response.status < 500;
     } catch (error) {
@@ -173,7 +189,8 @@ class Batch {
       const call = this.#pending.take(id);
       if (call === undefined) continue;
       const { body, deadline, cancellation, resolve, reject } = call;
-      this.#http.exchange(body, Math.max(1, deadline - performance.now()), id, cancellation).then(resolve, reject);
+      const remainingMs = Math.max(1, deadline - performance.now());
+      this.#http.send(body, remainingMs, cancellation, true).then(resolve, reject);
     }
   }
 }

@@ -1,5 +1,9 @@
+import type { SlotOwner } from '../../admission/fair-slots.ts';
+
 /** Work in progress. After `cancel` it ends with `Cancelled`, unless it has ended already. */
 export interface Cancellable {
+  /** Whether the work waits for a slot, so that nothing has been sent yet. */
+  readonly isWaiting?: boolean;
   cancel(): void;
 }
 
@@ -21,6 +25,21 @@ export class Cancellation implements Cancellable {
   #first: Cancellable | undefined;
   #others: Set<Cancellable> | undefined;
   #isCancelled = false;
+  /** For whom the work takes slots; undefined: for Gatehouse itself, or for several owners. */
+  readonly owner: SlotOwner | undefined;
+
+  constructor(owner?: SlotOwner) {
+    this.owner = owner;
+  }
+
+  /** The error of cancelled work. */
+  get reason(): Cancelled {
+    return new Cancelled();
+  }
+
+  get isWaiting(): boolean {
+    return this.#first?.isWaiting === true;
+  }
 
   get isCancelled(): boolean {
     return this.#isCancelled;

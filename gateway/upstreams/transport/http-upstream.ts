@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
+import { FairQueue } from '../../admission/fair-queue.ts';
+import { gatehouse } from '../../admission/fair-slots.ts';
 import { errorCode } from '../../config/log.ts';
 import { loadPackage } from '../../config/load-package.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import { credentialsOf, type SecretTexts } from './credentials.ts';
-import { TimedOut, UpstreamFailure } from './upstream-response.ts';
+import { NoFreeSlot, sendAfterWait, TimedOut, UpstreamFailure } from './upstream-response.ts';
 
 /** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
 const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
@@ -41,6 +43,12 @@ export class HttpUpstream {
   readonly #path: string;
   readonly #headers: string[];
   readonly #responseMaxBytes: number;
+  /** Calls in flight, also those of a batch: as many as connections. Others wait here, fairly over their keys. */
+  readonly slots: FairQueue;
+  /** Releases the slot of a call that ended. */
+  readonly releaseSlot = (cancellation: Cancellation | undefined): void => {
+    this.slots.leave(cancellation?.owner ?? gatehouse);
+  };
 
   constructor(options: HttpUpstreamOptions) {
     const { url, headers, secrets } = credentialsOf(options.url, options.headers);
@@ -56,16 +64,34 @@ export class HttpUpstream {
     this.#headers = [...ownHeaders, ...headers.flat()];
     this.secrets = secrets;
     this.#responseMaxBytes = options.responseMaxBytes;
+    this.slots = new FairQueue({ slots: options.connections, rejection: () => new NoFreeSlot() });
   }
 
   /**
-   * Posts a body and reads the whole response.
+   * Posts a call and reads the whole response. Waits for a slot before.
    * @param timeLimitMs from now until the last byte
    * @throws UpstreamFailure, Cancelled
    */
   exchange(body: string, timeLimitMs: number, _id: number, cancellation?: Cancellation): Promise<HttpResponse> {
+    if (this.slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.send(body, timeLimitMs, cancellation, true);
+    const send = (remainingMs: number): Promise<HttpResponse> => this.send(body, remainingMs, cancellation, true);
+    return sendAfterWait(this.slots, timeLimitMs, cancellation, send);
+  }
+
+  /**
+   * Posts a body at once and reads the whole response.
+   * @param hasSlot whether the slot of the cancellation's owner is released at the end
+   * @throws UpstreamFailure, Cancelled
+   */
+  send(
+    body: string,
+    timeLimitMs: number,
+    cancellation: Cancellation | undefined,
+    hasSlot: boolean,
+  ): Promise<HttpResponse> {
+    const slots = hasSlot ? this.slots : undefined;
     return new Promise((resolve, reject) => {
-      const exchange = new HttpExchange(resolve, reject, this.#responseMaxBytes, timeLimitMs, cancellation);
+      const exchange = new HttpExchange(resolve, reject, this.#responseMaxBytes, timeLimitMs, cancellation, slots);
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
       } catch (error) {
@@ -87,6 +113,8 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   readonly #maxBytes: number;
   readonly #timer: NodeJS.Timeout;
   readonly #cancellation: Cancellation | undefined;
+  /** Undefined: without a slot, or after its release. */
+  #slots: FairQueue | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #failure: UpstreamFailure | Cancelled | undefined;
   #status = 0;
@@ -100,6 +128,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
     maxBytes: number,
     timeLimitMs: number,
     cancellation: Cancellation | undefined,
+    slots: FairQueue | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
@@ -107,6 +136,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
     // Node has one list for timers of equal duration, so that a timer per call is cheap.
     this.#timer = setTimeout(onTimeout, timeLimitMs, this);
     this.#cancellation = cancellation;
+    this.#slots = slots;
     cancellation?.add(this);
   }
 
@@ -157,6 +187,9 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   #release(): void {
     clearTimeout(this.#timer);
     this.#cancellation?.delete(this);
+    const slots = this.#slots;
+    this.#slots = undefined;
+    slots?.leave(this.#cancellation?.owner ?? gatehouse);
   }
 }
 

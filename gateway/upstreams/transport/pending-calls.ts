@@ -12,17 +12,23 @@ export interface PendingCall {
   readonly reject: (reason: unknown) => void;
 }
 
+type OnEnded = (cancellation: Cancellation | undefined) => void;
 type OnAbandoned = (id: number, reason: TimedOut | Cancelled) => void;
 
 /** Stores the calls in flight over one connection or batch by id. One timer ends them at their deadlines. */
 export class PendingCalls {
   readonly #entries = new Map<number, PendingEntry>();
+  readonly #onEnded: OnEnded;
   readonly #onAbandoned: OnAbandoned;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Infinity;
 
-  /** @param onAbandoned called for each call that ends without a response: by its deadline, or by cancellation */
-  constructor(onAbandoned: OnAbandoned) {
+  /**
+   * @param onEnded called for each call that ends, before its promise is settled
+   * @param onAbandoned called after that for each call that ends by its deadline, or by cancellation
+   */
+  constructor(onEnded: OnEnded, onAbandoned: OnAbandoned) {
+    this.#onEnded = onEnded;
     this.#onAbandoned = onAbandoned;
   }
 
@@ -50,20 +56,20 @@ export class PendingCalls {
   }
 
   settle(id: number, response: HttpResponse): void {
-    this.take(id)?.resolve(response);
+    this.#end(id)?.resolve(response);
   }
 
   /** @param reason an UpstreamFailure; any other error is a defect of the gateway */
   fail(reason: unknown): void {
-    for (const id of this.#entries.keys()) this.take(id)?.reject(reason);
+    for (const id of this.#entries.keys()) this.#end(id)?.reject(reason);
   }
 
   abandon(id: number, reason: TimedOut | Cancelled): void {
-    this.take(id)?.reject(reason);
+    this.#end(id)?.reject(reason);
     this.#onAbandoned(id, reason);
   }
 
-  /** Removes a call. @returns undefined if it is not pending */
+  /** Removes a call, which has not ended. @returns undefined if it is not pending */
   take(id: number): PendingCall | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
@@ -71,6 +77,12 @@ export class PendingCalls {
     this.#entries.delete(id);
     if (this.#entries.size === 0) this.#setTimer(Infinity, 0);
     return entry;
+  }
+
+  #end(id: number): PendingCall | undefined {
+    const call = this.take(id);
+    if (call !== undefined) this.#onEnded(call.cancellation);
+    return call;
   }
 
   /** @param dueAt the first deadline; Infinity: no pending calls */

@@ -1,3 +1,7 @@
+import type { FairQueue } from '../../admission/fair-queue.ts';
+import { gatehouse } from '../../admission/fair-slots.ts';
+import type { Cancellation } from './cancellation.ts';
+
 /** The JSON-RPC response of an upstream to one call. */
 export type UpstreamResponse = ResultResponse | LargeResponse | ErrorResponse;
 
@@ -81,7 +85,7 @@ export class UpstreamFailure extends Error {
   readonly staleConnection: boolean;
   /** From the header `Retry-After`. */
   readonly retryAfterMs: number | undefined;
-  /** The caller's time limit was shorter than the upstream's: not an upstream failure. */
+  /** The caller's time limit was shorter than the upstream's, or nothing was sent: not an upstream failure. */
   isCallerTimeout = false;
 
   constructor(failure: FailureClass, message: string, staleConnection = false, retryAfterMs?: number) {
@@ -96,5 +100,45 @@ export class UpstreamFailure extends Error {
 export class TimedOut extends UpstreamFailure {
   constructor() {
     super('transport', 'timed out');
+  }
+}
+
+/** The call waited for a slot during its whole time limit, and was not sent. */
+export class NoFreeSlot extends UpstreamFailure {
+  override isCallerTimeout = true;
+
+  constructor() {
+    super('slow', 'no free slot');
+  }
+}
+
+/** A timeout of a call that had less time than this, as at the end of a long batch, is not an upstream failure. */
+export const MIN_COUNTED_TIMEOUT_MS = 400;
+
+/**
+ * Sends a call after its wait for a slot. The wait counts towards the time limit.
+ * @param send releases the slot at the end of the call
+ * @throws UpstreamFailure, Cancelled
+ */
+export async function sendAfterWait<Response>(
+  slots: FairQueue,
+  timeLimitMs: number,
+  cancellation: Cancellation | undefined,
+  send: (remainingMs: number) => Promise<Response>,
+): Promise<Response> {
+  const owner = cancellation?.owner ?? gatehouse;
+  const deadline = performance.now() + timeLimitMs;
+  await slots.wait(owner, timeLimitMs, cancellation);
+  // The caller may leave after the slot is free and before this continuation.
+  if (cancellation?.isCancelled === true) {
+    slots.leave(owner);
+    throw cancellation.reason;
+  }
+  const remainingMs = deadline - performance.now();
+  try {
+    return await send(remainingMs);
+  } catch (error) {
+    if (error instanceof TimedOut && remainingMs < MIN_COUNTED_TIMEOUT_MS) error.isCallerTimeout = true;
+    throw error;
   }
 }

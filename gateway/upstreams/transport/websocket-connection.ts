@@ -14,6 +14,8 @@ export interface WebSocketConnectionOptions {
   readonly times: ConnectionTimes;
   /** Called with the bytes of each notification. */
   readonly onNotification?: (body: Buffer) => void;
+  /** Called for each call that ends. */
+  readonly onCallEnded: (cancellation: Cancellation | undefined) => void;
 }
 
 export interface ConnectionTimes {
@@ -44,9 +46,7 @@ export class WebSocketConnection {
   readonly #times: ConnectionTimes;
   readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean) => void;
-  readonly #pending = new PendingCalls((id, reason) => {
-    this.#abandon(id, reason);
-  });
+  readonly #pending: PendingCalls;
   /** Ended calls whose responses may still arrive. */
   readonly #abandonedIds = new Set<number>();
   #heartbeat: NodeJS.Timeout | undefined;
@@ -57,12 +57,15 @@ export class WebSocketConnection {
 
   /** @param onEnd called once; `hasOpened`: whether the handshake succeeded */
   constructor(
-    { url, headers, responseMaxBytes, times, onNotification }: WebSocketConnectionOptions,
+    { url, headers, responseMaxBytes, times, onNotification, onCallEnded }: WebSocketConnectionOptions,
     onEnd: (hasOpened: boolean) => void,
   ) {
     this.#times = times;
     this.#onNotification = onNotification;
     this.#onEnd = onEnd;
+    this.#pending = new PendingCalls(onCallEnded, (id, reason) => {
+      this.#abandon(id, reason);
+    });
     // Compression costs more CPU and memory than it saves between servers (ws README, "WebSocket compression").
     this.#socket = new WebSocket(url, {
       headers,

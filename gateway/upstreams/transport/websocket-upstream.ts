@@ -1,7 +1,9 @@
+import { FairQueue } from '../../admission/fair-queue.ts';
+import { gatehouse } from '../../admission/fair-slots.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf, type SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
-import { UpstreamFailure } from './upstream-response.ts';
+import { NoFreeSlot, sendAfterWait, UpstreamFailure } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 
@@ -10,6 +12,8 @@ export interface WebSocketUpstreamOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Limit for a response. A larger one ends the connection and is an upstream failure. */
   readonly responseMaxBytes: number;
+  /** Maximum calls in flight. Default: unlimited. */
+  readonly slots?: number;
   readonly times?: Partial<ConnectionTimes>;
 }
 
@@ -25,6 +29,7 @@ const MAX_BACKOFF_MS = 5_000;
  */
 export class WebSocketUpstream {
   readonly secrets: SecretTexts;
+  readonly #slots: FairQueue;
   readonly #open: () => WebSocketConnection;
   readonly #listeners = new Set<LinkListener>();
   #connection: WebSocketConnection | undefined;
@@ -32,7 +37,7 @@ export class WebSocketUpstream {
   #retryAt = 0;
   #isClosed = false;
 
-  constructor({ url: address, headers: configuredHeaders, responseMaxBytes, times }: WebSocketUpstreamOptions) {
+  constructor({ url: address, headers: configuredHeaders, responseMaxBytes, slots, times }: WebSocketUpstreamOptions) {
     const { url, headers, secrets } = credentialsOf(address, configuredHeaders);
     const options = {
       url,
@@ -42,7 +47,11 @@ export class WebSocketUpstream {
       onNotification: (body: Buffer) => {
         for (const listener of this.#listeners) listener.notified(body);
       },
+      onCallEnded: (cancellation: Cancellation | undefined) => {
+        this.#slots.leave(cancellation?.owner ?? gatehouse);
+      },
     };
+    this.#slots = new FairQueue({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
     this.secrets = secrets;
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened) => {
@@ -51,18 +60,15 @@ export class WebSocketUpstream {
   }
 
   /**
-   * Sends a call and waits for its response.
+   * Sends a call, when it has a slot, and waits for its response.
    * @param timeLimitMs from now until the response, a handshake included
    * @param id the id in the body, by which the response is matched
    * @throws UpstreamFailure, Cancelled
    */
   async exchange(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
-    if (this.#connection?.isUsable !== true) {
-      if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-      if (performance.now() < this.#retryAt) throw new UpstreamFailure('transport', 'backoff after a failed handshake');
-      this.#connection = this.#open();
-    }
-    return this.#connection.exchange(body, timeLimitMs, id, cancellation);
+    if (this.#slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.#send(body, timeLimitMs, id, cancellation);
+    const send = (remainingMs: number): Promise<HttpResponse> => this.#send(body, remainingMs, id, cancellation);
+    return sendAfterWait(this.#slots, timeLimitMs, cancellation, send);
   }
 
   /** Adds a listener for notifications and disconnects. @returns a function that removes it */
@@ -78,6 +84,26 @@ export class WebSocketUpstream {
     this.#isClosed = true;
     this.#connection?.close();
     return Promise.resolve();
+  }
+
+  /** Sends a call that has its slot. @throws UpstreamFailure, Cancelled (rejects with it) */
+  #send(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
+    let connection: WebSocketConnection;
+    try {
+      connection = this.#usableConnection();
+    } catch (error) {
+      this.#slots.leave(cancellation?.owner ?? gatehouse);
+      throw error;
+    }
+    return connection.exchange(body, timeLimitMs, id, cancellation);
+  }
+
+  /** @throws UpstreamFailure */
+  #usableConnection(): WebSocketConnection {
+    if (this.#connection?.isUsable === true) return this.#connection;
+    if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
+    if (performance.now() < this.#retryAt) throw new UpstreamFailure('transport', 'backoff after a failed handshake');
+    return (this.#connection = this.#open());
   }
 
   /** The backoff doubles. Half of it is jitter, so that many gateways do not reconnect at once. */

@@ -2,6 +2,7 @@ import type { PermissionField } from '../../../gateway/auth/permissions/permissi
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import type { PermissionChange } from '../../../gateway/auth/stores/key-store.ts';
 import { storage, type Limited } from '../../limits/limited.ts';
+import { head, openRaw } from '../../server/http/raw-connection.ts';
 import { openCaller, socketUrl } from '../../server/websocket/caller.ts';
 
 /** Texts of a field, and what the field does in a gateway. */
@@ -90,6 +91,17 @@ async function callsOfTwoKeys(one: Limited, permissions: PermissionChange): Prom
   return [first.status, second.status];
 }
 
+/** The status of a call while the body of another request has not arrived. */
+async function callBesideSlowBody(one: Limited): Promise<number> {
+  const { port } = one.gateway.gateway;
+  const slow = await openRaw(port);
+  slow.send(head(`POST /test/v3/${one.gateway.key}`, { 'content-length': 100, expect: '100-continue' }));
+  await slow.response();
+  const { status } = await one.send(storage);
+  slow.destroy();
+  return status;
+}
+
 const calls = (...statuses: [number, number]) => ({ without: [200, 200], with: statuses });
 
 /** A row for each row of gateway/auth/permissions/permission-fields.ts. */
@@ -159,6 +171,11 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     good: ['1', '100'],
     bad: ['', '0', '1e3'],
     effect: { text: '1', observe: openSubscriptions, without: [true, true], with: [true, false] },
+  },
+  concurrency: {
+    good: ['1', '1000'],
+    bad: ['', '0', '-1', '1.5', 'none'],
+    effect: { text: '1', observe: callBesideSlowBody, without: 200, with: 429 },
   },
   maxBlockRange: {
     ...numbers,

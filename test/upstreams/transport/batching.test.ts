@@ -16,7 +16,7 @@ async function withBatches(): Promise<
 > {
   // No time slice ends, so that concurrent calls stay together on a slow machine, too.
   shiftClock();
-  const all = await withNodes(1, { BATCH_CONCURRENCY: '200' }, {}, [{ batch: true }]);
+  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '200' }, {}, [{ batch: true }]);
   const [node] = all.nodes as [FakeNode];
   node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
   node.response('eth_getBalance', '0x1');
@@ -174,22 +174,22 @@ describe('an upstream with batch: true', () => {
 });
 
 it('a defect while a batch is sent ends its calls at once, and is not a timeout', async () => {
-  const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 1, headers: {}, responseMaxBytes: 1_000 });
+  const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
   const batching = new BatchingUpstream(http);
   onTestFinished(() => batching.close());
   const defect = new TypeError('undefined is not a function');
-  vi.spyOn(http, 'exchange').mockRejectedValue(defect);
+  vi.spyOn(http, 'send').mockRejectedValue(defect);
   const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, undefined, 'lookup'));
   expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));
 });
 
 it('a defect while the first call of a rejected batch is sent alone ends its calls at once', async () => {
-  const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 1, headers: {}, responseMaxBytes: 1_000 });
+  const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
   const batching = new BatchingUpstream(http);
   onTestFinished(() => batching.close());
   const defect = new TypeError('undefined is not a function');
   const rejected = { status: 500, body: Buffer.from('no'), retryAfter: undefined };
-  vi.spyOn(http, 'exchange').mockResolvedValueOnce(rejected).mockRejectedValue(defect);
+  vi.spyOn(http, 'send').mockResolvedValueOnce(rejected).mockRejectedValue(defect);
   const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, undefined, 'lookup'));
   expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));
 });

@@ -1,0 +1,174 @@
+import { LinkedList, type Linked } from './linked-list.ts';
+
+/** Whom a request counts for: a key, an address, or Gatehouse itself. Requests of one object share its slots. */
+export interface SlotOwner {
+  /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
+  readonly weight: number;
+}
+
+/** Gatehouse's own requests, such as polls. They take any free slot, and wait for none before others that have fewer. */
+export const gatehouse: SlotOwner = { weight: Infinity };
+
+/** A request that waits for a slot. */
+export interface Waiter extends Linked<Waiter> {
+  /** Called once, when the request has its slot. */
+  start(): void;
+}
+
+/** An owner may take a slot while it has fewer than this many times the free slots: alone it gets 7 of 8. */
+const MAX_PER_FREE_SLOT = 7;
+
+/** After this many requests of one owner and none of others, it may take all slots. */
+const LONE_AFTER = 1_000;
+
+/** Level 31 is that of 2³⁰ slots. */
+const LEVELS = 32;
+
+/** The slots of one owner, and its waiting requests in order of arrival. */
+class Flow implements Linked<Flow> {
+  readonly owner: SlotOwner;
+  readonly waiting = new LinkedList<Waiter>();
+  waitingCount = 0;
+  taken = 0;
+  /** At the time when it was added to the waiting owners. */
+  level = 0;
+  previous: Flow | undefined;
+  next: Flow | undefined;
+
+  constructor(owner: SlotOwner) {
+    this.owner = owner;
+  }
+}
+
+/**
+ * Shares a number of slots fairly. A free slot goes to a waiting owner with the fewest slots per weight, to those on one
+ * level in turn. Some slots stay free for owners that have none, so that a request of theirs need not wait for another
+ * one to end. Each operation takes the same number of steps for any number of owners and waiting requests.
+ */
+export class FairSlots {
+  #free: number;
+  readonly #flows = new WeakMap<SlotOwner, Flow>();
+  /** Owners with waiting requests, by level. */
+  readonly #waitingAt: LinkedList<Flow>[] = Array.from({ length: LEVELS }, () => new LinkedList<Flow>());
+  /** A bit for each level with waiting owners. */
+  #levels = 0;
+  #latest: Flow | undefined;
+  /** Requests since the last one of another owner. */
+  #sinceOther = LONE_AFTER;
+  #isStarting = false;
+
+  constructor(slots: number) {
+    this.#free = slots;
+  }
+
+  /** Adds slots; a negative number removes them, as they become free. */
+  resize(change: number): void {
+    this.#free += change;
+    this.#startWaiting();
+  }
+
+  /** Takes a slot for a request. @returns false if it must wait: see `wait` */
+  take(owner: SlotOwner): boolean {
+    const flow = this.#flowOf(owner);
+    this.#countRequest(flow);
+    if (flow.waiting.first !== undefined || !this.#mayTake(flow)) return false;
+    this.#free--;
+    flow.taken++;
+    return true;
+  }
+
+  /** Adds a request to the waiting ones of its owner. `release` starts it. */
+  wait(owner: SlotOwner, waiter: Waiter): void {
+    const flow = this.#flowOf(owner);
+    if (flow.waiting.first === undefined) this.#addFlow(flow);
+    flow.waiting.push(waiter);
+    flow.waitingCount++;
+  }
+
+  /** The number of waiting requests of an owner. */
+  waitingOf(owner: SlotOwner): number {
+    return this.#flows.get(owner)?.waitingCount ?? 0;
+  }
+
+  /** Removes a request that waits. */
+  leave(owner: SlotOwner, waiter: Waiter): void {
+    const flow = this.#flowOf(owner);
+    flow.waiting.remove(waiter);
+    flow.waitingCount--;
+    if (flow.waiting.first === undefined) this.#removeFlow(flow);
+  }
+
+  /** Releases the slot of a request that had one, and starts waiting ones. */
+  release(owner: SlotOwner): void {
+    const flow = this.#flowOf(owner);
+    const isWaiting = flow.waiting.first !== undefined;
+    if (isWaiting) this.#removeFlow(flow);
+    flow.taken--;
+    if (isWaiting) this.#addFlow(flow);
+    this.#free++;
+    this.#startWaiting();
+  }
+
+  /** A request that starts may release its slot at once: the loop of the first call then continues. */
+  #startWaiting(): void {
+    if (this.#isStarting || this.#levels === 0) return;
+    this.#isStarting = true;
+    for (let flow = this.#nextFlow(); flow !== undefined && this.#mayTake(flow); flow = this.#nextFlow()) {
+      const waiter = flow.waiting.first as Waiter;
+      this.#removeFlow(flow);
+      flow.waiting.remove(waiter);
+      flow.waitingCount--;
+      this.#free--;
+      flow.taken++;
+      if (flow.waiting.first !== undefined) this.#addFlow(flow);
+      waiter.start();
+    }
+    this.#isStarting = false;
+  }
+
+  #mayTake({ taken, owner }: Flow): boolean {
+    if (this.#free <= 0) return false;
+    return taken < MAX_PER_FREE_SLOT * owner.weight * this.#free || this.#isLone(owner);
+  }
+
+  #isLone(owner: SlotOwner): boolean {
+    return this.#sinceOther >= LONE_AFTER && this.#latest?.owner === owner;
+  }
+
+  #countRequest(flow: Flow): void {
+    if (flow === this.#latest) this.#sinceOther++;
+    else if (flow.owner !== gatehouse) {
+      if (this.#latest !== undefined) this.#sinceOther = 0;
+      this.#latest = flow;
+    }
+  }
+
+  #flowOf(owner: SlotOwner): Flow {
+    let flow = this.#flows.get(owner);
+    if (flow === undefined) this.#flows.set(owner, (flow = new Flow(owner)));
+    return flow;
+  }
+
+  /** Undefined: none waits. */
+  #nextFlow(): Flow | undefined {
+    return this.#levels === 0 ? undefined : this.#waitingAt[31 - Math.clz32(this.#levels & -this.#levels)]?.first;
+  }
+
+  #addFlow(flow: Flow): void {
+    flow.level = levelOf(flow.taken / flow.owner.weight);
+    this.#waitingAt[flow.level]?.push(flow);
+    this.#levels |= 1 << flow.level;
+  }
+
+  #removeFlow(flow: Flow): void {
+    const { level } = flow;
+    const list = this.#waitingAt[level];
+    list?.remove(flow);
+    if (list?.first === undefined) this.#levels &= ~(1 << level);
+  }
+}
+
+/** 0 for no slots, 1 for one, 2 for two and three, 3 for four to seven, and so on. */
+function levelOf(slots: number): number {
+  return 32 - Math.clz32(slots);
+}

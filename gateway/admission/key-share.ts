@@ -1,0 +1,33 @@
+import { RpcError } from '../jsonrpc/errors.ts';
+import { FairQueue } from './fair-queue.ts';
+import type { SlotOwner } from './fair-slots.ts';
+
+/** Requests in flight of a key without `--concurrency`. */
+export const DEFAULT_CONCURRENCY = 256;
+
+/** Beyond the concurrency, a request waits this long before it is rejected. */
+const MAX_WAIT_MS = 1_000;
+
+/**
+ * What the keys of one account use of this gateway together: their requests in flight, and their slots at networks and
+ * upstreams. A key with four times the default concurrency gets four times the slots of others.
+ */
+export class KeyShare implements SlotOwner {
+  #concurrency = DEFAULT_CONCURRENCY;
+  /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
+  readonly requests = new FairQueue({
+    slots: DEFAULT_CONCURRENCY,
+    queueMax: 2 * DEFAULT_CONCURRENCY,
+    maxWaitMs: MAX_WAIT_MS,
+    rejection: () => new RpcError('too-many-requests'),
+  });
+
+  get weight(): number {
+    return Math.max(1, this.#concurrency / DEFAULT_CONCURRENCY);
+  }
+
+  set concurrency(requests: number) {
+    this.#concurrency = requests;
+    this.requests.size = requests;
+  }
+}
