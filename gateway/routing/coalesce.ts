@@ -62,7 +62,7 @@ export class CoalescedCalls {
       observer?.cached('coalesced');
       return existing.join(participant, () => this.request(call, participant, send, observer));
     }
-    const inFlight = new InFlightCall(head, newestServed, participant.deadline);
+    const inFlight = new InFlightCall(head, newestServed, participant);
     const sent = send(inFlight.cancellation);
     this.#inFlight.set(call, inFlight);
     sent.then(
@@ -98,10 +98,11 @@ class InFlightCall implements ChainState {
   #first: Participation | undefined;
   #others: Set<Participation> | undefined;
 
-  constructor(head: unknown, newestServed: bigint, deadline: number) {
+  constructor(head: unknown, newestServed: bigint, { deadline, caller: { holder } }: CallParticipant) {
     this.head = head;
     this.newestServed = newestServed;
     this.deadline = deadline;
+    this.cancellation.holder = holder;
   }
 
   /** @param retry sends the call again, if the participant's deadline is later than the call's */
@@ -175,7 +176,11 @@ class Participation implements Cancellable {
     const { deadline, caller } = this.#participant;
     const now = performance.now();
     const hasOnlyCallTimedOut = now + MIN_ATTEMPT_MS >= this.#call.deadline && now + MIN_ATTEMPT_MS < deadline;
-    if (this.#retry === undefined || !hasOnlyCallTimedOut || caller.isCancelled) this.#reject(error);
+    // The share of another key was used up, which does not concern this one.
+    const isShareOfOther =
+      error instanceof RpcError && error.reason === 'memory-share' && this.#call.cancellation.holder !== caller.holder;
+    const canRetry = (hasOnlyCallTimedOut || isShareOfOther) && !caller.isCancelled;
+    if (this.#retry === undefined || !canRetry) this.#reject(error);
     // One tick later, because `retry` may throw, and the other participants must be settled first.
     else this.#resolve(Promise.resolve().then(this.#retry));
   }

@@ -70,6 +70,7 @@ export class HedgedCall {
 
   start(upstream: Upstream, isHedge: boolean): void {
     const cancellation = new Cancellation();
+    cancellation.holder = this.#routedCall.cancellation?.holder;
     const attempt = { upstream, startedAt: performance.now(), cancellation, isHedge };
     this.#attempts.push(attempt);
     this.#routedCall.cancellation?.add(cancellation);

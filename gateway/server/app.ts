@@ -15,7 +15,8 @@ import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
-import { MemoryBudget } from '../limits/memory-budget.ts';
+import { MemoryBudget } from '../memory/memory-budget.ts';
+import { UnreadConnections } from '../memory/unread-connections.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
@@ -84,10 +85,13 @@ export async function openGateway(
     keys.waitUntilReady(REDIS_OPEN_TIMEOUT_MS).catch(() => undefined),
     limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS),
   ]);
+  const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES });
+  const unread = new UnreadConnections(memory);
+  metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
   const networks = new NetworkRegistry(
-    { settings, specs, checks, resultCheck, metrics, usage, log, cache, redisCache },
+    { settings, specs, checks, resultCheck, metrics, usage, log, memory, cache, redisCache },
     files,
   );
   try {
@@ -119,7 +123,8 @@ export async function openGateway(
     metrics,
     log,
     accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
-    memory: new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
+    memory,
+    unread,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     tracing: openTracing(),
     batch: {
@@ -151,7 +156,9 @@ export async function openGateway(
   networks.onChange = () => {
     webSockets.followNetworks();
   };
-  const common = { nextRequestId, networks: networks.finder, log };
+  const addressOf = proxies.addressOf.bind(proxies);
+  const common = { nextRequestId, networks: networks.finder, addressOf, log };
+  const pipeline = { memory, unread, addressOf };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
@@ -173,7 +180,14 @@ export async function openGateway(
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
-    const listener = await listen(main, settings.HOST, settings.PORT, settings.REQUEST_TIMEOUT_MS, webSockets);
+    const listener = await listen(
+      main,
+      settings.HOST,
+      settings.PORT,
+      settings.REQUEST_TIMEOUT_MS,
+      pipeline,
+      webSockets,
+    );
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
@@ -185,6 +199,7 @@ export async function openGateway(
         settings.HOST,
         settings.OPS_PORT,
         30_000,
+        pipeline,
       );
       opsPort = opsListener.port;
       listeners.push(opsListener);

@@ -1,4 +1,4 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,6 +6,8 @@ import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
 import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
+import type { Reservation } from '../../memory/reservation.ts';
+import { pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
@@ -38,22 +40,24 @@ export interface UpgradeHandler {
  * @throws Error of the system if the address is in use or not local
  */
 export async function listen(
-  app: RequestListener,
+  app: RequestHandler,
   host: string,
   port: number,
   requestTimeoutMs: number,
+  pipelineOptions: PipelineOptions,
   upgradeHandler?: UpgradeHandler,
 ): Promise<Listener> {
   const nextRequestId = createRequestIds();
   const sockets = new Set<Socket>();
   let isDraining = false;
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+  const handle = (request: IncomingMessage, response: ServerResponse, reservation: Reservation): void => {
     if (isDraining) response.setHeader('Connection', 'close');
     // HTTP/1.1 requires a Host header. Node's own rejection has neither a body nor a request id.
     if (isMissingHost(request)) {
       writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
-    } else app(request, response);
+    } else app(request, response, reservation);
   };
+  const onRequest = pipelined(pipelineOptions, handle);
   const server = createServer(
     {
       keepAliveTimeout: KEEP_ALIVE_MS,

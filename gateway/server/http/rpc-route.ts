@@ -10,7 +10,9 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import type { Reservation } from '../../memory/reservation.ts';
+import type { UnreadConnections } from '../../memory/unread-connections.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 import { combineObservers } from '../../observability/combine-observers.ts';
 import { compressResponse } from './compress-response.ts';
@@ -18,9 +20,14 @@ import { connectionOf, type Connection } from './connection.ts';
 import { acceptsHtml } from './accepts.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
-import { reserveUntilSent } from './unread-response.ts';
+import { pipelineOf } from './pipeline.ts';
 import { createExplanation } from './observe-requests.ts';
 import { writeResponse, writePreflight } from './write-response.ts';
+
+/** Memory of a request in progress besides its bytes: headers, context, promises, timers. */
+export const REQUEST_BYTES = 4_096;
+/** Memory of a decoded request per byte of its body, besides the body. */
+export const DECODED_FACTOR = 2;
 
 /** What requests over HTTP and WebSocket need. */
 export interface RequestOptions {
@@ -33,6 +40,7 @@ export interface RequestOptions {
   /** Undefined: requests, upgrades and messages are not logged. */
   readonly accessLog: Log | undefined;
   readonly memory: MemoryBudget;
+  readonly unread: UnreadConnections;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
   /** Undefined if no spans are exported. */
@@ -54,11 +62,11 @@ export interface RpcRouteOptions extends RequestOptions {
  */
 export function rpcRoute(options: RpcRouteOptions) {
   /** @returns whether the request is for this route */
-  return (request: IncomingMessage, response: ServerResponse): boolean => {
+  return (request: IncomingMessage, response: ServerResponse, reservation: Reservation): boolean => {
     const connection = connectionOf(request.socket);
     const route = connection.route(options.networks, request, options.proxies.hostOf(request));
     if (route === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
-    void handleRequest(options, request, response, connection, route);
+    void handleRequest(options, request, response, reservation, connection, route);
     return true;
   };
 }
@@ -68,12 +76,12 @@ async function handleRequest(
   options: RpcRouteOptions,
   request: IncomingMessage,
   response: ServerResponse,
+  reservation: Reservation,
   connection: Connection,
   { network, key, isWebSocket }: Route<Network>,
 ): Promise<void> {
   const requestId = options.nextRequestId();
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
-  let reservedBytes: number | undefined;
   network?.use.begin();
   try {
     if (network !== undefined) logEntry?.setNetwork(network.config.slug);
@@ -91,11 +99,12 @@ async function handleRequest(
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: network.config.slug, address, headers: request.headers });
-    options.memory.beginRequest();
-    reservedBytes = 0;
+    connection.caller.holder = access.account;
+    reservation.moveTo(access.account);
+    reservation.begin(REQUEST_BYTES);
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
-    const body = await readBody(request, options.bodyMaxBytes, options.memory);
-    reservedBytes = body.length;
+    const body = await readBody(request, options.bodyMaxBytes, reservation);
+    reservation.take(body.length * DECODED_FACTOR);
     const deadline = performance.now() + options.callTimeoutMs;
     const { limiter, log } = options;
     const explanation = createExplanation(request, access, network);
@@ -105,15 +114,16 @@ async function handleRequest(
         ? combineObservers(explanation, tracing)
         : (explanation ?? tracing);
     const { caller } = connection;
-    const context = { network, access, limiter, requestId, deadline, caller, observers, log, logEntry };
+    const context = { network, access, limiter, requestId, deadline, caller, observers, log, logEntry, reservation };
     const rpcResponse = await handleBody(body, context, options.batch);
     const encoded =
       options.compressOverBytes === undefined || rpcResponse === undefined
         ? rpcResponse
-        : await compressResponse(rpcResponse, request, response, options.compressOverBytes);
+        : await compressResponse(rpcResponse, request, response, options.compressOverBytes, reservation);
     writeResponse(response, requestId, encoded, explanation?.toString());
     logEntry?.write();
-    reserveUntilSent(response, options.memory, encoded?.body.length ?? 0);
+    reservation.setTo(REQUEST_BYTES + (encoded?.body.length ?? 0));
+    pipelineOf(request.socket)?.watchUnread(response, reservation);
   } catch (error) {
     if (error instanceof RequestAborted) logEntry?.write('aborted');
     else {
@@ -121,9 +131,10 @@ async function handleRequest(
       options.metrics.rejected(rejection.reason);
       if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
       logEntry?.write(rejection.reason);
+      reservation.setTo(0);
+      request.resume();
     }
   } finally {
-    if (reservedBytes !== undefined) options.memory.endRequest(reservedBytes);
     network?.use.end();
   }
 }

@@ -4,7 +4,8 @@ import { handleBody, rejectBody } from '../../rpc/handle-body.ts';
 import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import { sentBytes } from '../../limits/memory-budget.ts';
+import { sentBytes } from '../../memory/unread-connections.ts';
+import { DECODED_FACTOR, REQUEST_BYTES } from '../http/rpc-route.ts';
 import type { Network } from '../../networks/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
@@ -12,11 +13,15 @@ import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, typ
 import { Notifications } from './notifications.ts';
 import { createContext, type SessionOptions } from './session-options.ts';
 import { FragmentedMessage } from './fragmented-message.ts';
+import { SocketMemory } from './socket-memory.ts';
 
 /** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
 const PING_INTERVAL_MS = 30_000;
 /** While more is unread, no further messages are handled. A client that reads leaves less. */
 const PAUSE_ABOVE_UNREAD_BYTES = 1_000_000;
+
+/** Memory of a message that waits, besides its bytes. */
+const WAITING_MESSAGE_BYTES = 200;
 
 /** Handles one WebSocket: its messages in parallel, backpressure, pings and the close. */
 export class Session {
@@ -32,6 +37,7 @@ export class Session {
   #closeReason: string | undefined;
   #pingAt = performance.now() + PING_INTERVAL_MS;
   #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
+  readonly #memory: SocketMemory;
   readonly #incomplete: FragmentedMessage;
   readonly #notifications: Notifications;
   readonly #subscriptions: SocketSubscriptions;
@@ -46,9 +52,13 @@ export class Session {
     this.#options = options;
     this.#network = options.network;
     this.#network.use.begin();
-    this.#incomplete = new FragmentedMessage(connection, options.memory);
     const close = this.close.bind(this);
-    this.#notifications = new Notifications(socket, connection, options.memory, close);
+    const { memory, unread, keySessions } = options;
+    const holder = keySessions.access.account;
+    this.#caller.holder = holder;
+    this.#memory = new SocketMemory(socket, connection, { memory, unread, holder }, close.bind(this, 'slow-reader'));
+    this.#incomplete = new FragmentedMessage(connection, this.#memory);
+    this.#notifications = new Notifications(socket, connection, this.#memory, close);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
       keySessions: options.keySessions,
@@ -75,8 +85,7 @@ export class Session {
     });
     socket.on('close', () => {
       this.#pending.length = 0;
-      this.#incomplete.release();
-      this.#notifications.drained();
+      this.#memory.release();
       this.#subscriptions.close();
       this.#caller.cancel();
       onClosed(this.#closeReason ?? 'caller');
@@ -84,6 +93,7 @@ export class Session {
     });
     connection.on('drain', () => {
       this.#notifications.drained();
+      this.#memory.update();
       this.#handlePending();
     });
   }
@@ -165,6 +175,8 @@ export class Session {
     }
     // Reading pauses, so that TCP slows the client. Rejecting would fail calls beyond `messagesMax`.
     this.#pending.push(message);
+    this.#memory.waitingBytes += message.length + WAITING_MESSAGE_BYTES;
+    this.#memory.update();
     this.#socket.pause();
   }
 
@@ -173,7 +185,11 @@ export class Session {
   }
 
   #handlePending(): void {
-    while (this.#pending.length > 0 && this.#canBegin()) void this.#handle(this.#pending.shift() as Buffer);
+    while (this.#pending.length > 0 && this.#canBegin()) {
+      const message = this.#pending.shift() as Buffer;
+      this.#memory.waitingBytes -= message.length + WAITING_MESSAGE_BYTES;
+      void this.#handle(message);
+    }
     if (this.#pending.length > 0) return;
     if (this.#drainReason !== undefined && this.#inFlight === 0) this.close(this.#drainReason);
     else if (this.#socket.isPaused) this.#socket.resume();
@@ -181,14 +197,12 @@ export class Session {
 
   /** Never rejects. */
   async #handle(message: Buffer): Promise<void> {
-    const { batch, memory, metrics, requestId, log } = this.#options;
+    const { batch, metrics, requestId, log } = this.#options;
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
-    let reservedBytes: number | undefined;
     this.#inFlight++;
     context.network.use.begin();
     try {
-      memory.beginRequest(message.length);
-      reservedBytes = message.length;
+      context.reservation.begin(REQUEST_BYTES + message.length * (1 + DECODED_FACTOR));
       const response = await handleBody(message, context, batch);
       context.logEntry?.write();
       if (response !== undefined) this.#send(response.body);
@@ -198,7 +212,7 @@ export class Session {
       context.logEntry?.write(rejection.reason);
       this.#send(bodyRejectionResponse(rejection).body);
     } finally {
-      if (reservedBytes !== undefined) memory.endRequest(reservedBytes);
+      context.reservation.release();
       context.network.use.end();
       this.#inFlight--;
       this.#subscriptions.startNotifications(context);
@@ -212,6 +226,7 @@ export class Session {
     // Checked before sending, so that a single response may exceed the limit.
     if (this.#hasTooMuchUnread()) this.close('slow-reader');
     else this.#socket.send(body, { binary: false });
+    this.#memory.update();
   }
 
   #isOpen(): boolean {

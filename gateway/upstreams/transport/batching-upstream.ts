@@ -1,3 +1,4 @@
+import { RpcError } from '../../jsonrpc/errors.ts';
 import { NotJson, endOfValue, skipSpace, walkArray } from '../../jsonrpc/json-bytes.ts';
 import { Cancellation } from './cancellation.ts';
 import type { HttpResponse, HttpUpstream } from './http-upstream.ts';
@@ -119,7 +120,9 @@ class Batch {
       );
     } catch (error) {
       // Cancelled: the callers of all calls have disconnected. No call is pending then.
-      if (!(error instanceof UpstreamFailure)) this.#pending.fail(error);
+      // The memory budget has no bytes for the batch. Alone, each response counts in the share of its own caller.
+      if (error instanceof RpcError) this.#sendOneByOne();
+      else if (!(error instanceof UpstreamFailure)) this.#pending.fail(error);
       else if (error.staleConnection && !isResend) await this.send(true);
       // The response to the whole batch was too large.
       else if (error.failure === 'malformed') this.#handleRejection();

@@ -21,6 +21,8 @@ export class Cancellation implements Cancellable {
   #first: Cancellable | undefined;
   #others: Set<Cancellable> | undefined;
   #isCancelled = false;
+  /** Whose share of the memory budget upstream responses use; undefined: of several callers together. */
+  holder: string | undefined;
 
   get isCancelled(): boolean {
     return this.#isCancelled;

@@ -2,6 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
 import { errorCode } from '../../config/log.ts';
 import { loadPackage } from '../../config/load-package.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import { CollectedBytes } from '../../memory/collected-bytes.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import { credentialsOf } from './credentials.ts';
 import { TimedOut, UpstreamFailure } from './upstream-response.ts';
@@ -15,12 +18,17 @@ const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
  */
 const ownHeaders = ['content-type', 'application/json', 'accept', 'application/json', 'accept-encoding', 'identity'];
 
-export interface HttpUpstreamOptions {
+interface ResponseBounds {
+  /** Limit for the body of a response. A larger one is an upstream failure. */
+  readonly responseMaxBytes: number;
+  /** Accounts responses while they arrive; undefined: they are not accounted. */
+  readonly memory?: MemoryBudget | undefined;
+}
+
+export interface HttpUpstreamOptions extends ResponseBounds {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** Limit for the body of a response. A larger one is an upstream failure. */
-  readonly responseMaxBytes: number;
 }
 
 /** Status and body of an upstream response. Over WebSocket, the status is 200. */
@@ -40,7 +48,7 @@ export class HttpUpstream {
   readonly #pool: Pool;
   readonly #path: string;
   readonly #headers: string[];
-  readonly #responseMaxBytes: number;
+  readonly #bounds: ResponseBounds;
 
   constructor(options: HttpUpstreamOptions) {
     const { url, headers, secrets } = credentialsOf(options.url, options.headers);
@@ -55,7 +63,7 @@ export class HttpUpstream {
     this.#path = pathname + search;
     this.#headers = [...ownHeaders, ...headers.flat()];
     this.secrets = secrets;
-    this.#responseMaxBytes = options.responseMaxBytes;
+    this.#bounds = options;
   }
 
   /**
@@ -65,7 +73,7 @@ export class HttpUpstream {
    */
   exchange(body: string, timeLimitMs: number, _id: number, cancellation?: Cancellation): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
-      const exchange = new HttpExchange(resolve, reject, this.#responseMaxBytes, timeLimitMs, cancellation);
+      const exchange = new HttpExchange(resolve, reject, this.#bounds, timeLimitMs, cancellation);
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
       } catch (error) {
@@ -80,30 +88,36 @@ export class HttpUpstream {
   }
 }
 
+/** Why an exchange has no response. RpcError: the memory budget is used up, which is no upstream failure. */
+type Failure = UpstreamFailure | Cancelled | RpcError;
+
 /** Collects one response from undici's events, with a time limit and a size limit. */
 class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   readonly #resolve: (response: HttpResponse) => void;
-  readonly #reject: (reason: UpstreamFailure | Cancelled) => void;
-  readonly #maxBytes: number;
+  readonly #reject: (reason: Failure) => void;
+  readonly #bounds: ResponseBounds;
   readonly #timer: NodeJS.Timeout;
   readonly #cancellation: Cancellation | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  #failure: UpstreamFailure | Cancelled | undefined;
+  #failure: Failure | undefined;
   #status = 0;
   #retryAfter: string | undefined;
-  #bytes = 0;
-  readonly #chunks: Buffer[] = [];
+  readonly #collected = new CollectedBytes();
+  /** Whose share of the memory budget is used. The connection of a caller may change its key meanwhile. */
+  readonly #holder: string | undefined;
+  #takenBytes = 0;
 
   constructor(
     resolve: (response: HttpResponse) => void,
-    reject: (reason: UpstreamFailure | Cancelled) => void,
-    maxBytes: number,
+    reject: (reason: Failure) => void,
+    bounds: ResponseBounds,
     timeLimitMs: number,
     cancellation: Cancellation | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#maxBytes = maxBytes;
+    this.#bounds = bounds;
+    this.#holder = cancellation?.holder;
     // Node has one list for timers of equal duration, so that a timer per call is cheap.
     this.#timer = setTimeout(onTimeout, timeLimitMs, this);
     this.#cancellation = cancellation;
@@ -115,7 +129,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   }
 
   /** Aborting a request over HTTP/1.1 closes its connection. A request without a connection is dropped. */
-  fail(failure: UpstreamFailure | Cancelled): void {
+  fail(failure: Failure): void {
     this.#failure = failure;
     if (this.#controller === undefined) this.#settle(failure);
     else this.#controller.abort(failure);
@@ -133,23 +147,30 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#maxBytes) this.fail(new UpstreamFailure('malformed', 'the response is too large'));
-    else this.#chunks.push(chunk);
+    if (this.#failure !== undefined) return;
+    if (this.#collected.length + chunk.length > this.#bounds.responseMaxBytes) {
+      this.fail(new UpstreamFailure('malformed', 'the response is too large'));
+      return;
+    }
+    try {
+      this.#take(chunk.length);
+    } catch (error) {
+      this.fail(error as RpcError);
+      return;
+    }
+    this.#collected.add(chunk);
   }
 
   onResponseEnd(): void {
     this.#release();
-    const [first] = this.#chunks;
-    const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#bytes);
-    this.#resolve({ status: this.#status, body, retryAfter: this.#retryAfter });
+    this.#resolve({ status: this.#status, body: this.#collected.join(), retryAfter: this.#retryAfter });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.#settle(this.#failure ?? transportFailure(error, this.#status === 0));
   }
 
-  #settle(reason: UpstreamFailure | Cancelled): void {
+  #settle(reason: Failure): void {
     this.#release();
     this.#reject(reason);
   }
@@ -157,6 +178,19 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   #release(): void {
     clearTimeout(this.#timer);
     this.#cancellation?.delete(this);
+    const { memory } = this.#bounds;
+    if (this.#holder === undefined) memory?.releaseUnattributed(this.#takenBytes);
+    else memory?.release(this.#holder, this.#takenBytes);
+    this.#takenBytes = 0;
+  }
+
+  /** Without a cancellation, the request is the gateway's own. @throws RpcError */
+  #take(bytes: number): void {
+    const { memory } = this.#bounds;
+    if (this.#holder !== undefined) memory?.take(this.#holder, bytes);
+    else if (this.#cancellation === undefined) memory?.takeOwn(bytes);
+    else if (memory?.takeShared(bytes) === false) throw new RpcError('overloaded');
+    this.#takenBytes += bytes;
   }
 }
 
