@@ -95,8 +95,8 @@ const table = {
   },
   BODIES_MAX_BYTES: {
     type: 'count',
-    default: 100_000_000,
-    meaning: 'Memory budget for request bodies and unread responses; past it 503',
+    default: 128_000_000,
+    meaning: 'Memory budget for all bytes buffered for callers and upstreams; a key over its share gets 429, all others 503 past it',
   },
   COMPRESS_ANSWERS_OVER_BYTES: {
     type: 'count',

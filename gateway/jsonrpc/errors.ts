@@ -61,7 +61,7 @@ const catalogue = {
     code: -32005,
     status: 429,
     retryAfterS: 1,
-    message: 'too many bytes of this project id are buffered: read the responses, or send less at once',
+    message: 'too many bytes are buffered for this project id: read the responses, or send less at once',
   },
   overloaded: { code: -32603, status: 503, retryAfterS: 1, message: 'the gateway is overloaded' },
   stopping: { code: -32603, status: 503, retryAfterS: 1, message: 'this gateway is about to stop: connect again' },

@@ -69,9 +69,11 @@ export class MemoryBudget {
     this.#bytes -= bytes;
   }
 
-  /** Whether the holder would get no further byte. */
+  /** Whether the holder has more than its share, and the half for everyone has less left than a share. */
   isExhaustedFor(holder: string): boolean {
-    return this.#problem(this.#holders.get(holder)?.bytes ?? 0, 1) !== undefined;
+    const share = this.#maxBytes / SHARE_PARTS;
+    const ownBytes = this.#holders.get(holder)?.bytes ?? 0;
+    return ownBytes > share && this.#bytes + share > this.#maxBytes / COMMON_PARTS;
   }
 
   /** @throws RpcError overloaded; then nothing is counted */

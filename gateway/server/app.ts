@@ -157,7 +157,7 @@ export async function openGateway(
     webSockets.followNetworks();
   };
   const addressOf = proxies.addressOf.bind(proxies);
-  const common = { nextRequestId, networks: networks.finder, addressOf, log };
+  const common = { nextRequestId, networks: networks.finder, addressOf, memory, log };
   const pipeline = { memory, unread, addressOf };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
