@@ -96,7 +96,7 @@ const table = {
   BODIES_MAX_BYTES: {
     type: 'count',
     default: 128_000_000,
-    meaning: 'Memory budget for all bytes buffered for callers and upstreams; a key over its share gets 429, all others 503 past it',
+    meaning: '[Memory budget](#memory) for all bytes buffered for callers and upstreams; past it 503',
   },
   COMPRESS_ANSWERS_OVER_BYTES: {
     type: 'count',

@@ -9,7 +9,7 @@ const MIN_SWEEP_SIZE = 10_000;
 
 /**
  * Accounts all bytes that the process buffers for callers and upstreams, on every transport. A holder is the account of
- * a key, or a client address before authentication. Half of the budget is for whoever comes first. Of the other half
+ * a key, or a client address before authentication. Half of the budget is for all holders together. Of the other half
  * each holder gets bytes only up to its share, an eighth of the budget, so that none can use it alone.
  */
 export class MemoryBudget {
@@ -39,6 +39,10 @@ export class MemoryBudget {
     if (reason !== undefined) throw this.#rejection(reason);
     own.bytes += bytes;
     this.#bytes += bytes;
+  }
+
+  canTake(holder: string, bytes: number): boolean {
+    return this.#problem(this.#holderOf(holder).bytes, bytes) === undefined;
   }
 
   /** Takes bytes that exist already and cannot be rejected any more, even above the bounds. */

@@ -42,6 +42,10 @@ export class Reservation {
     this.#holder = holder;
   }
 
+  canTake(bytes: number): boolean {
+    return this.#budget.canTake(this.#holder, bytes);
+  }
+
   /** @throws RpcError overloaded or memory-share; then nothing is taken */
   take(bytes: number): void {
     if (this.#isReleased) return;

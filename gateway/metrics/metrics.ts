@@ -153,7 +153,7 @@ export class Metrics {
   watchMemory(read: () => { readonly bytes: number; readonly counts: Readonly<Record<string, number>> }): void {
     new Gauge({
       name: 'gatehouse_buffered_bytes',
-      help: 'Bytes buffered for callers and upstreams, of BODIES_MAX_BYTES',
+      help: 'Bytes buffered for callers and upstreams, bounded by BODIES_MAX_BYTES',
       registers: [this.registry],
       collect() {
         this.set(read().bytes);

@@ -142,7 +142,11 @@ it('all of them together', async () => {
 });
 
 it('an upstream response in chunks of one byte', async () => {
-  const body = JSON.stringify({ ...codeCall(1), method: 'eth_call', params: [{ to: `0x${'13'.repeat(20)}` }, 'latest'] });
+  const body = JSON.stringify({
+    ...codeCall(1),
+    method: 'eth_call',
+    params: [{ to: `0x${'13'.repeat(20)}` }, 'latest'],
+  });
   const response = fetch(`${gateway.address}/tiny/v3/${attackerKey}`, { method: 'POST', body });
   const { rss } = await watchNeighbour(4);
   expect(rss).toBeLessThan(ATTACK_RSS_BYTES);

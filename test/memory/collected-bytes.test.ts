@@ -16,7 +16,9 @@ describe('collected chunks', () => {
     ['small and large ones', [1, 70_000, 1, 2, 4_096, 3, 0, 65_536, 65_535, 1]],
     ['more small ones than a block', Array.from({ length: 200_000 }, () => 1)],
   ])('are joined in order: %s', (_name, lengths) => {
-    const all = Buffer.from(Array.from({ length: lengths.reduce((sum, length) => sum + length, 0) }, (_, at) => at % 251));
+    const all = Buffer.from(
+      Array.from({ length: lengths.reduce((sum, length) => sum + length, 0) }, (_, at) => at % 251),
+    );
     let from = 0;
     const collected = collect(lengths.map((length) => all.subarray(from, (from += length))));
     expect(collected.length).toBe(all.length);

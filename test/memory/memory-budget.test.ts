@@ -20,14 +20,26 @@ const reasonOf = (take: () => void): string => {
 it('one holder gets half of the budget, and the others get their shares of the rest', () => {
   const budget = open();
   budget.take('greedy', 400);
-  expect(reasonOf(() => budget.take('greedy', 1))).toBe('memory-share');
+  expect(
+    reasonOf(() => {
+      budget.take('greedy', 1);
+    }),
+  ).toBe('memory-share');
   expect(budget.isExhaustedFor('greedy')).toBe(true);
   for (const other of ['a', 'b', 'c', 'd']) {
     expect(budget.isExhaustedFor(other)).toBe(false);
     budget.take(other, 100);
-    expect(reasonOf(() => budget.take(other, 1))).toBe(other === 'd' ? 'overloaded' : 'memory-share');
+    expect(
+      reasonOf(() => {
+        budget.take(other, 1);
+      }),
+    ).toBe(other === 'd' ? 'overloaded' : 'memory-share');
   }
-  expect(reasonOf(() => budget.take('e', 1))).toBe('overloaded');
+  expect(
+    reasonOf(() => {
+      budget.take('e', 1);
+    }),
+  ).toBe('overloaded');
   expect(budget.counts).toEqual({ budget: 2, share: 4, requests: 0, connection: 0 });
   budget.release('greedy', 400);
   budget.take('e', 100);
@@ -50,9 +62,17 @@ it('a reservation moves its bytes to another holder, and takes none after its re
   reservation.take(200);
   reservation.moveTo('key');
   reservation.begin(50);
-  expect(reasonOf(() => new Reservation(budget, 'other').begin(1))).toBe('overloaded');
+  expect(
+    reasonOf(() => {
+      new Reservation(budget, 'other').begin(1);
+    }),
+  ).toBe('overloaded');
   budget.takeAnyway('address', 600);
-  expect(reasonOf(() => reservation.take(1))).toBe('overloaded');
+  expect(
+    reasonOf(() => {
+      reservation.take(1);
+    }),
+  ).toBe('overloaded');
   budget.release('address', 600);
   reservation.setTo(10);
   expect(budget.bytes).toBe(11);

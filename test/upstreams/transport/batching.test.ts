@@ -1,4 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
+import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
 import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching-upstream.ts';
 import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
@@ -171,6 +173,26 @@ describe('an upstream with batch: true', () => {
     expect(responses.every(({ error }) => error !== undefined)).toBe(true);
     expect(requests(node).map(({ length }) => length)).toEqual([3]);
   });
+});
+
+it('a batch response beyond the memory budget leads to calls alone, each in the share of its own caller', async () => {
+  const { node } = await withBatches();
+  node.response('eth_getBalance', `0x${'1'.repeat(3_000)}`);
+  const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 40_000 });
+  const http = new HttpUpstream({ url: node.url, connections: 2, headers: {}, responseMaxBytes: 100_000, memory });
+  const batching = new BatchingUpstream(http);
+  onTestFinished(() => batching.close());
+  memory.takeAnyway('greedy', 19_000);
+  const calls = ['greedy', 'other'].map((holder, index) => {
+    const cancellation = new Cancellation();
+    cancellation.holder = holder;
+    const body = `{"jsonrpc":"2.0","id":${index},"method":"eth_getBalance","params":["${address}","latest"]}`;
+    return batching.exchange(body, 60_000, index, cancellation, 'lookup');
+  });
+  const [greedy, other] = await Promise.allSettled(calls);
+  expect(greedy).toMatchObject({ status: 'rejected', reason: { reason: 'memory-share' } });
+  expect(other).toMatchObject({ status: 'fulfilled', value: { status: 200 } });
+  expect(memory.bytes).toBe(19_000);
 });
 
 it('a defect while a batch is sent ends its calls at once, and is not a timeout', async () => {
