@@ -96,7 +96,7 @@ const table = {
   BODIES_MAX_BYTES: {
     type: 'count',
     default: 128_000_000,
-    meaning: '[Memory budget](#memory) for all bytes buffered for callers and upstreams; past it 503',
+    meaning: 'Memory budget for all bytes buffered for callers and upstreams; past it 503',
   },
   COMPRESS_ANSWERS_OVER_BYTES: {
     type: 'count',

@@ -205,3 +205,23 @@ it('the other participants are settled even if sending the call again fails', as
   const reasons = outcomes.map((one) => (one.status === 'rejected' ? (one.reason as RpcError).reason : 'result'));
   expect(reasons).toEqual(['no-upstream', 'overloaded', 'overloaded', 'no-upstream']);
 });
+
+it('a call that joined one beyond the memory share of another key is sent again', async () => {
+  const calls = new CoalescedCalls({ head: 1, newestServed: 0n }, () => undefined);
+  const holders: (string | undefined)[] = [];
+  const request = (holder: string): Promise<unknown> => {
+    const caller = new Cancellation();
+    caller.holder = holder;
+    return calls.request('call', { deadline: performance.now() + 60_000, caller }, async (cancellation) => {
+      holders.push(cancellation.holder);
+      await Promise.resolve();
+      if (cancellation.holder === 'greedy') throw new RpcError('memory-share');
+      return { kind: 'result', result: '0x1' };
+    });
+  };
+  const [greedy, same, other] = await Promise.allSettled(['greedy', 'greedy', 'other'].map(request));
+  expect(greedy).toMatchObject({ reason: { reason: 'memory-share' } });
+  expect(same).toMatchObject({ reason: { reason: 'memory-share' } });
+  expect(other).toMatchObject({ value: { result: '0x1' } });
+  expect(holders).toEqual(['greedy', 'other']);
+});
