@@ -45,6 +45,7 @@ export function everyInstrument(): Registry {
   const metrics = new Metrics();
   metrics.watchKeys(() => ({ isUp: true, counts: {} }));
   metrics.watchLimits(() => ({}));
+  metrics.watchMemory(() => ({ bytes: 0, counts: {} }));
   metrics.keyMetric();
   metrics.cache.watch(() => ({ entries: 0, bytes: 0 }));
   metrics.cache.redisCache();

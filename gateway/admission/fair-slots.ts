@@ -4,6 +4,8 @@ import { LinkedList, type Linked } from './linked-list.ts';
 export interface SlotOwner {
   /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
   readonly weight: number;
+  /** Whose share of the memory budget upstream responses use; undefined: Gatehouse itself. */
+  readonly account?: string;
 }
 
 /** Gatehouse's own requests, such as polls. They take any free slot, and wait for none before others that have fewer. */

@@ -13,6 +13,7 @@ const MAX_WAIT_MS = 1_000;
  * upstreams. A key with four times the default concurrency gets four times the slots of others.
  */
 export class KeyShare implements SlotOwner {
+  readonly account: string;
   #concurrency = DEFAULT_CONCURRENCY;
   /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
   readonly requests = new FairQueue({
@@ -21,6 +22,10 @@ export class KeyShare implements SlotOwner {
     maxWaitMs: MAX_WAIT_MS,
     rejection: () => new RpcError('too-many-requests'),
   });
+
+  constructor(account: string) {
+    this.account = account;
+  }
 
   get weight(): number {
     return Math.max(1, this.#concurrency / DEFAULT_CONCURRENCY);

@@ -40,7 +40,7 @@ function statusOf(name: (typeof permissionNames)[number]): number {
  * @param shareOf the share of an account. Default: a new one
  * @throws InvalidPermissionsError
  */
-export function compileAccess(record: KeyRecord, shareOf: ShareOf = () => new KeyShare()): KeyAccess {
+export function compileAccess(record: KeyRecord, shareOf: ShareOf = (account) => new KeyShare(account)): KeyAccess {
   const { id } = record;
   const unrestricted = {
     record,

@@ -12,7 +12,7 @@ export class KeyShares {
   /** @param concurrency requests in flight; undefined: the default */
   readonly of = (account: string, concurrency: number | undefined): KeyShare => {
     let share = this.#shares.get(account);
-    if (share === undefined) this.#shares.set(account, (share = new KeyShare()));
+    if (share === undefined) this.#shares.set(account, (share = new KeyShare(account)));
     share.concurrency = concurrency ?? DEFAULT_CONCURRENCY;
     return share;
   };

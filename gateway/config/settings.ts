@@ -101,8 +101,8 @@ const table = {
   },
   BODIES_MAX_BYTES: {
     type: 'count',
-    default: 100_000_000,
-    meaning: 'Memory budget for request bodies and unread responses; past it 503',
+    default: 128_000_000,
+    meaning: 'Memory budget for all bytes buffered for callers and upstreams; past it 503',
   },
   COMPRESS_ANSWERS_OVER_BYTES: {
     type: 'count',

@@ -64,6 +64,12 @@ const catalogue = {
     retryAfterS: 1,
     message: 'the quota cannot be checked at the moment',
   },
+  'memory-share': {
+    code: -32005,
+    status: 429,
+    retryAfterS: 1,
+    message: 'too many bytes are buffered for this project id: read the responses, or send less at once',
+  },
   overloaded: { code: -32603, status: 503, retryAfterS: 1, message: 'the gateway is overloaded' },
   stopping: { code: -32603, status: 503, retryAfterS: 1, message: 'this gateway is about to stop: connect again' },
   'internal-error': { code: -32603, status: 500, message: 'internal error' },

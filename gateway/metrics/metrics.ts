@@ -159,11 +159,30 @@ export class Metrics {
     };
   }
 
+  /** @param read the memory budget, called at each scrape */
+  watchMemory(read: () => { readonly bytes: number; readonly counts: Readonly<Record<string, number>> }): void {
+    new Gauge({
+      name: 'gatehouse_buffered_bytes',
+      help: 'Bytes buffered for callers and upstreams, bounded by BODIES_MAX_BYTES',
+      registers: [this.registry],
+      collect() {
+        this.set(read().bytes);
+      },
+    });
+    this.#watchCounts(
+      'gatehouse_memory_rejections_total',
+      'Rejections for want of memory, by reason: budget (used up), share (of the key or address), requests (REQUESTS_MAX), connection (closed: its client does not read, or pipelines too much)',
+      'reason',
+      () => read().counts,
+    );
+  }
+
   /** @param read the limiter's counts, called at each scrape */
   watchLimits(read: () => Readonly<Record<string, number>>): void {
-    this.#watchOutcomes(
+    this.#watchCounts(
       'gatehouse_limit_checks_total',
       'Request bodies charged to a key with limits, by decision: redis, leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
+      'outcome',
       read,
     );
   }
@@ -178,22 +197,28 @@ export class Metrics {
         this.set(read().isUp ? 1 : 0);
       },
     });
-    this.#watchOutcomes(
+    this.#watchCounts(
       'gatehouse_key_lookups_total',
       'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
+      'outcome',
       () => read().counts,
     );
   }
 
-  #watchOutcomes(name: string, help: string, read: () => Readonly<Record<string, number>>): void {
+  #watchCounts(
+    name: string,
+    help: string,
+    label: 'outcome' | 'reason',
+    read: () => Readonly<Record<string, number>>,
+  ): void {
     new Counter({
       name,
       help,
-      labelNames: ['outcome'] as const,
+      labelNames: [label],
       registers: [this.registry],
       collect() {
         this.reset();
-        for (const [outcome, count] of Object.entries(read())) this.inc({ outcome }, count);
+        for (const [value, count] of Object.entries(read())) this.inc({ [label]: value }, count);
       },
     });
   }

@@ -6,6 +6,7 @@ import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import { NetworkHeads } from '../heads/network-heads.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
+import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
@@ -52,6 +53,8 @@ export interface NetworkParts {
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
+  /** Undefined: upstream responses are not accounted. */
+  readonly memory?: MemoryBudget;
   /** Undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
   /** Shared by all gateways; undefined: not shared. */
@@ -221,7 +224,7 @@ const acceptAnyParams: ParamCheck = () => undefined;
 function openUpstream(
   chain: ChainConfig,
   config: UpstreamConfig,
-  { settings, metrics, localChains }: NetworkParts,
+  { settings, metrics, localChains, memory }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
   const fixed: FixedUpstreamOptions = config;
@@ -230,7 +233,7 @@ function openUpstream(
   // A spawned node serves HTTP and WebSocket on the same port.
   const websocketUrl = fixed.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
   // Transports connect with the first call.
-  const http = url === undefined ? undefined : openHttp(url, fixed, settings);
+  const http = url === undefined ? undefined : openHttp(url, fixed, settings, memory);
   const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, fixed, settings);
   const transport = http ?? webSocket;
   // The node was not spawned.

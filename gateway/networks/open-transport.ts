@@ -2,6 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import type { FixedUpstreamOptions } from '../network-files/network-config.ts';
 import { BatchingUpstream } from '../upstreams/transport/batching-upstream.ts';
 import { HttpUpstream } from '../upstreams/transport/http-upstream.ts';
+import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts';
 
@@ -14,14 +15,18 @@ export function openTransport(upstream: FixedUpstreamOptions, settings: Transpor
   return websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, upstream, settings);
 }
 
-/** @param url of the upstream, or of the node that the gateway spawned for it */
+/**
+ * @param url of the upstream, or of the node that the gateway spawned for it
+ * @param memory accounts responses; undefined: they are not accounted
+ */
 export function openHttp(
   url: string,
   { headers, batch }: FixedUpstreamOptions,
   settings: TransportSettings,
+  memory?: MemoryBudget,
 ): Transport {
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
-  const http = new HttpUpstream({ url, headers, connections, responseMaxBytes });
+  const http = new HttpUpstream({ url, headers, connections, responseMaxBytes, memory });
   return batch ? new BatchingUpstream(http) : http;
 }
 

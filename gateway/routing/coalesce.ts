@@ -177,10 +177,14 @@ class Participation implements Cancellable {
 
   rejectWith(error: unknown): void {
     this.#cleanUp();
-    const { deadline, caller } = this.#participant;
+    const { deadline, caller, owner } = this.#participant;
     const now = performance.now();
     const hasOnlyCallTimedOut = now + MIN_ATTEMPT_MS >= this.#call.deadline && now + MIN_ATTEMPT_MS < deadline;
-    if (this.#retry === undefined || !hasOnlyCallTimedOut || caller.isCancelled) this.#reject(error);
+    // The share of another key was used up, which does not concern this one.
+    const isShareOfOther =
+      error instanceof RpcError && error.reason === 'memory-share' && this.#call.cancellation.owner !== owner;
+    const canRetry = (hasOnlyCallTimedOut || isShareOfOther) && !caller.isCancelled;
+    if (this.#retry === undefined || !canRetry) this.#reject(error);
     // One tick later, because `retry` may throw, and the other participants must be settled first.
     else this.#resolve(Promise.resolve().then(this.#retry));
   }

@@ -16,6 +16,7 @@ import { checkCall, precheckCall } from './check-call.ts';
 import type { DeduplicatedCalls } from './deduplicate-batch.ts';
 import { requestUnitsOf } from './request-units.ts';
 import type { AccessLogEntry } from '../observability/access-log.ts';
+import type { Reservation } from '../memory/reservation.ts';
 import type { NetworkMethod, Network } from '../networks/network.ts';
 import { checkResponseBytes } from '../spec/bounds.ts';
 import type { SocketAction } from '../spec/handlers.ts';
@@ -47,6 +48,8 @@ export interface CallContext {
   readonly batchBudget?: { bytes: number };
   /** Subscriptions of the caller's WebSocket; undefined over HTTP. */
   readonly subscriptions?: SocketSubscriptions;
+  /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */
+  readonly reservation?: Reservation;
   /** Undefined if the access log is off. */
   readonly logEntry?: AccessLogEntry | undefined;
 }
@@ -82,10 +85,12 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
       outcome = outcomeOf(response);
       if (response.kind === 'error') ({ code } = response);
       if (call.id !== undefined) {
-        reserveBatchBytes(response, context.batchBudget);
+        reserveBytes(response, context);
         delivered = toRpcResponse(call.id, response);
         const problem = checkResponseBytes(delivered.body.length, network.bounds, access.bounds);
         if (problem !== undefined) throw new RpcError('beyond-bound', problem);
+        // A transaction has been sent: its hash is always delivered.
+        if (response.kind === 'result' && method.spec.sends !== true) context.reservation?.take(delivered.body.length);
       }
     }
   } catch (error) {
@@ -189,13 +194,14 @@ function requestUpstreams(
   return coalesced.request(`${spec.name} ${text}`, { deadline, caller, owner }, requestOrFetch, observer);
 }
 
-/** Runs before a large result is copied, since one result may serve many calls of a batch. @throws RpcError */
-function reserveBatchBytes(response: UpstreamResponse | CachedResponse, budget: CallContext['batchBudget']): void {
-  if (budget === undefined) return;
-  if (response.kind === 'cached') budget.bytes -= response.result.length;
-  else if (response.kind === 'large') for (const { length } of response.parts) budget.bytes -= length;
+/** Runs before a large result is copied, since one result may serve many calls. @throws RpcError */
+function reserveBytes(response: UpstreamResponse | CachedResponse, { batchBudget, reservation }: CallContext): void {
+  let bytes = 0;
+  if (response.kind === 'cached') bytes = response.result.length;
+  else if (response.kind === 'large') for (const { length } of response.parts) bytes += length;
   else return;
-  if (budget.bytes < 0) throw new RpcError('response-too-large');
+  if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw new RpcError('response-too-large');
+  reservation?.take(bytes);
 }
 
 function toRpcResponse(id: string, response: UpstreamResponse | CachedResponse): RpcResponse {

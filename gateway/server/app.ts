@@ -17,7 +17,8 @@ import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
-import { MemoryBudget } from '../limits/memory-budget.ts';
+import { MemoryBudget } from '../memory/memory-budget.ts';
+import { UnreadConnections } from '../memory/unread-connections.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
 import { readUnits } from '../network-files/read-units.ts';
@@ -90,10 +91,13 @@ export async function openGateway(
     keys.waitUntilReady(REDIS_OPEN_TIMEOUT_MS).catch(() => undefined),
     limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS),
   ]);
+  const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES });
+  const unread = new UnreadConnections(memory);
+  metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
   const networks = new NetworkRegistry(
-    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, cache, redisCache },
+    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache },
     files,
   );
   try {
@@ -125,7 +129,8 @@ export async function openGateway(
     metrics,
     log,
     accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
-    memory: new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, bytesMax: settings.BODIES_MAX_BYTES }),
+    memory,
+    unread,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     tracing: openTracing(),
     batch: {
@@ -159,7 +164,9 @@ export async function openGateway(
   networks.onChange = () => {
     webSockets.followNetworks();
   };
-  const common = { nextRequestId, networks: networks.finder, log };
+  const addressOf = proxies.addressOf.bind(proxies);
+  const common = { nextRequestId, networks: networks.finder, addressOf, memory, log };
+  const pipeline = { memory, unread, addressOf };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
@@ -181,7 +188,14 @@ export async function openGateway(
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
-    const listener = await listen(main, settings.HOST, settings.PORT, settings.REQUEST_TIMEOUT_MS, webSockets);
+    const listener = await listen(
+      main,
+      settings.HOST,
+      settings.PORT,
+      settings.REQUEST_TIMEOUT_MS,
+      pipeline,
+      webSockets,
+    );
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
@@ -193,6 +207,7 @@ export async function openGateway(
         settings.HOST,
         settings.OPS_PORT,
         30_000,
+        pipeline,
       );
       opsPort = opsListener.port;
       listeners.push(opsListener);

@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { KeyShare } from '../../gateway/admission/key-share.ts';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { CoalescedCalls } from '../../gateway/routing/coalesce.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
@@ -204,4 +205,24 @@ it('the other participants are settled even if sending the call again fails', as
   );
   const reasons = outcomes.map((one) => (one.status === 'rejected' ? (one.reason as RpcError).reason : 'result'));
   expect(reasons).toEqual(['no-upstream', 'overloaded', 'overloaded', 'no-upstream']);
+});
+
+it('a call that joined one beyond the memory share of another key is sent again', async () => {
+  const calls = new CoalescedCalls({ head: 1, newestServed: 0n }, () => undefined);
+  const accounts: (string | undefined)[] = [];
+  const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
+  const request = (owner: KeyShare): Promise<unknown> => {
+    const participant = { deadline: performance.now() + 60_000, caller: new Cancellation(), owner };
+    return calls.request('call', participant, async (cancellation) => {
+      accounts.push(cancellation.owner?.account);
+      await Promise.resolve();
+      if (cancellation.owner === greedyKey) throw new RpcError('memory-share');
+      return { kind: 'result', result: '0x1' };
+    });
+  };
+  const [greedy, same, other] = await Promise.allSettled([greedyKey, greedyKey, otherKey].map(request));
+  expect(greedy).toMatchObject({ reason: { reason: 'memory-share' } });
+  expect(same).toMatchObject({ reason: { reason: 'memory-share' } });
+  expect(other).toMatchObject({ value: { result: '0x1' } });
+  expect(accounts).toEqual(['greedy', 'other']);
 });

@@ -24,7 +24,7 @@ const layers: readonly (readonly string[])[] = [
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['auth/permissions'],
   ['auth/formats', 'metrics', 'redis'],
-  ['spec', 'network-files/chains', 'routing-policy', 'admission'],
+  ['spec', 'network-files/chains', 'routing-policy', 'admission', 'memory'],
   ['jsonrpc', 'network-files'],
   ['network-files/options', 'network-files/diagnostics'],
   ['config'],

@@ -1,4 +1,4 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,6 +6,8 @@ import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
 import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
+import type { Reservation } from '../../memory/reservation.ts';
+import { pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
@@ -38,26 +40,35 @@ export interface UpgradeHandler {
  * @throws Error of the system if the address is in use or not local
  */
 export async function listen(
-  app: RequestListener,
+  app: RequestHandler,
   host: string,
   port: number,
   requestTimeoutMs: number,
+  pipelineOptions: PipelineOptions,
   upgradeHandler?: UpgradeHandler,
 ): Promise<Listener> {
   const nextRequestId = createRequestIds();
   const sockets = new Set<Socket>();
   /** Connections with an ambiguous request. What follows it may be its body, so it is not handled. */
-  const rejected = new Set<Duplex>();
+  const rejected = new Map<Duplex, { readonly response: ServerResponse; hasBegun: boolean }>();
   let isDraining = false;
+  const handle = (request: IncomingMessage, response: ServerResponse, reservation: Reservation): void => {
+    const last = rejected.size > 0 ? rejected.get(request.socket) : undefined;
+    // Requests begin in order: those before the ambiguous one are handled.
+    if (last !== undefined && (last.hasBegun ||= last.response === response)) return;
+    if (isDraining) response.setHeader('Connection', 'close');
+    app(request, response, reservation);
+  };
+  const addToPipeline = pipelined(pipelineOptions, handle);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
-    if (rejected.size > 0 && rejected.has(socket)) return;
-    const isRejected = isAmbiguous(request);
-    if (isDraining || isRejected) response.setHeader('Connection', 'close');
-    if (isRejected) {
-      rejected.add(socket);
+    if (!rejected.has(socket) && isAmbiguous(request)) {
+      rejected.set(socket, { response, hasBegun: false });
+      response.setHeader('Connection', 'close');
       writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
-    } else app(request, response);
+    }
+    // Requests without a handler wait in it too, so that their bytes are bounded.
+    addToPipeline(request, response);
   };
   const server = createServer(
     {
@@ -85,9 +96,9 @@ export async function listen(
     });
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Its last response is being sent.
-    if (rejected.has(socket)) return;
-    if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
+    // The body of the ambiguous request cannot be read. Its response closes the connection.
+    if (rejected.has(socket)) rejected.get(socket)?.response.end();
+    else if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
     // A socket that is not writable has been rejected already.
     else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
   });

@@ -2,52 +2,53 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import { CollectedBytes } from '../../memory/collected-bytes.ts';
+import type { Reservation } from '../../memory/reservation.ts';
+
+/** Memory of zlib for one body. */
+const GUNZIP_BYTES = 65_536;
 
 /**
- * Reads a request's body, plain or gzip. Its decompressed bytes are reserved in the memory budget as they arrive; the
- * caller of this function releases them with `MemoryBudget.endRequest`.
+ * Reads a request's body, plain or gzip. Its decompressed bytes are taken from the memory budget as they arrive; the
+ * caller of this function releases them with the reservation.
  * @param maxBytes limit for the bytes received, and for the decompressed bytes
- * @throws RpcError body-too-large or overloaded as soon as a limit is exceeded; Node drops the rest of the body, until
+ * @throws RpcError body-too-large, overloaded or memory-share as soon as a limit is exceeded; Node drops the rest of the body, until
  * the server's request timeout. Also unsupported-encoding, and parse-error for invalid or incomplete gzip.
  * @throws RequestAborted if the client disconnects
  */
-export function readBody(request: IncomingMessage, maxBytes: number, memory: MemoryBudget): Promise<Buffer> {
+export function readBody(request: IncomingMessage, maxBytes: number, reservation: Reservation): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
   return new Promise((resolve, reject) => {
     const encoding = request.headers['content-encoding'];
+    if (encoding !== undefined) reservation.take(GUNZIP_BYTES);
     const body = encoding === undefined ? request : decompress(request, encoding, maxBytes);
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const collected = new CollectedBytes();
     let hasEnded = false;
     const fail = (error: Error): void => {
       if (hasEnded) return;
       hasEnded = true;
-      chunks.length = 0;
-      memory.release(bytes);
+      collected.clear();
       reject(error);
       if (body !== request) body.destroy();
     };
     body.on('data', (chunk: Buffer) => {
       if (hasEnded) return;
-      if (bytes + chunk.length > maxBytes) {
+      if (collected.length + chunk.length > maxBytes) {
         fail(bodyTooLarge(maxBytes));
         return;
       }
       try {
-        memory.reserve(chunk.length);
+        reservation.take(chunk.length);
       } catch (error) {
         fail(error as RpcError);
         return;
       }
-      bytes += chunk.length;
-      chunks.push(chunk);
+      collected.add(chunk);
     });
     body.on('end', () => {
       if (hasEnded) return;
       hasEnded = true;
-      const [first] = chunks;
-      resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes));
+      resolve(collected.join());
     });
     body.on('error', (error) => {
       fail(toBodyError(error));

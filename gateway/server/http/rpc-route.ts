@@ -12,7 +12,9 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import type { Reservation } from '../../memory/reservation.ts';
+import type { UnreadConnections } from '../../memory/unread-connections.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 import { combineObservers } from '../../observability/combine-observers.ts';
@@ -21,9 +23,14 @@ import { connectionOf, type Connection } from './connection.ts';
 import { acceptsHtml } from './accepts.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
-import { reserveUntilSent } from './unread-response.ts';
+import { pipelineOf } from './pipeline.ts';
 import { createExplanation } from './observe-requests.ts';
 import { writeResponse, writePreflight, type EncodedResponse } from './write-response.ts';
+
+/** Memory of a request in progress besides its bytes: headers, context, promises, timers. */
+export const REQUEST_BYTES = 4_096;
+/** Memory of a decoded request per byte of its body, besides the body. */
+export const DECODED_FACTOR = 2;
 
 /** What requests over HTTP and WebSocket need. */
 export interface RequestOptions {
@@ -36,6 +43,7 @@ export interface RequestOptions {
   /** Undefined: requests, upgrades and messages are not logged. */
   readonly accessLog: Log | undefined;
   readonly memory: MemoryBudget;
+  readonly unread: UnreadConnections;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
   /** Undefined if no spans are exported. */
@@ -58,11 +66,11 @@ export interface RpcRouteOptions extends RequestOptions {
 export function rpcRoute(options: RpcRouteOptions) {
   const rejectedBodies = new RejectedBodies();
   /** @returns whether the request is for this route */
-  return (request: IncomingMessage, response: ServerResponse): boolean => {
+  return (request: IncomingMessage, response: ServerResponse, reservation: Reservation): boolean => {
     const connection = connectionOf(request.socket);
     const route = connection.route(options.networks, request, options.proxies.hostOf(request));
     if (route === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
-    void handleRequest(options, rejectedBodies, request, response, connection, route);
+    void handleRequest(options, rejectedBodies, request, response, reservation, connection, route);
     return true;
   };
 }
@@ -73,14 +81,13 @@ async function handleRequest(
   rejectedBodies: RejectedBodies,
   request: IncomingMessage,
   response: ServerResponse,
+  reservation: Reservation,
   connection: Connection,
   { network, key, isWebSocket }: Route<Network>,
 ): Promise<void> {
   const requestId = options.nextRequestId();
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
   let share: KeyShare | undefined;
-  let reservedBytes = 0;
-  let isCounted = false;
   network?.use.begin();
   try {
     if (network !== undefined) logEntry?.setNetwork(network.config.slug);
@@ -98,22 +105,21 @@ async function handleRequest(
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: network.config.slug, address, headers: request.headers });
+    reservation.moveTo(access.account);
     // Before the body, so that slow bodies count for their key.
     if (!access.share.requests.tryEnter(access.share)) {
-      const rejected = await waitForSlot(options, request, connection, { network, access, logEntry });
+      const rejected = await waitForSlot(options, request, reservation, connection, { network, access, logEntry });
       if (rejected !== undefined) {
-        writeResponse(response, requestId, rejected);
+        writeAccounted(response, requestId, rejected, reservation);
         logEntry?.write(rejected.reason);
         return;
       }
     }
     ({ share } = access);
     if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
-    const body = await readBody(request, options.bodyMaxBytes, options.memory);
-    reservedBytes = body.length;
+    const body = await readBody(request, options.bodyMaxBytes, reservation);
     // After the body: slow bodies count for their key, and not for all.
-    options.memory.beginRequest();
-    isCounted = true;
+    reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
     const deadline = performance.now() + options.callTimeoutMs;
     const { limiter, log } = options;
     const explanation = createExplanation(request, access, network);
@@ -123,15 +129,14 @@ async function handleRequest(
         ? combineObservers(explanation, tracing)
         : (explanation ?? tracing);
     const { caller } = connection;
-    const context = { network, access, limiter, requestId, deadline, caller, observers, log, logEntry };
+    const context = { network, access, limiter, requestId, deadline, caller, observers, log, logEntry, reservation };
     const rpcResponse = await handleBody(body, context, options.batch);
     const encoded =
       options.compressOverBytes === undefined || rpcResponse === undefined
         ? rpcResponse
-        : await compressResponse(rpcResponse, request, response, options.compressOverBytes);
-    writeResponse(response, requestId, encoded, explanation?.toString());
+        : await compressResponse(rpcResponse, request, response, options.compressOverBytes, reservation);
+    writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
     logEntry?.write();
-    reserveUntilSent(response, options.memory, encoded?.body.length ?? 0);
   } catch (error) {
     if (error instanceof RequestAborted || error instanceof Cancelled) logEntry?.write('aborted');
     else {
@@ -139,14 +144,27 @@ async function handleRequest(
       options.metrics.rejected(rejection.reason);
       if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
       logEntry?.write(rejection.reason);
+      reservation.setTo(0);
+      request.resume();
       if (share === undefined && !request.complete) rejectedBodies.add(request, options.proxies.addressOf(request));
     }
   } finally {
-    options.memory.release(reservedBytes);
-    if (isCounted) options.memory.endRequest(0);
     share?.requests.leave(share);
     network?.use.end();
   }
+}
+
+/** Writes a response. Its bytes are accounted until the client has read them. */
+function writeAccounted(
+  response: ServerResponse,
+  requestId: string,
+  encoded: EncodedResponse | undefined,
+  reservation: Reservation,
+  explanation?: string,
+): void {
+  writeResponse(response, requestId, encoded, explanation);
+  reservation.setTo(REQUEST_BYTES + (encoded?.body.length ?? 0));
+  pipelineOf(response.req.socket)?.watchUnread(response, reservation);
 }
 
 type RejectionContext = Parameters<typeof rejectBody>[2];
@@ -157,8 +175,9 @@ type RejectionContext = Parameters<typeof rejectBody>[2];
  * @throws RpcError if the body has not arrived, so that its ids are unknown; Cancelled
  */
 async function waitForSlot(
-  { bodyMaxBytes, memory, batch }: RpcRouteOptions,
+  { bodyMaxBytes, batch }: RpcRouteOptions,
   request: IncomingMessage,
+  reservation: Reservation,
   { caller }: Connection,
   context: RejectionContext,
 ): Promise<(EncodedResponse & { readonly reason: Reason }) | undefined> {
@@ -168,8 +187,7 @@ async function waitForSlot(
     return undefined;
   } catch (rejection) {
     if (!(rejection instanceof RpcError) || !request.complete) throw rejection;
-    const body = await readBody(request, bodyMaxBytes, memory);
-    memory.release(body.length);
+    const body = await readBody(request, bodyMaxBytes, reservation);
     const { reason } = rejection;
     const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
     return { ...rejected, reason };

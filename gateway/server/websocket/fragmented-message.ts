@@ -1,26 +1,25 @@
 import type { Socket } from 'node:net';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { SocketMemory } from './socket-memory.ts';
 
 /** From the first check that finds a message incomplete to its last byte. */
 const MESSAGE_TIMEOUT_MS = 30_000;
-/** Smaller parts of a message are not reserved or timed. */
+/** Smaller parts of a message are not timed. */
 const IGNORED_BYTES = 65_536;
 /** Size of a control frame without its payload. */
 const CONTROL_FRAME_BYTES = 6;
 
 /**
- * Bounds an incomplete message of one socket, which ws buffers: reserves its bytes in the memory budget, and reports a
- * message that takes more than 30 s.
+ * Bounds an incomplete message of one socket, which ws buffers: accounts its bytes, and reports a message that takes
+ * more than 30 s.
  */
 export class FragmentedMessage {
   readonly #connection: Socket;
-  readonly #memory: MemoryBudget;
+  readonly #memory: SocketMemory;
   /** `bytesRead` of the connection when the last message was complete. */
   #startBytes: number;
   #startedAt = 0;
-  #reservedBytes = 0;
 
-  constructor(connection: Socket, memory: MemoryBudget) {
+  constructor(connection: Socket, memory: SocketMemory) {
     this.#connection = connection;
     this.#memory = memory;
     this.#startBytes = connection.bytesRead;
@@ -39,19 +38,13 @@ export class FragmentedMessage {
   /** @returns why the socket must be closed, or undefined */
   check(now: number, isPaused: boolean): 'overloaded' | 'slow-message' | undefined {
     const bytes = isPaused ? 0 : this.#connection.bytesRead - this.#startBytes;
+    this.#memory.incompleteBytes = bytes;
+    this.#memory.update();
     if (bytes <= IGNORED_BYTES) {
-      this.release();
       this.#startedAt = now;
       return undefined;
     }
-    this.#memory.reserveAnyway(bytes - this.#reservedBytes);
-    this.#reservedBytes = bytes;
-    if (this.#memory.isFull) return 'overloaded';
+    if (this.#memory.isExhausted) return 'overloaded';
     return now - this.#startedAt > MESSAGE_TIMEOUT_MS ? 'slow-message' : undefined;
-  }
-
-  release(): void {
-    this.#memory.release(this.#reservedBytes);
-    this.#reservedBytes = 0;
   }
 }

@@ -1,20 +1,19 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { SocketMemory } from './socket-memory.ts';
 
-/** Fewer unread bytes are normal and not reserved. */
+/** Fewer unread bytes are normal. */
 const IGNORED_BYTES = 65_536;
 /** A client that leaves more bytes of its notifications unread is a slow reader. */
 const MAX_UNREAD_BYTES = 4_000_000;
 
-/** Sends the notifications of one socket, reserves unread ones in the memory budget, and closes slow readers. */
+/** Sends the notifications of one socket, and closes slow readers. */
 export class Notifications {
   readonly #socket: WebSocket;
   readonly #connection: Socket;
-  readonly #memory: MemoryBudget;
+  readonly #memory: SocketMemory;
   readonly #close: (reason: 'slow-reader' | 'overloaded') => void;
   #unreadBytes = 0;
-  #reservedBytes = 0;
 
   /**
    * @param connection the connection under the socket
@@ -23,7 +22,7 @@ export class Notifications {
   constructor(
     socket: WebSocket,
     connection: Socket,
-    memory: MemoryBudget,
+    memory: SocketMemory,
     close: (reason: 'slow-reader' | 'overloaded') => void,
   ) {
     this.#socket = socket;
@@ -46,27 +45,19 @@ export class Notifications {
       this.#socket.send(text, { binary: false });
     }
     this.#connection.uncork();
-    this.#reserve();
+    this.#memory.update();
   }
 
   /** To be called when nothing is buffered any more. */
   drained(): void {
-    this.#memory.release(this.#reservedBytes);
-    this.#unreadBytes = this.#reservedBytes = 0;
+    this.#unreadBytes = 0;
   }
 
   /** Runs before sending, so that one call of `send` may exceed the limit. */
   #check(): 'slow-reader' | 'overloaded' | undefined {
-    if (this.#socket.bufferedAmount <= IGNORED_BYTES) this.drained();
-    if (this.#unreadBytes > MAX_UNREAD_BYTES) return 'slow-reader';
-    return this.#reservedBytes > 0 && this.#memory.isFull ? 'overloaded' : undefined;
-  }
-
-  #reserve(): void {
     const bufferedBytes = this.#socket.bufferedAmount;
-    if (bufferedBytes <= IGNORED_BYTES) return;
-    const bytes = Math.min(this.#unreadBytes, bufferedBytes);
-    this.#memory.reserveAnyway(bytes - this.#reservedBytes);
-    this.#reservedBytes = bytes;
+    if (bufferedBytes <= IGNORED_BYTES) this.drained();
+    if (this.#unreadBytes > MAX_UNREAD_BYTES) return 'slow-reader';
+    return bufferedBytes > IGNORED_BYTES && this.#memory.isExhausted ? 'overloaded' : undefined;
   }
 }

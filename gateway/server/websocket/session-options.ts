@@ -4,7 +4,9 @@ import type { CallContext } from '../../rpc/handle-call.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Limiter } from '../../limits/limiter.ts';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import { Reservation } from '../../memory/reservation.ts';
+import type { UnreadConnections } from '../../memory/unread-connections.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
@@ -22,6 +24,7 @@ export interface SessionOptions {
   /** Time for all calls of a message together. */
   readonly callTimeoutMs: number;
   readonly memory: MemoryBudget;
+  readonly unread: UnreadConnections;
   readonly batch: BatchLimits;
   /** Maximum messages in progress at once. */
   readonly messagesMax: number;
@@ -36,15 +39,19 @@ export interface SessionOptions {
 
 /** Creates the context for the calls of one message, by which subscriptions identify the message that opened them. */
 export function createContext(
-  { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog }: SessionOptions,
+  { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory }: SessionOptions,
   network: Network,
   subscriptions: SocketSubscriptions,
   caller: Cancellation,
-): CallContext {
+): CallContext & { readonly reservation: Reservation } {
   const { access } = keySessions;
   const logEntry = openAccessLogEntry(accessLog, requestId);
   logEntry?.setNetwork(network.config.slug);
   logEntry?.setKey(access.record.id);
   const deadline = performance.now() + callTimeoutMs;
-  return { network, access, limiter, requestId, deadline, caller, observers: tracing, log, logEntry, subscriptions };
+  const reservation = new Reservation(memory, access.account);
+  return {
+    ...{ network, access, limiter, requestId, deadline, caller, observers: tracing, log },
+    ...{ logEntry, subscriptions, reservation },
+  };
 }

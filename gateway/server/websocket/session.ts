@@ -4,7 +4,7 @@ import { handleBody, rejectBody } from '../../rpc/handle-body.ts';
 import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import { sentBytes } from '../../limits/memory-budget.ts';
+import { DECODED_FACTOR, REQUEST_BYTES } from '../http/rpc-route.ts';
 import type { Network } from '../../networks/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
@@ -12,18 +12,15 @@ import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, typ
 import { Notifications } from './notifications.ts';
 import { createContext, type SessionOptions } from './session-options.ts';
 import { FragmentedMessage } from './fragmented-message.ts';
+import { Liveness, PAUSE_ABOVE_UNREAD_BYTES } from './liveness.ts';
+import { SocketMemory } from './socket-memory.ts';
 
-/** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
-const PING_INTERVAL_MS = 30_000;
-/** Maximum pings and pongs of a client in one interval: 16 a second. */
-const MAX_CONTROL_FRAMES = 500;
-/** While more is unread, no further messages are handled. A client that reads leaves less. */
-const PAUSE_ABOVE_UNREAD_BYTES = 1_000_000;
+/** Memory of a message that waits, besides its bytes. */
+const WAITING_MESSAGE_BYTES = 200;
 
-/** Handles one WebSocket: its messages in parallel, backpressure, pings and the close. */
+/** Handles one WebSocket: its messages in parallel, backpressure and the close. */
 export class Session {
   readonly #socket: WebSocket;
-  readonly #connection: Socket;
   readonly #options: SessionOptions;
   #network: Network;
   #inFlight = 0;
@@ -32,9 +29,8 @@ export class Session {
   readonly #caller = new Cancellation();
   #drainReason: DrainReason | undefined;
   #closeReason: string | undefined;
-  #controlFrames = 0;
-  #pingAt = performance.now() + PING_INTERVAL_MS;
-  #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
+  readonly #liveness: Liveness;
+  readonly #memory: SocketMemory;
   readonly #incomplete: FragmentedMessage;
   readonly #notifications: Notifications;
   readonly #subscriptions: SocketSubscriptions;
@@ -45,13 +41,16 @@ export class Session {
    */
   constructor(socket: WebSocket, connection: Socket, options: SessionOptions, onClosed: (reason: string) => void) {
     this.#socket = socket;
-    this.#connection = connection;
+    this.#liveness = new Liveness(socket, connection);
     this.#options = options;
     this.#network = options.network;
     this.#network.use.begin();
-    this.#incomplete = new FragmentedMessage(connection, options.memory);
     const close = this.close.bind(this);
-    this.#notifications = new Notifications(socket, connection, options.memory, close);
+    const { memory, unread, keySessions } = options;
+    const holder = keySessions.access.account;
+    this.#memory = new SocketMemory(socket, connection, { memory, unread, holder }, close.bind(this, 'slow-reader'));
+    this.#incomplete = new FragmentedMessage(connection, this.#memory);
+    this.#notifications = new Notifications(socket, connection, this.#memory, close);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
       keySessions: options.keySessions,
@@ -72,8 +71,7 @@ export class Session {
     });
     socket.on('close', () => {
       this.#pending.length = 0;
-      this.#incomplete.release();
-      this.#notifications.drained();
+      this.#memory.release();
       this.#subscriptions.close();
       this.#caller.cancel();
       onClosed(this.#closeReason ?? 'caller');
@@ -81,6 +79,7 @@ export class Session {
     });
     connection.on('drain', () => {
       this.#notifications.drained();
+      this.#memory.update();
       this.#handlePending();
     });
   }
@@ -91,19 +90,7 @@ export class Session {
     this.#subscriptions.recheckPermissions();
     const reason = this.#incomplete.check(now, this.#socket.isPaused);
     if (reason !== undefined) this.close(reason);
-    if (now < this.#pingAt || !this.#isOpen()) return;
-    this.#pingAt = now + PING_INTERVAL_MS;
-    this.#controlFrames = 0;
-    if (!this.#isAlive()) {
-      this.close('silent');
-      return;
-    }
-    this.#socket.ping();
-    this.#lastPing = {
-      bytesRead: this.#connection.bytesRead,
-      bytesSent: sentBytes(this.#connection),
-      unreadBytes: this.#socket.bufferedAmount,
-    };
+    if (this.#isOpen() && this.#liveness.check(now) === 'silent') this.close('silent');
   }
 
   /** Closes the socket if its caller would be rejected now. */
@@ -150,9 +137,9 @@ export class Session {
   /** ws has already queued the pong. A client that continues after the close frame is disconnected. */
   #countControlFrame(data: Buffer): void {
     this.#incomplete.countControlFrame(data);
-    this.#controlFrames++;
-    if (this.#controlFrames > 2 * MAX_CONTROL_FRAMES) this.#socket.terminate();
-    else if (this.#controlFrames > MAX_CONTROL_FRAMES) this.close('ping-flood');
+    const excess = this.#liveness.countControlFrame();
+    if (excess > 1) this.#socket.terminate();
+    else if (excess > 0) this.close('ping-flood');
   }
 
   #receive(message: Buffer): void {
@@ -168,6 +155,8 @@ export class Session {
     }
     // Reading pauses, so that TCP slows the client. Rejecting would fail calls beyond `messagesMax`.
     this.#pending.push(message);
+    this.#memory.waitingBytes += message.length + WAITING_MESSAGE_BYTES;
+    this.#memory.update();
     this.#socket.pause();
   }
 
@@ -176,7 +165,11 @@ export class Session {
   }
 
   #handlePending(): void {
-    while (this.#pending.length > 0 && this.#canBegin()) void this.#handle(this.#pending.shift() as Buffer);
+    while (this.#pending.length > 0 && this.#canBegin()) {
+      const message = this.#pending.shift() as Buffer;
+      this.#memory.waitingBytes -= message.length + WAITING_MESSAGE_BYTES;
+      void this.#handle(message);
+    }
     if (this.#pending.length > 0) return;
     if (this.#drainReason !== undefined && this.#inFlight === 0) this.close(this.#drainReason);
     else if (this.#socket.isPaused) this.#socket.resume();
@@ -184,11 +177,11 @@ export class Session {
 
   /** Never rejects. */
   async #handle(message: Buffer): Promise<void> {
-    const { batch, memory, metrics, requestId, log } = this.#options;
+    const { batch, metrics, requestId, log } = this.#options;
     const { share } = this.#options.keySessions.access;
     this.#inFlight++;
     try {
-      if (!share.requests.tryEnter(share)) await share.requests.wait(share, Infinity, this.#caller);
+      if (!share.requests.tryEnter(share)) await this.#waitForSlot(message);
     } catch (error) {
       // Otherwise the socket was closed.
       if (error instanceof RpcError) this.#rejectMessage(message, error);
@@ -197,11 +190,9 @@ export class Session {
       return;
     }
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
-    let reservedBytes: number | undefined;
     context.network.use.begin();
     try {
-      memory.beginRequest(message.length);
-      reservedBytes = message.length;
+      context.reservation.begin(REQUEST_BYTES + message.length * (1 + DECODED_FACTOR));
       const response = await handleBody(message, context, batch);
       context.logEntry?.write();
       if (response !== undefined) this.#send(response.body);
@@ -211,12 +202,24 @@ export class Session {
       context.logEntry?.write(rejection.reason);
       this.#send(bodyRejectionResponse(rejection).body);
     } finally {
-      if (reservedBytes !== undefined) memory.endRequest(reservedBytes);
+      context.reservation.release();
       context.network.use.end();
       share.requests.leave(share);
       this.#inFlight--;
       this.#subscriptions.startNotifications(context);
       this.#handlePending();
+    }
+  }
+
+  /** Waits until the key has fewer requests in flight. @throws RpcError, Cancelled (rejects with it) */
+  async #waitForSlot(message: Buffer): Promise<void> {
+    const { share } = this.#options.keySessions.access;
+    this.#memory.waitingBytes += message.length + WAITING_MESSAGE_BYTES;
+    this.#memory.update();
+    try {
+      await share.requests.wait(share, Infinity, this.#caller);
+    } finally {
+      this.#memory.waitingBytes -= message.length + WAITING_MESSAGE_BYTES;
     }
   }
 
@@ -232,6 +235,7 @@ export class Session {
     // Checked before sending, so that a single response may exceed the limit.
     if (this.#hasTooMuchUnread()) this.close('slow-reader');
     else this.#socket.send(body, { binary: false });
+    this.#memory.update();
   }
 
   #isOpen(): boolean {
@@ -240,14 +244,5 @@ export class Session {
 
   #hasTooMuchUnread(): boolean {
     return this.#socket.bufferedAmount > this.#options.unreadMaxBytes;
-  }
-
-  /** Whether the client has sent or read anything since the last ping. */
-  #isAlive(): boolean {
-    if (this.#connection.bytesRead !== this.#lastPing.bytesRead) return true;
-    // The ping is queued behind a large response, which the client is reading.
-    if (this.#lastPing.unreadBytes > 0 && sentBytes(this.#connection) !== this.#lastPing.bytesSent) return true;
-    // Reading is paused because of calls in progress, which have their own timeout.
-    return this.#socket.isPaused && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES;
   }
 }

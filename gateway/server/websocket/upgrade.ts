@@ -59,6 +59,9 @@ export class WebSocketUpgrades {
       // Compression costs 300 kB per socket and more time than it saves (README of ws).
       perMessageDeflate: false,
       maxPayload: options.messageMaxBytes,
+      // Each fragment and each read takes some 250 bytes, even for one byte of a message.
+      maxFragments: 4_096,
+      maxBufferedChunks: 8_192,
     });
   }
 

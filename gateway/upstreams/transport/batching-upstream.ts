@@ -78,7 +78,7 @@ export class BatchingUpstream implements Transport {
   }
 
   #begin(owner: SlotOwner): Batch {
-    const batch = new Batch(this.#http, () => {
+    const batch = new Batch(this.#http, owner, () => {
       this.#rejectedUntil = performance.now() + BATCH_REJECTED_MS;
     });
     this.#next.set(owner, batch);
@@ -97,6 +97,7 @@ export class BatchingUpstream implements Transport {
 /** Collects the calls of one batch, sends them, and matches the responses to them. Each call has a slot until it ends. */
 class Batch {
   readonly #http: HttpUpstream;
+  readonly #owner: SlotOwner;
   readonly #onRejected: () => void;
   readonly #pending: PendingCalls;
   #request: Cancellation | undefined;
@@ -104,8 +105,9 @@ class Batch {
   #length = 0;
 
   /** @param onRejected called if the upstream rejects the batch */
-  constructor(http: HttpUpstream, onRejected: () => void) {
+  constructor(http: HttpUpstream, owner: SlotOwner, onRejected: () => void) {
     this.#http = http;
+    this.#owner = owner;
     this.#onRejected = onRejected;
     this.#pending = new PendingCalls(http.releaseSlot, () => {
       if (this.#pending.size === 0) this.#request?.cancel();
@@ -129,7 +131,7 @@ class Batch {
       return;
     }
     try {
-      this.#request = new Cancellation();
+      this.#request = new Cancellation(this.#owner);
       const body = `[${this.#pending.bodies().join()}]`;
       await this.#handleResponse(
         await this.#http.send(body, this.#timeLimitMs + TIMEOUT_MARGIN_MS, this.#request, false),

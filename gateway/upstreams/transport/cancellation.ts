@@ -25,7 +25,7 @@ export class Cancellation implements Cancellable {
   #first: Cancellable | undefined;
   #others: Set<Cancellable> | undefined;
   #isCancelled = false;
-  /** For whom the work takes slots; undefined: for Gatehouse itself, or for several owners. */
+  /** For whom the work takes slots and memory; undefined: for Gatehouse itself, or for several owners. */
   readonly owner: SlotOwner | undefined;
 
   constructor(owner?: SlotOwner) {

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
 import { FairQueue } from '../../admission/fair-queue.ts';
-import { gatehouse } from '../../admission/fair-slots.ts';
+import { gatehouse, type SlotOwner } from '../../admission/fair-slots.ts';
 import { errorCode } from '../../config/log.ts';
 import { loadPackage } from '../../config/load-package.ts';
+import type { RpcError } from '../../jsonrpc/errors.ts';
+import { CollectedBytes } from '../../memory/collected-bytes.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import { credentialsOf, type SecretTexts } from './credentials.ts';
 import { NoFreeSlot, sendAfterWait, TimedOut, UpstreamFailure } from './upstream-response.ts';
@@ -17,12 +20,17 @@ const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
  */
 const ownHeaders = ['content-type', 'application/json', 'accept', 'application/json', 'accept-encoding', 'identity'];
 
-export interface HttpUpstreamOptions {
+interface ResponseBounds {
+  /** Limit for the body of a response. A larger one is an upstream failure. */
+  readonly responseMaxBytes: number;
+  /** Accounts responses while they arrive; undefined: they are not accounted. */
+  readonly memory?: MemoryBudget | undefined;
+}
+
+export interface HttpUpstreamOptions extends ResponseBounds {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
-  /** Limit for the body of a response. A larger one is an upstream failure. */
-  readonly responseMaxBytes: number;
 }
 
 /** Status and body of an upstream response. Over WebSocket, the status is 200. */
@@ -42,7 +50,7 @@ export class HttpUpstream {
   readonly #pool: Pool;
   readonly #path: string;
   readonly #headers: string[];
-  readonly #responseMaxBytes: number;
+  readonly #bounds: ResponseBounds;
   /** Calls in flight, also those of a batch: as many as connections. Others wait here, fairly over their keys. */
   readonly slots: FairQueue;
   /** Releases the slot of a call that ended. */
@@ -63,7 +71,7 @@ export class HttpUpstream {
     this.#path = pathname + search;
     this.#headers = [...ownHeaders, ...headers.flat()];
     this.secrets = secrets;
-    this.#responseMaxBytes = options.responseMaxBytes;
+    this.#bounds = options;
     this.slots = new FairQueue({ slots: options.connections, rejection: () => new NoFreeSlot() });
   }
 
@@ -91,7 +99,7 @@ export class HttpUpstream {
   ): Promise<HttpResponse> {
     const slots = hasSlot ? this.slots : undefined;
     return new Promise((resolve, reject) => {
-      const exchange = new HttpExchange(resolve, reject, this.#responseMaxBytes, timeLimitMs, cancellation, slots);
+      const exchange = new HttpExchange(resolve, reject, this.#bounds, timeLimitMs, cancellation, slots);
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
       } catch (error) {
@@ -106,36 +114,41 @@ export class HttpUpstream {
   }
 }
 
+/** Why an exchange has no response. RpcError: the memory budget is used up, which is no upstream failure. */
+type Failure = UpstreamFailure | Cancelled | RpcError;
+
 /** Collects one response from undici's events, with a time limit and a size limit. */
 class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   readonly #resolve: (response: HttpResponse) => void;
-  readonly #reject: (reason: UpstreamFailure | Cancelled) => void;
-  readonly #maxBytes: number;
+  readonly #reject: (reason: Failure) => void;
+  readonly #bounds: ResponseBounds;
   readonly #timer: NodeJS.Timeout;
   readonly #cancellation: Cancellation | undefined;
+  readonly #owner: SlotOwner;
   /** Undefined: without a slot, or after its release. */
   #slots: FairQueue | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  #failure: UpstreamFailure | Cancelled | undefined;
+  #failure: Failure | undefined;
   #status = 0;
   #retryAfter: string | undefined;
-  #bytes = 0;
-  readonly #chunks: Buffer[] = [];
+  readonly #collected = new CollectedBytes();
+  #takenBytes = 0;
 
   constructor(
     resolve: (response: HttpResponse) => void,
-    reject: (reason: UpstreamFailure | Cancelled) => void,
-    maxBytes: number,
+    reject: (reason: Failure) => void,
+    bounds: ResponseBounds,
     timeLimitMs: number,
     cancellation: Cancellation | undefined,
     slots: FairQueue | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#maxBytes = maxBytes;
+    this.#bounds = bounds;
     // Node has one list for timers of equal duration, so that a timer per call is cheap.
     this.#timer = setTimeout(onTimeout, timeLimitMs, this);
     this.#cancellation = cancellation;
+    this.#owner = cancellation?.owner ?? gatehouse;
     this.#slots = slots;
     cancellation?.add(this);
   }
@@ -145,7 +158,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   }
 
   /** Aborting a request over HTTP/1.1 closes its connection. A request without a connection is dropped. */
-  fail(failure: UpstreamFailure | Cancelled): void {
+  fail(failure: Failure): void {
     this.#failure = failure;
     if (this.#controller === undefined) this.#settle(failure);
     else this.#controller.abort(failure);
@@ -163,23 +176,30 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#maxBytes) this.fail(new UpstreamFailure('malformed', 'the response is too large'));
-    else this.#chunks.push(chunk);
+    if (this.#failure !== undefined) return;
+    if (this.#collected.length + chunk.length > this.#bounds.responseMaxBytes) {
+      this.fail(new UpstreamFailure('malformed', 'the response is too large'));
+      return;
+    }
+    try {
+      this.#take(chunk.length);
+    } catch (error) {
+      this.fail(error as RpcError);
+      return;
+    }
+    this.#collected.add(chunk);
   }
 
   onResponseEnd(): void {
     this.#release();
-    const [first] = this.#chunks;
-    const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#bytes);
-    this.#resolve({ status: this.#status, body, retryAfter: this.#retryAfter });
+    this.#resolve({ status: this.#status, body: this.#collected.join(), retryAfter: this.#retryAfter });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.#settle(this.#failure ?? transportFailure(error, this.#status === 0));
   }
 
-  #settle(reason: UpstreamFailure | Cancelled): void {
+  #settle(reason: Failure): void {
     this.#release();
     this.#reject(reason);
   }
@@ -187,9 +207,23 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   #release(): void {
     clearTimeout(this.#timer);
     this.#cancellation?.delete(this);
+    const { memory } = this.#bounds;
+    const { account } = this.#owner;
+    if (account === undefined) memory?.releaseOwn(this.#takenBytes);
+    else memory?.release(account, this.#takenBytes);
+    this.#takenBytes = 0;
     const slots = this.#slots;
     this.#slots = undefined;
-    slots?.leave(this.#cancellation?.owner ?? gatehouse);
+    slots?.leave(this.#owner);
+  }
+
+  /** @throws RpcError */
+  #take(bytes: number): void {
+    const { memory } = this.#bounds;
+    const { account } = this.#owner;
+    if (account === undefined) memory?.takeOwn(bytes);
+    else memory?.take(account, bytes);
+    this.#takenBytes += bytes;
   }
 }
 

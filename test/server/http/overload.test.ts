@@ -20,7 +20,7 @@ beforeAll(async () => {
   node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
   gateway = await startGateway(
     { main: network(5, [node.url]) },
-    { REQUESTS_MAX: '3', BODIES_MAX_BYTES: '10000', CALL_TIMEOUT_MS: '1500', UPSTREAM_TIMEOUT_MS: '700' },
+    { REQUESTS_MAX: '3', BODIES_MAX_BYTES: '100000', CALL_TIMEOUT_MS: '1500', UPSTREAM_TIMEOUT_MS: '700' },
   );
   await expectResponse(await gateway.post('main', read), 200, resultText('1', word));
 });
@@ -29,10 +29,16 @@ afterAll(async () => {
   await node.close();
 });
 
-/** Checks a rejection: 503 with Retry-After. */
+/** Checks a rejection: with Retry-After. */
 async function expectOverloaded(response: Response): Promise<void> {
   expect(response.headers.get('retry-after')).toBe('01');
   await expectRejection(response, 503, -32603, 'the gateway is overloaded');
+}
+
+async function expectOverShare(response: Response): Promise<void> {
+  expect(response.headers.get('retry-after')).toBe('01');
+  const message = 'too many bytes are buffered for this project id: read the responses, or send less at once';
+  await expectRejection(response, 429, -32005, message);
 }
 
 describe('more than the memory budget', () => {
@@ -50,17 +56,17 @@ describe('more than the memory budget', () => {
     const key = gateway.key;
     for (let round = 0; round < 3; round++) {
       const leaving = await openRaw(gateway.gateway.port);
-      leaving.send(head(`POST /main/v3/${key}`, { 'content-length': 9_000 }));
-      leaving.send(' '.repeat(8_000));
+      leaving.send(head(`POST /main/v3/${key}`, { 'content-length': 45_000 }));
+      leaving.send(' '.repeat(40_000));
       await eventually(async () => {
         const response = await gateway.post('main', local.padEnd(4_000));
         if (response.status === 200) return false;
-        await expectOverloaded(response);
+        await expectOverShare(response);
         return true;
       }, 2_000);
       await expectResponse(await gateway.post('main', local), 200, resultText('1', '5'));
       leaving.destroy();
-      await eventually(async () => (await gateway.post('main', local.padEnd(9_000))).status === 200, 2_000);
+      await eventually(async () => (await gateway.post('main', local.padEnd(15_000))).status === 200, 2_000);
     }
   });
 });

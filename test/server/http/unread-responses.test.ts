@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { readMetrics } from '../../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openRaw, post, type RawConnection } from './raw-connection.ts';
@@ -29,7 +30,7 @@ afterEach(async () => {
 });
 
 /** Requests a large response, and reads nothing of it. */
-async function requestLargeResponse(env: Record<string, string> = {}): Promise<void> {
+async function requestLargeResponse(env: Record<string, string> = {}, passedMs = 10_000): Promise<void> {
   gateway = await startGateway({ main: network(5, [node.url]) }, env);
   caller = await openRaw(gateway.gateway.port);
   caller.socket.pause();
@@ -38,7 +39,7 @@ async function requestLargeResponse(env: Record<string, string> = {}): Promise<v
   // The response is reserved by then, and the kernel's buffers fill soon after.
   await eventually(() => vi.getTimerCount() > timers, 15_000);
   await untilBuffersAreFull(caller.socket);
-  vi.advanceTimersByTime(10_000);
+  vi.advanceTimersByTime(passedMs);
 }
 
 async function readMegabytes(count: number): Promise<void> {
@@ -76,10 +77,25 @@ it('a response that its client reads slowly is not dropped', async () => {
   expect((await caller.response()).body.length).toBe(size + '{"jsonrpc":"2.0","id":1,"result":"0x"}'.length);
 });
 
-it('an unread response is reserved in the memory budget', async () => {
-  await requestLargeResponse({ BODIES_MAX_BYTES: '1000000' });
-  expect((await gateway.post('main', local)).status).toBe(503);
-  caller.socket.resume();
-  await caller.response();
-  await eventually(async () => (await gateway.post('main', local)).status === 200, 5_000);
+describe('an unread response', () => {
+  it('is taken from the memory budget until it is read', async () => {
+    await requestLargeResponse({ BODIES_MAX_BYTES: '60000000' });
+    const large = local.padEnd(3_500_000);
+    expect((await gateway.post('main', large)).status).toBe(429);
+    caller.socket.resume();
+    await caller.response();
+    await eventually(async () => (await gateway.post('main', large)).status === 200, 5_000);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_memory_rejections_total', { reason: 'share' })).toBe(1);
+  });
+
+  it('is dropped after 5 s if its key has used up its share of the budget', async () => {
+    await requestLargeResponse({ BODIES_MAX_BYTES: '40100000' }, 4_000);
+    await staysTrueFor(50, () => unreadBytes(caller.socket) > 0);
+    vi.advanceTimersByTime(2_000);
+    await eventually(() => gatewaySocket(caller.socket) === undefined);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_memory_rejections_total', { reason: 'connection' })).toBe(1);
+    expect(value('gatehouse_buffered_bytes')).toBeLessThan(size / 10);
+  });
 });

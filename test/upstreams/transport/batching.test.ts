@@ -1,4 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { KeyShare } from '../../../gateway/admission/key-share.ts';
+import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
+import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
 import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching-upstream.ts';
 import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
@@ -171,6 +174,27 @@ describe('an upstream with batch: true', () => {
     expect(responses.every(({ error }) => error !== undefined)).toBe(true);
     expect(requests(node).map(({ length }) => length)).toEqual([3]);
   });
+});
+
+it('a batch response takes its bytes from the share of its key', async () => {
+  const { node } = await withBatches();
+  node.response('eth_getBalance', `0x${'1'.repeat(3_000)}`);
+  const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 80_000 });
+  const http = new HttpUpstream({ url: node.url, connections: 2, headers: {}, responseMaxBytes: 100_000, memory });
+  const batching = new BatchingUpstream(http);
+  onTestFinished(() => batching.close());
+  memory.takeAnyway('greedy', 39_000);
+  const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
+  const calls = [greedyKey, greedyKey, otherKey, otherKey].map((owner, index) => {
+    const cancellation = new Cancellation(owner);
+    const body = `{"jsonrpc":"2.0","id":${index},"method":"eth_getBalance","params":["${address}","latest"]}`;
+    return batching.exchange(body, 60_000, index, cancellation, 'lookup');
+  });
+  const rejected = { status: 'rejected', reason: { reason: 'memory-share' } };
+  const fulfilled = { status: 'fulfilled', value: { status: 200 } };
+  expect(await Promise.allSettled(calls)).toMatchObject([rejected, rejected, fulfilled, fulfilled]);
+  expect(requests(node).map(({ length }) => length)).toEqual([2, 2]);
+  expect(memory.bytes).toBe(39_000);
 });
 
 it('a defect while a batch is sent ends its calls at once, and is not a timeout', async () => {

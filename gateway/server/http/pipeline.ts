@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import { Reservation } from '../../memory/reservation.ts';
+import type { UnreadConnections } from '../../memory/unread-connections.ts';
+
+/** Requests of one connection in progress: one, and 4 that the client sends before its response. */
+const MAX_IN_PROGRESS = 5;
+/** Memory of a request that waits, with its response object. */
+const WAITING_REQUEST_BYTES = 8_192;
+/** Time without progress after which a connection with unread bytes is closed. */
+const MAX_STALLED_MS = 30_000;
+
+/** @param reservation the bytes of the request; released when its response is sent or its connection closes */
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse, reservation: Reservation) => void;
+
+export interface PipelineOptions {
+  readonly memory: MemoryBudget;
+  readonly unread: UnreadConnections;
+  readonly addressOf: (request: IncomingMessage) => string;
+}
+
+/**
+ * Bounds what the requests of one connection buffer. At most 5 are in progress until the kernel has taken their
+ * responses; while there are so many, the connection is not read. Node itself handles all requests of one read, some
+ * 2,000, at once.
+ */
+export class Pipeline {
+  readonly #socket: Socket;
+  readonly #options: PipelineOptions;
+  readonly #handle: RequestHandler;
+  /** Of the requests in progress. Their responses end in this order. */
+  readonly #reservations: Reservation[] = [];
+  /** Requests of the last reads that have not begun. Undefined until the client first sends so many. */
+  #waiting: { request: IncomingMessage; response: ServerResponse; reservation: Reservation }[] | undefined;
+
+  constructor(socket: Socket, options: PipelineOptions, handle: RequestHandler) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#handle = handle;
+    socket.once('close', () => {
+      for (const reservation of this.#reservations) reservation.release();
+      for (const { reservation } of this.#waiting ?? []) reservation.release();
+      this.#reservations.length = 0;
+      this.#waiting = undefined;
+    });
+  }
+
+  arrived(request: IncomingMessage, response: ServerResponse): void {
+    const reservation = new Reservation(this.#options.memory, '');
+    if (this.#isFull()) this.#wait(request, response, reservation);
+    else this.#begin(request, response, reservation);
+    if (this.#isFull()) this.#pause();
+  }
+
+  /** To be called when the kernel has taken the oldest response. */
+  responseEnded(): void {
+    this.#reservations.shift()?.release();
+    const next = this.#waiting?.shift();
+    if (next !== undefined) {
+      next.reservation.setTo(0);
+      this.#begin(next.request, next.response, next.reservation);
+    } else if (this.#waiting !== undefined && !this.#isFull()) this.#socket.resume();
+  }
+
+  /** Watches the connection if the client has not read all of the response just written. */
+  watchUnread(response: ServerResponse, { holder }: Reservation): void {
+    if (response.writableLength === 0 && response.writableEnded) return;
+    const socket = this.#socket;
+    this.#options.unread.watch(socket, holder, MAX_STALLED_MS, () => socket.destroy());
+  }
+
+  #isFull(): boolean {
+    return this.#reservations.length >= MAX_IN_PROGRESS;
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse, reservation: Reservation): void {
+    this.#reservations.push(reservation);
+    response.on('close', onResponseClosed);
+    this.#handle(request, response, reservation);
+  }
+
+  #wait(request: IncomingMessage, response: ServerResponse, reservation: Reservation): void {
+    if (this.#socket.destroyed) return;
+    const { memory, addressOf } = this.#options;
+    const address = addressOf(request);
+    reservation.moveTo(address);
+    this.#waiting?.push({ request, response, reservation });
+    reservation.setTo(WAITING_REQUEST_BYTES);
+    if (request.headers['transfer-encoding'] !== undefined) setImmediate(joinChunks, request);
+    // A rejection would have to wait, too: it is the response to the last request.
+    if (!memory.isExhaustedFor(address)) return;
+    memory.counts.connection++;
+    this.#socket.destroy();
+  }
+
+  /** `IncomingMessage` resumes its socket when it is read, so each `resume` is reverted. */
+  #pause(): void {
+    if (this.#waiting === undefined) {
+      this.#waiting = [];
+      this.#socket.on('resume', () => {
+        if (this.#isFull()) this.#socket.pause();
+      });
+    }
+    this.#socket.pause();
+  }
+}
+
+const pipelines = new WeakMap<Socket, Pipeline>();
+
+/** The pipeline of a connection; undefined before its first request. */
+export function pipelineOf(socket: Socket): Pipeline | undefined {
+  return pipelines.get(socket);
+}
+
+/** Creates the listener for the requests of a server. */
+export function pipelined(options: PipelineOptions, handle: RequestHandler) {
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const { socket } = request;
+    let pipeline = pipelines.get(socket);
+    if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket, options, handle)));
+    pipeline.arrived(request, response);
+  };
+}
+
+/** Joins the chunks of a body that nobody reads yet: a chunk of one byte takes some 200 bytes. */
+function joinChunks(request: IncomingMessage): void {
+  const body: unknown = request.readableFlowing === null ? request.read() : null;
+  if (body !== null) request.unshift(body);
+}
+
+function onResponseClosed(this: ServerResponse): void {
+  pipelines.get(this.req.socket)?.responseEnded();
+}

@@ -1,0 +1,98 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from 'vitest';
+import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
+import { Reservation } from '../../gateway/memory/reservation.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const open = (requestsMax = 100): MemoryBudget => new MemoryBudget({ requestsMax, maxBytes: 800 });
+const reasonOf = (take: () => void): string => {
+  try {
+    take();
+    return 'taken';
+  } catch (error) {
+    return (error as { reason: string }).reason;
+  }
+};
+
+it('one holder gets half of the budget, and the others get their shares of the rest', () => {
+  const budget = open();
+  budget.take('greedy', 400);
+  expect(
+    reasonOf(() => {
+      budget.take('greedy', 1);
+    }),
+  ).toBe('memory-share');
+  expect(budget.isExhaustedFor('greedy')).toBe(true);
+  for (const other of ['a', 'b', 'c', 'd']) {
+    expect(budget.isExhaustedFor(other)).toBe(false);
+    budget.take(other, 100);
+    expect(
+      reasonOf(() => {
+        budget.take(other, 1);
+      }),
+    ).toBe(other === 'd' ? 'overloaded' : 'memory-share');
+  }
+  expect(
+    reasonOf(() => {
+      budget.take('e', 1);
+    }),
+  ).toBe('overloaded');
+  expect(budget.counts).toEqual({ budget: 2, share: 4, requests: 0, connection: 0 });
+  budget.release('greedy', 400);
+  budget.take('e', 100);
+  expect(budget.bytes).toBe(500);
+});
+
+it('bytes of the gateway itself are never rejected', () => {
+  const budget = open();
+  budget.takeAnyway('a', 300);
+  budget.takeOwn(1_000);
+  expect(budget.bytes).toBe(1_300);
+  budget.releaseOwn(1_000);
+  expect(budget.bytes).toBe(300);
+});
+
+it('a reservation moves its bytes to another holder, and takes none after its release', () => {
+  const budget = open(1);
+  const reservation = new Reservation(budget, 'address');
+  reservation.take(200);
+  reservation.moveTo('key');
+  reservation.begin(50);
+  expect(
+    reasonOf(() => {
+      new Reservation(budget, 'other').begin(1);
+    }),
+  ).toBe('overloaded');
+  budget.takeAnyway('address', 600);
+  expect(
+    reasonOf(() => {
+      reservation.take(1);
+    }),
+  ).toBe('overloaded');
+  budget.release('address', 600);
+  reservation.setTo(10);
+  expect(budget.bytes).toBe(11);
+  reservation.release();
+  reservation.take(500);
+  reservation.release();
+  expect(budget.bytes).toBe(1);
+  new Reservation(budget, 'other').begin(1);
+});
+
+it('holders without bytes are removed', () => {
+  const budget = open();
+  const heap = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heap();
+  for (let index = 0; index < 300_000; index++) {
+    budget.take(`holder ${index}`, 1);
+    budget.release(`holder ${index}`, 1);
+  }
+  expect(heap() - before).toBeLessThan(5_000_000);
+  expect(budget.bytes).toBe(0);
+});

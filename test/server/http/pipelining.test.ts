@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openRaw, post, head, type RawConnection } from './raw-connection.ts';
+
+const size = 1_000_000;
+const inProgressMax = 5;
+/** Each position makes another call: identical ones would be coalesced. */
+const codeOf = (position: number): string =>
+  `{"jsonrpc":"2.0","id":${position},"method":"eth_getCode","params":["0x${String(position).padStart(40, '0')}","latest"]}`;
+const local = '{"jsonrpc":"2.0","id":1,"method":"net_version"}';
+
+let node: FakeNode;
+let gateway: TestGateway;
+let path: string;
+const opened: RawConnection[] = [];
+
+beforeEach(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_getCode: `0x${'60'.repeat(size / 2)}` } });
+});
+afterEach(async () => {
+  for (const connection of opened.splice(0)) connection.destroy();
+  await gateway.stop();
+  await node.close();
+});
+
+async function start(env: Record<string, string> = {}): Promise<void> {
+  gateway = await startGateway({ main: network(5, [node.url]) }, env);
+  path = `/main/v3/${gateway.key}`;
+  expect((await gateway.post('main', local)).status).toBe(200);
+}
+
+async function open(): Promise<RawConnection> {
+  const connection = await openRaw(gateway.gateway.port);
+  opened.push(connection);
+  return connection;
+}
+
+/** Sends all requests in one write, and reads nothing. */
+async function pipelineUnread(requests: readonly string[]): Promise<RawConnection> {
+  const connection = await open();
+  connection.socket.pause();
+  connection.send(requests.join(''));
+  return connection;
+}
+
+const bufferedBytes = async (): Promise<number> =>
+  (await readMetrics(gateway.address)).value('gatehouse_buffered_bytes') ?? NaN;
+const handled = (): number => node.callsOf('eth_getCode').length;
+
+describe('pipelined requests', () => {
+  it('are handled only as far as the client reads, and all get their responses in order', async () => {
+    await start();
+    const count = 40;
+    const connection = await pipelineUnread(Array.from({ length: count }, (_, at) => post(path, codeOf(at))));
+    // The kernel's buffers take some responses, which do not count as unread.
+    await eventually(() => handled() >= inProgressMax);
+    let before: number;
+    do {
+      before = handled();
+      await staysTrueFor(200, () => handled() <= before + inProgressMax);
+    } while (handled() > before);
+    expect(handled()).toBeLessThan(count);
+    expect(await bufferedBytes()).toBeGreaterThan(size);
+    expect(await bufferedBytes()).toBeLessThan((inProgressMax + 1) * size);
+    connection.socket.resume();
+    for (let at = 0; at < count; at++) {
+      const { status, body } = await connection.response();
+      expect([status, body.slice(0, 24)]).toEqual([200, `{"jsonrpc":"2.0","id":${at},`.slice(0, 24)]);
+    }
+    await eventually(async () => (await bufferedBytes()) < 100_000);
+  });
+
+  it('with bodies in chunks of one byte are complete, also those that wait', async () => {
+    await start();
+    const chunked = (body: string): string =>
+      head(`POST ${path}`, { 'transfer-encoding': 'chunked' }) + body.replaceAll(/./g, '1\r\n$&\r\n') + '0\r\n\r\n';
+    const connection = await open();
+    const count = 4 * inProgressMax;
+    connection.send(Array.from({ length: count }, (_, at) => chunked(codeOf(at))).join(''));
+    for (let at = 0; at < count; at++) {
+      const { body } = await connection.response();
+      expect(JSON.parse(body)).toMatchObject({ id: at, result: expect.stringMatching(/^0x60/) as string });
+    }
+  });
+
+  it('that wait are released when the client disconnects', async () => {
+    await start();
+    const before = await bufferedBytes();
+    const connection = await pipelineUnread(Array.from({ length: 100 }, (_, at) => post(path, codeOf(at))));
+    await eventually(async () => (await bufferedBytes()) > before + size);
+    connection.destroy();
+    await eventually(async () => (await bufferedBytes()) <= before);
+  });
+
+  it('without a key count for the address, which is disconnected beyond its share', async () => {
+    await start({ BODIES_MAX_BYTES: '8000000' });
+    const page = Array.from({ length: 1_000 }, () => head('GET /openrpc.json'));
+    const connections = [await pipelineUnread(page), await pipelineUnread(page)];
+    await eventually(async () => {
+      const { value } = await readMetrics(gateway.address);
+      return value('gatehouse_memory_rejections_total', { reason: 'connection' }) === 1;
+    });
+    expect(await bufferedBytes()).toBeLessThan(8_000_000);
+    // A key has a share of its own.
+    expect((await gateway.post('main', local)).status).toBe(200);
+    for (const connection of connections) connection.destroy();
+    await eventually(async () => (await bufferedBytes()) < 100_000);
+  });
+});
+
+it('a page is rejected for an address beyond its share, and a probe is not', async () => {
+  await start({ BODIES_MAX_BYTES: '500000' });
+  const connection = await pipelineUnread([]);
+  await eventually(async () => {
+    connection.send(head('GET /openrpc.json'));
+    return (await fetch(`${gateway.address}/openrpc.json`)).status === 429;
+  });
+  expect((await fetch(`${gateway.address}/livez`)).status).toBe(200);
+});
