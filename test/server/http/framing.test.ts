@@ -50,6 +50,11 @@ const ambiguous: [string, string][] = [
     'gzip and chunked in two lines',
     `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip\r\ntransfer-encoding: chunked${inChunks}`,
   ],
+  ['another coding than chunked', `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: xchunked${inChunks}`],
+  [
+    'chunked before another coding',
+    `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, identity${inChunks}`,
+  ],
   [
     'chunked twice',
     `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked${inChunks}`,
@@ -111,6 +116,24 @@ describe('an ambiguous request', () => {
     expect(node.calls.some(({ body }) => body.includes('"0x4"'))).toBe(false);
   });
 });
+
+describe.each(ambiguous.filter(([name]) => name === 'two Host lines' || name === 'another coding than chunked'))(
+  '%s, of a request that waits in the pipeline',
+  (_, bytes) => {
+    it('is 400 after the responses to the earlier requests, and closes', async () => {
+      const earlier = [10, 11, 12, 13, 14, 15, 16];
+      earlier.forEach(() => node.next(slow(50), method));
+      connection = await openRaw(gateway.gateway.port);
+      connection.send(complete(earlier.map((id) => post('PATH', call(id))).join('') + bytes + post('PATH', call(17))));
+      for (const id of earlier)
+        expect(await connection.response()).toMatchObject({ status: 200, body: resultText(String(id), word) });
+      expect(await connection.response()).toMatchObject({ status: 400 });
+      await connection.closed;
+      await expect(connection.response()).rejects.toThrow(/after: $/);
+      expect(node.calls.some(({ body }) => body.includes('"0x17"'))).toBe(false);
+    });
+  },
+);
 
 describe('the length of a body', () => {
   it.each([
