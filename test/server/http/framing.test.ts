@@ -122,7 +122,9 @@ describe.each(ambiguous.filter(([name]) => name === 'two Host lines' || name ===
   (_, bytes) => {
     it('is 400 after the responses to the earlier requests, and closes', async () => {
       const earlier = [10, 11, 12, 13, 14, 15, 16];
-      earlier.forEach(() => node.next(slow(50), method));
+      earlier.forEach(() => {
+        node.next(slow(50), method);
+      });
       connection = await openRaw(gateway.gateway.port);
       connection.send(complete(earlier.map((id) => post('PATH', call(id))).join('') + bytes + post('PATH', call(17))));
       for (const id of earlier)
