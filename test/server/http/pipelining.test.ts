@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
+import { hang } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -107,6 +108,22 @@ describe('pipelined requests', () => {
     // A key has a share of its own.
     expect((await gateway.post('main', local)).status).toBe(200);
     for (const connection of connections) connection.destroy();
+    await eventually(async () => (await bufferedBytes()) < 100_000);
+  });
+
+  it('after an ambiguous one are not handled, and count for the address too', async () => {
+    await start({ BODIES_MAX_BYTES: '8000000' });
+    const ambiguous = `POST ${path} HTTP/1.1\r\nhost: a\r\nhost: b\r\ncontent-length: 0\r\n\r\n`;
+    node.next(hang, 'eth_getCode');
+    await pipelineUnread([
+      post(path, codeOf(0)),
+      ambiguous,
+      ...Array.from({ length: 1_000 }, () => head('GET /livez')),
+    ]);
+    await eventually(async () => {
+      const { value } = await readMetrics(gateway.address);
+      return value('gatehouse_memory_rejections_total', { reason: 'connection' }) === 1;
+    });
     await eventually(async () => (await bufferedBytes()) < 100_000);
   });
 });
