@@ -145,11 +145,8 @@ export class Limiter {
           return outcome === undefined;
         });
       if (batch.length === 0) continue;
-      if (this.#link?.isUp === true) {
-        await this.#chargeInRedis(account, batch, this.#link);
-      } else {
-        for (const { limits, charge, decide } of batch) decide(this.#chargeWithoutRedis(account, limits, charge));
-      }
+      if (this.#link?.isUp === true) await this.#chargeInRedis(account, batch, this.#link);
+      else for (const { limits, charge, decide } of batch) decide(this.#chargeWithoutRedis(account, limits, charge));
     }
     account.isCharging = false;
   }
@@ -238,10 +235,8 @@ export class Limiter {
   }
 
   #accountOf(id: string): Account {
-    const existing = this.#accounts.get(id);
-    if (existing !== undefined) return existing;
-    const account = newAccount();
-    this.#accounts.set(id, account);
+    let account = this.#accounts.get(id);
+    if (account === undefined) this.#accounts.set(id, (account = newAccount()));
     return account;
   }
 

@@ -34,7 +34,7 @@ import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
 import { documentOf, OpenRpcText } from '../spec/openrpc-document.ts';
-import { openCallQueue } from '../routing/call-queue.ts';
+import { openCallQueue } from '../admission/call-queue.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';

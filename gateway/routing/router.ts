@@ -59,8 +59,7 @@ export class Router {
 
   /** @param all upstreams in the order of the network file */
   constructor(all: readonly Upstream[], options: RouterOptions) {
-    const { normalise, checkResult, isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, previous, log } =
-      options;
+    const { checkResult, isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, previous, log } = options;
     this.all = all;
     this.#options = options;
     this.#sent = new SentTransactions({ log, all, isDevelopment }, previous === undefined ? undefined : previous.#sent);
@@ -83,7 +82,7 @@ export class Router {
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
     this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1, isDevelopment);
     this.#attempts = new Attempts({
-      normalise,
+      normalise: options.normalise,
       checkResult,
       sent: this.#sent,
       heads,

@@ -1,4 +1,4 @@
-import { FairQueue } from '../admission/fair-queue.ts';
+import { FairQueue } from './fair-queue.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 
 /** A call that waits longer is rejected, because the calls before it make no progress either. */
