@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { KeyShare } from '../../gateway/admission/key-share.ts';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { FileKeyStore } from '../../gateway/auth/stores/file-key-store.ts';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
@@ -45,6 +46,7 @@ describe('while Redis is available', () => {
     expect(access).toEqual({
       record: { id, name: 'alice', createdAt },
       account: id,
+      share: new KeyShare(id),
       capabilities: { explain: false },
     });
     for (let n = 0; n < 100; n += 1) expect(auth.authenticator.authenticate(key, address)).toBe(access);
