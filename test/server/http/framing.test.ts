@@ -51,10 +51,7 @@ const ambiguous: [string, string][] = [
     `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip\r\ntransfer-encoding: chunked${inChunks}`,
   ],
   ['another coding than chunked', `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: xchunked${inChunks}`],
-  [
-    'chunked before another coding',
-    `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, identity${inChunks}`,
-  ],
+  ['chunked before another coding', `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked, identity${inChunks}`],
   [
     'chunked twice',
     `POST PATH HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked${inChunks}`,
