@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { status } from '../support/behaviours.ts';
+import { hang, status } from '../support/behaviours.ts';
 import { startAnvil } from '../support/anvil.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
@@ -178,6 +178,20 @@ describe('the canonical chain', () => {
     await eventually(() => heads.head?.number === 112n);
     expect(changes.some(({ hasGap }) => hasGap === true)).toBe(false);
     expect(replay(changes)).toHaveLength(12);
+  });
+
+  it('lowers the head of an upstream on the replaced branch until its next poll', async () => {
+    const one = new ScriptedChain();
+    const { heads, nodes, upstreams, watch } = await withHeads([one, one]);
+    const [, second] = nodes;
+    await watch();
+    one.mine(5);
+    await eventually(() => upstreams.every((upstream) => heads.headOf(upstream)?.number === 105n));
+    await eventually(() => heads.head?.number === 105n);
+    second?.always(hang);
+    one.reorganise(3);
+    await eventually(() => heads.head?.hash === one.head.hash);
+    expect(upstreams.map((upstream) => heads.headOf(upstream)?.number)).toEqual([106n, 102n]);
   });
 
   it('does not follow one of several nodes behind a URL to an old branch', async () => {
