@@ -188,6 +188,7 @@ describe('the canonical chain', () => {
     one.mine(5);
     await eventually(() => upstreams.every((upstream) => heads.headOf(upstream)?.number === 105n));
     await eventually(() => heads.head?.number === 105n);
+    if (second !== undefined) second.chain = one.copy();
     second?.always(hang);
     one.reorganise(3);
     await eventually(() => heads.head?.hash === one.head.hash);
