@@ -85,16 +85,6 @@ const reads: [string, unknown[], unknown][] = [
 ];
 
 describe('while the upstream with the newest served block is unreachable', () => {
-  it('reads are served by an upstream that failed before and has the block now, although it is in its cooldown', async () => {
-    const { ahead, lagging, call } = await withLagging();
-    lagging.always(status(503));
-    ahead.always(status(503));
-    for (let calls = 0; calls < 8; calls++) await call('eth_getBalance', address, numberOf(newest - 3));
-    lagging.always(undefined);
-    setHead(lagging, newest);
-    expect(await call('eth_getBlockByNumber', 'latest', false)).toEqual(isBlock);
-  });
-
   it('reads of that block are retryable errors, and others are served', async () => {
     const { ahead, lagging, call } = await withLagging();
     for (const node of [ahead, lagging]) node.response('eth_getTransactionCount', '0x1');
