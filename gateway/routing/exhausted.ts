@@ -145,7 +145,8 @@ function highestOf({ method, params, blocks }: RoutedCall): number | undefined {
 
 /**
  * Polls the heads of the upstreams that lag, once per call, before the call fails because of them. Polls are a block time
- * apart, so an upstream may have the block by now, also one that failed before and is in its cooldown. Those that have caught up count as untried.
+ * apart, so an upstream may have the block by now, also one that failed before and is in its cooldown. Those that have
+ * caught up count as untried.
  * @returns whether an upstream has caught up
  */
 export async function pollLagging(
@@ -165,9 +166,12 @@ export async function pollLagging(
       now - (heads.headOf(upstream)?.at ?? 0) > MIN_POLL_AGE_MS,
   );
   if (lagging.length === 0) return false;
-  const polls = Promise.allSettled(lagging.map((upstream) => heads.poll(upstream)));
+  const polls = lagging.map(async (upstream) => {
+    await heads.poll(upstream);
+    if (monotonic.isLagging(upstream)) throw new Error('the upstream still lags');
+  });
   const waitMs = Math.min(deadline - now - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
-  await withTimeout(polls, waitMs, () => new Error('the deadline of the call')).catch(
+  await withTimeout(Promise.any(polls), waitMs, () => new Error('no upstream has caught up in time')).catch(
     () => undefined, // upstreams without a response still lag
   );
   const caughtUp = lagging.filter((upstream) => !monotonic.isLagging(upstream));
