@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { hang, status } from '../support/behaviours.ts';
+import { status } from '../support/behaviours.ts';
 import { startAnvil } from '../support/anvil.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
@@ -161,55 +161,6 @@ describe('the canonical chain', () => {
     nodes[0]?.response('eth_getBlockByNumber', () => (polls++ % 3 === 2 ? chain.head : older));
     await eventually(() => polls > 12);
     expect([changes, heads.number, heads.head?.hash]).toEqual([[], 105n, chain.head.hash]);
-  });
-
-  it('fills a gap also if each second response is from a node that lacks the blocks', async () => {
-    const chain = new ScriptedChain();
-    const { heads, nodes, changes, watch } = await withHeads([chain]);
-    await watch();
-    let requests = 0;
-    const byTurns = (block: unknown): unknown => (requests++ % 4 === 0 ? block : null);
-    nodes[0]?.response('eth_getBlockByHash', (params: unknown) => byTurns(chain.byHash((params as [string])[0])));
-    nodes[0]?.response('eth_getBlockByNumber', (params: unknown) => {
-      const [block] = params as [string];
-      return block === 'latest' ? chain.head : byTurns(chain.byNumber(block));
-    });
-    chain.mine(12);
-    await eventually(() => heads.head?.number === 112n);
-    expect(changes.some(({ hasGap }) => hasGap === true)).toBe(false);
-    expect(replay(changes)).toHaveLength(12);
-  });
-
-  it('lowers the head of an upstream on the replaced branch until its next poll', async () => {
-    const one = new ScriptedChain();
-    const { heads, nodes, upstreams, watch } = await withHeads([one, one]);
-    const [, second] = nodes;
-    await watch();
-    one.mine(5);
-    await eventually(() => upstreams.every((upstream) => heads.headOf(upstream)?.number === 105n));
-    await eventually(() => heads.head?.number === 105n);
-    if (second !== undefined) second.chain = one.copy();
-    second?.always(hang);
-    one.reorganise(3);
-    await eventually(() => heads.head?.hash === one.head.hash);
-    expect(upstreams.map((upstream) => heads.headOf(upstream)?.number)).toEqual([106n, 102n]);
-  });
-
-  it('does not follow one of several nodes behind a URL to an old branch', async () => {
-    const chain = new ScriptedChain();
-    const { heads, nodes, changes, watch } = await withHeads([chain]);
-    chain.mine(5);
-    await watch();
-    const old = chain.copy();
-    old.reorganise(3, 2);
-    let polls = 0;
-    // Two polls on the new branch show that nodes differ, then one in two is on the old one.
-    nodes[0]?.response('eth_getBlockByNumber', () => (polls++ % 2 === 0 ? old.head : chain.head));
-    await eventually(() => polls > 3);
-    const { length } = changes;
-    await eventually(() => polls > 40);
-    expect(changes.length).toBe(length);
-    expect([heads.number, heads.head?.hash]).toEqual([105n, chain.head.hash]);
   });
 
   it('restarts with a gap if more blocks are missing than it holds, and on another chain', async () => {
