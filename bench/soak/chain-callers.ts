@@ -4,7 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import type { Random } from '../random.ts';
 import { checkedReads } from './checked-reads.ts';
-import type { CheckedRead, ConsistencyChecker, RpcReply, SentCall } from './consistency-checker.ts';
+import type { CheckedRead, ConsistencyChecker, RpcReply } from './consistency-checker.ts';
+import type { SentCall } from './exchange.ts';
 import { ancestorAt, logFilters, type TrueBlock } from './true-chain.ts';
 
 export interface ChainCallerParts {

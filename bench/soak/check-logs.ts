@@ -1,5 +1,6 @@
 import { logObject } from './block-objects.ts';
-import type { ConsistencyChecker, Exchange } from './consistency-checker.ts';
+import type { ConsistencyChecker } from './consistency-checker.ts';
+import type { Exchange } from './exchange.ts';
 import { blocksBetween, logsOf, type TrueBlock, type TrueLog } from './true-chain.ts';
 
 export interface LogRange {

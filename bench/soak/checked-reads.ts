@@ -1,6 +1,7 @@
 import { quantity } from './block-objects.ts';
 import { checkLogsOfBlock, checkLogsOfRange } from './check-logs.ts';
-import type { CheckedRead, ConsistencyChecker, Exchange, Tag } from './consistency-checker.ts';
+import type { CheckedRead, ConsistencyChecker } from './consistency-checker.ts';
+import type { Exchange, Tag } from './exchange.ts';
 import type { TrueBlock } from './true-chain.ts';
 
 type Result = Readonly<Record<string, unknown>> | null | undefined;

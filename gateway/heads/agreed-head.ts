@@ -97,8 +97,14 @@ export class AgreedHead {
     this.gasLimit.update(head, followers);
   }
 
-  /** A branch with this head has replaced another. It may be shorter, unless an upstream has more of its blocks. */
-  acceptShorter({ number, block }: Header, followers: readonly HeadFollower[]): void {
+  /**
+   * A branch with this head has replaced another. It may be shorter, unless an upstream has more of its blocks. Upstreams
+   * whose head was removed have at least the block before.
+   */
+  acceptBranch({ number, block }: Header, removed: readonly Header[], followers: readonly HeadFollower[]): void {
+    const fork = (removed.at(-1)?.number ?? 0n) - 1n;
+    for (const follower of followers)
+      if (removed.some(({ hash }) => hash === follower.latest?.header?.hash)) follower.rewindTo(fork);
     if (this.#head === undefined || number >= this.#head.number) return;
     if (followers.some(({ isUsable, latest }) => isUsable && latest !== undefined && latest.number > number)) return;
     const head = parsePolledHead(block, performance.now());

@@ -123,6 +123,11 @@ export class HeadFollower {
     this.#accept({ number, gasLimit: undefined, timestamp: undefined, header: undefined, at });
   }
 
+  /** Its head is of a replaced branch: until the next one is known, it counts as having this block. */
+  rewindTo(number: bigint): void {
+    if (this.latest !== undefined) this.latest = { ...this.latest, number, header: undefined };
+  }
+
   /** Stops following, and forgets the head, because it becomes outdated. */
   stop(): void {
     this.#closeFeed();

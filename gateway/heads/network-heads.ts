@@ -232,7 +232,7 @@ export class NetworkHeads implements CanonicalChain {
   #onChainChange(change: ChainChange, isContinuous: boolean): void {
     const { head } = this;
     if (head !== undefined && change.removed.length > 0)
-      this.#agreed.acceptShorter(head, [...this.#followers.values()]);
+      this.#agreed.acceptBranch(head, change.removed, [...this.#followers.values()]);
     this.#recordDelivered();
     if (isContinuous) for (const listener of this.#watchers) listener(change);
     this.#waiters.resolveAll(head);

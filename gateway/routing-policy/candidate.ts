@@ -46,16 +46,12 @@ export interface CallNeeds {
   readonly purpose: 'attempt' | 'closed-retry' | 'hedge';
 }
 
-/** Numbers of the newest blocks of the network. */
-export interface ServedState {
-  /** The network's head; 0: not known. */
-  readonly head: number;
-  /** The newest block that callers and subscribers were served; 0: none. */
-  readonly newestServed: number;
-}
-
 /** The state of the network, for all candidates of a call. */
-export interface NetworkState extends ServedState {
+export interface NetworkState {
+  /** The number of the network's head; 0: not known. */
+  readonly head: number;
+  /** The number of the newest block that callers and subscribers were served; 0: none. */
+  readonly newestServed: number;
   /** An upstream that is more blocks behind is skipped. */
   readonly maxLag: number;
   /** At least one upstream is an archive. */

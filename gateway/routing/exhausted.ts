@@ -13,6 +13,8 @@ import type { Upstream } from '../upstreams/upstream.ts';
 
 /** An upstream that was polled this recently is not polled again for a call. */
 const MIN_POLL_AGE_MS = 50;
+/** Maximum time for which a call waits for these polls. */
+const MAX_POLL_WAIT_MS = 1_000;
 
 /** Failure classes whose error text describes the call, the most specific first. */
 const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
@@ -143,7 +145,8 @@ function highestOf({ method, params, blocks }: RoutedCall): number | undefined {
 
 /**
  * Polls the heads of the upstreams that lag, once per call, before the call fails because of them. Polls are a block time
- * apart, so an upstream may have the block by now. Those that have caught up count as untried.
+ * apart, so an upstream may have the block by now, also one that failed before and is in its cooldown. Those that have
+ * caught up count as untried.
  * @returns whether an upstream has caught up
  */
 export async function pollLagging(
@@ -158,13 +161,17 @@ export async function pollLagging(
   routedCall.hasPolledHeads = true;
   const lagging = upstreams.filter(
     (upstream) =>
-      upstream.circuit.isClosed &&
+      !upstream.isOnOtherChain &&
       monotonic.isLagging(upstream) &&
       now - (heads.headOf(upstream)?.at ?? 0) > MIN_POLL_AGE_MS,
   );
   if (lagging.length === 0) return false;
-  const polls = Promise.allSettled(lagging.map((upstream) => heads.poll(upstream)));
-  await withTimeout(polls, deadline - now - MIN_ATTEMPT_MS, () => new Error('the deadline of the call')).catch(
+  const polls = lagging.map(async (upstream) => {
+    await heads.poll(upstream);
+    if (monotonic.isLagging(upstream)) throw new Error('the upstream still lags');
+  });
+  const waitMs = Math.min(deadline - now - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
+  await withTimeout(Promise.any(polls), waitMs, () => new Error('no upstream has caught up in time')).catch(
     () => undefined, // upstreams without a response still lag
   );
   const caughtUp = lagging.filter((upstream) => !monotonic.isLagging(upstream));

@@ -1,7 +1,6 @@
 import { isBelowServed, isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
-import { ServedHashes } from './served-hashes.ts';
 import { blocksNamedBy, hashNamedBy, type HeadPositions, type Tag } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
@@ -15,6 +14,10 @@ export type BlockNumberIn = (response: UpstreamResponse) => bigint | undefined;
 
 /** Time for which an upstream with an older safe or finalized block is skipped. Those blocks are not polled. */
 const BEHIND_TTL_MS = 12_000;
+
+/** A hash is remembered for one to two periods. A node that lacks a block for longer is skipped because of its head. */
+const HASH_PERIOD_MS = 30_000;
+const MAX_HASHES = 20_000;
 
 /** Types of results that name their block. */
 const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Transaction', 'Receipt']);
@@ -135,7 +138,9 @@ export class MonotonicReads<U extends object> {
 
   /** Whether callers were served the block or transaction of the call, so that null would be wrong. */
   hasServed({ method, params, blocks = blocksNamedBy(method, params) }: RoutedCall): boolean {
-    const [hash] = params;
+    const [hash, index] = params;
+    // The block may have no object at this index, as is usual for uncles.
+    if (typeof index === 'string' || method.nullWhenUnsupported === true) return false;
     if (typeof hash === 'string' && hash.length === 66 && this.#hashes.has(hash, performance.now())) return true;
     if (!isBlockLookup(method)) return false;
     if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(this.newest);
@@ -176,6 +181,30 @@ class NewestTagged<U extends object> {
 
   isBehind(upstream: U, now: number): boolean {
     return now < (this.#behindUntil.get(upstream) ?? -Infinity);
+  }
+}
+
+/** Remembers the hashes of blocks and transactions that callers were served in the last minute. */
+export class ServedHashes {
+  #recent = new Set<string>();
+  #previous = new Set<string>();
+  #startedAt = -Infinity;
+
+  add(hash: unknown, now: number): void {
+    if (typeof hash !== 'string') return;
+    if (now - this.#startedAt >= HASH_PERIOD_MS || this.#recent.size >= MAX_HASHES) {
+      this.#previous = now - this.#startedAt < 2 * HASH_PERIOD_MS ? this.#recent : new Set();
+      this.#recent = new Set();
+      this.#startedAt = now;
+    }
+    this.#recent.add(hash);
+  }
+
+  has(hash: string, now: number): boolean {
+    const ageMs = now - this.#startedAt;
+    return (
+      (ageMs < 2 * HASH_PERIOD_MS && this.#recent.has(hash)) || (ageMs < HASH_PERIOD_MS && this.#previous.has(hash))
+    );
   }
 }
 

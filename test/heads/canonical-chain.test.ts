@@ -163,40 +163,6 @@ describe('the canonical chain', () => {
     expect([changes, heads.number, heads.head?.hash]).toEqual([[], 105n, chain.head.hash]);
   });
 
-  it('fills a gap also if each second response is from a node that lacks the blocks', async () => {
-    const chain = new ScriptedChain();
-    const { heads, nodes, changes, watch } = await withHeads([chain]);
-    await watch();
-    let requests = 0;
-    const byTurns = (block: unknown): unknown => (requests++ % 4 === 0 ? block : null);
-    nodes[0]?.response('eth_getBlockByHash', (params: unknown) => byTurns(chain.byHash((params as [string])[0])));
-    nodes[0]?.response('eth_getBlockByNumber', (params: unknown) => {
-      const [block] = params as [string];
-      return block === 'latest' ? chain.head : byTurns(chain.byNumber(block));
-    });
-    chain.mine(12);
-    await eventually(() => heads.head?.number === 112n);
-    expect(changes.some(({ hasGap }) => hasGap === true)).toBe(false);
-    expect(replay(changes)).toHaveLength(12);
-  });
-
-  it('does not follow one of several nodes behind a URL to an old branch', async () => {
-    const chain = new ScriptedChain();
-    const { heads, nodes, changes, watch } = await withHeads([chain]);
-    chain.mine(5);
-    await watch();
-    const old = chain.copy();
-    old.reorganise(3, 2);
-    let polls = 0;
-    // Two polls on the new branch show that nodes differ, then one in two is on the old one.
-    nodes[0]?.response('eth_getBlockByNumber', () => (polls++ % 2 === 0 ? old.head : chain.head));
-    await eventually(() => polls > 3);
-    const { length } = changes;
-    await eventually(() => polls > 40);
-    expect(changes.length).toBe(length);
-    expect([heads.number, heads.head?.hash]).toEqual([105n, chain.head.hash]);
-  });
-
   it('restarts with a gap if more blocks are missing than it holds, and on another chain', async () => {
     const chain = new ScriptedChain();
     const { heads, nodes, changes, watch } = await withHeads([chain]);

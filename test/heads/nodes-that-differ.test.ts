@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { hang } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+import { replay, withHeads } from './with-heads.ts';
+
+describe('the canonical chain of nodes that differ', () => {
+  it('fills a gap although three of four responses are from nodes that lack the blocks', async () => {
+    const chain = new ScriptedChain();
+    const { heads, nodes, changes, watch } = await withHeads([chain]);
+    await watch();
+    let requests = 0;
+    const byTurns = (block: unknown): unknown => (requests++ % 4 === 0 ? block : null);
+    nodes[0]?.response('eth_getBlockByHash', (params: unknown) => byTurns(chain.byHash((params as [string])[0])));
+    nodes[0]?.response('eth_getBlockByNumber', (params: unknown) => {
+      const [block] = params as [string];
+      return block === 'latest' ? chain.head : byTurns(chain.byNumber(block));
+    });
+    chain.mine(12);
+    await eventually(() => heads.head?.number === 112n);
+    expect(changes.some(({ hasGap }) => hasGap === true)).toBe(false);
+    expect(replay(changes)).toHaveLength(12);
+  });
+
+  it('lowers the head of an upstream on the replaced branch until its next poll', async () => {
+    const one = new ScriptedChain();
+    const { heads, nodes, upstreams, watch } = await withHeads([one, one]);
+    const [, second] = nodes;
+    await watch();
+    one.mine(5);
+    await eventually(() => upstreams.every((upstream) => heads.headOf(upstream)?.number === 105n));
+    await eventually(() => heads.head?.number === 105n);
+    if (second !== undefined) second.chain = one.copy();
+    second?.always(hang);
+    one.reorganise(3);
+    await eventually(() => heads.head?.hash === one.head.hash);
+    expect(upstreams.map((upstream) => heads.headOf(upstream)?.number)).toEqual([106n, 102n]);
+  });
+
+  it('does not follow one of several nodes behind a URL to an old branch', async () => {
+    const chain = new ScriptedChain();
+    const { heads, nodes, changes, watch } = await withHeads([chain]);
+    await watch();
+    chain.mine(5);
+    await eventually(() => heads.head?.number === 105n);
+    const old = chain.copy();
+    old.reorganise(3, 2);
+    let polls = 0;
+    // The first head that falls and rises again shows that nodes differ.
+    nodes[0]?.response('eth_getBlockByNumber', () => (polls++ % 2 === 0 ? old.head : chain.head));
+    nodes[0]?.response('eth_getBlockByHash', ([hash = '']: string[]) => old.byHash(hash) ?? chain.byHash(hash));
+    await eventually(() => polls > 6);
+    const { length } = changes;
+    await eventually(() => polls > 40);
+    expect(changes.length).toBe(length);
+    expect([heads.number, heads.head?.hash]).toEqual([105n, chain.head.hash]);
+  });
+});
