@@ -128,21 +128,29 @@ export class WebSocketConnection {
     }, this.#times.pingMs);
   }
 
-  /** A message without an id, such as an error or a text, is only matched if exactly one call waits for a response. */
+  /**
+   * A message without an id, such as an error, is only matched if exactly one call waits for a response. After a text that
+   * is not JSON, nothing shows which call it was for: all fail, rather than one at its time limit.
+   */
   #handleMessage(body: Buffer): void {
     const id = responseId(body);
     if (id === 'notification') {
       this.#usedAt = performance.now();
       this.#onNotification?.(body);
-    } else if (id !== undefined) this.#settle(id, { status: 200, body });
+    } else if (id === 'not-json') this.#settleAll({ status: 200, body });
+    else if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#pending.size === 1 && this.#abandonedIds.size === 0)
       for (const only of this.#pending.ids()) this.#settle(only, { status: 200, body });
   }
 
   /** The upstream responded to the handshake with an HTTP status: it becomes the response to all waiting calls. */
   #rejectCalls(status: number): void {
-    for (const id of this.#pending.ids()) this.#settle(id, { status, body: EMPTY });
+    this.#settleAll({ status, body: EMPTY });
     this.close();
+  }
+
+  #settleAll(response: HttpResponse): void {
+    for (const id of this.#pending.ids()) this.#settle(id, response);
   }
 
   #settle(id: number, response: HttpResponse): void {

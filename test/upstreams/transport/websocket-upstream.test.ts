@@ -221,6 +221,20 @@ describe('a response over WebSocket', () => {
     expect(received()).toEqual([1, 1]);
   });
 
+  it('that is not JSON is a failure of all calls in flight', async () => {
+    const { node, request, received } = await overWebSocket({ others: [await anotherNode()] });
+    await request();
+    let held = 0;
+    node.onCall(({ sendText }) => {
+      if (++held === 2) sendText('<html></html>');
+    });
+    const start = performance.now();
+    const responses = await Promise.all([request(2), request(3)]);
+    expect(responses.map(({ result }) => result)).toEqual([word(99), word(99)]);
+    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(received()).toEqual([3, 2]);
+  });
+
   it('that is too large ends the connection, and its calls are not sent again', async () => {
     const { node, gateway, request, received } = await overWebSocket({}, { UPSTREAM_RESPONSE_MAX_BYTES: '1000' });
     await request();
