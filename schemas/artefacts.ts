@@ -1,4 +1,3 @@
-import type { MethodSpec } from '../gateway/spec/method-spec.ts';
 import { adminDocument } from './admin-document.ts';
 import { networkSchema } from '../gateway/network-files/options/network-schema.ts';
 import { knownChains } from './known-chains.ts';
@@ -15,10 +14,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/admin-api.json', json(adminDocument(sources.adminApi))],
     ['schemas/network.schema.json', json(networkSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
-    [
-      'gateway/spec/methods.generated.ts',
-      tableModule(methodTable(sources), nodeMethods(sources), sources.passThroughUnits),
-    ],
+    ['gateway/spec/methods.generated.ts', tableModule(sources)],
     [
       'gateway/jsonrpc/request-members.generated.ts',
       membersModule(Object.keys(sources.types['Request']?.properties ?? {})),
@@ -26,11 +22,8 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
   ]);
 }
 
-function tableModule(
-  table: readonly MethodSpec[],
-  byRole: Readonly<Record<string, string>>,
-  units: Readonly<Record<string, number | string>>,
-): string {
+function tableModule(sources: Sources): string {
+  const table = methodTable(sources);
   const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
     '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
@@ -39,10 +32,13 @@ function tableModule(
     `export const methods: readonly MethodSpec[] = ${JSON.stringify(table, undefined, 2)};`,
     '',
     '/** The methods that the gateway itself sends to upstreams, by `role`. */',
-    `export const nodeMethods = ${JSON.stringify(byRole, undefined, 2)} as const;`,
+    `export const nodeMethods = ${JSON.stringify(nodeMethods(sources), undefined, 2)} as const;`,
     '',
     '/** Request units of methods without a schema, by name or by the start of the name. */',
-    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(units, undefined, 2)};`,
+    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(sources.passThroughUnits, undefined, 2)};`,
+    '',
+    '/** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */',
+    `export const developmentMethods: readonly string[] = ${JSON.stringify(sources.developmentMethods, undefined, 2)};`,
     '',
     '/** The methods that the gateway handles itself, and by which part: `answer`. */',
     `export type HandledMethods = ${JSON.stringify(Object.fromEntries(handled), undefined, 2)};`,

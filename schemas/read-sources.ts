@@ -79,6 +79,8 @@ export interface Sources {
   readonly types: Types;
   /** `methods/pass-through.yaml`: request units of methods without a schema. */
   readonly passThroughUnits: Readonly<Record<string, number | string>>;
+  /** `methods/development.yaml`: what development networks serve beside the methods of their files. */
+  readonly developmentMethods: readonly string[];
   /** `provider-units.yaml`: published units of providers, for comparison. */
   readonly providers: readonly ProviderUnits[];
   /** `admin-api.yaml`: an OpenAPI document, published unchanged. */
@@ -95,6 +97,7 @@ export interface ProviderUnits {
 }
 
 const PASS_THROUGH = 'pass-through.yaml';
+const DEVELOPMENT = 'development.yaml';
 
 export function readSources(folder: string): Sources {
   return {
@@ -102,13 +105,14 @@ export function readSources(folder: string): Sources {
     methods: readMethods(join(folder, 'methods')),
     types: readTypes(join(folder, 'types')),
     passThroughUnits: readYaml(join(folder, 'methods', PASS_THROUGH)) as Sources['passThroughUnits'],
+    developmentMethods: readYaml(join(folder, 'methods', DEVELOPMENT)) as Sources['developmentMethods'],
     providers: readYaml(join(folder, 'provider-units.yaml')) as Sources['providers'],
     adminApi: readYaml(join(folder, 'admin-api.yaml')),
   };
 }
 
 function readMethods(folder: string): MethodSource[] {
-  const files = yamlFiles(folder).filter((file) => file !== PASS_THROUGH);
+  const files = yamlFiles(folder).filter((file) => file !== PASS_THROUGH && file !== DEVELOPMENT);
   return files.flatMap((file) => {
     const methods = readYaml(join(folder, file)) as MethodSource[];
     const namespace = file.slice(0, -'.yaml'.length);

@@ -92,6 +92,13 @@ export const methodRules = {
   },
 };
 
+/** The form of methods/development.yaml. */
+export const developmentRules = {
+  type: 'array',
+  uniqueItems: true,
+  items: { type: 'string', pattern: '^[a-z][a-z0-9]*_([a-zA-Z0-9_]+|\\*)$' },
+};
+
 /** The form of methods/pass-through.yaml. */
 export const passThroughRules = {
   type: 'object',

@@ -1,6 +1,6 @@
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { CacheMetrics } from '../metrics/cache-metrics.ts';
-import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
+import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { ResponseCache } from './response-cache.ts';

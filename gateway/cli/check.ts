@@ -9,6 +9,7 @@ import {
 } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { describeActive } from './running-gateway.ts';
+import { developmentMethodsIn } from '../spec/method-names.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import { countsOf } from '../spec/request-units.ts';
 
@@ -58,7 +59,8 @@ export function checkNetworks(
 /** Loads the network files of a folder. @throws NetworkFilesError */
 export function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): NetworkConfig[] {
   const knownMethods = specs.map(({ name }) => name);
-  return loadNetworks({ folder, knownMethods, countsOf, env });
+  const developmentMethods = developmentMethodsIn({ NODE_ENV: env['NODE_ENV'] });
+  return loadNetworks({ folder, knownMethods, developmentMethods, countsOf, env });
 }
 
 function checkedNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): CheckedNetwork[] {

@@ -122,7 +122,8 @@ export class BatchTooLarge extends RpcError {
   }
 }
 
-/** The message of geth, by which ethers recognises an unsupported method. */
-export function methodNotFound(method: string): RpcError {
-  return new RpcError('method-not-found', `The method ${method.slice(0, 100)} does not exist/is not available`);
+/** The message of geth, by which ethers recognises an unsupported method. @param hint for operators */
+export function methodNotFound(method: string, hint?: string): RpcError {
+  const message = `The method ${method.slice(0, 100)} does not exist/is not available`;
+  return new RpcError('method-not-found', hint === undefined ? message : `${message}: ${hint}`);
 }

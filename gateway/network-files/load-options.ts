@@ -6,6 +6,8 @@ export interface LoadOptions {
   readonly folder: string;
   /** Names of all methods of the spec. */
   readonly knownMethods: readonly string[];
+  /** What development networks serve beside the methods of their files; undefined in production. */
+  readonly developmentMethods?: readonly string[] | undefined;
   /** What formulas of request units may count in the parameters of a method. */
   readonly countsOf?: CountsOf;
   /** Values of `${NAME}` in URLs and headers. */

@@ -8,6 +8,8 @@ import type { Option, RowsReplacing, ValuesOf } from './options/option.ts';
 export interface NetworkConfig extends ValuesOf<typeof networkOptions> {
   /** The file's name without `.yaml`. */
   readonly slug: string;
+  /** Served by the node because the network is for development: some of `methods`, and namespaces (`evm_*`). */
+  readonly developmentMethods: readonly string[];
 }
 
 /** The options of a network whose change replaces its heads, subscriptions and upstreams: what these may depend on. */

@@ -1,11 +1,13 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { isDevelopmentNetwork, isNamespace } from './development-chain.ts';
 import { checkUnits } from './check-units.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from './diagnostics/parse-yaml.ts';
 import type { LoadOptions } from './load-options.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
-import { networkFile, networkOptions } from './options/network-options.ts';
+import { networkFile } from './options/network-file.ts';
+import { networkOptions } from './options/network-options.ts';
 import { networkSchema } from './options/network-schema.ts';
 import { finishTexts, readValues } from './read-values.ts';
 import { selectMethods } from './select-methods.ts';
@@ -33,19 +35,24 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions): R
   return { network, diagnostics: [...schemaDiagnostics, ...otherDiagnostics].map(locate), locate };
 }
 
+/** What the text of a file has. */
+type FileValues = Omit<NetworkConfig, 'slug' | 'developmentMethods'>;
+
 /** Sets defaults, and checks what the schema cannot: texts, method names, duplicate names of upstreams. */
 function completeNetwork(
   slug: string,
   value: unknown,
-  { env, knownMethods, countsOf }: LoadOptions,
+  { env, knownMethods, developmentMethods = [], countsOf }: LoadOptions,
 ): { diagnostics: Diagnostic[]; network: NetworkConfig } {
   const diagnostics: Diagnostic[] = [];
   const values = readValues(networkOptions, value);
-  const file = finishTexts(networkOptions, values, [], env, diagnostics) as unknown as Omit<NetworkConfig, 'slug'>;
-  const methods = selectMethods(file.methods, knownMethods, diagnostics);
+  const file = finishTexts(networkOptions, values, [], env, diagnostics) as unknown as FileValues;
+  const added = isDevelopmentNetwork(file) ? developmentMethods : [];
+  const selected = selectMethods(file.methods, knownMethods, diagnostics);
+  const methods = [...new Set([...selected, ...added.filter((name) => !isNamespace(name))])];
   diagnostics.push(...checkUnits(file.units, methods, countsOf, ['units']));
   findDuplicateNames(file.upstreams, diagnostics);
-  return { diagnostics, network: { slug, ...file, methods } };
+  return { diagnostics, network: { slug, ...file, methods, developmentMethods: added } };
 }
 
 function findDuplicateNames(upstreams: readonly UpstreamConfig[], diagnostics: Diagnostic[]): void {

@@ -3,6 +3,7 @@ import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { CallMetric } from '../metrics/call-metric.ts';
 import type { SocketMetrics } from '../metrics/instruments.ts';
+import type { UnservedMethods } from './unserved-methods.ts';
 import type { UseCount } from './use-count.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { CoalescedCalls } from '../routing/coalesce.ts';
@@ -22,11 +23,12 @@ import type { MethodUsage } from '../usage/method-usage.ts';
 /** An active network: everything that a call needs, built once for each version of its file. */
 export interface Network {
   readonly config: NetworkConfig;
-  readonly methods: ReadonlyMap<string, NetworkMethod>;
+  readonly methods: NetworkMethods;
   /** Bounds of one call; a key may have lower ones. */
   readonly bounds: Bounds;
   /** Metrics and usage of methods that the network does not serve. */
   readonly otherMethods: { readonly metric: CallMetric; readonly usage: MethodUsage };
+  readonly unserved: UnservedMethods;
   readonly upstreams: Router;
   /** Limits the concurrent calls to the upstreams. */
   readonly queue: FairQueue;
@@ -45,6 +47,9 @@ export interface Network {
   /** Counts each request from route lookup to response. A replaced network is closed after its last request. */
   readonly use: UseCount;
 }
+
+/** The methods of a network, by name. */
+export type NetworkMethods = Pick<ReadonlyMap<string, NetworkMethod>, 'get' | 'has'>;
 
 export interface NetworkMethod {
   readonly spec: MethodSpec;

@@ -9,8 +9,9 @@ import type { LocalChains } from '../local-chain/local-chains.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
-import { isDevelopmentChain } from '../network-files/chains/development-chain.ts';
+import { isDevelopmentChain, isNamespace } from '../network-files/development-chain.ts';
 import { fetchBlockFrom } from './fetch-block.ts';
+import { UnservedMethods } from './unserved-methods.ts';
 import { UseCount } from './use-count.ts';
 import {
   chainIdentity,
@@ -22,12 +23,14 @@ import {
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
-import type { NetworkMethod, Network } from './network.ts';
+import type { Network } from './network.ts';
+import { openMethods, specOf } from './open-methods.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
-import { handlerOf, notificationMethod } from '../spec/handlers.ts';
+import { notificationMethod } from '../spec/handlers.ts';
+import { developmentMethodsIn } from '../spec/method-names.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits, type UnitsTable } from '../spec/request-units.ts';
 import type { ResultCheck } from '../spec/result-check.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
@@ -37,7 +40,7 @@ import { documentOf, OpenRpcText } from '../spec/openrpc-document.ts';
 import { openCallQueue } from '../admission/call-queue.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
-import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
+import { changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import { Router } from '../routing/router.ts';
 import type { UsageLedger } from '../usage/usage-ledger.ts';
@@ -84,7 +87,8 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const isReusable = previous !== undefined && chainIdentity(previous.config) === chainIdentity(config);
   const reusable = isReusable ? previous : undefined;
   // The chain is the same, and subscribers depend on its heads.
-  const isDevelopment = isDevelopmentChain(config);
+  const { chainId, development }: ChainConfig = config;
+  const isDevelopment = isDevelopmentChain({ chainId, development, upstreams: replaceable.upstreams });
   const headMetrics = parts.metrics.heads.networkMetrics(config.slug);
   const heads = reusable?.heads ?? new NetworkHeads(upstreams, headMetrics, { isDevelopment, log });
   const router = new Router(upstreams, {
@@ -126,12 +130,17 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
       metric: parts.metrics.calls.metric(config.slug, 'other'),
       usage: parts.usage.methodUsage(config.slug, 'other'),
     },
+    unserved: new UnservedMethods(config, {
+      folder: parts.settings.NETWORKS_DIR,
+      developmentMethods: developmentMethodsIn(parts.settings),
+      log,
+    }),
     upstreams: router,
     heads,
     final,
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf(nodeMethods.logs, parts.specs) }),
-    document: lazyDocument(replaceable),
+    document: lazyDocument(config),
     // Calls in progress still count towards the concurrency.
     queue: reusable?.queue ?? openQueue(config.slug, parts),
     coalesced,
@@ -180,31 +189,9 @@ function openSubscriptions(
   });
 }
 
-function openMethods(
-  config: NetworkConfig,
-  { specs, checks, metrics, usage }: NetworkParts,
-  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'afterCall'>,
-): Map<string, NetworkMethod> {
-  return new Map(
-    config.methods.map((name) => {
-      const spec = specOf(name, specs);
-      const handler = handlerOf(spec);
-      const method: NetworkMethod = {
-        spec,
-        check: checks.get(name) ?? acceptAnyParams,
-        handler,
-        localResult: handler?.by === 'local' ? handler.result(config) : undefined,
-        isCoalescable: canCoalesce(spec),
-        metric: metrics.calls.metric(config.slug, name),
-        usage: usage.methodUsage(config.slug, name),
-        ...openParts(spec),
-      };
-      return [name, method];
-    }),
-  );
-}
-
-function lazyDocument({ name, methods, baseUrls }: ReplaceableConfig): Network['document'] {
+function lazyDocument(config: NetworkConfig): Network['document'] {
+  const { name, baseUrls, methods: named }: ReplaceableConfig = config;
+  const methods = [...named, ...config.developmentMethods.filter(isNamespace)];
   let document: ReturnType<Network['document']> | undefined;
   const serialise = (): ReturnType<Network['document']> => {
     const text = new OpenRpcText(documentOf({ name, methods, baseUrls }));
@@ -213,13 +200,6 @@ function lazyDocument({ name, methods, baseUrls }: ReplaceableConfig): Network['
   };
   return () => (document ??= serialise());
 }
-
-function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
-  return specs.find(({ name }) => name === method) ?? passThrough(method);
-}
-
-/** For pass-through methods. The envelope check has already required an array. */
-const acceptAnyParams: ParamCheck = () => undefined;
 
 function openUpstream(
   chain: ChainConfig,

@@ -50,6 +50,8 @@ export interface CallContext {
   readonly subscriptions?: SocketSubscriptions;
   /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */
   readonly reservation?: Reservation;
+  /** The caller is an operator on the ops port. */
+  readonly isOperator?: true;
   /** Undefined if the access log is off. */
   readonly logEntry?: AccessLogEntry | undefined;
 }
@@ -71,7 +73,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
   metric.started();
   try {
     requestUnits = requestUnitsOf(call, method, context);
-    if (method === undefined) throw methodNotFound(call.method);
+    if (method === undefined) throw notServed(call.method, context);
     const rejection = precheckCall(method, call, access);
     if (rejection !== 'none') throw rejection;
     // A read without an id has neither a response nor an effect, so it is not sent to an upstream.
@@ -109,6 +111,12 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
   context.logEntry?.callEnded(outcome);
   usage.add(access.record.id, requestUnits, isError(outcome), delivered?.body.length ?? 0);
   return delivered;
+}
+
+/** Only operators get the line of the network file that would open the method. */
+function notServed(method: string, { network: { unserved }, isOperator }: CallContext): RpcError {
+  unserved.record(method);
+  return methodNotFound(method, isOperator && unserved.hintFor(method));
 }
 
 async function callSocket(

@@ -27,6 +27,7 @@ import { NetworkRegistry } from '../networks/registry.ts';
 import { compileParamChecks } from '../spec/check-params.ts';
 import { countsOf } from '../spec/request-units.ts';
 import { compileResultCheck } from '../spec/result-check.ts';
+import { developmentMethodsIn } from '../spec/method-names.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
 import { summariseUpstreams } from '../upstreams/upstream-status.ts';
@@ -66,7 +67,13 @@ export async function openGateway(
   log: Log,
 ): Promise<Gateway> {
   const knownMethods = specs.map(({ name }) => name);
-  const files = { folder: settings.NETWORKS_DIR, knownMethods, countsOf, env };
+  const files = {
+    folder: settings.NETWORKS_DIR,
+    knownMethods,
+    developmentMethods: developmentMethodsIn(settings),
+    countsOf,
+    env,
+  };
   const unitsTable = readUnits(settings.UNITS_FILE, knownMethods, countsOf);
   const content = readFolder(files.folder);
   const configs = checkFiles(content, files);

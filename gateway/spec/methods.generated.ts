@@ -1902,6 +1902,22 @@ export const passThroughUnits: Readonly<Record<string, number | string>> = {
   "ots_*": 5
 };
 
+/** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */
+export const developmentMethods: readonly string[] = [
+  "anvil_*",
+  "evm_*",
+  "hardhat_*",
+  "eth_accounts",
+  "eth_sendTransaction",
+  "eth_sign",
+  "eth_signTransaction",
+  "eth_signTypedData",
+  "eth_signTypedData_v3",
+  "eth_signTypedData_v4",
+  "personal_sign",
+  "web3_clientVersion"
+];
+
 /** The methods that the gateway handles itself, and by which part: `answer`. */
 export type HandledMethods = {
   "eth_chainId": "local",

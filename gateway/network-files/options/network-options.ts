@@ -1,6 +1,6 @@
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
-import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
+import type { NetworkOption, UpstreamOption } from './option.ts';
 import { unitsMap } from './units-option.ts';
 import { upstreamLimits } from './upstream-limits.ts';
 
@@ -114,6 +114,14 @@ export const networkOptions = {
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
     isRequired: true,
+    replaces: 'chain',
+  },
+  development: {
+    title: 'true or false',
+    description:
+      'A development network: `anvil_*`, `evm_*`, `hardhat_*`, the accounts of its node, `eth_sendTransaction` and `eth_sign*` are served too, except in production. Always true with spawn.',
+    type: 'boolean',
+    default: false,
     replaces: 'chain',
   },
   baseUrls: {
@@ -237,11 +245,3 @@ export const networkOptions = {
     replaces: 'network',
   },
 } as const satisfies Readonly<Record<string, NetworkOption>>;
-
-/** A network file as a whole. */
-export const networkFile = {
-  title: 'map with name, chainId and upstreams',
-  description: "One file per network: networks/<slug>.yaml. The slug is the file's name.",
-  type: 'object',
-  properties: networkOptions,
-} as const satisfies OptionSchema;

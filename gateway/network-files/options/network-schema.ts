@@ -1,4 +1,4 @@
-import { networkFile } from './network-options.ts';
+import { networkFile } from './network-file.ts';
 import type { Option, ValueSchema } from './option.ts';
 
 /** The JSON Schema of a network file, for validation and for editors (schemas/network.schema.json). */

@@ -38,6 +38,7 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
       const explanation = new Explanation(network);
       const context = {
         ...{ network, limiter, log, access: operator, observers: explanation, requestId: nextRequestId() },
+        isOperator: true as const,
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
       };
       const rpcResponse = await responseTo(Buffer.from(JSON.stringify(body)), context, batch);
