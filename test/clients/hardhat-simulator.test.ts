@@ -18,7 +18,7 @@ async function helpersOf(provider: HttpProvider): Promise<NetworkHelpers> {
   return new Helpers({ provider, networkName: 'test' });
 }
 
-it('Hardhat’s network helpers work on a simulator, and reject a gateway in front of it without a request', async () => {
+it('Hardhat’s network helpers work on a simulator, and reject a network that is not for development without a request', async () => {
   const world = await makeWorld();
   const direct = await createProvider(world.anvil.url);
   expect(await (await helpersOf(direct)).time.latestBlock()).toBe(3);

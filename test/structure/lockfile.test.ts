@@ -62,6 +62,16 @@ describe('package-lock.json', () => {
   });
 });
 
+describe('test/clients/package-lock.json', () => {
+  it('names no engine for the native part of Hardhat, or npm on Node 20 would leave it out for the Node of a package', () => {
+    const native = Object.entries(packagesIn('test/clients/package-lock.json')).filter(([path]) =>
+      path.includes('@nomicfoundation/edr-'),
+    );
+    expect(native.length).toBeGreaterThan(5);
+    expect(native.filter(([, entry]) => 'engines' in entry).map(([path]) => path)).toEqual([]);
+  });
+});
+
 describe('files', () => {
   const texts = files
     .filter((file) => basename(file) !== 'package-lock.json')
