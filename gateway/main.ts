@@ -189,6 +189,7 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
       leftOut,
       keyPlace: gateway.keys.location,
       developmentKey,
+      funded: isPrivate ? demo?.funded : undefined,
       tryIt: exampleCommand,
     }),
   );

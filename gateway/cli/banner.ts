@@ -1,3 +1,4 @@
+import { accountBalance, type FundedAccounts } from '../local-chain/funded-accounts.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { curlLine } from './demo.ts';
 
@@ -13,6 +14,8 @@ export interface BannerFacts {
   /** Description of the key store. */
   readonly keyPlace: string;
   readonly developmentKey: string | undefined;
+  /** Accounts of the local chain; undefined without one, or if other machines can reach the gateway. */
+  readonly funded: FundedAccounts | undefined;
   /** A shell line that calls the local chain; undefined without one. */
   readonly tryIt: string | undefined;
 }
@@ -27,6 +30,7 @@ export function banner(facts: BannerFacts): string {
     'Networks',
     ...networkLines(facts.networks, address),
     ...facts.leftOut.map((line) => `  ${line}`),
+    ...accountLines(facts.funded),
     '',
     `Keys: ${facts.keyPlace}`,
     ...keyLines(facts, address),
@@ -46,6 +50,17 @@ function networkLines(networks: readonly NetworkConfig[], address: string): stri
       (base, index) => `  ${(index === 0 ? name : '').padEnd(width)}  ${base}/v3/<key>`,
     ),
   );
+}
+
+function accountLines(funded: FundedAccounts | undefined): string[] {
+  if (funded === undefined) return [];
+  const { accounts, mnemonic } = funded;
+  return [
+    '',
+    `Accounts of the local chain, with ${accountBalance} ETH each: address and private key, both public`,
+    ...accounts.map(({ address, privateKey }, index) => `  (${index}) ${address} ${privateKey}`),
+    `  Mnemonic: ${mnemonic}`,
+  ];
 }
 
 function keyLines({ developmentKey, tryIt, networks: [first] }: BannerFacts, address: string): string[] {

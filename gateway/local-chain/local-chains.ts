@@ -7,6 +7,7 @@ import {
   type NetworkConfig,
 } from '../network-files/network-config.ts';
 import { makeDemoChain, type DemoChain } from './demo-chain.ts';
+import type { FundedAccounts } from './funded-accounts.ts';
 import { findAnvil, startLocalNode, type LocalNode } from './local-node.ts';
 
 /** The URL of a spawned upstream, and when it is ready. */
@@ -15,13 +16,20 @@ export interface Spawned {
   readonly ready: Promise<unknown>;
 }
 
+/** The first local chain, and what is shown of it. */
+export interface RunningDemo {
+  readonly slug: string;
+  readonly chain: DemoChain;
+  readonly funded: FundedAccounts;
+}
+
 /** Starts and stops a local chain for each upstream with `spawn`. Never in production. */
 export class LocalChains {
   readonly #log: Log;
   readonly #unavailableReason: string | undefined;
   /** By identity of the upstream. */
   readonly #chains = new Map<string, Spawned & { readonly node: LocalNode }>();
-  #demo: Promise<{ slug: string; chain: DemoChain } | undefined> | undefined;
+  #demo: Promise<RunningDemo | undefined> | undefined;
   #leftOut: readonly string[] = [];
 
   constructor(settings: Pick<Settings, 'NODE_ENV'>, log: Log) {
@@ -30,7 +38,7 @@ export class LocalChains {
   }
 
   /** The first chain and its network, once the chain is ready; undefined if there is none. */
-  get demo(): Promise<{ slug: string; chain: DemoChain } | undefined> {
+  get demo(): Promise<RunningDemo | undefined> {
     return this.#demo ?? Promise.resolve(undefined);
   }
 
@@ -78,17 +86,14 @@ export class LocalChains {
 
   async #start({ slug, chainId }: ChainConfig, identity: string): Promise<void> {
     const node = await startLocalNode({ chainId, log: this.#log });
-    const ready = node.ready.then(() => makeDemoChain(node.url));
+    const ready = node.ready.then(async (funded) => ({ slug, funded, chain: await makeDemoChain(node.url) }));
     this.#chains.set(identity, { url: node.url, ready, node });
-    const made = ready.then(
-      (chain) => ({ slug, chain }),
-      (error: unknown) => {
-        // The chain was stopped before it was ready: not an error.
-        if (!this.#chains.has(identity)) return undefined;
-        this.#log.error({ detail: error instanceof Error ? error.message : '' }, 'the local chain did not start');
-        return undefined;
-      },
-    );
+    const made = ready.catch((error: unknown) => {
+      // The chain was stopped before it was ready: not an error.
+      if (!this.#chains.has(identity)) return undefined;
+      this.#log.error({ detail: error instanceof Error ? error.message : '' }, 'the local chain did not start');
+      return undefined;
+    });
     this.#demo ??= made;
   }
 }

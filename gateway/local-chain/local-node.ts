@@ -7,13 +7,14 @@ import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../config/log.ts';
 import { packageRoot } from '../config/package.ts';
+import { accountBalance, AccountsFile, type FundedAccounts } from './funded-accounts.ts';
 
 /** A node that the gateway runs on this machine: anvil from npm, with a chain in memory that ends with the process. */
 export interface LocalNode {
   readonly url: string;
   readonly pid: number | undefined;
   /** Resolves when the node responds. Rejects with the reason if the node ends first or takes too long. */
-  readonly ready: Promise<void>;
+  readonly ready: Promise<FundedAccounts>;
   /** Stops the node; resolves when its process has ended. May be called twice, and at any time. */
   stop(): Promise<void>;
 }
@@ -50,21 +51,24 @@ export async function startLocalNode({ chainId, log }: { chainId: number; log: L
 
   const port = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
-  const { file, args, options } = localNodeCommand(binary, { chainId, port });
+  const accountsFile = new AccountsFile();
+  const { file, args, options } = localNodeCommand(binary, { chainId, port, accountsPath: accountsFile.path });
   const child = spawn(file, args, options);
   const ended = whenEnded(child);
   const killAtExit = () => child.kill('SIGKILL');
   process.once('exit', killAtExit);
 
   let state: 'starting' | 'ready' | 'stopping' = 'starting';
-  const ready = whenReady(url, chainId, ended).then(() => {
+  const ready = whenReady(url, chainId, accountsFile, ended).then((accounts) => {
     if (state === 'starting') state = 'ready';
+    return accounts;
   });
   // Without this handler, a rejection that is not awaited would end the gateway.
   ready.catch(() => undefined);
 
   void ended.then((reason) => {
     process.off('exit', killAtExit);
+    accountsFile.remove();
     if (state === 'ready') log.warn({ reason }, 'the local node ended unexpectedly');
   });
 
@@ -92,11 +96,13 @@ export async function startLocalNode({ chainId, log }: { chainId: number; log: L
  */
 export function localNodeCommand(
   binary: string,
-  { chainId, port }: { chainId: number; port: number },
+  { chainId, port, accountsPath }: { chainId: number; port: number; accountsPath?: string },
 ): { file: string; args: string[]; options: SpawnOptions } {
   const anvilArgs = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--quiet'];
   anvilArgs.push('--no-cors'); // without it, any page in a browser of this machine could write to the chain
   anvilArgs.push('--max-persisted-states', '0'); // without it, old states accumulate in ~/.foundry
+  anvilArgs.push('--balance', String(accountBalance));
+  if (accountsPath !== undefined) anvilArgs.push('--config-out', accountsPath);
   // The environment is empty: the gateway's may have secrets, and FOUNDRY_… settings that change anvil's behaviour.
   const commonOptions = { env: {}, cwd: '/', windowsHide: true } satisfies SpawnOptions;
 
@@ -145,24 +151,37 @@ function whenEnded(child: ChildProcess): Promise<string> {
   });
 }
 
-async function whenReady(url: string, chainId: number, ended: Promise<string>): Promise<void> {
+async function whenReady(
+  url: string,
+  chainId: number,
+  accountsFile: AccountsFile,
+  ended: Promise<string>,
+): Promise<FundedAccounts> {
   const probing = new AbortController();
-  const reason = await Promise.race([
-    waitForResponse(url, chainId, probing.signal),
+  const result = await Promise.race([
+    waitForResponse(url, chainId, accountsFile, probing.signal),
     ended.then((why) => `it ended before it responded: ${why}`),
     delay(READY_TIMEOUT_MS, `it did not respond within ${READY_TIMEOUT_MS / 1000} s`, { signal: probing.signal }),
   ]);
   probing.abort();
-  if (reason !== undefined) throw new Error(`the local node did not start: ${reason}`);
+  if (typeof result === 'string') throw new Error(`the local node did not start: ${result}`);
+  return result;
 }
 
-async function waitForResponse(url: string, chainId: number, signal: AbortSignal): Promise<undefined> {
+async function waitForResponse(
+  url: string,
+  chainId: number,
+  accountsFile: AccountsFile,
+  signal: AbortSignal,
+): Promise<FundedAccounts | string> {
   const expected = `0x${chainId.toString(16)}`;
   while (!signal.aborted) {
     const response = await callLocalNode(url, 'eth_chainId').catch(() => undefined);
-    if (response === expected) return;
+    const accounts = response === expected ? accountsFile.read() : undefined;
+    if (accounts !== undefined) return accounts;
     await delay(PROBE_INTERVAL_MS);
   }
+  return 'the wait for it was cancelled';
 }
 
 async function findFreePort(): Promise<number> {

@@ -17,6 +17,7 @@ const facts: BannerFacts = {
   leftOut: [],
   keyPlace: 'in Redis (REDIS_URL)',
   developmentKey: undefined,
+  funded: undefined,
   tryIt: undefined,
 };
 
@@ -70,6 +71,22 @@ describe('the banner', () => {
       "curl -sSw '\\n' http://127.0.0.1:8545/base/v3/gh_key -H 'content-type: application/json' " +
         `-d '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'`,
     );
+  });
+
+  it('shows the accounts of the local chain', () => {
+    const accounts = [
+      { address: '0xaa', privateKey: '0x01' },
+      { address: '0xbb', privateKey: '0x02' },
+    ];
+    const lines = linesOf({ funded: { mnemonic: 'test junk', accounts } });
+    expect(lines.slice(lines.indexOf('') + 4, -3)).toEqual([
+      '',
+      'Accounts of the local chain, with 10000 ETH each: address and private key, both public',
+      '  (0) 0xaa 0x01',
+      '  (1) 0xbb 0x02',
+      '  Mnemonic: test junk',
+      '',
+    ]);
   });
 
   it('has no example if no network serves its method', () => {

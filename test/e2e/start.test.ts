@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { toHex } from 'viem';
+import { mnemonicToAccount } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot, version } from '../../gateway/config/package.ts';
 import { runCurlLine } from './curl.ts';
@@ -17,6 +19,13 @@ const networks = readdirSync(join(packageRoot, 'networks'))
   });
 const nameWidth = Math.max(...networks.map(([name]) => name.length));
 
+/** The mnemonic that anvil, Hardhat and ganache share, and its first ten accounts, derived by viem. */
+const mnemonic = 'test test test test test test test test test test test junk';
+const accounts = Array.from({ length: 10 }, (_, addressIndex) => {
+  const account = mnemonicToAccount(mnemonic, { addressIndex });
+  return { address: account.address, key: toHex(account.getHdKey().privateKey ?? '') };
+});
+
 describe('a first start, without settings and files', () => {
   let place: Workplace;
   let gateway: Gateway;
@@ -32,11 +41,18 @@ describe('a first start, without settings and files', () => {
   it('prints what runs where', () => {
     expect(gateway.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     const base = (slug: string): string => `${gateway.address}/${slug}/v3/<key>`;
+    const accountLines = [
+      '',
+      'Accounts of the local chain, with 10000 ETH each: address and private key, both public',
+      ...accounts.map((account, index) => `  (${index}) ${account.address.toLowerCase()} ${account.key}`),
+      `  Mnemonic: ${mnemonic}`,
+    ];
     expect(gateway.banner.split('\n').slice(0, -2)).toEqual([
       `Gatehouse ${version} listens on ${gateway.address}`,
       '',
       'Networks',
       ...networks.map(([name, slug]) => `  ${name.padEnd(nameWidth)}  ${base(slug)}`),
+      ...accountLines,
       '',
       'Keys: in .gatehouse/keys.json, as digests only',
       `Development key, for this machine only: ${key}`,
@@ -118,6 +134,7 @@ describe('a start', () => {
     ]);
     expect(stdout + stderr).not.toMatch(keyForm);
     expect(stdout + stderr).not.toContain('s3cret');
+    expect(stdout).not.toContain(mnemonic);
     expect(existsSync(join(place.folder, '.gatehouse/development-key'))).toBe(false);
   });
 

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { encodeErrorResult, keccak256, type Hex } from 'viem';
+import { encodeErrorResult, keccak256, toHex, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
+import { accountBalance } from '../../gateway/local-chain/funded-accounts.ts';
 import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
 import { callLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
@@ -13,10 +14,15 @@ import { freePort } from '../support/redis.ts';
 const log = openLog('silent');
 
 describe('a local node', () => {
-  it('responds with the configured chain id', async () => {
+  it('responds with the configured chain id, and has the accounts that it shows', async () => {
     const node = await startLocalNode({ chainId: 4242, log });
-    await node.ready;
+    const { accounts } = await node.ready;
     expect(await callLocalNode(node.url, 'eth_chainId')).toBe('0x1092');
+    const addresses = accounts.map(({ address }) => address);
+    expect(await callLocalNode(node.url, 'eth_accounts')).toEqual(addresses);
+    for (const address of addresses) {
+      expect(await callLocalNode(node.url, 'eth_getBalance', [address, 'latest'])).toBe(toHex(BigInt(accountBalance) * 10n ** 18n));
+    }
     await node.stop();
   });
 
