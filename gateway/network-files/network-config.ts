@@ -1,5 +1,6 @@
 import { networkOptions, upstreamOptions } from './options/network-options.ts';
 import type { Option, RowsReplacing, ValuesOf } from './options/option.ts';
+import type { OpenMethods } from './select-methods.ts';
 
 /**
  * The validated configuration of a network, with defaults and with variables expanded. `methods` are the names of the
@@ -8,6 +9,8 @@ import type { Option, RowsReplacing, ValuesOf } from './options/option.ts';
 export interface NetworkConfig extends ValuesOf<typeof networkOptions> {
   /** The file's name without `.yaml`. */
   readonly slug: string;
+  /** Methods that the network serves without naming them. */
+  readonly openMethods: OpenMethods;
 }
 
 /** The options of a network whose change replaces its heads, subscriptions and upstreams: what these may depend on. */

@@ -1,4 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { checkCoverage, checkRoutes } from './check-routes.ts';
 import { checkUnits } from './check-units.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
@@ -28,24 +29,30 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions): R
   }
   const schemaDiagnostics = validate(value) ? [] : explainErrors(validate.errors ?? []);
   const { diagnostics: contentDiagnostics, network } = completeNetwork(slug, value, options);
+  if (schemaDiagnostics.length + contentDiagnostics.length === 0)
+    contentDiagnostics.push(...checkCoverage(network, options));
   const reportedPaths = new Set(schemaDiagnostics.map(({ path }) => path.join('.')));
   const otherDiagnostics = contentDiagnostics.filter(({ path }) => !reportedPaths.has(path.join('.')));
   return { network, diagnostics: [...schemaDiagnostics, ...otherDiagnostics].map(locate), locate };
 }
 
+type ReadFile = Omit<NetworkConfig, 'slug' | 'openMethods'>;
+
 /** Sets defaults, and checks what the schema cannot: texts, method names, duplicate names of upstreams. */
 function completeNetwork(
   slug: string,
   value: unknown,
-  { env, knownMethods, countsOf }: LoadOptions,
+  options: LoadOptions,
 ): { diagnostics: Diagnostic[]; network: NetworkConfig } {
   const diagnostics: Diagnostic[] = [];
   const values = readValues(networkOptions, value);
-  const file = finishTexts(networkOptions, values, [], env, diagnostics) as unknown as Omit<NetworkConfig, 'slug'>;
-  const methods = selectMethods(file.methods, knownMethods, diagnostics);
-  diagnostics.push(...checkUnits(file.units, methods, countsOf, ['units']));
+  const file = finishTexts(networkOptions, values, [], options.env, diagnostics) as unknown as ReadFile;
+  const selected = selectMethods(file.methods, options, diagnostics);
+  const network: NetworkConfig = { slug, ...file, ...selected };
+  const served = [...selected.methods, ...selected.openMethods.wildcards];
+  diagnostics.push(...checkUnits(file.units, served, options.countsOf, ['units']), ...checkRoutes(network, options));
   findDuplicateNames(file.upstreams, diagnostics);
-  return { diagnostics, network: { slug, ...file, methods } };
+  return { diagnostics, network };
 }
 
 function findDuplicateNames(upstreams: readonly UpstreamConfig[], diagnostics: Diagnostic[]): void {

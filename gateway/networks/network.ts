@@ -22,7 +22,7 @@ import type { MethodUsage } from '../usage/method-usage.ts';
 /** An active network: everything that a call needs, built once for each version of its file. */
 export interface Network {
   readonly config: NetworkConfig;
-  readonly methods: ReadonlyMap<string, NetworkMethod>;
+  readonly methods: MethodsByName;
   /** Bounds of one call; a key may have lower ones. */
   readonly bounds: Bounds;
   /** Metrics and usage of methods that the network does not serve. */
@@ -44,6 +44,12 @@ export interface Network {
   readonly sockets: SocketMetrics;
   /** Counts each request from route lookup to response. A replaced network is closed after its last request. */
   readonly use: UseCount;
+}
+
+/** The methods that a network serves, by name. */
+export interface MethodsByName {
+  get(name: string): NetworkMethod | undefined;
+  has(name: string): boolean;
 }
 
 export interface NetworkMethod {
