@@ -1,3 +1,4 @@
+import type { MethodSpec } from '../gateway/spec/method-spec.ts';
 import { adminDocument } from './admin-document.ts';
 import { networkSchema } from '../gateway/network-files/options/network-schema.ts';
 import { knownChains } from './known-chains.ts';
@@ -14,7 +15,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/admin-api.json', json(adminDocument(sources.adminApi))],
     ['schemas/network.schema.json', json(networkSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
-    ['gateway/spec/methods.generated.ts', tableModule(sources)],
+    ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources), nodeMethods(sources), sources)],
     [
       'gateway/jsonrpc/request-members.generated.ts',
       membersModule(Object.keys(sources.types['Request']?.properties ?? {})),
@@ -22,8 +23,11 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
   ]);
 }
 
-function tableModule(sources: Sources): string {
-  const table = methodTable(sources);
+function tableModule(
+  table: readonly MethodSpec[],
+  byRole: Readonly<Record<string, string>>,
+  { passThroughUnits: units, developmentMethods, neverOpened }: Sources,
+): string {
   const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
     '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
@@ -32,13 +36,20 @@ function tableModule(sources: Sources): string {
     `export const methods: readonly MethodSpec[] = ${JSON.stringify(table, undefined, 2)};`,
     '',
     '/** The methods that the gateway itself sends to upstreams, by `role`. */',
-    `export const nodeMethods = ${JSON.stringify(nodeMethods(sources), undefined, 2)} as const;`,
+    `export const nodeMethods = ${JSON.stringify(byRole, undefined, 2)} as const;`,
     '',
     '/** Request units of methods without a schema, by name or by the start of the name. */',
-    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(sources.passThroughUnits, undefined, 2)};`,
+    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(units, undefined, 2)};`,
     '',
     '/** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */',
-    `export const developmentMethods: readonly string[] = ${JSON.stringify(sources.developmentMethods, undefined, 2)};`,
+    `export const developmentMethods: readonly string[] = ${JSON.stringify(developmentMethods, undefined, 2)};`,
+    '',
+    '/** Methods that no wildcard opens: an asterisk stands for any characters. */',
+    `export const neverOpened: readonly string[] = ${JSON.stringify(
+      neverOpened.flatMap(({ methods }) => methods),
+      undefined,
+      2,
+    )};`,
     '',
     '/** The methods that the gateway handles itself, and by which part: `answer`. */',
     `export type HandledMethods = ${JSON.stringify(Object.fromEntries(handled), undefined, 2)};`,

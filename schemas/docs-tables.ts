@@ -9,13 +9,14 @@ import type { Option, OptionSchema, ValueSchema } from '../gateway/network-files
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
 import { code, table, type Row } from './markdown-table.ts';
-import type { MethodSource } from './read-sources.ts';
+import type { MethodSource, NeverOpened } from './read-sources.ts';
 import { providerRows, unitsRows, type UnitsSources } from './units-tables.ts';
 
 type Method = Pick<MethodSource, 'name' | 'summary' | 'result' | 'errors' | 'x-gatehouse'>;
 
 export interface DocsSources extends UnitsSources {
   readonly methods: readonly Method[];
+  readonly neverOpened: readonly NeverOpened[];
   /** Folder of the included network files. */
   readonly networks: string;
 }
@@ -32,6 +33,7 @@ interface DocsTable {
 const docsTables: readonly DocsTable[] = [
   { page: 'docs/methods.md', heading: 'Standard methods', rows: methodRows },
   { page: 'docs/methods.md', heading: 'Request units', rows: unitsRows },
+  { page: 'docs/methods.md', heading: 'Never opened by a wildcard', rows: neverOpenedRows },
   { page: 'docs/methods.md', heading: 'Published units', rows: providerRows },
   { page: 'docs/networks.md', heading: 'Options', rows: networkOptionRows },
   { page: 'docs/networks.md', heading: 'Networks included', rows: networkRows },
@@ -68,6 +70,11 @@ function meaningOf({ summary, result, errors, 'x-gatehouse': notes }: Method): s
     ...(notes?.answer === 'local' ? ['Served by the gateway itself.'] : []),
   ];
   return sentences.join(' ');
+}
+
+function neverOpenedRows({ neverOpened }: DocsSources): Row[] {
+  const rows = neverOpened.map(({ methods, effect, source }) => [methods.map(code).join(', '), effect, source]);
+  return [['methods', 'what they change', 'source'], ...rows];
 }
 
 function networkOptionRows(): Row[] {

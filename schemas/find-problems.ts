@@ -8,7 +8,7 @@ import { isA } from './method-table.ts';
 import { objectInResult } from './result-object.ts';
 import type { ExampleSource, MethodSource, Sources } from './read-sources.ts';
 import { countPlaces } from './count-places.ts';
-import { developmentRules, methodRules, passThroughRules } from './source-rules.ts';
+import { developmentRules, methodRules, neverOpenedRules, passThroughRules } from './source-rules.ts';
 
 /** Keys allowed beside a `$ref`: the generator reads them, validators ignore them. */
 const allowedBesideRef = ['$ref', 'description', 'x-gatehouse'];
@@ -23,17 +23,19 @@ export function findProblems(sources: Sources): string[] {
   return [];
 }
 
-function formProblems({ methods, passThroughUnits, developmentMethods }: Sources): string[] {
+function formProblems({ methods, passThroughUnits, developmentMethods, neverOpened }: Sources): string[] {
   const ajv = strictAjv();
   const fits = ajv.compile(methodRules);
   const unitsFit = ajv.compile(passThroughRules);
   const namesFit = ajv.compile(developmentRules);
+  const neverOpenedFit = ajv.compile(neverOpenedRules);
   const names = methods.map((method) => method.name);
   return [
     ...methods.flatMap((method) => (fits(method) ? [] : [`${method.name}: ${formProblem(fits.errors?.[0])}`])),
     ...duplicatesIn(names).map((name) => `${name}: is defined twice`),
     ...(unitsFit(passThroughUnits) ? [] : [`pass-through.yaml: ${formProblem(unitsFit.errors?.[0])}`]),
     ...(namesFit(developmentMethods) ? [] : [`development.yaml: ${formProblem(namesFit.errors?.[0])}`]),
+    ...(neverOpenedFit(neverOpened) ? [] : [`never-opened.yaml: ${formProblem(neverOpenedFit.errors?.[0])}`]),
   ];
 }
 

@@ -81,10 +81,19 @@ export interface Sources {
   readonly passThroughUnits: Readonly<Record<string, number | string>>;
   /** `methods/development.yaml`: what development networks serve beside the methods of their files. */
   readonly developmentMethods: readonly string[];
+  /** `never-opened.yaml`: methods that no wildcard opens. */
+  readonly neverOpened: readonly NeverOpened[];
   /** `provider-units.yaml`: published units of providers, for comparison. */
   readonly providers: readonly ProviderUnits[];
   /** `admin-api.yaml`: an OpenAPI document, published unchanged. */
   readonly adminApi: unknown;
+}
+
+/** Methods that no wildcard opens, as patterns, and why. */
+export interface NeverOpened {
+  readonly methods: readonly string[];
+  readonly effect: string;
+  readonly source: string;
 }
 
 /** Published units of one provider. */
@@ -106,6 +115,7 @@ export function readSources(folder: string): Sources {
     types: readTypes(join(folder, 'types')),
     passThroughUnits: readYaml(join(folder, 'methods', PASS_THROUGH)) as Sources['passThroughUnits'],
     developmentMethods: readYaml(join(folder, 'methods', DEVELOPMENT)) as Sources['developmentMethods'],
+    neverOpened: readYaml(join(folder, 'never-opened.yaml')) as Sources['neverOpened'],
     providers: readYaml(join(folder, 'provider-units.yaml')) as Sources['providers'],
     adminApi: readYaml(join(folder, 'admin-api.yaml')),
   };

@@ -105,3 +105,18 @@ export const passThroughRules = {
   propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*\\*?$' },
   additionalProperties: units,
 };
+
+/** The form of never-opened.yaml. */
+export const neverOpenedRules = {
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['methods', 'effect', 'source'],
+    additionalProperties: false,
+    properties: {
+      methods: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^[a-zA-Z0-9_*]+$' } },
+      effect: { type: 'string', minLength: 1 },
+      source: { type: 'string', minLength: 1 },
+    },
+  },
+};

@@ -8,10 +8,9 @@ import {
   type FileDiagnostic,
 } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import { isPlain, methodTable, type MethodRow } from '../routing-policy/method-table.ts';
 import { describeActive } from './running-gateway.ts';
-import { developmentMethodsIn } from '../spec/method-names.ts';
-import { methods as specs } from '../spec/methods.generated.ts';
-import { countsOf } from '../spec/request-units.ts';
+import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 
 /** Result of `gatehouse check`. */
 export interface CheckReport {
@@ -28,8 +27,10 @@ interface CheckedNetwork {
   readonly chainId: number;
   /** Number of upstreams. */
   readonly upstreams: number;
-  /** Number of methods. */
+  /** Number of methods, without those of wildcards. */
   readonly methods: number;
+  /** Which upstreams may get which methods. */
+  readonly table: readonly MethodRow[];
 }
 
 /**
@@ -58,24 +59,36 @@ export function checkNetworks(
 
 /** Loads the network files of a folder. @throws NetworkFilesError */
 export function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): NetworkConfig[] {
-  const knownMethods = specs.map(({ name }) => name);
   const developmentMethods = developmentMethodsIn({ NODE_ENV: env['NODE_ENV'] });
-  return loadNetworks({ folder, knownMethods, developmentMethods, countsOf, env });
+  return loadNetworks({ folder, ...methodFacts, developmentMethods, env });
 }
 
 function checkedNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): CheckedNetwork[] {
-  return readNetworks(folder, env).map(({ slug, name, chainId, upstreams, methods }) => ({
-    file: join(findFolder(folder), `${slug}.yaml`),
-    slug,
-    name,
-    chainId,
-    upstreams: upstreams.length,
-    methods: methods.length,
+  return readNetworks(folder, env).map((network) => ({
+    file: join(findFolder(folder), `${network.slug}.yaml`),
+    slug: network.slug,
+    name: network.name,
+    chainId: network.chainId,
+    upstreams: network.upstreams.length,
+    methods: network.methods.length,
+    table: methodTable(network, methodFacts),
   }));
 }
 
-function formatNetwork({ file, name, chainId, upstreams, methods }: CheckedNetwork): string {
-  return `${file}: ${name}, chain ${chainId}, ${formatCount(upstreams, 'upstream')}, ${formatCount(methods, 'method')}\n`;
+function formatNetwork({ file, name, chainId, upstreams, methods, table }: CheckedNetwork): string {
+  const counts = `${formatCount(upstreams, 'upstream')}, ${formatCount(methods, 'method')}`;
+  return `${file}: ${name}, chain ${chainId}, ${counts}\n${isPlain(table) ? '' : formatTable(table)}`;
+}
+
+/** A line for each row, except for methods that the gateway serves itself. The largest row is `all others`. */
+function formatTable(table: readonly MethodRow[]): string {
+  const sent = table.filter(({ upstreams }) => upstreams.length > 0);
+  const lines = sent.map(({ methods, upstreams, isPassThrough }, index) => {
+    const isRest = index === 0 && !isPassThrough && sent.length > 1;
+    const named = `${isRest ? 'all others' : methods.join(', ')}${isPassThrough ? ' (without schema)' : ''}`;
+    return `  ${named}: ${upstreams.join(', ')}\n`;
+  });
+  return [...lines.slice(1), ...lines.slice(0, 1)].join('');
 }
 
 function formatCount(count: number, noun: string): string {

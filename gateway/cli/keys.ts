@@ -9,7 +9,7 @@ import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
 import { KeyManager, readName, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { displayedRecord } from '../auth/manage/displayed-record.ts';
-import { methodNames } from '../spec/method-names.ts';
+import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { lastDays, usageRetentionDays } from '../usage/usage-store.ts';

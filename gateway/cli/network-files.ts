@@ -5,7 +5,7 @@ import { findAnvil } from '../local-chain/local-node.ts';
 import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
 import { loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
 import { isSlug, reservedSlugs } from '../network-files/options/slug.ts';
-import { methods as specs } from '../spec/methods.generated.ts';
+import { methodFacts } from '../spec/method-facts.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -124,8 +124,7 @@ function withSchema(text: string, folder: string): string {
 /** The slug of an existing network with this chain id. Invalid files are ignored: `gatehouse check` reports them. */
 function networkWithChainId(folder: string, env: Env, chainId: number): string | undefined {
   try {
-    const knownMethods = specs.map(({ name }) => name);
-    return loadNetworks({ folder, knownMethods, env }).find((network) => network.chainId === chainId)?.slug;
+    return loadNetworks({ folder, ...methodFacts, env }).find((network) => network.chainId === chainId)?.slug;
   } catch (error) {
     if (error instanceof NetworkFilesError) return undefined;
     throw error;

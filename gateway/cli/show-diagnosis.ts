@@ -25,7 +25,7 @@ export function showDiagnosis(diagnosis: Diagnosis, paint: Paint): string {
 
 const head = ['', 'UPSTREAM', 'TLS', 'HEAD', 'AGE', 'LATENCY', 'STATE', 'METHODS', 'WEBSOCKET'];
 
-function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Paint): string {
+function tableOf({ name, slug, chainId, upstreams, offer }: NetworkFindings, paint: Paint): string {
   const rows = [head, ...upstreams.map(rowOf)];
   const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row, index) => {
@@ -39,7 +39,12 @@ function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Pai
       : text.replace(markOf(found), paint(colourOf(found), markOf(found)));
   });
   const problems = upstreams.flatMap((found) => problemLines(found.name, found, paint));
-  return `${[`${name} (${slug}), chain ${chainId}`, ...lines, ...problems].join('\n')}\n`;
+  const offered = offer === undefined ? '' : `  What these upstreams have, for ${slug}.yaml:\n${indented(offer)}`;
+  return `${[`${name} (${slug}), chain ${chainId}`, ...lines, ...problems].join('\n')}\n${offered}`;
+}
+
+function indented(yaml: string): string {
+  return yaml.replace(/^(?=.)/gm, '    ');
 }
 
 function rowOf(found: UpstreamFindings): string[] {

@@ -1,5 +1,7 @@
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
+import { methodNames } from '../spec/method-facts.ts';
+import { offerMethods } from './offer-methods.ts';
 import { probeRedis, type RedisFindings } from './probe-redis.ts';
 import { probeUpstream, type UpstreamFindings } from './probe-upstream.ts';
 
@@ -8,6 +10,8 @@ export interface NetworkFindings {
   readonly name: string;
   readonly chainId: number;
   readonly upstreams: readonly UpstreamFindings[];
+  /** YAML for its file, with the methods that the upstreams have. Undefined: the file has them already. */
+  readonly offer?: string | undefined;
 }
 
 /** Whether calls can be served. It has no secrets. */
@@ -56,7 +60,7 @@ export async function diagnose({
       const probes = network.upstreams.map((upstream) => step(probeUpstream(network, upstream, { timeoutMs, open })));
       const upstreams = await Promise.all(probes);
       addLagProblems(upstreams);
-      return { slug, name, chainId, upstreams };
+      return { slug, name, chainId, upstreams, offer: offerMethods(network, upstreams, methodNames) };
     }),
   ]);
   const findings = [...found.flatMap(({ upstreams }) => upstreams), ...(redis === undefined ? [] : [redis])];

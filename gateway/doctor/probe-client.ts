@@ -9,8 +9,8 @@ import type { Transport } from '../upstreams/transport/transport.ts';
 /** Outcome of one request. */
 export type ProbeResult =
   | { readonly result: unknown }
-  /** `error`: a final error of the node. */
-  | { readonly failure: FailureClass | 'error'; readonly message: string };
+  /** `error`: a final error of the node. `excluded`: the network file does not permit the method. */
+  | { readonly failure: FailureClass | 'error' | 'excluded'; readonly message: string };
 
 /** Error messages of a node are cut to this length. */
 const MAX_ERROR_CHARS = 160;
@@ -20,16 +20,28 @@ export class ProbeClient {
   readonly #transport: Transport;
   readonly #secrets: Secrets;
   readonly #deadline: number;
+  /** Whether the network file permits the method at the upstream. */
+  readonly permits: (method: string) => boolean;
   #id = 0;
 
-  /** @param deadline on the clock of performance.now() */
-  constructor(transport: Transport, deadline: number) {
+  /**
+   * @param deadline on the clock of performance.now()
+   * @param permits whether the network file permits the method; other methods are not sent
+   */
+  constructor(transport: Transport, deadline: number, permits: (method: string) => boolean) {
     this.#transport = transport;
     this.#secrets = new Secrets(transport.secrets);
     this.#deadline = deadline;
+    this.permits = permits;
+  }
+
+  /** The same upstream, with another deadline. */
+  until(deadline: number): ProbeClient {
+    return new ProbeClient(this.#transport, deadline, this.permits);
   }
 
   async request(method: string, params: readonly unknown[]): Promise<ProbeResult> {
+    if (!this.permits(method)) return { failure: 'excluded', message: 'excluded by its methods' };
     const id = ++this.#id;
     const spec = specs.find(({ name }) => name === method) ?? passThrough(method);
     try {

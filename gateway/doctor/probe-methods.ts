@@ -17,6 +17,8 @@ const probeParams: Readonly<Record<string, (head: string) => unknown[]>> = {
 export interface MethodFindings {
   readonly served: readonly string[];
   readonly lacking: readonly string[];
+  /** Methods outside the spec that the upstream has and the network does not serve. */
+  readonly others: readonly string[];
 }
 
 /**
@@ -28,7 +30,7 @@ export async function probeMethods(
   client: ProbeClient,
   methods: readonly string[],
   head: string,
-): Promise<MethodFindings> {
+): Promise<Omit<MethodFindings, 'others'>> {
   const served: string[] = [];
   const lacking: string[] = [];
   for (const method of methods) {

@@ -1,9 +1,11 @@
+import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { TimedOut } from '../upstreams/transport/upstream-response.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { withTimeout } from '../upstreams/with-timeout.ts';
 import { ProbeClient, type ProbeResult } from './probe-client.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
+import { findMethods } from './find-methods.ts';
 import { probeMethods, type MethodFindings } from './probe-methods.ts';
 
 /** Findings about one upstream. A missing member was not determined. */
@@ -38,6 +40,8 @@ export interface ProbeOptions {
 const MIN_TLS_DAYS = 14;
 const MAX_HEAD_AGE_S = 600;
 const LATENCY_CALLS = 3;
+/** The search for methods outside the spec may take this part of the remaining time: it is no problem if it is not complete. */
+const FIND_SHARE = 0.7;
 const zeroAddress = `0x${'0'.repeat(40)}`;
 
 /** Tests one upstream, one call at a time. Never rejects, and ends within the timeout. */
@@ -53,7 +57,8 @@ export async function probeUpstream(
   const connect = (config: UpstreamConfig): ProbeClient | undefined => {
     const transport = open(config);
     if (transport !== undefined) transports.push(transport);
-    return transport === undefined ? undefined : new ProbeClient(transport, deadline);
+    const permits = (method: string): boolean => method === 'eth_chainId' || permitsMethod(config.methods, method);
+    return transport === undefined ? undefined : new ProbeClient(transport, deadline, permits);
   };
   const address = url ?? websocketUrl;
   const client = address === undefined ? undefined : connect(upstream);
@@ -85,6 +90,7 @@ async function probeCalls(
   found: UpstreamFindings,
   timeoutMs: number,
 ): Promise<void> {
+  const startedAt = performance.now();
   try {
     found.addresses = await probeName(address);
     if (/^(https|wss):$/.test(address.protocol)) found.tlsDays = await probeCertificate(address, timeoutMs);
@@ -97,10 +103,14 @@ async function probeCalls(
   }
   if (!(await probeChain(client, chainId, found, ''))) return;
   const head = await probeHead(client, found);
-  found.latencyMs = await probeLatency(client);
+  if (client.permits('eth_blockNumber')) found.latencyMs = await probeLatency(client);
   if (head === undefined) return;
-  found.history = await probeHistory(client, head);
-  found.methods = await probeMethods(client, methods, quantity(head));
+  if (client.permits('eth_getBalance')) found.history = await probeHistory(client, head);
+  const ofNetwork = await probeMethods(client, methods, quantity(head));
+  found.methods = { ...ofNetwork, others: [] };
+  const remainingMs = startedAt + timeoutMs - performance.now();
+  const others = await findMethods(client, methods, performance.now() + remainingMs * FIND_SHARE);
+  if (others !== undefined) found.methods = { ...ofNetwork, others };
 }
 
 async function probeWebSocket(client: ProbeClient, chainId: number, found: UpstreamFindings): Promise<void> {
@@ -128,6 +138,10 @@ async function probeChain(
 
 async function probeHead(client: ProbeClient, found: UpstreamFindings): Promise<number | undefined> {
   const probed = await client.request('eth_getBlockByNumber', ['latest', false]);
+  if ('failure' in probed && probed.failure === 'excluded') {
+    found.notes.push('only its chain id is tested: its methods exclude eth_getBlockByNumber');
+    return undefined;
+  }
   const block = 'failure' in probed ? undefined : (probed.result as Record<string, unknown> | null);
   const number = numberOf(block?.['number']);
   const timestamp = numberOf(block?.['timestamp']);

@@ -1,6 +1,7 @@
 import { suggest } from '../config/suggest.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
-import { parseUnits, unitsIn, type CountName } from './options/units-formula.ts';
+import { coversMethod } from './options/method-pattern.ts';
+import { parseUnits, type CountName } from './options/units-formula.ts';
 
 /** What the parameters of a method have to count; undefined: all methods have all. */
 export type CountsOf = ((method: string) => readonly CountName[]) | undefined;
@@ -17,7 +18,7 @@ export function checkUnits(
 ): Diagnostic[] {
   return Object.entries(units).flatMap(([name, value]) => {
     const at = [...path, name];
-    const matches = methods.filter((method) => unitsIn({ [name]: value }, method) !== undefined);
+    const matches = methods.filter((method) => coversMethod(name, method) || coversMethod(method, name));
     if (matches.length === 0) {
       const message = `${at.join('.')} is no method of the network${suggest(name, methods)}`;
       return [{ path: at, isAtName: true, message }];

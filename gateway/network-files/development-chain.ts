@@ -3,11 +3,6 @@ import type { NetworkConfig } from './network-config.ts';
 /** Chain ids: 1337 is the default of ganache and `geth --dev`, 31337 of hardhat and anvil. */
 const DEVELOPMENT_CHAINS: readonly number[] = [1337, 31337];
 
-/** Whether an entry of `developmentMethods` is a namespace: `evm_*`. */
-export function isNamespace(entry: string): boolean {
-  return entry.endsWith('_*');
-}
-
 type DevelopmentOptions = Pick<NetworkConfig, 'development' | 'upstreams'>;
 
 /** Whether the network is a development chain, whose state can be set and whose blocks can be removed at any time. */

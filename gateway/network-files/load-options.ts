@@ -1,15 +1,18 @@
 import type { CountsOf } from './check-units.ts';
+import type { MethodFacts } from './select-methods.ts';
 
 /** Options for loading the network files. */
-export interface LoadOptions {
+export interface LoadOptions extends MethodFacts {
   /** Folder of network files. */
   readonly folder: string;
-  /** Names of all methods of the spec. */
-  readonly knownMethods: readonly string[];
   /** What development networks serve beside the methods of their files; undefined in production. */
   readonly developmentMethods?: readonly string[] | undefined;
   /** What formulas of request units may count in the parameters of a method. */
   readonly countsOf?: CountsOf;
+  /** Whether calls of the method are sent to upstreams. Undefined: not known, so it is not checked that one gets them. */
+  readonly needsUpstream?: ((method: string) => boolean) | undefined;
+  /** The method that polls heads: at least one upstream must permit it. */
+  readonly headMethod?: string | undefined;
   /** Values of `${NAME}` in URLs and headers. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

@@ -1,5 +1,6 @@
 import { networkOptions, upstreamOptions } from './options/network-options.ts';
 import type { Option, RowsReplacing, ValuesOf } from './options/option.ts';
+import type { OpenMethods } from './select-methods.ts';
 
 /**
  * The validated configuration of a network, with defaults and with variables expanded. `methods` are the names of the
@@ -8,7 +9,9 @@ import type { Option, RowsReplacing, ValuesOf } from './options/option.ts';
 export interface NetworkConfig extends ValuesOf<typeof networkOptions> {
   /** The file's name without `.yaml`. */
   readonly slug: string;
-  /** Served by the node because the network is for development: some of `methods`, and namespaces (`evm_*`). */
+  /** Methods that the network serves without naming them. */
+  readonly openMethods: OpenMethods;
+  /** Served by the node because the network is for development: some of `methods`, and wildcards (`evm_*`). */
   readonly developmentMethods: readonly string[];
 }
 

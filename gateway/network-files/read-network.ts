@@ -1,11 +1,13 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { isDevelopmentNetwork, isNamespace } from './development-chain.ts';
+import { checkCoverage, checkRoutes } from './check-routes.ts';
 import { checkUnits } from './check-units.ts';
+import { isDevelopmentNetwork } from './development-chain.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from './diagnostics/parse-yaml.ts';
 import type { LoadOptions } from './load-options.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
+import { isWildcard } from './options/method-pattern.ts';
 import { networkFile } from './options/network-file.ts';
 import { networkOptions } from './options/network-options.ts';
 import { networkSchema } from './options/network-schema.ts';
@@ -30,29 +32,32 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions): R
   }
   const schemaDiagnostics = validate(value) ? [] : explainErrors(validate.errors ?? []);
   const { diagnostics: contentDiagnostics, network } = completeNetwork(slug, value, options);
+  if (schemaDiagnostics.length + contentDiagnostics.length === 0)
+    contentDiagnostics.push(...checkCoverage(network, options));
   const reportedPaths = new Set(schemaDiagnostics.map(({ path }) => path.join('.')));
   const otherDiagnostics = contentDiagnostics.filter(({ path }) => !reportedPaths.has(path.join('.')));
   return { network, diagnostics: [...schemaDiagnostics, ...otherDiagnostics].map(locate), locate };
 }
 
-/** What the text of a file has. */
-type FileValues = Omit<NetworkConfig, 'slug' | 'developmentMethods'>;
+type ReadFile = Omit<NetworkConfig, 'slug' | 'openMethods' | 'developmentMethods'>;
 
 /** Sets defaults, and checks what the schema cannot: texts, method names, duplicate names of upstreams. */
 function completeNetwork(
   slug: string,
   value: unknown,
-  { env, knownMethods, developmentMethods = [], countsOf }: LoadOptions,
+  options: LoadOptions,
 ): { diagnostics: Diagnostic[]; network: NetworkConfig } {
   const diagnostics: Diagnostic[] = [];
   const values = readValues(networkOptions, value);
-  const file = finishTexts(networkOptions, values, [], env, diagnostics) as unknown as FileValues;
-  const added = isDevelopmentNetwork(file) ? developmentMethods : [];
-  const selected = selectMethods(file.methods, knownMethods, diagnostics);
-  const methods = [...new Set([...selected, ...added.filter((name) => !isNamespace(name))])];
-  diagnostics.push(...checkUnits(file.units, methods, countsOf, ['units']));
+  const file = finishTexts(networkOptions, values, [], options.env, diagnostics) as unknown as ReadFile;
+  const selected = selectMethods(file.methods, options, diagnostics);
+  const developmentMethods = isDevelopmentNetwork(file) ? (options.developmentMethods ?? []) : [];
+  const methods = [...new Set([...selected.methods, ...developmentMethods.filter((name) => !isWildcard(name))])];
+  const network: NetworkConfig = { slug, ...file, ...selected, methods, developmentMethods };
+  const served = [...methods, ...selected.openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
+  diagnostics.push(...checkUnits(file.units, served, options.countsOf, ['units']), ...checkRoutes(network, options));
   findDuplicateNames(file.upstreams, diagnostics);
-  return { diagnostics, network: { slug, ...file, methods, developmentMethods: added } };
+  return { diagnostics, network };
 }
 
 function findDuplicateNames(upstreams: readonly UpstreamConfig[], diagnostics: Diagnostic[]): void {

@@ -35,9 +35,17 @@ function readValue(schema: ValueSchema, given: unknown): unknown {
   if (type === 'object') {
     if (!isMap(given)) return undefined;
     if (properties !== undefined) return readValues(properties, given);
-    return additionalProperties && mapMembers(given, (member) => readValue(additionalProperties, member) ?? '');
+    return (
+      additionalProperties &&
+      mapMembers(given, (member) => readValue(additionalProperties, member) ?? emptyMember(additionalProperties))
+    );
   }
   return typeof given === (type === 'integer' ? 'number' : type) ? given : undefined;
+}
+
+/** A number with a formula beside it is replaced by a text. */
+function emptyMember(schema: ValueSchema): unknown {
+  return schema.type === 'array' ? [] : '';
 }
 
 function emptyValue({ type, properties }: ValueSchema): unknown {

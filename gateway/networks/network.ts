@@ -23,7 +23,7 @@ import type { MethodUsage } from '../usage/method-usage.ts';
 /** An active network: everything that a call needs, built once for each version of its file. */
 export interface Network {
   readonly config: NetworkConfig;
-  readonly methods: NetworkMethods;
+  readonly methods: MethodsByName;
   /** Bounds of one call; a key may have lower ones. */
   readonly bounds: Bounds;
   /** Metrics and usage of methods that the network does not serve. */
@@ -48,8 +48,11 @@ export interface Network {
   readonly use: UseCount;
 }
 
-/** The methods of a network, by name. */
-export type NetworkMethods = Pick<ReadonlyMap<string, NetworkMethod>, 'get' | 'has'>;
+/** The methods that a network serves, by name. */
+export interface MethodsByName {
+  get(name: string): NetworkMethod | undefined;
+  has(name: string): boolean;
+}
 
 export interface NetworkMethod {
   readonly spec: MethodSpec;

@@ -1,15 +1,9 @@
-import type { ResponseCache } from '../cache/response-cache.ts';
 import { blockInResult } from '../cache/block-in-result.ts';
-import type { RedisCache } from '../cache/redis-cache.ts';
 import { openFinalChain, openMethodCache } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
-import type { Settings } from '../config/settings.ts';
 import { NetworkHeads } from '../heads/network-heads.ts';
-import type { LocalChains } from '../local-chain/local-chains.ts';
-import type { MemoryBudget } from '../memory/memory-budget.ts';
-import type { Metrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
-import { isDevelopmentChain, isNamespace } from '../network-files/development-chain.ts';
+import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import { fetchBlockFrom } from './fetch-block.ts';
 import { UnservedMethods } from './unserved-methods.ts';
 import { UseCount } from './use-count.ts';
@@ -22,17 +16,18 @@ import {
   type ReplaceableConfig,
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
+import { isWildcard } from '../network-files/options/method-pattern.ts';
 import { normalise } from '../normalise/normalise.ts';
-import type { Network } from './network.ts';
-import { openMethods, specOf } from './open-methods.ts';
+import type { NetworkMethod, Network } from './network.ts';
+import type { NetworkParts } from './network-parts.ts';
+import { MethodRoutes } from '../routing-policy/method-routes.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
-import { notificationMethod } from '../spec/handlers.ts';
-import { developmentMethodsIn } from '../spec/method-names.ts';
+import { handlerOf, notificationMethod } from '../spec/handlers.ts';
+import { developmentMethodsIn } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import { compileUnits, type UnitsTable } from '../spec/request-units.ts';
-import type { ResultCheck } from '../spec/result-check.ts';
+import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
+import { compileUnits } from '../spec/request-units.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
@@ -40,32 +35,11 @@ import { documentOf, OpenRpcText } from '../spec/openrpc-document.ts';
 import { openCallQueue } from '../admission/call-queue.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
-import { changesChain, rewritesChain } from '../spec/method-group.ts';
+import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import { Router } from '../routing/router.ts';
-import type { UsageLedger } from '../usage/usage-ledger.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
-
-export interface NetworkParts {
-  readonly settings: Settings;
-  readonly specs: readonly MethodSpec[];
-  /** Request units in place of those in schemas/methods, for all networks. */
-  readonly unitsTable: UnitsTable;
-  readonly checks: ReadonlyMap<string, ParamCheck>;
-  readonly resultCheck: ResultCheck;
-  readonly metrics: Metrics;
-  readonly usage: UsageLedger;
-  readonly log: Log;
-  /** Undefined: upstream responses are not accounted. */
-  readonly memory?: MemoryBudget;
-  /** Undefined: responses are not cached. */
-  readonly cache: ResponseCache | undefined;
-  /** Shared by all gateways; undefined: not shared. */
-  readonly redisCache: RedisCache | undefined;
-  readonly localChains: LocalChains;
-  /** All open upstreams by identity. A rebuilt network reuses those of equal identity and adds new ones. */
-  readonly openUpstreams: Map<string, Upstream>;
-}
+import { ServedMethods } from './served-methods.ts';
 
 /**
  * Builds a network from its configuration. Sends no request. In the active networks, it changes nothing but the options of
@@ -90,8 +64,11 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const { chainId, development }: ChainConfig = config;
   const isDevelopment = isDevelopmentChain({ chainId, development, upstreams: replaceable.upstreams });
   const headMetrics = parts.metrics.heads.networkMetrics(config.slug);
-  const heads = reusable?.heads ?? new NetworkHeads(upstreams, headMetrics, { isDevelopment, log });
+  const routes = new MethodRoutes(replaceable, upstreams);
+  const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
+  const heads = reusable?.heads ?? new NetworkHeads(headSources, headMetrics, { isDevelopment, log });
   const router = new Router(upstreams, {
+    routes,
     normalise,
     checkResult: parts.resultCheck,
     blockNumberIn: (response) => blockInResult(response)?.number,
@@ -140,7 +117,10 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     final,
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf(nodeMethods.logs, parts.specs) }),
-    document: lazyDocument(config),
+    document: lazyDocument(replaceable, [
+      ...config.openMethods.wildcards,
+      ...config.developmentMethods.filter(isWildcard),
+    ]),
     // Calls in progress still count towards the concurrency.
     queue: reusable?.queue ?? openQueue(config.slug, parts),
     coalesced,
@@ -151,7 +131,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
 
 /** Moves the state shared with the previous network to this network's upstreams. Never throws. */
 export function adoptSharedState({ heads, final, subscriptions, upstreams }: Network): void {
-  heads.replaceSources(upstreams.all);
+  heads.replaceSources(upstreams.sourcesOf(nodeMethods.blockByNumber));
   final?.moveTo(fetchBlockFrom(upstreams));
   subscriptions.moveTo(upstreams);
 }
@@ -189,17 +169,49 @@ function openSubscriptions(
   });
 }
 
-function lazyDocument(config: NetworkConfig): Network['document'] {
-  const { name, baseUrls, methods: named }: ReplaceableConfig = config;
-  const methods = [...named, ...config.developmentMethods.filter(isNamespace)];
+function openMethods(
+  config: NetworkConfig,
+  { specs, checks, metrics, usage }: NetworkParts,
+  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'afterCall'>,
+): ServedMethods {
+  const named = config.methods.map((name) => specOf(name, specs));
+  return new ServedMethods(named, config, (spec): NetworkMethod => {
+    // The node's accounts and name, in place of those of the gateway.
+    const handler = config.developmentMethods.includes(spec.name) ? undefined : handlerOf(spec);
+    // Callers can name any method of a wildcard.
+    const label = spec.openedBy ?? spec.name;
+    return {
+      spec,
+      check: checks.get(spec.name) ?? acceptAnyParams,
+      handler,
+      localResult: handler?.by === 'local' ? handler.result(config) : undefined,
+      isCoalescable: canCoalesce(spec),
+      metric: metrics.calls.metric(config.slug, label),
+      usage: usage.methodUsage(config.slug, label),
+      ...openParts(spec),
+    };
+  });
+}
+
+function lazyDocument(
+  { name, methods, baseUrls }: ReplaceableConfig,
+  wildcards: readonly string[],
+): Network['document'] {
   let document: ReturnType<Network['document']> | undefined;
   const serialise = (): ReturnType<Network['document']> => {
-    const text = new OpenRpcText(documentOf({ name, methods, baseUrls }));
+    const text = new OpenRpcText(documentOf({ name, methods, wildcards, baseUrls }));
     const { parts } = text.with();
     return { text, response: { kind: 'large', parts, parse: () => jsonResponse(Buffer.concat(parts)).parse() } };
   };
   return () => (document ??= serialise());
 }
+
+function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
+  return specs.find(({ name }) => name === method) ?? passThrough(method);
+}
+
+/** For pass-through methods. The envelope check has already required an array. */
+const acceptAnyParams: ParamCheck = () => undefined;
 
 function openUpstream(
   chain: ChainConfig,

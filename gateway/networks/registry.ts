@@ -15,7 +15,8 @@ import {
 import type { LoadOptions } from '../network-files/load-options.ts';
 import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
 import { FolderWatcher } from '../network-files/watch-folder.ts';
-import { openNetwork, adoptSharedState, type NetworkParts } from './open-network.ts';
+import type { NetworkParts } from './network-parts.ts';
+import { openNetwork, adoptSharedState } from './open-network.ts';
 import type { Network } from './network.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 

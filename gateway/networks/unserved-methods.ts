@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../config/log.ts';
-import { isNamespace } from '../network-files/development-chain.ts';
 import type { Diagnostic } from '../network-files/diagnostics/diagnostic.ts';
 import { parseYaml, type Located } from '../network-files/diagnostics/parse-yaml.ts';
 import { findFolder, formatDiagnostic } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import { coversMethod } from '../network-files/options/method-pattern.ts';
 
 /** Methods logged for one version of a network file. More would let callers fill the log. */
 const MAX_LOGGED = 50;
@@ -43,9 +43,7 @@ export class UnservedMethods {
   hintFor(method: string): string {
     const { slug, development } = this.#config;
     const { folder, developmentMethods = [] } = this.#options;
-    const isServedBy = (entry: string): boolean =>
-      entry === method || (isNamespace(entry) && method.startsWith(entry.slice(0, -1)));
-    const isForDevelopment = !development && developmentMethods.some(isServedBy);
+    const isForDevelopment = !development && developmentMethods.some((entry) => coversMethod(entry, method));
     const message = isForDevelopment ? 'development: true would open it' : `add ${method} to methods`;
     const path = [isForDevelopment ? 'development' : 'methods'];
     const name = `${slug}.yaml`;

@@ -23,7 +23,7 @@ export class AccessLogEntry {
   }
 
   /** @param methods of the network by name; any other name is logged as `other`, because callers can write anything */
-  setCalls({ isBatch, items }: Envelope, methods: Pick<ReadonlySet<string>, 'has'>): void {
+  setCalls({ isBatch, items }: Envelope, methods: { has(name: string): boolean }): void {
     const [first] = items;
     if (isBatch) this.#line.calls = items.length;
     else if (first !== undefined && 'method' in first)

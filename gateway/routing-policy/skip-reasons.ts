@@ -17,6 +17,12 @@ interface SkipReasonRow {
 
 /** Why an upstream is skipped for a call. The first row that applies is the reason. */
 export const skipReasons = {
+  excluded: {
+    meaning:
+      'The network file excludes it for the method: `methods` of the upstream, or `route` of the network. It never gets the call.',
+    applies: ({ isExcluded }) => isExcluded,
+    lastResort: 'never',
+  },
   'at-limit': {
     meaning:
       'Its `limits` are used up. If that is true of all upstreams, the response is 503 `overloaded` with `Retry-After`.',

@@ -30,7 +30,9 @@ export interface AttemptsOptions {
   readonly sent: SentTransactions;
   readonly heads: Pick<NetworkHeads, 'head' | 'headOf' | 'isAlternating'>;
   /** Whether a call may be sent again to the same upstream after it had closed the connection: the only upstream. */
-  readonly canResend: (now: number) => boolean;
+  readonly canResend: (routedCall: RoutedCall, now: number) => boolean;
+  /** Whether the network file permits the method at the upstream. */
+  readonly isCandidate: (upstream: Upstream, method: string) => boolean;
   /** The upstream does not have the block or state that the call needs. */
   readonly onMissingData: (upstream: Upstream, routedCall: RoutedCall, now: number) => void;
   /** Called for each final response. @param ms from the start of the attempt */
@@ -41,6 +43,8 @@ export interface AttemptsOptions {
     ms: number,
     now: number,
   ) => void;
+  /** Whether an upstream of the network was successful with the method. */
+  readonly isSupported: (method: string) => boolean;
   readonly log: Log;
 }
 
@@ -91,7 +95,7 @@ export class Attempts {
         break;
       } catch (error) {
         const isStale = error instanceof UpstreamFailure && error.staleConnection;
-        if (!isResend && isStale && this.#options.canResend(performance.now())) continue;
+        if (!isResend && isStale && this.#options.canResend(routedCall, performance.now())) continue;
         return this.recordFailure(upstream, method.name, error);
       }
     }
@@ -101,7 +105,9 @@ export class Attempts {
     }
     if (method.sends === true) outcome = await sent.resolveOutcome(upstream, String(params[0]), outcome, deadline);
     if (!outcome.final) {
-      this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response));
+      // Callers can name any method of a wildcard: only those that exist are marked.
+      const canMark = method.openedBy === undefined || this.#options.isSupported(method.name);
+      this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark);
       if (isMissingData(routedCall, outcome)) this.#options.onMissingData(upstream, routedCall, performance.now());
     } else this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
     return outcome.final && outcome.followUp !== undefined
@@ -136,7 +142,7 @@ export class Attempts {
     cancellation: Cancellation | undefined,
   ): Promise<Outcome> {
     const remainingMs = deadline - performance.now();
-    if (remainingMs < MIN_ATTEMPT_MS) return outcome;
+    if (remainingMs < MIN_ATTEMPT_MS || !this.#options.isCandidate(upstream, method)) return outcome;
     try {
       const completion = parseResponse(
         await upstream.request(method, JSON.stringify(params), remainingMs, cancellation),
@@ -158,9 +164,15 @@ export class Attempts {
     this.#options.log.debug({ upstream: upstream.name, method, detail }, 'result differs from the spec');
   }
 
-  #recordFailedOutcome(upstream: Upstream, method: string, failed: FailedOutcome, detail: string): void {
+  #recordFailedOutcome(
+    upstream: Upstream,
+    method: string,
+    failed: FailedOutcome,
+    detail: string,
+    canMark = true,
+  ): void {
     const { failure } = failed;
-    const hasOpenedCircuit = upstream.recordFailure(method, failed, performance.now());
+    const hasOpenedCircuit = upstream.recordFailure(method, failed, performance.now(), canMark);
     this.#options.log[hasOpenedCircuit ? 'warn' : 'debug'](
       { upstream: upstream.name, failure, detail },
       'upstream failed',

@@ -8,7 +8,8 @@ import { withTimeout } from '../upstreams/with-timeout.ts';
 
 export interface BlockGasLimitOptions {
   readonly heads: NetworkHeads;
-  readonly all: readonly Upstream[];
+  /** The upstreams whose heads may be polled. */
+  readonly sources: readonly Upstream[];
   /** Selects the upstream of the next attempt. */
   readonly selectNext: (routedCall: RoutedCall, now: number) => Upstream | undefined;
   readonly onFailed: (upstream: Upstream, method: string, error: unknown) => void;
@@ -38,14 +39,14 @@ export class BlockGasLimit {
   }
 
   async #fetch(): Promise<bigint> {
-    const { heads, all, selectNext, onFailed } = this.#options;
-    const routedCall = createHeadPoll();
+    const { heads, sources, selectNext, onFailed } = this.#options;
+    const routedCall = createHeadPoll(sources);
     let hasBlock = false;
     for (;;) {
       const now = performance.now();
       const upstream = selectNext(routedCall, now);
       if (upstream === undefined && hasBlock) return 0n;
-      if (upstream === undefined) throw noCandidateError(routedCall.tried.length === 0 ? all : [], now);
+      if (upstream === undefined) throw noCandidateError(routedCall.tried.length === 0 ? sources : [], now);
       routedCall.tried.push(upstream);
       try {
         const block = await heads.poll(upstream);

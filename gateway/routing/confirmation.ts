@@ -28,7 +28,10 @@ export class Confirmation {
     this.#isDevelopment = isDevelopment;
   }
 
-  /** The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream. */
+  /**
+   * The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream.
+   * @throws RpcError if a pass-through call needs one, because it is not sent again
+   */
   confirm(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse | undefined {
     if (this.#isAlone && this.#isDevelopment) return response;
     const { method, unconfirmed, respondingUpstream } = routedCall;
@@ -42,6 +45,7 @@ export class Confirmation {
             isEmptyResponse(method, newer) &&
             (this.#isAlone || this.#monotonic.isLagging(respondingUpstream)));
     if (!isUnconfirmed) return this.#monotonic.raiseToServed(method, newer);
+    if (method.isPassThrough === true) throw new RpcError('no-upstream');
     routedCall.unconfirmed = newer;
     routedCall.isEvidence = isEmptyResponse(method, newer)
       ? !this.#monotonic.isLagging(respondingUpstream) && !this.#monotonic.hasServed(routedCall)

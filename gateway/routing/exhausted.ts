@@ -1,5 +1,5 @@
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
-import { isRead } from '../spec/method-group.ts';
+import { changesChain, isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { MIN_ATTEMPT_MS } from './attempts.ts';
 import type { RoutedCall } from './routed-call.ts';
@@ -21,17 +21,17 @@ const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'n
 
 /**
  * The response when no upstream is left to try. The failure classes of the attempts decide.
- * @param all upstreams of the network, for the error if none was tried
+ * @param candidates the upstreams that may get the call, for the error if none was tried
  * @throws RpcError if there is no upstream response to pass on
  */
 export function exhaustedResponse(
   routedCall: RoutedCall,
-  all: readonly { readonly limits: UpstreamLimits | undefined }[],
+  candidates: readonly { readonly limits: UpstreamLimits | undefined }[],
   monotonic: MonotonicReads<Upstream>,
   now: number,
 ): UpstreamResponse {
   const { method, failed } = routedCall;
-  if (failed.length === 0) throw noCandidateError(all, now);
+  if (failed.length === 0) throw noCandidateError(candidates, now);
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
@@ -53,10 +53,10 @@ export function exhaustedResponse(
 
 /** The error if no upstream could be tried: all candidates are at their limits, or there are none. */
 export function noCandidateError(
-  all: readonly { readonly limits: UpstreamLimits | undefined }[],
+  candidates: readonly { readonly limits: UpstreamLimits | undefined }[],
   now: number,
 ): RpcError {
-  const waits = all.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
+  const waits = candidates.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
   return waits.length > 0 ? upstreamLimitError(Math.min(...waits)) : new RpcError('no-upstream');
 }
 
@@ -76,6 +76,18 @@ function errorResponse(failure: FailureClass, response: ErrorResponse): Upstream
   if (failure === 'node-state' || failure === 'no-block')
     throw new RpcError('node-state', `no upstream could answer: ${response.message}`);
   return response;
+}
+
+/** Failure classes of a call that the upstream rejected without executing it. */
+const rejections: ReadonlySet<FailureClass> = new Set(['unsupported', 'rate', 'quota', 'auth', 'wrong-chain']);
+
+/**
+ * Whether a call may be sent again after a failed attempt. A pass-through method is not, after a response; one that may
+ * change something is not, after a timeout either.
+ */
+export function canSendAgain(method: MethodSpec, { failure, response }: FailedOutcome): boolean {
+  if (method.isPassThrough !== true || rejections.has(failure)) return true;
+  return response === undefined && failure !== 'malformed' && !changesChain(method);
 }
 
 /** The polled heads (`heads/`). */
@@ -163,6 +175,7 @@ export async function pollLagging(
     (upstream) =>
       !upstream.isOnOtherChain &&
       monotonic.isLagging(upstream) &&
+      !(method.isPassThrough === true && tried.includes(upstream)) &&
       now - (heads.headOf(upstream)?.at ?? 0) > MIN_POLL_AGE_MS,
   );
   if (lagging.length === 0) return false;

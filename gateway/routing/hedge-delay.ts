@@ -35,11 +35,11 @@ export class HedgeDelay {
    * The delay in ms from now. Undefined: no hedge, because the call must not be sent twice or times out before. If the
    * upstream's circuit is half-open, the delay is the minimum.
    */
-  delayFor({ method, preferred }: RoutedCall, upstream: Upstream, remainingMs: number): number | undefined {
+  delayFor({ method, preferred, candidates }: RoutedCall, upstream: Upstream, remainingMs: number): number | undefined {
     // The effect and the cost of sending a pass-through method twice are unknown.
     if (method.sends === true || method.resultKinds === undefined) return undefined;
     // This upstream received the transaction. Another one may not have it yet, and would return null sooner.
-    if (preferred === upstream) return undefined;
+    if (preferred === upstream || candidates?.length === 1) return undefined;
     const expectedMs = upstream.circuit.isClosed
       ? (this.#latencies.get(method.name)?.quantile(QUANTILE, MIN_SAMPLES) ?? DEFAULT_DELAY_MS)
       : this.#minMs;

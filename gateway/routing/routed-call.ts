@@ -52,6 +52,8 @@ export interface RoutedCall {
   /** Undefined for a call of Gatehouse itself. */
   readonly cancellation: Cancellation | undefined;
   readonly blocks: NamedBlocks | undefined;
+  /** The only upstreams that may get the call; undefined: all. */
+  readonly candidates: readonly Upstream[] | undefined;
   /** Selected before all other upstreams. */
   readonly preferred: Upstream | undefined;
   readonly observer: CallObserver | undefined;
@@ -79,6 +81,7 @@ export function createRoutedCall(
   { method, params, text, deadline, caller, observer, sentTo }: UpstreamCall,
   blocks: NamedBlocks | undefined,
   preferred: Upstream | undefined,
+  candidates?: readonly Upstream[],
 ): RoutedCall {
   const group = groupOf(method);
   return {
@@ -90,6 +93,7 @@ export function createRoutedCall(
     deadline,
     cancellation: caller,
     blocks,
+    candidates,
     preferred,
     observer,
     sentTo,
@@ -111,11 +115,14 @@ const head: MethodSpec = {
   hashParams: [],
 };
 
-/** The call for which `BlockGasLimit` selects upstreams: a poll of the head. */
-export function createHeadPoll(): RoutedCall {
+/**
+ * The call for which `BlockGasLimit` selects upstreams: a poll of the head.
+ * @param candidates the upstreams whose heads may be polled; undefined: all
+ */
+export function createHeadPoll(candidates?: readonly Upstream[]): RoutedCall {
   const unset = {
     ...{ pinned: undefined, cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
-    sentTo: undefined,
+    ...{ sentTo: undefined, candidates },
     ...{ respondingUpstream: undefined, unconfirmed: undefined },
     ...{ isEvidence: false, isMissingAtHead: false, hasPolledHeads: false },
   };

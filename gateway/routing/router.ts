@@ -1,42 +1,35 @@
-import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
-import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
-import type { ConfirmNull } from '../network-files/network-config.ts';
 import { createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
-import { Attempts, type Normalise, type ResultCheck } from './attempts.ts';
+import { Attempts } from './attempts.ts';
+import type { RouterOptions } from './router-options.ts';
 import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { FairQueue } from '../admission/fair-queue.ts';
 import { gatehouse } from '../admission/fair-slots.ts';
-import { BudgetedSelector, UpstreamSelector } from './select-upstream.ts';
+import { BudgetedSelector, isUnsupportedByAll, UpstreamSelector } from './select-upstream.ts';
 import { Confirmation } from './confirmation.ts';
-import { exhaustedResponse, isAboveHead, isMissing, pollLagging, unsupportedResponse } from './exhausted.ts';
+import {
+  canSendAgain,
+  exhaustedResponse,
+  isAboveHead,
+  isMissing,
+  pollLagging,
+  unsupportedResponse,
+} from './exhausted.ts';
 import { HedgeDelay } from './hedge-delay.ts';
 import { HedgedCall, type HedgeOptions } from './hedge.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
-import { MonotonicReads, type BlockNumberIn } from './monotonic-reads.ts';
+import { MonotonicReads } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
-export interface RouterOptions {
-  readonly normalise: Normalise;
-  readonly checkResult: ResultCheck;
-  readonly blockNumberIn: BlockNumberIn;
-  readonly confirmNull: ConfirmNull;
-  /** A development chain, whose node may return an error for a transaction that it mines. */
-  readonly isDevelopment: boolean;
-  readonly hedgeAfterMs: number | undefined;
-  readonly maxLagBlocks: number | undefined;
-  readonly metrics: NetworkRoutingMetrics;
-  readonly heads: NetworkHeads;
-  readonly log: Log;
-  /** Of the same network before a reload. */
-  readonly previous?: Router | undefined;
-}
+/** The failure of a connection that was closed before a response. */
+const noResponse: FailedOutcome = { final: false, failure: 'transport', response: undefined };
 
 /** If no upstream supports a method, one upstream is tried again at this interval. */
 const PROBE_INTERVAL_MS = 10_000;
@@ -45,7 +38,7 @@ const PROBE_INTERVAL_MS = 10_000;
 export class Router {
   readonly all: readonly Upstream[];
   readonly gasLimit: BlockGasLimit;
-  readonly #options: RouterOptions;
+  readonly #options: RouterOptions<Router>;
   readonly #sent: SentTransactions;
   readonly #heads: NetworkHeads;
   readonly #monotonic: MonotonicReads<Upstream>;
@@ -58,35 +51,31 @@ export class Router {
   readonly #hedgeOptions: HedgeOptions;
 
   /** @param all upstreams in the order of the network file */
-  constructor(all: readonly Upstream[], options: RouterOptions) {
-    const { checkResult, isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, previous, log } = options;
+  constructor(all: readonly Upstream[], options: RouterOptions<Router>) {
+    const { isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, routes, previous, log } = options;
     this.all = all;
     this.#options = options;
-    this.#sent = new SentTransactions({ log, all, isDevelopment }, previous === undefined ? undefined : previous.#sent);
+    const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
+    const lookups = routes.sourcesOf(nodeMethods.transactionByHash);
+    this.#sent = new SentTransactions({ log, all, lookups, isDevelopment }, previous && previous.#sent);
     this.#heads = heads;
     this.#monotonic =
       previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn) : previous.#monotonic;
-    this.#selector = new UpstreamSelector(
-      all,
-      heads,
-      this.#monotonic,
-      maxLagBlocks,
-      previous === undefined ? undefined : previous.#selector,
-    );
-    this.#budgeted = new BudgetedSelector(
-      this.#selector,
-      metrics,
-      previous === undefined ? undefined : previous.#budgeted,
-    );
-    const previousDelay = previous === undefined ? undefined : previous.#hedgeDelay;
+    const previousSelector = previous && previous.#selector;
+    this.#selector = new UpstreamSelector(all, heads, this.#monotonic, maxLagBlocks, previousSelector, headSources);
+    this.#budgeted = new BudgetedSelector(this.#selector, metrics, previous && previous.#budgeted);
+    const previousDelay = previous && previous.#hedgeDelay;
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
     this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1, isDevelopment);
     this.#attempts = new Attempts({
       normalise: options.normalise,
-      checkResult,
+      checkResult: options.checkResult,
       sent: this.#sent,
       heads,
-      canResend: (now) => all.length === 1 && this.#budgeted.takeRetry(now),
+      canResend: ({ method, candidates = all }, now) =>
+        candidates.length === 1 && canSendAgain(method, noResponse) && this.#budgeted.takeRetry(now),
+      isCandidate: (upstream, method) => routes.candidatesOf(method)?.includes(upstream) !== false,
+      isSupported: (method) => all.some(({ methods }) => methods.isSupported(method)),
       onMissingData: (upstream, { method, blocks }, now) => {
         if (method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
         if (blocks !== undefined) upstream.blocks.recordMissing(method.name, blocks, heads.number, now);
@@ -98,7 +87,7 @@ export class Router {
     });
     this.gasLimit = new BlockGasLimit({
       heads,
-      all,
+      sources: headSources,
       selectNext: (routedCall, now) => this.#selector.select(routedCall, now),
       onFailed: (upstream, method, error) => void this.#attempts.recordFailure(upstream, method, error),
     });
@@ -134,7 +123,10 @@ export class Router {
         }
         const upstream = this.#budgeted.selectNext(routedCall, now) ?? this.#selectAgain(routedCall, now);
         if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed)) {
-          if (!routedCall.isEvidence && (await pollLagging(routedCall, this.all, this.#heads, this.#monotonic)))
+          if (
+            !routedCall.isEvidence &&
+            (await pollLagging(routedCall, routedCall.candidates ?? this.all, this.#heads, this.#monotonic))
+          )
             continue;
           return this.#responseWithoutUpstream(routedCall, now);
         }
@@ -167,27 +159,28 @@ export class Router {
     return this.#monotonic.newest;
   }
 
+  /** The upstreams that may get requests of Gatehouse itself. */
+  sourcesOf(method: string): readonly Upstream[] {
+    return this.#options.routes.sourcesOf(method);
+  }
+
   /** The upstreams that all calls skip now. */
   skipReasons(now: number): Map<Upstream, SkipReason> {
     return this.#selector.skipReasons(now);
   }
 
-  #isUnsupportedByAll(method: string): boolean {
-    for (const { methods } of this.all) if (!methods.isUnsupported(method)) return false;
-    return true;
-  }
-
   /** Undefined: no upstream supports the method, and no probe of it is due. */
   #beginCall(call: UpstreamCall): RoutedCall | undefined {
     const { method, params } = call;
-    const isUnsupported = this.#isUnsupportedByAll(method.name);
+    const candidates = this.#options.routes.candidatesOf(method.name);
+    const isUnsupported = isUnsupportedByAll(method.name, candidates ?? this.all);
     if (isUnsupported && !this.#probes.takeIfDue(method.name, performance.now())) return undefined;
     // With one upstream, only blocks, and the blocks of state, are compared.
     const needsBlocks = this.all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
     const blocks = needsBlocks ? blocksNamedBy(method, params) : undefined;
     const acceptedBy = this.#sent.upstreamFor(method, params);
-    const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : acceptedBy;
-    return createRoutedCall(call, blocks, preferred);
+    const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name, candidates) : acceptedBy;
+    return createRoutedCall(call, blocks, preferred, candidates);
   }
 
   #beginAttempt(routedCall: RoutedCall, upstream: Upstream): void {
@@ -204,7 +197,7 @@ export class Router {
   #responseWithoutUpstream(routedCall: RoutedCall, now: number): UpstreamResponse {
     const { unconfirmed } = routedCall;
     return unconfirmed === undefined
-      ? exhaustedResponse(routedCall, this.all, this.#monotonic, now)
+      ? exhaustedResponse(routedCall, routedCall.candidates ?? this.all, this.#monotonic, now)
       : this.#confirmation.acceptUnconfirmed(routedCall, unconfirmed);
   }
 
@@ -224,13 +217,15 @@ export class Router {
     }
     const wasCircuitOpen = !wasClosed && response === undefined;
     routedCall.failed = [...routedCall.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
+    const candidates = routedCall.candidates ?? this.all;
+    const now = performance.now();
+    if (!canSendAgain(method, outcome)) return exhaustedResponse(routedCall, candidates, this.#monotonic, now);
     if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
       return isAboveHead(routedCall, respondingUpstream, this.all, this.#heads, this.#monotonic) ? response : undefined;
-    if (failure !== 'unsupported' || !this.#isUnsupportedByAll(method.name)) return undefined;
-    const now = performance.now();
+    if (failure !== 'unsupported' || !isUnsupportedByAll(method.name, candidates)) return undefined;
     // This call counts as a probe, if one is due.
     this.#probes.takeIfDue(method.name, now);
-    return exhaustedResponse(routedCall, this.all, this.#monotonic, now);
+    return exhaustedResponse(routedCall, candidates, this.#monotonic, now);
   }
 
   #recordResponse(

@@ -26,6 +26,8 @@ export class UpstreamSelector {
   readonly #ranking: Ranking<Upstream>;
   readonly #monotonic: MonotonicReads<Upstream>;
   readonly #state: SelectionState;
+  /** The upstreams whose heads may be polled; undefined: all. */
+  readonly #headSources: readonly Upstream[] | undefined;
   readonly #heads: HeadPositions<Upstream>;
 
   /**
@@ -38,11 +40,13 @@ export class UpstreamSelector {
     monotonic: MonotonicReads<Upstream>,
     maxLagBlocks: number | undefined,
     previous?: UpstreamSelector,
+    headSources?: readonly Upstream[],
   ) {
     this.#upstreams = upstreams;
     this.#ranking = new Ranking(upstreams, previous === undefined ? undefined : previous.#ranking);
     this.#monotonic = monotonic;
     this.#heads = heads;
+    this.#headSources = headSources;
     this.#state = new SelectionState(upstreams, heads, monotonic, maxLagBlocks);
   }
 
@@ -84,10 +88,11 @@ export class UpstreamSelector {
    * For a call for a tag: polls upstreams that are behind, and would be selected before the first one at the head.
    * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
    */
-  catchUp({ group, blocks, tried }: RoutedCall, now: number): Promise<void> | undefined {
+  catchUp({ group, blocks, tried, candidates }: RoutedCall, now: number): Promise<void> | undefined {
     if (blocks?.tag === undefined || this.#upstreams.length === 1) return undefined;
     for (const upstream of this.#ranking.order(group, now)) {
       if (!upstream.circuit.isClosed || tried.includes(upstream)) continue;
+      if (candidates?.includes(upstream) === false) continue;
       if (!this.#heads.isBehind(upstream)) return undefined;
       const poll = this.#heads.catchUp(upstream, now);
       if (poll !== undefined) return poll;
@@ -98,7 +103,7 @@ export class UpstreamSelector {
   /** The upstreams that all calls skip now. */
   skipReasons(now: number): Map<Upstream, SkipReason> {
     const reasons = new Map<Upstream, SkipReason>();
-    for (const { candidate, skipReason } of this.order(createHeadPoll(), now))
+    for (const { candidate, skipReason } of this.order(createHeadPoll(this.#headSources), now))
       if (skipReason !== undefined) reasons.set(candidate.upstream, skipReason);
     return reasons;
   }
@@ -118,11 +123,11 @@ export class UpstreamSelector {
    * If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit. A
    * lagging upstream is selected only if all of them lag.
    */
-  selectLongestMarked(method: string): Upstream | undefined {
+  selectLongestMarked(method: string, candidates = this.#upstreams): Upstream | undefined {
     let longest: Upstream | undefined;
     let firstDeadline = Infinity;
     let isLongestLagging = true;
-    for (const upstream of this.#upstreams) {
+    for (const upstream of candidates) {
       const mark = upstream.methods.markOf(method);
       if (mark === undefined || !upstream.circuit.isClosed) continue;
       const isLagging = this.#monotonic.isLagging(upstream);
@@ -131,6 +136,12 @@ export class UpstreamSelector {
     }
     return longest;
   }
+}
+
+/** Whether all upstreams that may get the method are marked as not supporting it. */
+export function isUnsupportedByAll(method: string, candidates: readonly Upstream[]): boolean {
+  for (const { methods } of candidates) if (!methods.isUnsupported(method)) return false;
+  return candidates.length > 0;
 }
 
 /** An upstream without a skip reason gets the call. If its circuit is not closed, the call is a trial. */

@@ -17,6 +17,7 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
  */
 export class SelectionState {
   readonly candidate: Mutable<CandidateState> = {
+    isExcluded: false,
     isTried: false,
     isPreferred: false,
     hasCapacity: true,
@@ -72,9 +73,10 @@ export class SelectionState {
     network.maxLag = this.#maxLagBlocks ?? pace.maxLag;
   }
 
-  readUpstream(upstream: Upstream, { method, blocks, tried, preferred }: RoutedCall, now: number): void {
+  readUpstream(upstream: Upstream, { method, blocks, tried, preferred, candidates }: RoutedCall, now: number): void {
     const { candidate, needs } = this;
     const { circuit } = upstream;
+    candidate.isExcluded = candidates?.includes(upstream) === false;
     candidate.isTried = tried.length > 0 && tried.includes(upstream);
     candidate.isPreferred = upstream === preferred && needs.purpose === 'attempt';
     candidate.hasCapacity = upstream.limits?.hasCapacity(now) !== false;

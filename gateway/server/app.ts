@@ -25,9 +25,8 @@ import { readUnits } from '../network-files/read-units.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { NetworkRegistry } from '../networks/registry.ts';
 import { compileParamChecks } from '../spec/check-params.ts';
-import { countsOf } from '../spec/request-units.ts';
+import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 import { compileResultCheck } from '../spec/result-check.ts';
-import { developmentMethodsIn } from '../spec/method-names.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
 import { summariseUpstreams } from '../upstreams/upstream-status.ts';
@@ -66,15 +65,13 @@ export async function openGateway(
   env: Readonly<Record<string, string | undefined>>,
   log: Log,
 ): Promise<Gateway> {
-  const knownMethods = specs.map(({ name }) => name);
   const files = {
     folder: settings.NETWORKS_DIR,
-    knownMethods,
+    ...methodFacts,
     developmentMethods: developmentMethodsIn(settings),
-    countsOf,
     env,
   };
-  const unitsTable = readUnits(settings.UNITS_FILE, knownMethods, countsOf);
+  const unitsTable = readUnits(settings.UNITS_FILE, files.knownMethods, files.countsOf);
   const content = readFolder(files.folder);
   const configs = checkFiles(content, files);
   const checks = compileParamChecks();

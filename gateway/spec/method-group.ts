@@ -17,7 +17,7 @@ export function groupOf({ resultKinds, reverts }: MethodSpec): MethodGroup {
  * decides; filters are excluded, because they exist only at the upstream that created them.
  */
 export function isRead({ name, sends, resultKinds }: MethodSpec): boolean {
-  return sends !== true && (resultKinds !== undefined || !/send|submit|filter/i.test(name));
+  return sends !== true && (resultKinds !== undefined || !/send|submit|(new|get|uninstall)\w*filter/i.test(name));
 }
 
 /** Namespaces whose methods do not change the chain, pass-through methods included. */

@@ -60,6 +60,8 @@ export interface MethodSpec {
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** A pass-through method: listed in a network file, without a schema. */
   readonly isPassThrough?: true;
+  /** The wildcard of the network file that opens the pass-through method, if the file does not name it. */
+  readonly openedBy?: string | undefined;
   /** Formula of the request units of a call; absent: 1. */
   readonly requestUnits?: string;
   /** Parameters in which something is counted, for request units and for bounds. `type`: a key of `counters`. */
@@ -85,9 +87,13 @@ export type ResultMeaning = (typeof resultMeanings)[number];
 
 export const resultMeanings = ['head-number', 'sync-status', 'logs', 'block-objects', 'uncle', 'gas-estimate'] as const;
 
-/** The spec of a pass-through method: its parameters and result are forwarded unchanged. */
-export function passThrough(name: string): MethodSpec {
-  return { name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isPassThrough: true };
+/**
+ * The spec of a pass-through method: its parameters and result are forwarded unchanged.
+ * @param openedBy the wildcard that opens it; undefined: the network file names it
+ */
+export function passThrough(name: string, openedBy?: string): MethodSpec {
+  const namespace = namespaceOf(name);
+  return { name, namespace, nullable: false, reverts: false, hashParams: [], isPassThrough: true, openedBy };
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';

@@ -33,6 +33,8 @@ export interface DocumentedNetwork {
   readonly name: string;
   /** Names of the network's methods. */
   readonly methods: readonly string[];
+  /** Wildcards of its pass-through methods. */
+  readonly wildcards?: readonly string[];
   /** Base URLs. If empty, the document has the general servers of openrpc.json. */
   readonly baseUrls: readonly string[];
 }
@@ -46,7 +48,7 @@ export function openRpcDocument(): OpenRpcDocument {
 }
 
 /** The document of a network: its methods, the types that they use, and its URLs. */
-export function documentOf({ name, methods: served, baseUrls }: DocumentedNetwork): OpenRpcDocument {
+export function documentOf({ name, methods: served, wildcards = [], baseUrls }: DocumentedNetwork): OpenRpcDocument {
   const { components, info, methods: known, servers, ...frame } = openRpcDocument();
   const methods = served.map((method) => known.find((one) => one.name === method) ?? passThroughEntry(method));
   const { schemas, errors } = components;
@@ -55,6 +57,7 @@ export function documentOf({ name, methods: served, baseUrls }: DocumentedNetwor
     info: { ...info, title: `${String(info['title'])}: ${name}` },
     servers: baseUrls.length === 0 ? servers : serversAt(baseUrls),
     methods,
+    ...(wildcards.length > 0 && { 'x-pass-through': { methods: wildcards, summary: passThroughSummary } }),
     components: {
       schemas: named(schemas, typesIn(methods, schemas)),
       errors: named(errors, refsIn(methods, 'errors')),
@@ -74,11 +77,23 @@ export function serversAt(baseUrls: readonly string[]): OpenRpcServer[] {
   });
 }
 
+const passThroughSummary =
+  'A pass-through method: parameters and result are not in the spec, and are forwarded unchanged. A call is sent once: it is never hedged, cached or sent again after a response.';
+
 /** The document entry of a pass-through method. */
 function passThroughEntry(name: string): OpenRpcMethod {
-  const summary = 'A pass-through method: parameters and result are not in the spec, and are forwarded unchanged.';
+  const summary = passThroughSummary;
   const anything = { name: 'result', schema: true };
-  return { name, summary, paramStructure: 'by-position', params: [], result: anything, errors: [], examples: [] };
+  return {
+    name,
+    summary,
+    paramStructure: 'by-position',
+    params: [],
+    result: anything,
+    errors: [],
+    examples: [],
+    'x-pass-through': true,
+  };
 }
 
 /** The types to which a part of the document refers, directly or through other types. */

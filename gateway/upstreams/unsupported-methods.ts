@@ -57,6 +57,11 @@ export class UnsupportedMethods {
     return this.#marks.size > 0 && this.#marks.get(method)?.reason === 'unsupported';
   }
 
+  /** Whether the method was successful. */
+  isSupported(method: string): boolean {
+    return this.#supported.has(method);
+  }
+
   markOf(method: string): MethodMark | undefined {
     return this.#marks.get(method);
   }

@@ -16,6 +16,7 @@ import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
+import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files/network-config.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
@@ -132,13 +133,14 @@ export class Upstream {
     this.methods.recordSuccess(method);
   }
 
-  /** @returns whether this failure opened a closed circuit */
-  recordFailure(method: string, { failure, response, retryAfterMs }: FailedOutcome, now: number): boolean {
+  /** @param canMark the method may be marked  @returns whether this failure opened a closed circuit */
+  recordFailure(method: string, failed: FailedOutcome, now: number, canMark = true): boolean {
+    const { failure, response } = failed;
     // The calls of one batch are slow together: they count once.
     if (failure === 'slow' && !this.#slowSampler.takeIfDue('', now)) return false;
-    this.methods.recordFailure(method, failure, response !== undefined, now);
+    if (canMark) this.methods.recordFailure(method, failure, response !== undefined, now);
     this.latencyScore.recordFailure(failure, now);
-    const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined);
+    const hasOpened = this.circuit.recordFailure(failure, now, failed.retryAfterMs, response !== undefined);
     if (response !== undefined) this.metrics.unusable(failure);
     // After the cooldown, another node may use the address.
     if (hasOpened) this.#hasCheckedChain = false;
@@ -152,6 +154,7 @@ export class Upstream {
    */
   async fetchResult(method: string, params: string): Promise<unknown> {
     const { metrics, timeoutMs } = this;
+    if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
     const startedAt = performance.now();
     this.limits?.beginRequest(startedAt);
     try {
@@ -179,7 +182,8 @@ export class Upstream {
   subscribe(params: string, events: SubscriptionEvents): { close(): void } | undefined {
     const { webSocket, chainId } = this.#options;
     const options = { chainId, params, timeoutMs: this.timeoutMs, secrets: this.#secrets, nextId: () => ++this.#id };
-    return webSocket && openSubscription(webSocket, options, events);
+    const isPermitted = permitsMethod(this.config.methods, nodeMethods.subscribe);
+    return isPermitted && webSocket ? openSubscription(webSocket, options, events) : undefined;
   }
 
   async close(): Promise<void> {

@@ -84,17 +84,24 @@ const wrongMethods: [string, string][] = [
   ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
   ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
   ['[foo]', '6:11 methods[0]: foo is neither a namespace nor a method of the spec'],
-  // The spec has these namespaces, or similar ones: typing errors.
-  ['[eth_getBlok]', '6:11 methods[0]: eth_getBlok is neither a namespace nor a method of the spec; did you mean eth_getLogs?'],
-  ['[eth_frobnicateAll]', '6:11 methods[0]: eth_frobnicateAll is neither a namespace nor a method of the spec'],
-  ['[zks_getL1BatchDetails]', '6:11 methods[0]: zks_getL1BatchDetails is neither a namespace nor a method of the spec; did you mean zks_getBlockDetails?'],
+  // Similar to methods of the spec, or the start of one: typing errors.
+  ['[eth_getBlock]', '6:11 methods[0]: eth_getBlock is neither a namespace nor a method of the spec; did you mean eth_getBlockByHash?'],
+  ['[eth_getblockbynumbr]', '6:11 methods[0]: eth_getblockbynumbr is neither a namespace nor a method of the spec; did you mean eth_getBlockByNumber?'],
+  ['[net_versions]', '6:11 methods[0]: net_versions is neither a namespace nor a method of the spec; did you mean net_version?'],
   ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is neither a namespace nor a method of the spec; did you mean eth_getLogs?'],
   ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is neither a namespace nor a method of the spec; did you mean zks_estimateFee?'],
   ['[Debug_traceBlock]', '6:11 methods[0]: Debug_traceBlock is neither a namespace nor a method of the spec'],
   ['[debug]', '6:11 methods[0]: debug is neither a namespace nor a method of the spec'],
   ['[debug_]', '6:11 methods[0]: debug_ is neither a namespace nor a method of the spec'],
   ['[eth, -debug_traceBlock]', '6:16 methods[1]: debug_traceBlock is neither a namespace nor a method of the spec'],
-  ['["eth_*"]', '6:11 methods[0]: expected namespace or method, a minus before it to take it away'],
+  ['[eth, "-debug_*"]', '6:16 methods[1]: debug_* is neither a namespace nor a method of the spec'],
+  ['["debug_*", -trace_block]', '6:22 methods[1]: trace_block is neither a namespace nor a method of the spec'],
+  ['["eth_*"]', '6:11 methods[0]: eth_* is a namespace of the spec: eth selects its methods, and others need their full names'],
+  ['["zks_get*"]', '6:11 methods[0]: zks_get* is a namespace of the spec: zks selects its methods, and others need their full names'],
+  ['["debug*"]', '6:11 methods[0]: debug* has no namespace: expected debug_* or debug_trace*'],
+  ['["*"]', '6:11 methods[0]: expected namespace, method or wildcard, a minus before it to take it away'],
+  ['["debug_*Block"]', '6:11 methods[0]: expected namespace, method or wildcard, a minus before it to take it away'],
+  ...['admin_*', 'personal_*', 'miner_*', 'engine_*', 'admin_p*'].map((name): [string, string] => [`["${name}"]`, `6:11 methods[0]: ${name} would open methods that change a node, its files or its keys: name each method that is needed`]),
   ['[-eth_getStorageAt]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
   ['[eth, -eth]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
 ];
@@ -165,6 +172,19 @@ describe('methods', () => {
       ...passThrough,
     ]);
     expect(selectedMethods('[debug_traceBlock]')).toEqual(['debug_traceBlock']);
+    // Also of namespaces of the spec, and of methods that no wildcard opens.
+    const others = ['eth_getHeaderByHash', 'net_peerCount', 'zks_getL1BatchDetails', 'debug_setHead', 'admin_peers'];
+    expect(selectedMethods(`[${others.join(', ')}]`)).toEqual(others);
+  });
+
+  it('are also wildcards of methods without a schema, with exceptions', () => {
+    const text = withLines(
+      'methods: [-debug_traceChain, "debug_*", eth_call, "trace_r*", "-debug_get*", debug_setHead]',
+    );
+    const [network] = loadFiles({ 'base.yaml': text.join('\n') });
+    expect(network?.methods).toEqual(['eth_call', 'debug_setHead']);
+    expect(network?.openMethods.wildcards).toEqual(['debug_*', 'trace_r*']);
+    expect(network?.openMethods.except.toSorted()).toEqual(['debug_get*', 'debug_traceChain']);
   });
 
   it.each(wrongMethods)('%s: %s', (methods, diagnostic) => {

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadNetworks, NetworkFilesError } from '../../gateway/network-files/load-networks.ts';
 import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
-import { methods } from '../../gateway/spec/methods.generated.ts';
+import { methodFacts } from '../../gateway/spec/method-facts.ts';
 
-export const knownMethods = methods.map(({ name }) => name);
+export const { knownMethods, needsUpstream, isNeverOpened, headMethod } = methodFacts;
+const facts = { knownMethods, needsUpstream, isNeverOpened, headMethod };
 
 /** The lines of a valid network file. */
 export const good = ['name: Base', 'chainId: 8453', 'upstreams:', '  - name: one', '    url: https://one.example'];
@@ -20,14 +21,14 @@ export function configOf(slug: string, members: object = {}): NetworkConfig {
 
 /** Writes the files to a temporary folder and loads it. */
 export function loadFiles(files: Record<string, string>, env: Record<string, string> = {}): readonly NetworkConfig[] {
-  return inFolder(files, (folder) => loadNetworks({ folder, knownMethods, env }));
+  return inFolder(files, (folder) => loadNetworks({ folder, ...facts, env }));
 }
 
 /** The diagnostics of the files, without the folder in their positions: `base.yaml:7:5 …`. */
 export function diagnosticsIn(files: Record<string, string>, env: Record<string, string> = {}): string[] {
   return inFolder(files, (folder) => {
     try {
-      loadNetworks({ folder, knownMethods, env });
+      loadNetworks({ folder, ...facts, env });
       return [];
     } catch (error) {
       if (!(error instanceof NetworkFilesError)) throw error;

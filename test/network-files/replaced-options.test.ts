@@ -8,6 +8,7 @@ const readers = [
   'gateway/local-chain/local-chains.ts',
   'gateway/networks/open-network.ts',
   'gateway/networks/open-transport.ts',
+  'gateway/routing-policy/method-routes.ts',
   'gateway/routing/ranking.ts',
   'gateway/upstreams/upstream.ts',
 ];

@@ -5,6 +5,7 @@ import { skipReasonNames } from '../../gateway/routing-policy/skip-reasons.ts';
 
 /** An upstream at the head, without a skip reason for any call. */
 const healthy: CandidateState = {
+  isExcluded: false,
   isTried: false,
   isPreferred: false,
   hasCapacity: true,
@@ -50,6 +51,7 @@ const trialDue = { circuit: 'trial-due' } as const;
 const otherChain = { ...open, isOnOtherChain: true };
 const preferred = { isPreferred: true };
 const tried = { isTried: true };
+const excluded = { isExcluded: true };
 const at = (head: number | undefined, lag = 0): Partial<CandidateState> => ({ head, lag });
 
 /** The order as text: letters are the ranking. `!` behind a skip reason: not even a last resort. */
@@ -97,6 +99,15 @@ const rows: Row[] = [
   ['recent state is everywhere', [a, { isArchive: true }], stateAt(873), archives, 'a b'],
   ['old blocks are everywhere', [a, { isArchive: true }], from(5), archives, 'a b'],
   ['old state without an archive may be anywhere', [a, a], stateAt(5), {}, 'a b'],
+  // The network file
+  [
+    'an excluded upstream never gets the call',
+    [{ ...excluded, ...preferred }, full],
+    send,
+    {},
+    'a:excluded! b:at-limit!',
+  ],
+  ['whatever the purpose', [excluded, a], hedge, {}, 'b a:excluded!'],
   // Lag
   ['a lag up to the limit is allowed', [at(992, 8), a], {}, {}, 'a b'],
   ['a lag above it is not', [at(991, 9), a], {}, {}, 'b a:behind'],

@@ -115,3 +115,20 @@ it('a network file, and a file for all networks, replace request units', async (
   );
   expect(explained).toEqual([6, 3, 4]);
 });
+
+it('methods of a wildcard cost what docs/methods.md says, or the units of the network, by default 1', async () => {
+  const methods = ['debug_*', 'trace_*', 'bor_*', 'eth_getHeaderByHash'];
+  const gateway = await start({ methods, units: { 'trace_b*': 33 } });
+  const { explained } = await chargeOf(
+    gateway,
+    ['debug_traceCall'],
+    ['debug_traceBlockByNumber'],
+    ['debug_getBadBlocks'],
+    ['trace_block'],
+    ['trace_callMany'],
+    ['bor_getAuthor'],
+    ['eth_getHeaderByHash'],
+    ['debug_setHead'],
+  );
+  expect(explained).toEqual([20, 50, 5, 33, 10, 1, 1, 0.1]);
+});

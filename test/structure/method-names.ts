@@ -1,5 +1,5 @@
 import ts from 'typescript';
-import { methodNames } from '../../gateway/spec/method-names.ts';
+import { methodNames } from '../../gateway/spec/method-facts.ts';
 
 /** Namespaces of the spec, and those of pass-through methods and development nodes. */
 const namespaces = [

@@ -1,5 +1,6 @@
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
+import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { unitsMap } from './units-option.ts';
 import { upstreamLimits } from './upstream-limits.ts';
@@ -84,6 +85,10 @@ export const upstreamOptions = {
     ...upstreamLimits,
     replaces: 'upstream',
   },
+  methods: {
+    ...upstreamMethods,
+    replaces: 'nothing',
+  },
   spawn: {
     title: 'anvil',
     description: 'Instead of url: a local development chain that starts and stops with the gateway; not in production.',
@@ -140,17 +145,11 @@ export const networkOptions = {
     replaces: 'network',
   },
   methods: {
-    title: 'list of namespaces and methods',
-    description:
-      'Methods that the network serves: namespaces (eth) or single methods (zks_estimateFee); a minus removes one (-eth_getStorageAt). A method without a schema needs its full name (debug_traceTransaction).',
-    type: 'array',
-    minItems: 1,
-    default: ['eth', 'net', 'web3', 'rpc'],
-    items: {
-      title: 'namespace or method, a minus before it to take it away',
-      type: 'string',
-      pattern: '^-?[a-zA-Z0-9_.]+$',
-    },
+    ...networkMethods,
+    replaces: 'network',
+  },
+  route: {
+    ...route,
     replaces: 'network',
   },
   confirmNull: {

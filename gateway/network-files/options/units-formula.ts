@@ -1,3 +1,5 @@
+import { bestPattern } from './method-pattern.ts';
+
 /** What a formula may count in the parameters of a call. A bound of a network or key limits some of them. */
 export const countNames = ['blocks', 'addresses', 'storageKeys', 'calls', 'overrides'] as const;
 export type CountName = (typeof countNames)[number];
@@ -35,9 +37,6 @@ function parseTerm(text: string): { name: string | undefined; each: number } {
 
 /** @returns the text of the entry for a method: its name, or the longest start of it that ends in `*` */
 export function unitsIn(table: Readonly<Record<string, string | number>>, method: string): string | undefined {
-  const matches = Object.keys(table).filter(
-    (name) => name === method || (name.endsWith('*') && method.startsWith(name.slice(0, -1))),
-  );
-  const [best] = matches.sort((one, other) => other.length - one.length);
+  const best = bestPattern(Object.keys(table), method);
   return best === undefined ? undefined : String(table[best]);
 }

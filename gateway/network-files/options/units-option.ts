@@ -1,3 +1,4 @@
+import { methodNames } from './method-pattern.ts';
 import type { ValueSchema } from './option.ts';
 import { unitsPattern } from './units-formula.ts';
 
@@ -7,7 +8,7 @@ const title = 'number from 0.001, or formula such as `min(2 + blocks / 100, 100)
 export const unitsMap = {
   title: 'map of methods to request units',
   type: 'object',
-  propertyNames: { title: 'method, or start of methods with * after it', pattern: '^[a-z][a-zA-Z0-9_.]*\\*?$' },
+  propertyNames: methodNames,
   additionalProperties: {
     title,
     if: { type: 'number' },

@@ -5,7 +5,7 @@ import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
 import { editableFields } from '../../auth/permissions/permission-fields.ts';
 import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../../auth/stores/key-store.ts';
 import { KeyOperationError, KeyManager } from '../../auth/manage/manage-keys.ts';
-import { methodNames } from '../../spec/method-names.ts';
+import { methodNames } from '../../spec/method-facts.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminDocument } from './admin-document.ts';

@@ -4,6 +4,8 @@ import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import { knownChain } from '../../network-files/chains/known-chain.ts';
 import type { Network } from '../../networks/network.ts';
+import { methodTable } from '../../routing-policy/method-table.ts';
+import { methodFacts } from '../../spec/method-facts.ts';
 import { openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
 import { networkStatus } from '../../upstreams/upstream-status.ts';
 import { readPage, sendPage } from './read-page.ts';
@@ -85,7 +87,7 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
 }
 
 function statusOf(network: Network, now: number): object {
-  const { slug, name, chainId, baseUrls, methods } = network.config;
+  const { slug, name, chainId, baseUrls, methods, openMethods } = network.config;
   const chain = knownChain(chainId);
   // Wallets require these to add a chain.
   const currency = chain?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
@@ -97,7 +99,8 @@ function statusOf(network: Network, now: number): object {
     currency,
     explorer,
     baseUrls,
-    methods,
+    methods: [...methods, ...openMethods.wildcards],
+    table: methodTable(network.config, methodFacts),
     ...networkStatus(network.upstreams.all, network.heads, network.upstreams.skipReasons(now), now),
   };
 }

@@ -17,6 +17,8 @@ export interface SentTransactionsOptions {
   readonly log: Log;
   /** The upstreams of the network. With only one, nothing is recorded. */
   readonly all: readonly Upstream[];
+  /** The upstreams that may get requests for a transaction by its hash. */
+  readonly lookups: readonly Upstream[];
   /** A development node may return an error although it has mined the transaction (Hardhat, ganache). */
   readonly isDevelopment: boolean;
 }
@@ -28,14 +30,16 @@ export interface SentTransactionsOptions {
 export class SentTransactions {
   readonly #log: Log;
   readonly #all: readonly Upstream[];
+  readonly #lookups: readonly Upstream[];
   readonly #isDevelopment: boolean;
   readonly #byHash: LRUCache<string, Upstream>;
   readonly #bySender: LRUCache<string, Upstream>;
 
   /** @param previous of the same network before a reload: its records are taken over */
-  constructor({ log, all, isDevelopment }: SentTransactionsOptions, previous?: SentTransactions) {
+  constructor({ log, all, lookups, isDevelopment }: SentTransactionsOptions, previous?: SentTransactions) {
     this.#log = log;
     this.#all = all;
+    this.#lookups = lookups;
     this.#isDevelopment = isDevelopment;
     const newCache = (): LRUCache<string, Upstream> => new LRUCache({ ...maxEntries(MAX_TRANSACTIONS), ttl: TTL_MS });
     this.#byHash = previous === undefined ? newCache() : previous.#byHash;
@@ -60,7 +64,8 @@ export class SentTransactions {
     const transaction = meaning === undefined ? undefined : decodeTransaction(raw);
     if (
       transaction !== undefined &&
-      (meaning === 'known' || (await hasTransaction(upstream, transaction.hash, deadline)))
+      (meaning === 'known' ||
+        (this.#lookups.includes(upstream) && (await hasTransaction(upstream, transaction.hash, deadline))))
     ) {
       this.#record(upstream, transaction, transaction.hash);
       return { final: true, response: { kind: 'result', result: transaction.hash } };

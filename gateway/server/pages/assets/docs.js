@@ -3,10 +3,11 @@
 async function main() {
   const response = await fetch(byId('document').href, { headers: { accept: 'application/json' } });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);
-  const { info, servers, methods, components } = await response.json();
+  const { info, servers, methods: named, components, 'x-pass-through': open } = await response.json();
+  const methods = [...named, ...wildcardsOf(open)];
   byId('title').textContent = `${info.title}: methods`.replace('Gatehouse: ', '');
   document.title = `${byId('title').textContent} · Gatehouse`;
-  byId('summary').textContent = `${formatNumber(methods.length)} methods, JSON-RPC 2.0`;
+  byId('summary').textContent = `${formatNumber(named.length)} methods, JSON-RPC 2.0`;
   offerServers(servers);
   byId('methods').replaceChildren(...methods.map((method) => methodCard(method, components)));
   byId('types').append(
@@ -18,6 +19,12 @@ async function main() {
   });
   window.addEventListener('hashchange', openTarget);
   openTarget();
+}
+
+/** Wildcards of methods without a schema, each as an entry without parameters. */
+function wildcardsOf({ methods = [], summary } = {}) {
+  const entry = { summary, params: [], result: { name: 'result', schema: true }, errors: [], examples: [] };
+  return methods.map((name) => ({ ...entry, name }));
 }
 
 /** Offers this page's own base URL, if it has one, and those of the document. */

@@ -39,6 +39,7 @@ function show({ scope, networks, docs, port, configuration }) {
     byId('title').textContent = network.name;
     byId('explanation').hidden = !isRpcAddress;
     byId('method-list').replaceChildren(...network.methods.map((name) => methodItem(name, docs)));
+    byId('method-table').replaceChildren(table(['Methods', 'Upstreams', ''], network.table.map(methodRow)));
     byId('methods').hidden = false;
     connect(network, addressOf(network, port), pathParts[2] ?? '');
   }
@@ -66,6 +67,15 @@ function methodItem(name, docs) {
     {},
     ...(docs ? [element('a', { href: `${base}/docs#${name}` }, ...breakable(name))] : breakable(name)),
   );
+}
+
+/** Methods that the same upstreams may get. */
+function methodRow({ methods, upstreams, isPassThrough }) {
+  return [
+    element('span', {}, ...breakable(methods.join(', '))),
+    upstreams.length === 0 ? 'Gatehouse itself' : upstreams.join(', '),
+    isPassThrough ? 'Without schema: not checked or cached, sent once.' : '',
+  ];
 }
 
 function card({ slug, name, chainId, head, headSeenS, upstreams }, isOne) {

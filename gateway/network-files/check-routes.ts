@@ -1,0 +1,69 @@
+import { suggest } from '../config/suggest.ts';
+import type { Diagnostic, Path } from './diagnostics/diagnostic.ts';
+import type { LoadOptions } from './load-options.ts';
+import { permitsMethod, upstreamsOf } from './method-upstreams.ts';
+import type { NetworkConfig } from './network-config.ts';
+import { coversMethod } from './options/method-pattern.ts';
+
+type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'upstreams' | 'route'>;
+
+/** Methods without an upstream are named up to this number. */
+const MAX_NAMED_METHODS = 3;
+
+/**
+ * Checks `route` and the `methods` of upstreams beyond the schema: each name is that of a method or upstream.
+ */
+export function checkRoutes(network: Routed, { knownMethods }: LoadOptions): Diagnostic[] {
+  const served = [...network.methods, ...network.openMethods.wildcards];
+  return [
+    ...network.upstreams.flatMap(({ methods = {} }, index) =>
+      Object.entries(methods).flatMap(([list, patterns]) =>
+        patterns.flatMap((pattern, at): Diagnostic[] =>
+          checkPattern(pattern, [...served, ...knownMethods], ['upstreams', index, 'methods', list, at], false),
+        ),
+      ),
+    ),
+    ...Object.entries(network.route).flatMap(([pattern, names]) => [
+      ...checkPattern(pattern, served, ['route', pattern], true),
+      ...names.flatMap((name, at) => checkUpstream(name, network, ['route', pattern, at])),
+    ]),
+  ];
+}
+
+function checkPattern(pattern: string, methods: readonly string[], path: Path, isAtName: boolean): Diagnostic[] {
+  if (methods.some((method) => coversMethod(pattern, method) || coversMethod(method, pattern))) return [];
+  return [
+    { path, isAtName, message: `${pathText(path, pattern)} is no method of the network${suggest(pattern, methods)}` },
+  ];
+}
+
+function checkUpstream(name: string, { upstreams }: Routed, path: Path): Diagnostic[] {
+  const names = upstreams.map((upstream) => upstream.name);
+  if (names.includes(name)) return [];
+  return [{ path, message: `route.${String(path[1])}: ${name} is no upstream of the network${suggest(name, names)}` }];
+}
+
+/** A method without an upstream would fail in each call, and a network without heads most of them. */
+export function checkCoverage(network: Routed, { needsUpstream, headMethod }: LoadOptions): Diagnostic[] {
+  if (headMethod !== undefined && !network.upstreams.some(({ methods }) => permitsMethod(methods, headMethod)))
+    return [atUpstreams(`none may get ${headMethod}, with which the gateway polls heads`)];
+  if (needsUpstream === undefined) return [];
+  const served = [...network.methods, ...network.openMethods.wildcards];
+  const failing = served.filter((method) => upstreamsOf(method, network).length === 0 && needsUpstream(method));
+  if (failing.length === 0) return [];
+  const more = failing.length - MAX_NAMED_METHODS;
+  const named = `${failing.slice(0, MAX_NAMED_METHODS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return [
+    atUpstreams(`none may get ${named}: remove them from methods, or change route or the methods of an upstream`),
+  ];
+}
+
+function atUpstreams(problem: string): Diagnostic {
+  return { path: ['upstreams'], message: `upstreams: ${problem}` };
+}
+
+function pathText(path: Path, pattern: string): string {
+  return path[0] === 'route'
+    ? `route.${pattern}`
+    : `upstreams[${String(path[1])}].methods.${String(path[3])}: ${pattern}`;
+}

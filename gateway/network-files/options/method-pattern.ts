@@ -1,0 +1,27 @@
+import type { ValueSchema } from './option.ts';
+
+/** A method's name, or the start of names before an asterisk: `debug_*`, `debug_trace*`. */
+const pattern = '^[a-z][a-zA-Z0-9_.]*\\*?$';
+const title = 'method, or start of methods with * after it';
+
+export const methodPattern = { title, type: 'string', pattern } as const satisfies ValueSchema;
+
+/** A map by method. */
+export const methodNames = { title, pattern } as const satisfies ValueSchema;
+
+export function isWildcard(name: string): boolean {
+  return name.endsWith('*');
+}
+
+/** Whether a pattern covers a method. A wildcard in place of the method is covered if all of its methods are. */
+export function coversMethod(pattern: string, method: string): boolean {
+  return pattern === method || (isWildcard(pattern) && method.startsWith(pattern.slice(0, -1)));
+}
+
+/** The longest of the patterns that cover a method; undefined: none does. */
+export function bestPattern(patterns: readonly string[], method: string): string | undefined {
+  let best: string | undefined;
+  for (const one of patterns)
+    if (coversMethod(one, method) && (best === undefined || one.length > best.length)) best = one;
+  return best;
+}

@@ -1,0 +1,52 @@
+import { upstreamsOf } from '../network-files/method-upstreams.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
+import { coversMethod } from '../network-files/options/method-pattern.ts';
+
+/** Methods that the same upstreams may get. */
+export interface MethodRow {
+  /** Names, and wildcards of methods without a schema. */
+  readonly methods: readonly string[];
+  /** Names of the upstreams, in the order of the network file. Empty: the gateway serves the methods itself. */
+  readonly upstreams: readonly string[];
+  /** Methods without a schema, which are sent once. */
+  readonly isPassThrough: boolean;
+}
+
+/** What the table needs to know about a method. */
+export interface MethodKinds {
+  readonly needsUpstream: (method: string) => boolean;
+  readonly isInSpec: (method: string) => boolean;
+}
+
+type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'upstreams' | 'route'>;
+
+/** Which upstreams may get which methods of a network, by its file. The row with the most methods is first. */
+export function methodTable(network: Routed, { needsUpstream, isInSpec }: MethodKinds): MethodRow[] {
+  const rows = new Map<string, { methods: string[]; upstreams: readonly string[]; isPassThrough: boolean }>();
+  for (const method of [...network.methods, ...openPatterns(network)]) {
+    const isPassThrough = !isInSpec(method);
+    const upstreams = needsUpstream(method) ? upstreamsOf(method, network) : [];
+    const key = JSON.stringify([isPassThrough, upstreams]);
+    const row = rows.get(key) ?? { methods: [], upstreams, isPassThrough };
+    row.methods.push(method);
+    rows.set(key, row);
+  }
+  return [...rows.values()].sort((one, other) => other.methods.length - one.methods.length);
+}
+
+/** Whether every upstream may get every method, and all of them have a schema. */
+export function isPlain(table: readonly MethodRow[]): boolean {
+  return (
+    table.filter(({ upstreams }) => upstreams.length > 0).length <= 1 &&
+    !table.some(({ isPassThrough }) => isPassThrough)
+  );
+}
+
+/** The wildcards of a network, and the parts of them that `route` or the `methods` of an upstream name. */
+function openPatterns({ methods, openMethods: { wildcards }, upstreams, route }: Routed): string[] {
+  const lists = upstreams.flatMap(({ methods: rules }) => [...(rules?.allow ?? []), ...(rules?.deny ?? [])]);
+  const parts = [...Object.keys(route), ...lists].filter(
+    (pattern) => !methods.includes(pattern) && wildcards.some((wildcard) => coversMethod(wildcard, pattern)),
+  );
+  return [...new Set([...wildcards, ...parts])];
+}

@@ -1,0 +1,26 @@
+import type { Log } from '../config/log.ts';
+import type { NetworkHeads } from '../heads/network-heads.ts';
+import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
+import type { ConfirmNull } from '../network-files/network-config.ts';
+import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Normalise, ResultCheck } from './attempts.ts';
+import type { BlockNumberIn } from './monotonic-reads.ts';
+
+export interface RouterOptions<Previous> {
+  readonly normalise: Normalise;
+  readonly checkResult: ResultCheck;
+  readonly blockNumberIn: BlockNumberIn;
+  readonly confirmNull: ConfirmNull;
+  /** A development chain, whose node may return an error for a transaction that it mines. */
+  readonly isDevelopment: boolean;
+  /** Which upstreams may get which method. */
+  readonly routes: MethodRoutes<Upstream>;
+  readonly hedgeAfterMs: number | undefined;
+  readonly maxLagBlocks: number | undefined;
+  readonly metrics: NetworkRoutingMetrics;
+  readonly heads: NetworkHeads;
+  readonly log: Log;
+  /** Of the same network before a reload. */
+  readonly previous?: Previous | undefined;
+}

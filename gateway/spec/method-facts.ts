@@ -1,0 +1,55 @@
+import type { LoadOptions } from '../network-files/load-options.ts';
+import { coversMethod } from '../network-files/options/method-pattern.ts';
+import type { Settings } from '../config/settings.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
+import { developmentMethods, methods, neverOpened, nodeMethods } from './methods.generated.ts';
+import { countsOf } from './request-units.ts';
+
+type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
+
+/** The names of all methods of the spec. */
+export const methodNames: readonly string[] = methods.map(({ name }) => name);
+
+const known: ReadonlySet<string> = new Set(methodNames);
+const handled: ReadonlySet<string> = new Set(
+  methods.filter(({ handledBy }) => handledBy !== undefined).map(({ name }) => name),
+);
+const anyCase = 'i';
+const neverOpenedNames = new RegExp(
+  `^(?:${neverOpened.map((one) => one.replaceAll('*', '\\w*')).join('|')})$`,
+  anyCase,
+);
+/** Of namespaces of which no method is opened. */
+const closedNamespaces = neverOpened.filter((one) => /^[^*]+_\*$/.test(one));
+
+/** What development networks serve beside the methods of their files; undefined in production. */
+export function developmentMethodsIn({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): readonly string[] | undefined {
+  return NODE_ENV === 'production' ? undefined : developmentMethods;
+}
+
+/** The wildcard that opens a method without a schema; undefined: the network does not serve it. */
+export function wildcardFor(
+  method: string,
+  { openMethods: { wildcards, except }, developmentMethods: ofNode }: WildcardOptions,
+): string | undefined {
+  const covers = (wildcard: string): boolean => coversMethod(wildcard, method);
+  const opening = ofNode.find(covers) ?? wildcards.find(covers);
+  if (opening === undefined || !/^[a-z][a-z0-9]{0,20}_\w{1,60}$/.test(method)) return undefined;
+  if (ofNode.includes(opening)) return opening;
+  return neverOpenedNames.test(method) || except.some(covers) ? undefined : opening;
+}
+
+/** Whether a wildcard would open no method at all: all are in schemas/never-opened.yaml. */
+export function isNeverOpened(wildcard: string): boolean {
+  return closedNamespaces.some((one) => coversMethod(one, wildcard));
+}
+
+/** What the validation of network files needs from the spec. */
+export const methodFacts = {
+  knownMethods: methodNames,
+  countsOf,
+  needsUpstream: (method: string) => !handled.has(method),
+  isInSpec: (method: string) => known.has(method),
+  isNeverOpened,
+  headMethod: nodeMethods.blockByNumber,
+} satisfies Partial<LoadOptions> & Record<string, unknown>;

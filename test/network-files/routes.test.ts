@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { diagnosticsIn } from './load.ts';
+
+const [one, two] = [
+  { name: 'one', url: 'https://one.example' },
+  { name: 'two', url: 'https://two.example' },
+];
+
+function diagnosticsOf(more: object): string[] {
+  const file = { name: 'Base', chainId: 1, upstreams: [one, two], ...more };
+  return diagnosticsIn({ 'base.yaml': JSON.stringify(file) }).map((line) => line.replace(/^base\.yaml:\d+:\d+ /, ''));
+}
+
+const withRules = (methods: object, other = {}): object => ({
+  upstreams: [
+    { ...one, methods },
+    { ...two, ...other },
+  ],
+});
+const names = 'expected method, or start of methods with * after it';
+
+describe('routes of methods', () => {
+  it.each<[string, object]>([
+    ['a route of a method', { route: { eth_sendRawTransaction: ['two'] } }],
+    ['a route of a wildcard of the spec', { route: { 'eth_*': ['two', 'one'] } }],
+    ['a route of a wildcard', { methods: ['eth', 'debug_*'], route: { 'debug_*': ['two'], debug_traceCall: ['one'] } }],
+    ['an upstream with allowed methods', withRules({ allow: ['eth_sendRawTransaction'] })],
+    ['an upstream with denied methods', withRules({ deny: ['eth_getLogs', 'trace_*', 'zks_estimateFee'] }, {})],
+    ['both', withRules({ allow: ['eth_*'], deny: ['eth_get*'] })],
+  ])('%s is valid', (_, file) => {
+    expect(diagnosticsOf({ methods: ['eth', 'trace_*'], ...file })).toEqual([]);
+  });
+
+  it.each<[object, string]>([
+    [{ route: { eth_call: ['three'] } }, 'route.eth_call: three is no upstream of the network'],
+    [{ route: { eth_call: ['tow'] } }, 'route.eth_call: tow is no upstream of the network; did you mean two?'],
+    [{ route: { eth_cal: ['two'] } }, 'route.eth_cal is no method of the network; did you mean eth_call?'],
+    [{ route: { 'debug_*': ['two'] } }, 'route.debug_* is no method of the network'],
+    [{ route: { zks_estimateFee: ['two'] } }, 'route.zks_estimateFee is no method of the network'],
+    [{ route: { eth_call: [] } }, 'route.eth_call: expected list of names of upstreams'],
+    [{ route: { eth_call: 'two' } }, 'route.eth_call: expected list of names of upstreams, not text'],
+    [{ route: { 'eth call': ['two'] } }, `route.(name not shown): ${names}`],
+    [{ route: { eth_call: ['https://two.example'] } }, 'route.eth_call[0]: expected name of an upstream'],
+    [
+      withRules({ deny: ['eth_getLog'] }),
+      'upstreams[0].methods.deny: eth_getLog is no method of the network; did you mean eth_getLogs?',
+    ],
+    [withRules({ allow: [] }), 'upstreams[0].methods.allow: expected list of methods and wildcards'],
+    [
+      withRules({ allow: ['*'] }),
+      'upstreams[0].methods.allow[0]: expected method, or start of methods with * after it',
+    ],
+    [withRules({}), 'upstreams[0].methods: expected map with allow, deny or both'],
+    [withRules({ denied: ['eth_call'] }), 'upstreams[0].methods.denied is not known'],
+    [
+      withRules({ deny: ['eth_getBlockByNumber'] }, { methods: { deny: ['eth_*'] } }),
+      'upstreams: none may get eth_getBlockByNumber, with which the gateway polls heads',
+    ],
+    [
+      withRules({ deny: ['eth_call'] }, { methods: { deny: ['eth_call', 'web3_*'] } }),
+      'upstreams: none may get eth_call: remove them from methods, or change route or the methods of an upstream',
+    ],
+    [
+      {
+        ...withRules({ deny: ['eth_get*'] }),
+        route: { eth_getLogs: ['one'], eth_getBalance: ['one'], 'eth_getB*': ['one'] },
+      },
+      'upstreams: none may get eth_getBlockByHash, eth_getBlockByNumber, eth_getBalance and 4 more: remove them from methods, or change route or the methods of an upstream',
+    ],
+  ])('%j: %s', (file, diagnostic) => {
+    expect(diagnosticsOf(file)).toEqual([diagnostic]);
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { readMetrics } from '../metrics/read-metrics.ts';
+import { bareError, body, cutInHeaders, hang, status } from '../support/behaviours.ts';
+import { rpcError, type FakeNode } from '../support/fake-node.ts';
+import { withNodes, type WithNodes } from '../routing/with-nodes.ts';
+
+const methods = [
+  'eth',
+  'debug_*',
+  'trace_*',
+  '-debug_traceChain',
+  'eth_getHeaderByHash',
+  'debug_setHead',
+  'eth_sendTransaction',
+];
+const trace = 'debug_traceTransaction';
+
+async function withTraces(count = 2, env: Record<string, string> = {}, more: object = {}): Promise<WithNodes> {
+  const all = await withNodes(count, env, { methods, ...more });
+  for (const node of all.nodes) {
+    for (const method of [trace, 'trace_filter', 'eth_getHeaderByHash', 'debug_setHead', 'eth_sendTransaction'])
+      node.response(method, { of: method });
+  }
+  return all;
+}
+
+const countsOf = ({ nodes }: WithNodes, method: string): number[] => nodes.map((node) => node.callsOf(method).length);
+
+describe('methods without a schema', () => {
+  it.each([trace, 'trace_filter', 'eth_getHeaderByHash', 'debug_setHead'])(
+    '%s is served, with parameters and result as they are',
+    async (method) => {
+      const all = await withTraces(1);
+      const params = [{ any: [1, null] }, 'x'];
+      expect((await all.send(method, params)).response).toEqual({ jsonrpc: '2.0', id: 1, result: { of: method } });
+      expect(all.nodes[0]?.callsOf(method)[0]?.params).toEqual(params);
+    },
+  );
+
+  it.each([
+    'debug_traceChain',
+    'debug_writeBlockProfile',
+    'debug_WriteMemProfile',
+    'debug_startCPUProfile',
+    'debug_goTrace',
+    'debug_chaindbCompact',
+    'debug_setGCPercent',
+    'debug_freezeClient',
+    'debug_verbosity',
+    'debug_standardTraceBlockToFile',
+    'debug_traceBlockFromFile',
+    'debug_deleteChainSlice',
+    'debug_batchSendRawTransaction',
+    'debug_getConfigValue',
+    'debug_sync',
+    'trace_subscribe',
+    'debug_trace-block',
+    'debug_',
+    `debug_${'x'.repeat(61)}`,
+    'Debug_traceCall',
+    'eth_getHeaderByNumber',
+    'bor_getAuthor',
+    'admin_peers',
+  ])('%s is not served, and no upstream gets it', async (method) => {
+    const all = await withTraces(1);
+    all.nodes[0]?.response(method, true);
+    const message = `The method ${method} does not exist/is not available`;
+    expect((await all.send(method, [])).response.error).toEqual({ code: -32_601, message });
+    expect(countsOf(all, method)).toEqual([0]);
+  });
+
+  it('are not cached, coalesced or deduplicated', async () => {
+    const all = await withTraces(1, { CACHE_MAX_BYTES: '1000000' });
+    await Promise.all([all.send(trace, ['0x1']), all.send(trace, ['0x1']), all.send(trace, ['0x1'])]);
+    const call = { jsonrpc: '2.0', id: 1, method: trace, params: ['0x1'] };
+    await all.gateway.post('test', JSON.stringify([call, call]));
+    expect(countsOf(all, trace)).toEqual([5]);
+  });
+
+  it.each<[string, unknown]>([
+    ['an unknown error', rpcError(-32_000, 'tracing failed')],
+    ['an error about a missing block', rpcError(-32_000, 'header not found')],
+    ['an error about missing state', rpcError(-32_000, 'missing trie node 0xabc (path )')],
+    ['a result that is too large', rpcError(-32_005, 'query returned more than 10000 results')],
+    ['a revert', rpcError(3, 'execution reverted')],
+    ['invalid parameters', rpcError(-32_602, 'missing value for required argument 0')],
+    ['null', null],
+    ['0x', '0x'],
+  ])('are not sent to another upstream after %s', async (_, response) => {
+    const all = await withTraces();
+    all.nodes[0]?.response(trace, response);
+    const { response: received } = await all.send(trace, ['0x1']);
+    expect(received).not.toMatchObject({ result: { of: trace } });
+    expect(countsOf(all, trace)).toEqual([1, 0]);
+  });
+
+  it('are not sent to another upstream after a response that is not JSON-RPC', async () => {
+    const all = await withTraces();
+    all.nodes[0]?.next(body('[]'), trace);
+    expect((await all.send(trace, ['0x1'])).status).toBe(503);
+    expect(countsOf(all, trace)).toEqual([1, 0]);
+  });
+
+  it.each<[string, (node: FakeNode) => void]>([
+    ['does not support them', (node) => node.response(trace, rpcError(-32_601, 'the method does not exist'))],
+    [
+      'rejects them because of its rate limit',
+      (node) => node.always(bareError(-32_007, '15/second request limit reached'), trace),
+    ],
+    ['rejects the credentials', (node) => node.always(status(401), trace)],
+    ['is overloaded', (node) => node.always(status(503), trace)],
+    ['closes the connection', (node) => node.always(cutInHeaders, trace)],
+    ['does not respond', (node) => node.always(hang, trace)],
+  ])('are sent to another upstream if the first one %s', async (_, set) => {
+    const all = await withTraces(2, { UPSTREAM_TIMEOUT_MS: '500' });
+    set(all.nodes[0] as FakeNode);
+    expect((await all.send(trace, ['0x1'])).response.result).toEqual({ of: trace });
+    expect(countsOf(all, trace)).toEqual([1, 1]);
+  });
+
+  it.each<[string, Parameters<FakeNode['always']>[0]]>([
+    ['closes the connection', cutInHeaders],
+    ['does not respond', hang],
+    ['returns 502', status(502)],
+  ])('that change something are not sent again if the first upstream %s', async (_, behaviour) => {
+    for (const count of [1, 2]) {
+      const all = await withTraces(count, { UPSTREAM_TIMEOUT_MS: '500' });
+      // The connection is kept alive: a closed one could be an old one.
+      await all.send('eth_sendTransaction', [{}]);
+      all.nodes[0]?.always(behaviour, 'eth_sendTransaction');
+      expect((await all.send('eth_sendTransaction', [{}])).status).toBe(503);
+      expect(countsOf(all, 'eth_sendTransaction')).toEqual([2, 0].slice(0, count));
+    }
+  });
+
+  it('of a wildcard share the labels of the wildcard, whatever callers name', async () => {
+    const all = await withTraces(1);
+    for (let index = 0; index < 20; index++) await all.send(`debug_x${index}`, []);
+    await all.send(trace, ['0x1']);
+    const { value, text } = await readMetrics(all.gateway.address);
+    const calls = (labels: Record<string, string>) => value('gatehouse_calls_total', { network: 'test', ...labels });
+    expect(calls({ method: 'debug_*', outcome: 'method-not-found' })).toBe(20);
+    expect(calls({ method: 'debug_*', outcome: 'result' })).toBe(1);
+    expect(text).not.toContain('debug_x');
+  });
+
+  it('of a wildcard that no upstream supports are not marked, others are', async () => {
+    const all = await withTraces();
+    all.nodes[0]?.response(trace, rpcError(-32_601, 'the method does not exist'));
+    for (let index = 0; index < 5; index++) await all.send(`debug_x${index}`, []);
+    for (let times = 0; times < 4; times++) await all.send(trace, ['0x1']);
+    expect(countsOf(all, trace)).toEqual([2, 4]);
+    const page = await fetch(`${all.gateway.address}/test`, { headers: { accept: 'application/json' } });
+    const { networks } = (await page.json()) as { networks: { upstreams: { marks: { method: string }[] }[] }[] };
+    const marks = networks[0]?.upstreams.map((upstream) => upstream.marks.map(({ method }) => method));
+    expect(marks).toEqual([[trace], []]);
+  });
+});
