@@ -44,6 +44,29 @@ describe('gatehouse check', () => {
     });
   });
 
+  it('prints which upstreams may get which methods, if that differs', async () => {
+    const upstreams = ['a', 'b', 'relay'].map((name) => ({ name, url }));
+    const rules = [{}, { methods: { deny: ['eth_getLogs', 'debug_trace*'] } }, { methods: { allow: ['eth_send*'] } }];
+    place.withNetworks({
+      base: {
+        ...base,
+        methods: ['eth', 'debug_*', 'eth_getHeaderByHash'],
+        upstreams: upstreams.map((upstream, index) => ({ ...upstream, ...rules[index] })),
+        route: { eth_sendRawTransaction: ['relay'] },
+      },
+    });
+    const { stdout, code } = await check();
+    expect(code).toBe(0);
+    expect(stdout.split('\n').slice(1)).toEqual([
+      '  eth_getHeaderByHash, debug_* (without schema): a, b',
+      '  eth_sendRawTransaction: relay',
+      '  eth_getLogs: a',
+      '  debug_trace* (without schema): a',
+      '  all others: a, b',
+      '',
+    ]);
+  });
+
   it('prints all diagnostics of all files, as `start` does', async () => {
     place.withNetworks({ base, broken, other: '- x\n' });
     const checked = await check();
@@ -105,8 +128,17 @@ describe('gatehouse check --json', () => {
     expect(JSON.parse(stdout)).toEqual({
       ok: true,
       networks: [
-        { file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
-        { file: 'networks/few.yaml', slug: 'few', name: 'Few', chainId: 5, upstreams: 1, methods: 1 },
+        {
+          ...{ file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
+          table: [
+            { methods: expect.arrayContaining(['eth_call']) as string[], upstreams: ['a'], isPassThrough: false },
+            { methods: expect.arrayContaining(['eth_chainId']) as string[], upstreams: [], isPassThrough: false },
+          ],
+        },
+        {
+          ...{ file: 'networks/few.yaml', slug: 'few', name: 'Few', chainId: 5, upstreams: 1, methods: 1 },
+          table: [{ methods: ['eth_chainId'], upstreams: [], isPassThrough: false }],
+        },
       ],
       mistakes: [],
     });

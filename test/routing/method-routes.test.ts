@@ -101,7 +101,10 @@ describe('a method with a route', () => {
     const batch = [1, 2, 3].map((id) => call(id, send, [raw])).concat(call(4, 'eth_gasPrice', []));
     all.nodes[1]?.next(status(503), send);
     await all.gateway.post('test', JSON.stringify(batch));
+    const notification = { jsonrpc: '2.0', method: send, params: [raw] };
+    await all.gateway.post('test', JSON.stringify([notification, notification]));
     await all.nodes[1]?.refuse();
+    await all.gateway.post('test', JSON.stringify(notification));
     await all.gateway.post('test', JSON.stringify(batch));
     const socket = new WebSocket(all.gateway.url('test').replace(/^http/, 'ws').replace('/v3/', '/ws/v3/'));
     await once(socket, 'open');
@@ -167,6 +170,15 @@ describe('a method with a route', () => {
     await reloaded('again', route);
     expect((await all.send(send, [raw])).status).toBe(503);
     expectPrivate(all);
+    // The call in progress keeps the route with which it began.
+    all.nodes[1]?.always(hang, send);
+    const inProgress = all.send(send, [raw]);
+    await eventually(() => (all.nodes[1]?.callsOf(send).length ?? 0) === 2);
+    await reloaded('open', {});
+    await all.nodes[1]?.refuse();
+    expect((await inProgress).status).toBe(503);
+    expectPrivate(all);
+    await all.nodes[1]?.listen();
     await reloaded('changed', { [send]: ['node-2'] });
     const before = sendsOf(all);
     expect((await all.send(send, [raw])).response.result).toBe(hash);
@@ -183,6 +195,23 @@ describe('an upstream with `methods`', () => {
     for (let times = 0; times < 3; times++) expect(await all.request()).toMatchObject({ result: word(2) });
     await eventually(() => (all.nodes[1]?.callsOf('eth_getBlockByNumber').length ?? 0) > 0);
     expect(new Set(all.nodes[0]?.calls.map(({ method }) => method))).toEqual(new Set(['eth_chainId', send]));
+  });
+
+  it('does not get requests of the gateway itself for the methods of `deny`', async () => {
+    const methods = { deny: ['eth_newPendingTransactionFilter', 'eth_getBlockByHash', 'eth_getBlockByNumber'] };
+    const all = await withNodes(2, {}, {}, [{ methods }, {}]);
+    for (const node of all.nodes) node.response('eth_newPendingTransactionFilter', '0x1');
+    for (const node of all.nodes) node.response('eth_getFilterChanges', []);
+    const socket = new WebSocket(all.gateway.url('test').replace(/^http/, 'ws').replace('/v3/', '/ws/v3/'));
+    await once(socket, 'open');
+    for (const kind of ['newPendingTransactions', 'newHeads']) {
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id: kind, method: 'eth_subscribe', params: [kind] }));
+      await once(socket, 'message');
+    }
+    await eventually(() => (all.nodes[1]?.callsOf('eth_getFilterChanges').length ?? 0) > 0);
+    socket.close();
+    expect(all.nodes[1]?.callsOf('eth_newPendingTransactionFilter')).toHaveLength(1);
+    expect(all.nodes[0]?.calls.filter(({ method }) => methods.deny.includes(method))).toEqual([]);
   });
 
   it('does not get the methods of `deny`, even if it is the last one', async () => {

@@ -133,6 +133,19 @@ describe('methods without a schema', () => {
     }
   });
 
+  it('are in the OpenRPC document, with what they lack', async () => {
+    const { gateway } = await withTraces(1);
+    const document = (await (await fetch(`${gateway.address}/test/openrpc.json`)).json()) as {
+      methods: { name: string; summary: string; 'x-pass-through'?: true }[];
+      'x-pass-through': { methods: string[]; summary: string };
+    };
+    const summary = expect.stringContaining('never hedged, cached or sent again after a response') as string;
+    expect(document['x-pass-through']).toEqual({ methods: ['debug_*', 'trace_*'], summary });
+    const entry = document.methods.find(({ name }) => name === 'debug_setHead');
+    expect(entry).toMatchObject({ 'x-pass-through': true, summary });
+    expect(document.methods.find(({ name }) => name === 'eth_call')).not.toHaveProperty('x-pass-through');
+  });
+
   it('of a wildcard share the labels of the wildcard, whatever callers name', async () => {
     const all = await withTraces(1);
     for (let index = 0; index < 20; index++) await all.send(`debug_x${index}`, []);

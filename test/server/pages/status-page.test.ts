@@ -93,6 +93,25 @@ describe('the status page', () => {
     expect(await tab.evaluate(`${link}.innerText`)).toBe('eth_call');
   });
 
+  it('shows which upstreams may get which methods, and which have no schema', async () => {
+    const upstreams = ['one', 'relay'].map((name) => ({ name, url: 'http://127.0.0.1:1' }));
+    const route = { eth_sendRawTransaction: ['relay'] };
+    gateway.save({ wild: { name: 'Wild', chainId: 9, methods: ['eth', 'debug_*'], upstreams, route } });
+    await gateway.gateway.reload();
+    const tab = await open('/wild');
+    const rows = await tab.evaluate<string[]>(
+      `[...document.querySelectorAll('#method-table tbody tr')].map(({ cells }) => [...cells].map(({ innerText }) => innerText).join(' | '))`,
+    );
+    expect(rows).toHaveLength(4);
+    expect(rows).toContain('eth_sendRawTransaction | relay | ');
+    expect(rows).toContain('debug_* | one, relay | Without schema: not checked or cached, sent once.');
+    expect(rows).toContainEqual(expect.stringMatching(/^eth_chainId, .* \| Gatehouse itself \| $/));
+    expect(await textOf(tab, '#method-list')).toContain('debug_*');
+    expect(tab.errors).toEqual([]);
+    gateway.save({ wild: undefined });
+    await gateway.gateway.reload();
+  });
+
   it('shows the address with the entered key in every snippet, and does not send it', async () => {
     const tab = await open('/ten');
     expect(await textOf(tab, '#snippet')).toContain(`curl -sS ${gateway.address}/ten/v3/<your key>`);

@@ -108,7 +108,9 @@ function markLine({ method, reason, forS }) {
 
 /** Why a read at `latest` skips the upstream. */
 function skipLine(skipReason) {
-  return skipReason === undefined ? [] : [element('div', { class: 'warn' }, `skipped: ${skipReason}`)];
+  if (skipReason === undefined) return [];
+  // The operator has excluded it.
+  return [element('div', { class: skipReason === 'excluded' ? 'quiet' : 'warn' }, `skipped: ${skipReason}`)];
 }
 
 function upstreamRow({ name, state, skipReason, head, lag, history, marks }) {
