@@ -61,6 +61,7 @@ export async function startLocalNode({ chainId, log }: { chainId: number; log: L
   let state: 'starting' | 'ready' | 'stopping' = 'starting';
   const ready = whenReady(url, chainId, accountsFile, ended).then((accounts) => {
     if (state === 'starting') state = 'ready';
+    accountsFile.remove();
     return accounts;
   });
   // Without this handler, a rejection that is not awaited would end the gateway.

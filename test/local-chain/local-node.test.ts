@@ -21,7 +21,9 @@ describe('a local node', () => {
     const addresses = accounts.map(({ address }) => address);
     expect(await callLocalNode(node.url, 'eth_accounts')).toEqual(addresses);
     for (const address of addresses) {
-      expect(await callLocalNode(node.url, 'eth_getBalance', [address, 'latest'])).toBe(toHex(BigInt(accountBalance) * 10n ** 18n));
+      expect(await callLocalNode(node.url, 'eth_getBalance', [address, 'latest'])).toBe(
+        toHex(BigInt(accountBalance) * 10n ** 18n),
+      );
     }
     await node.stop();
   });
