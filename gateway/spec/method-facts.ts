@@ -19,11 +19,16 @@ const neverOpenedNames = new RegExp(
 /** Of namespaces of which no method is opened. */
 const closedNamespaces = neverOpened.filter((one) => /^[^*]+_\*$/.test(one));
 
+/** Whether a method may change a node, its files or its keys, by schemas/never-opened.yaml. */
+export function changesNode(method: string): boolean {
+  return neverOpenedNames.test(method);
+}
+
 /** The wildcard that opens a method without a schema; undefined: the network does not serve it. */
 export function wildcardFor(method: string, { wildcards, except }: OpenMethods): string | undefined {
   const opening = wildcards.find((wildcard) => coversMethod(wildcard, method));
   if (opening === undefined || !/^[a-z][a-z0-9]{0,20}_\w{1,60}$/.test(method)) return undefined;
-  return neverOpenedNames.test(method) || except.some((one) => coversMethod(one, method)) ? undefined : opening;
+  return changesNode(method) || except.some((one) => coversMethod(one, method)) ? undefined : opening;
 }
 
 /** Whether a wildcard would open no method at all: all are in schemas/never-opened.yaml. */
