@@ -1,5 +1,6 @@
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
+import { hedge } from './hedge-option.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, OptionSchema, UpstreamOption } from './option.ts';
 import { unitsMap } from './units-option.ts';
@@ -97,8 +98,6 @@ export const upstreamOptions = {
   },
 } as const satisfies Readonly<Record<string, UpstreamOption>>;
 
-const hedgeTitle = 'off, or whole number of milliseconds, 1 to 60000';
-
 const positiveInteger = { title: 'whole number from 1', type: 'integer', minimum: 1 } as const;
 
 /** Options of a network, as `upstreamOptions`. Code reads them from `ChainConfig` or `ReplaceableConfig`. */
@@ -153,13 +152,7 @@ export const networkOptions = {
     replaces: 'network',
   },
   hedge: {
-    title: hedgeTitle,
-    description:
-      'Minimum delay in ms before a slow read is hedged, or off. A read is hedged after this delay and after the 95th percentile of its method; the first response is used.',
-    if: { type: 'integer' },
-    then: { title: hedgeTitle, type: 'integer', minimum: 1, maximum: 60_000 },
-    else: { title: hedgeTitle, const: 'off' },
-    default: 50,
+    ...hedge,
     replaces: 'network',
   },
   cache: {
