@@ -5,9 +5,9 @@ import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse, HttpUpstream } from './http-upstream.ts';
 import type { MethodGroup } from '../../spec/method-group.ts';
 import { responseId } from './response-id.ts';
-import { sendAfterWait, UpstreamFailure } from './upstream-response.ts';
+import { MIN_COUNTED_TIMEOUT_MS, NoFreeSlot, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import type { Transport } from './transport.ts';
-import { PendingCalls } from './pending-calls.ts';
+import { PendingCalls, type PendingCall } from './pending-calls.ts';
 
 /** Erigon's default (--rpc.batch.limit), the smallest known limit. */
 const MAX_BATCH_CALLS = 100;
@@ -18,6 +18,9 @@ const BATCH_REJECTED_MS = 60_000;
 /** Added to the time limit of a batch, so that each call reaches its own limit first. */
 const TIMEOUT_MARGIN_MS = 100;
 
+/** The calls of a waiting batch have time limits of their own. Timers fire at once above this. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
+
 const OPEN_BRACKET = 91;
 
 /** Limits for a batch, and for one call in it. Nodes reject bodies of 1 to 5 MB. */
@@ -26,7 +29,8 @@ const MAX_ITEM_CHARS = 20_000;
 
 /**
  * Sends the lookups of one key and one turn of the event loop to an upstream as one batch. It adds no delay to collect
- * more calls. Keys do not share a batch, because its response waits for all its calls.
+ * more calls. A batch takes one slot; while it waits for the slot, more calls of its key join it. Keys do not share a
+ * batch, because its response waits for all its calls.
  * Methods that execute code or return lists are sent alone, because a slow call delays the whole batch. A busy gateway
  * needs 37 % less CPU per call: 69 µs, against 109 µs alone and 95 µs pipelined (measured 2026-11-21 with storage words
  * and 64 connections).
@@ -56,61 +60,67 @@ export class BatchingUpstream implements Transport {
   ): Promise<HttpResponse> {
     if (group !== 'lookup' || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
       return this.#http.exchange(body, timeLimitMs, id, cancellation);
-    const { slots } = this.#http;
-    if (slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.#add(body, timeLimitMs, id, cancellation);
-    const add = (remainingMs: number): Promise<HttpResponse> => this.#add(body, remainingMs, id, cancellation);
-    return sendAfterWait(slots, timeLimitMs, cancellation, add);
+    return this.#batchOf(cancellation?.owner ?? gatehouse, body).add(body, timeLimitMs, id, cancellation);
   }
 
   close(): Promise<void> {
     return this.#http.close();
   }
 
-  /** Adds a call that has its slot. */
-  #add(body: string, timeLimitMs: number, id: number, cancellation: Cancellation | undefined): Promise<HttpResponse> {
-    const owner = cancellation?.owner ?? gatehouse;
-    let batch = this.#next.get(owner);
-    if (batch?.hasSpaceFor(body) !== true) {
-      if (batch !== undefined) this.#send(owner, batch);
-      batch = this.#begin(owner);
-    }
-    return batch.add(body, timeLimitMs, id, cancellation);
-  }
-
-  #begin(owner: SlotOwner): Batch {
-    const batch = new Batch(this.#http, owner, () => {
-      this.#rejectedUntil = performance.now() + BATCH_REJECTED_MS;
+  /** The batch of the owner that the call joins. */
+  #batchOf(owner: SlotOwner, body: string): Batch {
+    const next = this.#next.get(owner);
+    if (next?.hasSpaceFor(body) === true) return next;
+    next?.send();
+    const batch = new Batch(this.#http, owner, {
+      onSent: () => {
+        if (this.#next.get(owner) === batch) this.#next.delete(owner);
+      },
+      onRejected: () => {
+        this.#rejectedUntil = performance.now() + BATCH_REJECTED_MS;
+      },
     });
     this.#next.set(owner, batch);
-    setImmediate(() => {
-      if (this.#next.get(owner) === batch) this.#send(owner, batch);
-    });
+    setImmediate(sendBatch, batch);
     return batch;
-  }
-
-  #send(owner: SlotOwner, batch: Batch): void {
-    this.#next.delete(owner);
-    void batch.send();
   }
 }
 
-/** Collects the calls of one batch, sends them, and matches the responses to them. Each call has a slot until it ends. */
+function sendBatch(batch: Batch): void {
+  batch.send();
+}
+
+interface BatchEvents {
+  /** Called when no more calls can join. */
+  readonly onSent: () => void;
+  /** Called if the upstream rejects the batch. */
+  readonly onRejected: () => void;
+}
+
+/** Collects the calls of one batch, sends them when it has a slot, and matches the responses to them. */
 class Batch {
   readonly #http: HttpUpstream;
   readonly #owner: SlotOwner;
-  readonly #onRejected: () => void;
+  readonly #events: BatchEvents;
   readonly #pending: PendingCalls;
+  /** Of the wait for the slot, and then of the request. */
   #request: Cancellation | undefined;
-  #timeLimitMs = 0;
+  #hasBegun = false;
+  #hasWaited = false;
+  /** On the clock of performance.now(); undefined: not sent yet. */
+  #sentAt: number | undefined;
+  #lastDeadline = 0;
   #length = 0;
 
-  /** @param onRejected called if the upstream rejects the batch */
-  constructor(http: HttpUpstream, owner: SlotOwner, onRejected: () => void) {
+  constructor(http: HttpUpstream, owner: SlotOwner, events: BatchEvents) {
     this.#http = http;
     this.#owner = owner;
-    this.#onRejected = onRejected;
-    this.#pending = new PendingCalls(http.releaseSlot, () => {
-      if (this.#pending.size === 0) this.#request?.cancel();
+    this.#events = events;
+    this.#pending = new PendingCalls({
+      onAbandoned: () => {
+        if (this.#pending.size === 0) this.#request?.cancel();
+      },
+      timeoutOf: (call) => this.#timeoutOf(call),
     });
   }
 
@@ -119,27 +129,81 @@ class Batch {
   }
 
   add(body: string, timeLimitMs: number, id: number, cancellation: Cancellation | undefined): Promise<HttpResponse> {
-    this.#timeLimitMs = Math.max(this.#timeLimitMs, timeLimitMs);
+    this.#lastDeadline = Math.max(this.#lastDeadline, performance.now() + timeLimitMs);
     this.#length += body.length;
     return this.#pending.add(body, timeLimitMs, id, cancellation);
   }
 
-  /** @param isResend whether the first attempt failed on a stale connection */
-  async send(isResend = false): Promise<void> {
-    if (this.#pending.size < 2) {
-      this.#sendOneByOne();
+  /** Sends the batch, or begins to wait for its slot. */
+  send(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    if (this.#http.slots.tryEnter(this.#owner)) this.#sendWithSlot();
+    else void this.#sendAfterWait();
+  }
+
+  async #sendAfterWait(): Promise<void> {
+    const { slots } = this.#http;
+    this.#request = new Cancellation(this.#owner);
+    this.#hasWaited = this.#pending.isWaiting = true;
+    try {
+      await slots.wait(this.#owner, MAX_WAIT_MS, this.#request);
+    } catch (error) {
+      // Cancelled: the callers of all calls have disconnected. No call is pending then.
+      this.#events.onSent();
+      this.#pending.fail(error);
       return;
     }
+    if (this.#pending.size > 0) this.#sendWithSlot();
+    else {
+      this.#events.onSent();
+      slots.leave(this.#owner);
+    }
+  }
+
+  #sendWithSlot(): void {
+    this.#events.onSent();
+    this.#pending.isWaiting = false;
+    this.#sentAt = performance.now();
+    if (this.#pending.size === 1) this.#sendAlone();
+    else void this.#sendTogether();
+  }
+
+  /** A call that waited is sent with little time, or not at all: then its timeout is no upstream failure. */
+  #timeoutOf({ deadline }: PendingCall): UpstreamFailure {
+    if (this.#sentAt === undefined) return new NoFreeSlot();
+    const error = new TimedOut();
+    error.isCallerTimeout = this.#hasWaited && deadline - this.#sentAt < MIN_COUNTED_TIMEOUT_MS;
+    return error;
+  }
+
+  #sendAlone(): void {
+    const [id] = this.#pending.ids();
+    const call = id === undefined ? undefined : this.#pending.take(id);
+    if (call === undefined) {
+      this.#http.slots.leave(this.#owner);
+      return;
+    }
+    const { body, deadline, cancellation, resolve, reject } = call;
+    this.#http.send(body, remainingMs(deadline), cancellation, true).then(resolve, (error: unknown) => {
+      reject(error instanceof TimedOut ? this.#timeoutOf(call) : error);
+    });
+  }
+
+  /** @param isResend whether the first attempt failed on a stale connection */
+  async #sendTogether(isResend = false): Promise<void> {
     try {
       this.#request = new Cancellation(this.#owner);
       const body = `[${this.#pending.bodies().join()}]`;
-      await this.#handleResponse(
-        await this.#http.send(body, this.#timeLimitMs + TIMEOUT_MARGIN_MS, this.#request, false),
-      );
+      const timeLimitMs = remainingMs(this.#lastDeadline) + TIMEOUT_MARGIN_MS;
+      const response = isResend
+        ? await this.#http.exchange(body, timeLimitMs, 0, this.#request)
+        : await this.#http.send(body, timeLimitMs, this.#request, true);
+      await this.#handleResponse(response);
     } catch (error) {
       // Cancelled: the callers of all calls have disconnected. No call is pending then.
       if (!(error instanceof UpstreamFailure)) this.#pending.fail(error);
-      else if (error.staleConnection && !isResend) await this.send(true);
+      else if (error.staleConnection && !isResend) await this.#sendTogether(true);
       // The response to the whole batch was too large.
       else if (error.failure === 'malformed') this.#handleRejection();
       else this.#pending.fail(error);
@@ -171,7 +235,7 @@ class Batch {
     const body = this.#pending.bodies()[0];
     if (id === undefined || body === undefined) return false;
     try {
-      const response = await this.#http.send(body, this.#timeLimitMs, this.#request, false);
+      const response = await this.#http.exchange(body, remainingMs(this.#lastDeadline), id, this.#request);
       this.#pending.settle(id, response);
       return response.status < 500;
     } catch (error) {
@@ -181,20 +245,23 @@ class Batch {
   }
 
   #handleRejection(): void {
-    if (this.#pending.size > 0) this.#onRejected();
+    if (this.#pending.size > 0) this.#events.onRejected();
     this.#sendOneByOne();
   }
 
-  /** Sends each call that has no response yet alone. */
+  /** Sends each call that has no response yet alone, with a slot of its own. */
   #sendOneByOne(): void {
     for (const id of this.#pending.ids()) {
       const call = this.#pending.take(id);
       if (call === undefined) continue;
       const { body, deadline, cancellation, resolve, reject } = call;
-      const remainingMs = Math.max(1, deadline - performance.now());
-      this.#http.send(body, remainingMs, cancellation, true).then(resolve, reject);
+      this.#http.exchange(body, remainingMs(deadline), id, cancellation).then(resolve, reject);
     }
   }
+}
+
+function remainingMs(deadline: number): number {
+  return Math.max(1, deadline - performance.now());
 }
 
 /** The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array. */

@@ -63,9 +63,7 @@ export class WebSocketConnection {
     this.#times = times;
     this.#onNotification = onNotification;
     this.#onEnd = onEnd;
-    this.#pending = new PendingCalls(onCallEnded, (id, reason) => {
-      this.#abandon(id, reason);
-    });
+    this.#pending = new PendingCalls({ onEnded: onCallEnded, onAbandoned: this.#abandon.bind(this) });
     // Compression costs more CPU and memory than it saves between servers (ws README, "WebSocket compression").
     this.#socket = new WebSocket(url, {
       headers,
@@ -159,7 +157,7 @@ export class WebSocketConnection {
   }
 
   /** After a timeout, a ping shows whether the connection is dead or only the call was slow. */
-  #abandon(id: number, reason: TimedOut | Cancelled): void {
+  #abandon(id: number, reason: UpstreamFailure | Cancelled): void {
     if (!this.#hasOpened) return;
     this.#abandonedIds.add(id);
     const [oldest] = this.#abandonedIds;
