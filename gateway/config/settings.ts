@@ -1,3 +1,4 @@
+import { adminTokensOf } from './admin-tokens.ts';
 import { parseSetting, type Row } from './parse-setting.ts';
 
 /** Every setting of the gateway, by its environment variable. docs/settings.md is generated from this table. */
@@ -177,6 +178,11 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   for (const name of ['ADMIN_TOKEN', 'ADMIN_TOKENS']) {
     if (settings[name] === undefined || settings['OPS_PORT'] !== undefined) continue;
     problems.push(`${name}: the admin API is on OPS_PORT only, which is not set`);
+  }
+  const { ADMIN_TOKEN, ADMIN_TOKENS } = settings as Settings;
+  const named = adminTokensOf({ ADMIN_TOKEN: undefined, ADMIN_TOKENS });
+  if (named.some(({ value }) => value === ADMIN_TOKEN)) {
+    problems.push('ADMIN_TOKENS: an item has the value of ADMIN_TOKEN, which has the role all');
   }
   if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
     problems.push('STATUS_PAGE: ops requires OPS_PORT, which is not set');

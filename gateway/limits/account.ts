@@ -1,10 +1,10 @@
 import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
+import type { Allowance } from '../jsonrpc/errors.ts';
 import {
   allowanceOf,
   newLimitState,
   shortageOf,
   take,
-  type Allowance,
   type Charge,
   type Shortage,
   type LimitState,
