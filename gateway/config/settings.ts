@@ -125,7 +125,11 @@ const table = {
     meaning: 'Time for one attempt at one upstream; `timeoutMs` of an upstream overrides it',
   },
   UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Maximum size of an upstream response' },
-  UPSTREAM_CONNECTIONS: { type: 'count', default: 64, meaning: 'Maximum connections to one upstream, and calls there' },
+  UPSTREAM_CONNECTIONS: {
+    type: 'count',
+    default: 64,
+    meaning: 'Maximum connections to one upstream, and requests there; a batch is one',
+  },
   WS_MESSAGE_MAX_BYTES: {
     type: 'count',
     default: undefined,

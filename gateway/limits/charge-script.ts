@@ -179,7 +179,14 @@ export async function chargeAtRedis(
     await redis.gatehouseCharge(
       limitPrefix + limits.account,
       ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, debtUnits],
-      ...[hasQuota ? quotaTtlMs : ttlMs(limits, buckets), leaseUnits, leaseMs, buckets.length, date.nextDay, date.nextMonth],
+      ...[
+        hasQuota ? quotaTtlMs : ttlMs(limits, buckets),
+        leaseUnits,
+        leaseMs,
+        buckets.length,
+        date.nextDay,
+        date.nextMonth,
+      ],
       ...[report.dayUsed, report.monthUsed, report.since],
       ...buckets.flatMap(({ method, rate }) => {
         const lacking = missingUnits(state, method, rate, sentAt);

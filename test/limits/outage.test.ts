@@ -140,7 +140,10 @@ it('a Redis that returns empty has the quota of a team, also if the last charge 
   onTestFinished(() => limiter.close());
   await limiter.waitUntilReady(5_000);
   const team = { ...noLimits('team:mixed'), isCharged: true };
-  const [quota, rate] = [{ ...team, daily: 30 }, { ...team, rate: rateOf(100) }];
+  const [quota, rate] = [
+    { ...team, daily: 30 },
+    { ...team, rate: rateOf(100) },
+  ];
   const unit = { units: 1, byMethod: new Map<string, number>() };
   for (const limits of [quota, rate]) expect((await limiter.charge(limits, unit)).shortage).toBeUndefined();
   await redis.restart();

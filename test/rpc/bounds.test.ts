@@ -8,7 +8,10 @@ import { network, startGateway, type JsonRpcResponse, type TestGateway } from '.
 const address = `0x${'ab'.repeat(20)}`;
 const bounds = { maxBlockRange: 100, maxAddresses: 2, maxStorageKeys: 2, maxSimulatedCalls: 3, maxResponseBytes: 400 };
 
-async function start(options: object, env: Record<string, string> = {}): Promise<{ node: FakeNode; gateway: TestGateway }> {
+async function start(
+  options: object,
+  env: Record<string, string> = {},
+): Promise<{ node: FakeNode; gateway: TestGateway }> {
   const node = await startFakeNode({
     chainId: 7,
     responses: {
