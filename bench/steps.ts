@@ -56,9 +56,8 @@ async function countRows(columns: readonly [string, Step[]][]): Promise<string[]
     if (!isAsync(work)) continue;
     const cells: string[] = [];
     for (const [, steps] of columns) {
-      const { promises, timers } = await countAsync(async () => steps[index]?.work());
-      // One promise is that of the function above.
-      cells.push(`${(promises - 1).toFixed(1)} + ${timers.toFixed(1)}`);
+      const { promises, timers } = await countAsync(() => Promise.resolve(steps[index]?.work()));
+      cells.push(`${promises.toFixed(1)} + ${timers.toFixed(1)}`);
     }
     rows.push([name, ...cells]);
   }
