@@ -1,4 +1,5 @@
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
+import { changesNode } from '../spec/method-facts.ts';
 import { changesChain, isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { MIN_ATTEMPT_MS } from './attempts.ts';
@@ -87,7 +88,8 @@ const rejections: ReadonlySet<FailureClass> = new Set(['unsupported', 'rate', 'q
  */
 export function canSendAgain(method: MethodSpec, { failure, response }: FailedOutcome): boolean {
   if (method.isPassThrough !== true || rejections.has(failure)) return true;
-  return response === undefined && failure !== 'malformed' && !changesChain(method);
+  const hasResponded = response !== undefined || failure === 'malformed';
+  return !hasResponded && !changesChain(method) && !changesNode(method.name);
 }
 
 /** The polled heads (`heads/`). */

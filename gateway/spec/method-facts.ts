@@ -27,6 +27,11 @@ export function developmentMethodsIn({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): 
   return NODE_ENV === 'production' ? undefined : developmentMethods;
 }
 
+/** Whether a method may change a node, its files or its keys, by schemas/never-opened.yaml. */
+export function changesNode(method: string): boolean {
+  return neverOpenedNames.test(method);
+}
+
 /** The wildcard that opens a method without a schema; undefined: the network does not serve it. */
 export function wildcardFor(
   method: string,
@@ -36,7 +41,7 @@ export function wildcardFor(
   const opening = ofNode.find(covers) ?? wildcards.find(covers);
   if (opening === undefined || !/^[a-z][a-z0-9]{0,20}_\w{1,60}$/.test(method)) return undefined;
   if (ofNode.includes(opening)) return opening;
-  return neverOpenedNames.test(method) || except.some(covers) ? undefined : opening;
+  return changesNode(method) || except.some(covers) ? undefined : opening;
 }
 
 /** Whether a wildcard would open no method at all: all are in schemas/never-opened.yaml. */

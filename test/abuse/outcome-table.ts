@@ -4,7 +4,7 @@ import type { Outcome } from './play-attack.ts';
 /** The table `attacks` of docs/security.md. */
 export const heading = [
   ...['attack', 'what is sent', 'bound', 'peak memory'],
-  ...['other callers: rejected', 'median', 'worst'],
+  ...['other callers: rejected', 'median', 'worst', 'CPU wait'],
 ];
 
 export function rowOf({ name, sends, bound }: Attack, { peakBytes, alone, attacked }: Outcome): string[] {
@@ -16,6 +16,7 @@ export function rowOf({ name, sends, bound }: Attack, { peakBytes, alone, attack
     rejected,
     times(attacked.medianMs),
     times(attacked.worstMs),
+    Number.isNaN(attacked.worstCpuWaitMs) ? 'unknown' : `${Math.round(attacked.worstCpuWaitMs)} ms`,
   ];
   return [name, sends, bound, ...figures];
 }

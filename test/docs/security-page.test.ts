@@ -15,10 +15,11 @@ it('docs/security.md has the measured figures of exactly the attacks of test/abu
   expect(head, advice).toEqual(heading);
   const described = rows.map(([name, sends, bound]) => [name, sends, bound]);
   expect(described, advice).toEqual(attacks.map(({ name, sends, bound }) => [name, sends, bound]));
-  for (const [name, , , memory, rejected, median, worst] of rows) {
+  for (const [name, , , memory, rejected, median, worst, cpuWait] of rows) {
     expect([name, memory]).toEqual([name, expect.stringMatching(/^\d+ MB$/)]);
     expect([name, rejected]).toEqual([name, expect.stringMatching(/^\d+ of \d+$/)]);
     for (const cell of [median, worst]) expect(cell).toMatch(/^(\d+ ms \(\d+\.\d\d ×\)|none served)$/);
+    expect(cpuWait).toMatch(/^(\d+ ms|unknown)$/);
   }
 });
 

@@ -92,7 +92,7 @@ describe('the methods that gatehouse doctor finds', () => {
     writeFileSync(file(), stringify({ ...network, methods: offered.methods, upstreams: merged }));
     const checked = await place.run(['check']);
     expect([checked.code, checked.stderr]).toEqual([0, '']);
-    expect(checked.stdout).toContain('  trace_block, trace_filter (without schema): erigon\n');
+    expect(checked.stdout).toContain('  net_peerCount, trace_block, trace_filter (without schema): erigon\n');
     expect((await examine()).offer).toBeUndefined();
   });
 

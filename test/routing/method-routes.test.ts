@@ -214,6 +214,24 @@ describe('an upstream with `methods`', () => {
     expect(all.nodes[0]?.calls.filter(({ method }) => methods.deny.includes(method))).toEqual([]);
   });
 
+  it('keeps its connections and statistics when a reload changes them', async () => {
+    const all = await withNodes(2);
+    expect(await all.request()).toMatchObject({ result: word(1) });
+    const upstreams = all.nodes.map(({ url }, index) => ({ name: `node-${index}`, url }));
+    const [first, second] = upstreams;
+    const denied = [{ ...first, methods: { deny: ['eth_getStorageAt'] } }, second];
+    all.gateway.save({ test: { name: 'T', chainId: 7, methods: ['eth', 'zks'], hedge: 'off', upstreams: denied } });
+    await all.gateway.gateway.reload();
+    expect(await all.request()).toMatchObject({ result: word(2) });
+    await all.nodes[1]?.refuse();
+    expect((await all.send()).status).toBe(503);
+    expect(all.nodes[0]?.callsOf('eth_getStorageAt')).toHaveLength(1);
+    all.gateway.save({ test: { name: 'T', chainId: 7, methods: ['eth', 'zks'], hedge: 'off', upstreams } });
+    await all.gateway.gateway.reload();
+    expect(await all.request()).toMatchObject({ result: word(1) });
+    expect(all.nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);
+  });
+
   it('does not get the methods of `deny`, even if it is the last one', async () => {
     const all = await withNodes(2, {}, {}, [{ methods: { deny: ['eth_getStorageAt'] } }, {}]);
     await all.nodes[1]?.refuse();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { bareError, body, cutInHeaders, hang, status } from '../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
-import { withNodes, type WithNodes } from '../routing/with-nodes.ts';
+import { shiftClock, untilHeadsPolled, withNodes, type WithNodes } from '../routing/with-nodes.ts';
 
 const methods = [
   'eth',
@@ -94,6 +94,21 @@ describe('methods without a schema', () => {
     expect(countsOf(all, trace)).toEqual([1, 0]);
   });
 
+  it('have no null of an upstream that lags, and are not sent to another one for it', async () => {
+    shiftClock();
+    const all = await withTraces(3);
+    all.nodes.forEach((node, index) => {
+      const block = { number: index === 0 ? '0x20' : '0x10', gasLimit: '0x1c9c380', timestamp: '0x65000000' };
+      node.response('eth_getBlockByNumber', { ...block, transactions: [] });
+    });
+    await all.request();
+    await untilHeadsPolled(all);
+    all.nodes[0]?.always(status(503), trace);
+    all.nodes[1]?.response(trace, null);
+    expect((await all.send(trace, ['0x1'])).status).toBe(503);
+    expect(countsOf(all, trace)).toEqual([1, 1, 0]);
+  });
+
   it('are not sent to another upstream after a response that is not JSON-RPC', async () => {
     const all = await withTraces();
     all.nodes[0]?.next(body('[]'), trace);
@@ -102,15 +117,42 @@ describe('methods without a schema', () => {
   });
 
   it.each<[string, (node: FakeNode) => void]>([
-    ['does not support them', (node) => node.response(trace, rpcError(-32_601, 'the method does not exist'))],
+    [
+      'does not support them',
+      (node) => {
+        node.response(trace, rpcError(-32_601, 'the method does not exist'));
+      },
+    ],
     [
       'rejects them because of its rate limit',
-      (node) => node.always(bareError(-32_007, '15/second request limit reached'), trace),
+      (node) => {
+        node.always(bareError(-32_007, '15/second request limit reached'), trace);
+      },
     ],
-    ['rejects the credentials', (node) => node.always(status(401), trace)],
-    ['is overloaded', (node) => node.always(status(503), trace)],
-    ['closes the connection', (node) => node.always(cutInHeaders, trace)],
-    ['does not respond', (node) => node.always(hang, trace)],
+    [
+      'rejects the credentials',
+      (node) => {
+        node.always(status(401), trace);
+      },
+    ],
+    [
+      'is overloaded',
+      (node) => {
+        node.always(status(503), trace);
+      },
+    ],
+    [
+      'closes the connection',
+      (node) => {
+        node.always(cutInHeaders, trace);
+      },
+    ],
+    [
+      'does not respond',
+      (node) => {
+        node.always(hang, trace);
+      },
+    ],
   ])('are sent to another upstream if the first one %s', async (_, set) => {
     const all = await withTraces(2, { UPSTREAM_TIMEOUT_MS: '500' });
     set(all.nodes[0] as FakeNode);
@@ -123,13 +165,14 @@ describe('methods without a schema', () => {
     ['does not respond', hang],
     ['returns 502', status(502)],
   ])('that change something are not sent again if the first upstream %s', async (_, behaviour) => {
-    for (const count of [1, 2]) {
+    const changing = ['eth_sendTransaction', 'debug_setHead'];
+    for (const [method, count] of changing.flatMap((one) => [[one, 1] as const, [one, 2] as const])) {
       const all = await withTraces(count, { UPSTREAM_TIMEOUT_MS: '500' });
       // The connection is kept alive: a closed one could be an old one.
-      await all.send('eth_sendTransaction', [{}]);
-      all.nodes[0]?.always(behaviour, 'eth_sendTransaction');
-      expect((await all.send('eth_sendTransaction', [{}])).status).toBe(503);
-      expect(countsOf(all, 'eth_sendTransaction')).toEqual([2, 0].slice(0, count));
+      await all.send(method, [{}]);
+      all.nodes[0]?.always(behaviour, method);
+      expect((await all.send(method, [{}])).status).toBe(503);
+      expect(countsOf(all, method)).toEqual([2, 0].slice(0, count));
     }
   });
 

@@ -1,5 +1,6 @@
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
+import { hedge } from './hedge-option.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { unitsMap } from './units-option.ts';
@@ -76,7 +77,7 @@ export const upstreamOptions = {
   batch: {
     title: 'true or false',
     description:
-      'Send simultaneous lookups of one key as one JSON-RPC batch of up to 100 calls, or UPSTREAM_CONNECTIONS if that is less, for up to 40 % less CPU under load. Only with url.',
+      'Send simultaneous lookups of one key as one JSON-RPC batch of up to 100 calls, for up to 40 % less CPU under load. Only with url.',
     type: 'boolean',
     default: false,
     replaces: 'upstream',
@@ -96,8 +97,6 @@ export const upstreamOptions = {
     replaces: 'upstream',
   },
 } as const satisfies Readonly<Record<string, UpstreamOption>>;
-
-const hedgeTitle = 'off, or whole number of milliseconds, 1 to 60000';
 
 const positiveInteger = { title: 'whole number from 1', type: 'integer', minimum: 1 } as const;
 
@@ -161,13 +160,7 @@ export const networkOptions = {
     replaces: 'network',
   },
   hedge: {
-    title: hedgeTitle,
-    description:
-      'Minimum delay in ms before a slow read is hedged, or off. A read is hedged after this delay and after the 95th percentile of its method; the first response is used.',
-    if: { type: 'integer' },
-    then: { title: hedgeTitle, type: 'integer', minimum: 1, maximum: 60_000 },
-    else: { title: hedgeTitle, const: 'off' },
-    default: 50,
+    ...hedge,
     replaces: 'network',
   },
   cache: {
