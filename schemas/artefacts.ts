@@ -15,10 +15,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/admin-api.json', json(adminDocument(sources.adminApi))],
     ['schemas/network.schema.json', json(networkSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
-    [
-      'gateway/spec/methods.generated.ts',
-      tableModule(methodTable(sources), nodeMethods(sources), sources.passThroughUnits),
-    ],
+    ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources), nodeMethods(sources), sources)],
     [
       'gateway/jsonrpc/request-members.generated.ts',
       membersModule(Object.keys(sources.types['Request']?.properties ?? {})),
@@ -29,7 +26,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
 function tableModule(
   table: readonly MethodSpec[],
   byRole: Readonly<Record<string, string>>,
-  units: Readonly<Record<string, number | string>>,
+  { passThroughUnits, passThroughSplits }: Pick<Sources, 'passThroughUnits' | 'passThroughSplits'>,
 ): string {
   const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
@@ -42,7 +39,10 @@ function tableModule(
     `export const nodeMethods = ${JSON.stringify(byRole, undefined, 2)} as const;`,
     '',
     '/** Request units of methods without a schema, by name or by the start of the name. */',
-    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(units, undefined, 2)};`,
+    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(passThroughUnits, undefined, 2)};`,
+    '',
+    '/** Methods without a schema that split: the position of the filter with the block range. */',
+    `export const passThroughSplits: Readonly<Record<string, number>> = ${JSON.stringify(passThroughSplits, undefined, 2)};`,
     '',
     '/** The methods that the gateway handles itself, and by which part: `answer`. */',
     `export type HandledMethods = ${JSON.stringify(Object.fromEntries(handled), undefined, 2)};`,

@@ -6,6 +6,7 @@ import type { SocketMetrics } from '../metrics/instruments.ts';
 import type { UseCount } from './use-count.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { CoalescedCalls } from '../routing/coalesce.ts';
+import type { RangedMethod } from '../ranges/ranged-method.ts';
 import type { Bounds, BoundsCheck } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import type { Handler } from '../spec/handlers.ts';
@@ -64,6 +65,8 @@ export interface NetworkMethod {
   readonly metric: CallMetric;
   /** Undefined: results are not cached. */
   readonly cache: MethodCache | undefined;
+  /** Undefined: the method does not split. */
+  readonly ranges: RangedMethod | undefined;
   /** Usage by key. */
   readonly usage: MethodUsage;
 }

@@ -23,10 +23,11 @@ import {
 } from '../network-files/network-config.ts';
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
+import { openRangedMethod } from '../ranges/open-ranged-method.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, notificationMethod } from '../spec/handlers.ts';
-import { nodeMethods } from '../spec/methods.generated.ts';
+import { nodeMethods, passThroughSplits } from '../spec/methods.generated.ts';
 import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits, type UnitsTable } from '../spec/request-units.ts';
 import type { ResultCheck } from '../spec/result-check.ts';
@@ -107,6 +108,12 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
   const bounds = boundsOf(replaceable);
   const head = (): bigint | undefined => heads.number;
+  const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = parts.settings;
+  // Calls in progress still count towards the concurrency.
+  const queue =
+    reusable?.queue ?? openCallQueue({ concurrency, queueMax, onQueued: parts.metrics.calls.queueMetric(config.slug) });
+  const blockByNumber = specOf(nodeMethods.blockByNumber, parts.specs);
+  const rangeParts = { ...cacheParts, ...{ blockByNumber, router, queue, coalesced, head, bounds, final } };
   const afterChange = coalesced.forgetAll.bind(coalesced);
   const afterRewrite = (): void => {
     afterChange();
@@ -120,6 +127,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
       checkBounds: compileBounds(spec, bounds, head),
       unitsOf: compileUnits(spec, [replaceable.units, parts.unitsTable], head),
       cache: openMethodCache(cacheParts, final, spec),
+      ranges: openRangedMethod(spec, rangeParts, reusable?.methods.get(spec.name)?.ranges),
       afterCall: rewritesChain(spec) ? afterRewrite : changesChain(spec) ? afterChange : undefined,
     })),
     otherMethods: {
@@ -132,8 +140,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf(nodeMethods.logs, parts.specs) }),
     document: lazyDocument(replaceable),
-    // Calls in progress still count towards the concurrency.
-    queue: reusable?.queue ?? openQueue(config.slug, parts),
+    queue,
     coalesced,
     sockets: parts.metrics.socketMetrics(config.slug),
     use: new UseCount(),
@@ -150,14 +157,6 @@ export function adoptSharedState({ heads, final, subscriptions, upstreams }: Net
 function boundsOf(config: ReplaceableConfig): Bounds {
   const { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes } = config;
   return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
-}
-
-function openQueue(slug: string, { settings, metrics }: NetworkParts): Network['queue'] {
-  return openCallQueue({
-    concurrency: settings.NETWORK_CONCURRENCY,
-    queueMax: settings.NETWORK_QUEUE_MAX,
-    onQueued: metrics.calls.queueMetric(slug),
-  });
 }
 
 function openSubscriptions(
@@ -183,7 +182,7 @@ function openSubscriptions(
 function openMethods(
   config: NetworkConfig,
   { specs, checks, metrics, usage }: NetworkParts,
-  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'afterCall'>,
+  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'ranges' | 'afterCall'>,
 ): Map<string, NetworkMethod> {
   return new Map(
     config.methods.map((name) => {
@@ -215,7 +214,7 @@ function lazyDocument({ name, methods, baseUrls }: ReplaceableConfig): Network['
 }
 
 function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
-  return specs.find(({ name }) => name === method) ?? passThrough(method);
+  return specs.find(({ name }) => name === method) ?? passThrough(method, passThroughSplits[method]);
 }
 
 /** For pass-through methods. The envelope check has already required an array. */

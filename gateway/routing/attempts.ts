@@ -6,6 +6,7 @@ import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { isRead } from '../spec/method-group.ts';
 import {
   parseResponse,
+  ResponseTooLarge,
   UpstreamFailure,
   type LargeResponse,
   type UpstreamResponse,
@@ -92,7 +93,7 @@ export class Attempts {
       } catch (error) {
         const isStale = error instanceof UpstreamFailure && error.staleConnection;
         if (!isResend && isStale && this.#options.canResend(performance.now())) continue;
-        return this.recordFailure(upstream, method.name, error);
+        return this.#recordNoResponse(upstream, routedCall, error);
       }
     }
     outcome = upstream.withoutSecrets(outcome);
@@ -102,11 +103,22 @@ export class Attempts {
     if (method.sends === true) outcome = await sent.resolveOutcome(upstream, String(params[0]), outcome, deadline);
     if (!outcome.final) {
       this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response));
+      if (outcome.failure === 'too-large') routedCall.range?.refused(upstream, outcome.response);
       if (isMissingData(routedCall, outcome)) this.#options.onMissingData(upstream, routedCall, performance.now());
     } else this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
     return outcome.final && outcome.followUp !== undefined
       ? this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation)
       : outcome;
+  }
+
+  /** A range with too large a result is no failure of the upstream. @throws the error if it is not an `UpstreamFailure` */
+  #recordNoResponse(upstream: Upstream, { method, range }: RoutedCall, error: unknown): Outcome {
+    if (range === undefined) return this.recordFailure(upstream, method.name, error);
+    const isTooLarge = error instanceof ResponseTooLarge;
+    const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;
+    const outcome = this.recordFailure(upstream, method.name, failure);
+    if (!outcome.final && outcome.failure === 'too-large') range.refused(upstream, undefined);
+    return outcome;
   }
 
   /** Records an upstream failure without a response. @throws the error if it is not an `UpstreamFailure` */
@@ -171,6 +183,7 @@ export class Attempts {
     const { name } = routedCall.method;
     const now = performance.now();
     upstream.recordSuccess(name);
+    routedCall.range?.returned(upstream);
     if (isInspectable(response) && routedCall.method.isPassThrough !== true && upstream.sampler.takeIfDue(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, response);

@@ -30,8 +30,11 @@ export function exhaustedResponse(
   monotonic: MonotonicReads<Upstream>,
   now: number,
 ): UpstreamResponse {
-  const { method, failed } = routedCall;
+  const { method, failed, range } = routedCall;
   if (failed.length === 0) throw noCandidateError(all, now);
+  const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
+  // Smaller parts may be served, also by the upstreams that failed otherwise.
+  if (refused !== undefined) throw tooLargeError(refused.response);
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
@@ -71,8 +74,12 @@ function upstreamLimitError(waitMs: number): RpcError {
   return new RpcError('overloaded', 'the upstreams of this network are at their limits', { retryAfterS });
 }
 
+function tooLargeError(response: UpstreamResponse | undefined): RpcError {
+  return new RpcError('request-too-large', response?.kind === 'error' ? response.message : undefined);
+}
+
 function errorResponse(failure: FailureClass, response: ErrorResponse): UpstreamResponse {
-  if (failure === 'too-large') throw new RpcError('request-too-large', response.message);
+  if (failure === 'too-large') throw tooLargeError(response);
   if (failure === 'node-state' || failure === 'no-block')
     throw new RpcError('node-state', `no upstream could answer: ${response.message}`);
   return response;

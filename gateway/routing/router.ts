@@ -45,11 +45,11 @@ const PROBE_INTERVAL_MS = 10_000;
 export class Router {
   readonly all: readonly Upstream[];
   readonly gasLimit: BlockGasLimit;
+  readonly selector: UpstreamSelector;
   readonly #options: RouterOptions;
   readonly #sent: SentTransactions;
   readonly #heads: NetworkHeads;
   readonly #monotonic: MonotonicReads<Upstream>;
-  readonly #selector: UpstreamSelector;
   readonly #probes = new Sampler(PROBE_INTERVAL_MS);
   readonly #confirmation: Confirmation;
   readonly #attempts: Attempts;
@@ -66,15 +66,9 @@ export class Router {
     this.#heads = heads;
     this.#monotonic =
       previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn) : previous.#monotonic;
-    this.#selector = new UpstreamSelector(
-      all,
-      heads,
-      this.#monotonic,
-      maxLagBlocks,
-      previous === undefined ? undefined : previous.#selector,
-    );
+    this.selector = new UpstreamSelector(all, heads, this.#monotonic, maxLagBlocks, previous?.selector);
     this.#budgeted = new BudgetedSelector(
-      this.#selector,
+      this.selector,
       metrics,
       previous === undefined ? undefined : previous.#budgeted,
     );
@@ -99,7 +93,7 @@ export class Router {
     this.gasLimit = new BlockGasLimit({
       heads,
       all,
-      selectNext: (routedCall, now) => this.#selector.select(routedCall, now),
+      selectNext: (routedCall, now) => this.selector.select(routedCall, now),
       onFailed: (upstream, method, error) => void this.#attempts.recordFailure(upstream, method, error),
     });
     this.#hedgeOptions = {
@@ -127,7 +121,7 @@ export class Router {
       if (routedCall === undefined) return unsupportedResponse(call.method);
       for (;;) {
         let now = performance.now();
-        const poll = this.#selector.catchUp(routedCall, now);
+        const poll = this.selector.catchUp(routedCall, now);
         if (poll !== undefined) {
           await poll;
           now = performance.now();
@@ -169,7 +163,7 @@ export class Router {
 
   /** The upstreams that all calls skip now. */
   skipReasons(now: number): Map<Upstream, SkipReason> {
-    return this.#selector.skipReasons(now);
+    return this.selector.skipReasons(now);
   }
 
   #isUnsupportedByAll(method: string): boolean {
@@ -186,7 +180,7 @@ export class Router {
     const needsBlocks = this.all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
     const blocks = needsBlocks ? blocksNamedBy(method, params) : undefined;
     const acceptedBy = this.#sent.upstreamFor(method, params);
-    const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name) : acceptedBy;
+    const preferred = isUnsupported ? this.selector.selectLongestMarked(method.name) : acceptedBy;
     return createRoutedCall(call, blocks, preferred);
   }
 

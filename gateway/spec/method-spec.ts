@@ -58,6 +58,8 @@ export interface MethodSpec {
   readonly contractAt?: { readonly param: number; readonly field?: string; readonly overrides?: number };
   /** Position of the block parameter, or of a filter with two blocks. `readsState`: the method reads the block's state. */
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
+  /** Position of a filter with a block range. A range that is too large for upstreams is requested in parts. */
+  readonly splits?: number;
   /** A pass-through method: listed in a network file, without a schema. */
   readonly isPassThrough?: true;
   /** Formula of the request units of a call; absent: 1. */
@@ -85,9 +87,18 @@ export type ResultMeaning = (typeof resultMeanings)[number];
 
 export const resultMeanings = ['head-number', 'sync-status', 'logs', 'block-objects', 'uncle', 'gas-estimate'] as const;
 
-/** The spec of a pass-through method: its parameters and result are forwarded unchanged. */
-export function passThrough(name: string): MethodSpec {
-  return { name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isPassThrough: true };
+/**
+ * The spec of a pass-through method: its parameters and result are forwarded unchanged.
+ * @param splits as in `MethodSpec`
+ */
+export function passThrough(name: string, splits?: number): MethodSpec {
+  return {
+    ...{ name, namespace: namespaceOf(name), nullable: false, reverts: false, hashParams: [], isPassThrough: true },
+    ...(splits !== undefined && {
+      ...{ splits, blockAt: { param: splits } },
+      counts: [{ name: 'blocks', type: 'LogFilter', param: splits }],
+    }),
+  };
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
