@@ -1,4 +1,4 @@
-import { endOfValue, NotJson, walkArray, walkObject } from '../jsonrpc/json-bytes.ts';
+import { endOfValue, NotJson, skipSpace, walkArray, walkObject } from '../jsonrpc/json-bytes.ts';
 
 interface Position {
   readonly bytes: Buffer;
@@ -15,7 +15,7 @@ const COMMA = Buffer.from(',');
 export function mergeLogs(lists: readonly Buffer[]): Buffer | undefined {
   const logs: Position[] = [];
   try {
-    for (const list of lists) walkArray(list, 0, (bytes, start) => addLog(logs, bytes, start));
+    for (const list of lists) walkArray(list, skipSpace(list, 0), (bytes, start) => addLog(logs, bytes, start));
   } catch (error) {
     if (error instanceof NotJson) return undefined;
     throw error;

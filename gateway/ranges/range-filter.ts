@@ -11,7 +11,7 @@ export interface RangeFilter {
   readonly toBlock: End;
   /** Of contracts, each once. Empty: all contracts, or no such member. */
   readonly addresses: readonly string[];
-  /** Identifies the filter without its range. */
+  /** Identifies the filter without its range. Calculated at its first use. */
   readonly key: string;
   /** The parameters for a part. @param addresses undefined: all of the filter */
   paramsOf(range: BlockRange, addresses: readonly string[] | undefined): readonly unknown[];
@@ -31,11 +31,14 @@ export function readRangeFilter({ splits }: MethodSpec, params: readonly unknown
   const [from, to] = [fromBlock ?? 'latest', toBlock ?? 'latest'];
   if (typeof from !== 'string' || typeof to !== 'string' || !END.test(from) || !END.test(to)) return undefined;
   const { address } = rest;
+  let key: string | undefined;
   return {
     fromBlock: from,
     toBlock: to,
     addresses: Array.isArray(address) ? [...new Set(address as readonly string[])] : [],
-    key: hash('sha256', JSON.stringify(rest), 'base64url'),
+    get key() {
+      return (key ??= hash('sha256', JSON.stringify(rest), 'base64url'));
+    },
     paramsOf: (range, addresses) => {
       const part = { fromBlock: hex(range.from), toBlock: hex(range.to), ...rest };
       return params.with(splits, addresses === undefined ? part : { ...part, address: addresses });

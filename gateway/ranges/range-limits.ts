@@ -25,10 +25,16 @@ export class RangeLimits<U extends object> {
   /** Bytes of the largest result of upstreams that refused one. */
   readonly #largestResults = new WeakMap<U, number>();
   #isEmpty = true;
+  #isSettled = true;
 
   /** Whether no upstream has refused a range yet. */
   get isEmpty(): boolean {
     return this.#isEmpty;
+  }
+
+  /** Whether a range was returned since the last one was refused. Until then, many parts at once would be refused. */
+  get isSettled(): boolean {
+    return this.#isSettled;
   }
 
   /** The widest range that the upstream allows for the filter, as far as is known. */
@@ -39,7 +45,7 @@ export class RangeLimits<U extends object> {
 
   recordRefused(upstream: U, filter: string, kind: LimitKind, blocks: number, now: number): void {
     if (blocks <= 1 || kind === 'none' || kind === 'addresses') return;
-    this.#isEmpty = false;
+    this.#isEmpty = this.#isSettled = false;
     const ofFilter = this.#byFilter.get(filter) ?? new Map<U, Refusal>();
     const refusals = kind === 'range' ? this.#byUpstream : ofFilter;
     const previous = refusals.get(upstream);
@@ -50,6 +56,7 @@ export class RangeLimits<U extends object> {
 
   /** Records a result. If it is far smaller than what the upstream returned before, wider parts are tried. */
   recordReturned(upstream: U, filter: string, blocks: number, bytes: number): void {
+    this.#isSettled = true;
     const refusal = this.#byFilter.get(filter)?.get(upstream);
     if (refusal === undefined) return;
     const largest = Math.max(bytes, this.#largestResults.get(upstream) ?? 0);

@@ -96,8 +96,9 @@ export class RangeRun {
     this.#workers++;
     try {
       for (let part = this.#next(); part !== undefined; part = this.#next()) {
+        const ended = this.#request(part);
         addWorkers();
-        await this.#request(part);
+        await ended;
         await timeSlicer.next();
       }
     } catch (error) {
@@ -122,13 +123,12 @@ export class RangeRun {
 
   /** Upstreams that do not have the oldest blocks get parts from the newest ones. */
   #cutPart(lowest: BlockRange): SentRange {
-    const { candidatesAt, limits, filter, received } = this.#options;
+    const { candidatesAt, limits, filter } = this.#options;
     const atStart = candidatesAt(lowest.from);
     const atEnd = candidatesAt(this.#pending.highest?.to ?? lowest.to).filter((one) => !atStart.includes(one));
     const candidates = [...atStart, ...atEnd];
-    // Before the limits are known, many parts at once would be refused.
-    const isKnown = !received.isEmpty || !limits.isEmpty;
-    this.#maxWorkers = isKnown ? Math.min(MAX_AT_ONCE, MAX_PER_UPSTREAM * Math.max(1, candidates.length)) : 1;
+    const maxWorkers = Math.min(MAX_AT_ONCE, MAX_PER_UPSTREAM * Math.max(1, candidates.length));
+    this.#maxWorkers = limits.isSettled ? maxWorkers : 1;
     let first: Upstream | undefined;
     for (const one of candidates) if (first === undefined || this.#loadOf(one) < this.#loadOf(first)) first = one;
     const now = performance.now();
@@ -137,7 +137,7 @@ export class RangeRun {
       first === undefined || atStart.includes(first)
         ? this.#pending.takeFirstPart(maxBlocks)
         : this.#pending.takeLastPart(maxBlocks);
-    return new SentRange(part, first, limits, filter.key);
+    return new SentRange(part, first, limits, filter);
   }
 
   #loadOf(upstream: Upstream): number {

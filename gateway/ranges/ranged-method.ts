@@ -83,7 +83,7 @@ export class RangedMethod {
     const range = { from: Number(estimate?.from ?? 0n), to: Number(estimate?.to ?? 0n) };
     const first = this.#firstFor(range, filter, call);
     if (first === 'none') return this.#requestInParts(call, filter, undefined);
-    const whole = new SentRange(range, first, this.limits, filter.key);
+    const whole = new SentRange(range, first, this.limits, filter);
     try {
       return await this.#send(params, text, whole, call, caller, observer);
     } catch (error) {

@@ -31,10 +31,10 @@ export function exhaustedResponse(
   now: number,
 ): UpstreamResponse {
   const { method, failed, range } = routedCall;
-  if (failed.length === 0) throw noCandidateError(all, now);
   const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
   // Smaller parts may be served, also by the upstreams that failed otherwise.
-  if (refused !== undefined) throw tooLargeError(refused.response);
+  if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
+  if (failed.length === 0) throw noCandidateError(all, now);
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.

@@ -16,6 +16,10 @@ const noFailures: readonly FailedOutcome[] = [];
 export interface RangePart {
   /** Selected first, unless it has a skip reason. */
   readonly first: Upstream | undefined;
+  /** `allows` was false for an upstream that would have been selected. */
+  readonly hasSkipped: boolean;
+  /** Whether the upstream has not refused such a range before. */
+  allows(upstream: Upstream): boolean;
   /** The upstream returned that the range or its result is too large. */
   refused(upstream: Upstream, response: UpstreamResponse | undefined): void;
   returned(upstream: Upstream): void;

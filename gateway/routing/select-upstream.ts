@@ -51,8 +51,8 @@ export class UpstreamSelector {
    * @param purpose `hedge` and `closed-retry` select closed circuits only
    */
   select(routedCall: RoutedCall, now: number, purpose: Purpose = 'attempt'): Upstream | undefined {
-    const { tried, observer } = routedCall;
-    const preferred = routedCall.preferred ?? routedCall.range?.first;
+    const { tried, observer, range } = routedCall;
+    const preferred = routedCall.preferred ?? range?.first;
     const isAttempt = purpose === 'attempt';
     const reportsAll = isAttempt && tried.length === 0 && observer?.needsAllSkipReasons === true;
     if (reportsAll)
@@ -70,6 +70,7 @@ export class UpstreamSelector {
       if (tried.includes(upstream)) continue;
       this.#state.readUpstream(upstream, routedCall, now);
       const reason = skipReasonOf(candidate, needs, network);
+      if (range?.allows(upstream) === false) continue;
       if (reason === undefined) return begin(upstream, now);
       if (isAttempt && tried.length === 0) upstream.metrics.skipped(reason);
       if (isAttempt && !reportsAll) observer?.skipped(upstream.name, reason);

@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import type { FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { CHAIN_ID, hex, startLogNode, type LogChain, type NodeLimits } from './log-chain.ts';
@@ -19,17 +20,22 @@ export interface Sent {
 
 /**
  * Starts a gateway in front of one node for each of the limits, until the test ends.
- * @param more keys of the network file @param env settings
+ * @param more keys of the network file, also of its upstreams
+ * @param env settings
  */
 export async function withLogNodes(
   chain: LogChain,
   limits: readonly NodeLimits[],
-  more: object = {},
+  more: object | ((urls: readonly string[]) => object) = {},
   env: Record<string, string> = {},
 ): Promise<WithLogNodes> {
   const nodes = await Promise.all(limits.map((one) => startLogNode(chain, one)));
   const urls = nodes.map(({ url }) => url);
-  const file = network(CHAIN_ID, urls, { methods: ['eth', 'trace_filter'], hedge: 'off', ...more });
+  const file = network(CHAIN_ID, urls, {
+    methods: ['eth', 'trace_filter'],
+    hedge: 'off',
+    ...(typeof more === 'function' ? (more as (urls: readonly string[]) => object)(urls) : more),
+  });
   const gateway = await startGateway({ test: file }, env);
   onTestFinished(() => gateway.stop());
   const end = (block: number | string): string => (typeof block === 'number' ? hex(block) : block);
@@ -60,4 +66,14 @@ export function responseWith(logs: readonly object[]): string {
 
 export function errorIn({ text }: Sent): { readonly code: number; readonly message: string } | undefined {
   return (JSON.parse(text) as { readonly error?: { readonly code: number; readonly message: string } }).error;
+}
+
+/** Waits until the gateway knows which blocks are final. The limits of the upstreams are known then. */
+export async function untilFinal({ getLogs, nodes }: WithLogNodes): Promise<void> {
+  await getLogs(0, 1_999);
+  await eventually(async () => {
+    const before = nodes.flatMap((node) => node.callsOf('eth_getLogs')).length;
+    await getLogs(0, 1_999);
+    return nodes.flatMap((node) => node.callsOf('eth_getLogs')).length === before;
+  });
 }
