@@ -3,7 +3,7 @@ import { rpcError, startFakeNode, type FakeNode, type RpcResponse } from '../sup
 
 export const CHAIN_ID = 7;
 
-interface LogFilter {
+export interface LogFilter {
   readonly fromBlock?: string;
   readonly toBlock?: string;
   readonly address?: string | readonly string[];
@@ -89,15 +89,15 @@ export async function startLogNode(chain: LogChain, limits: NodeLimits = {}): Pr
   const responses: Record<string, RpcResponse> = {
     eth_blockNumber: () => hex(chain.height - 1),
     eth_getBlockByNumber: ([tag]: [string]) => chain.block(tag),
-    eth_getLogs: ([filter]: [LogFilter]) => list(chain, limits, filter),
-    trace_filter: ([filter]: [LogFilter]) => list(chain, limits, filter),
+    eth_getLogs: ([filter]: [LogFilter]) => listOf(chain, limits, filter),
+    trace_filter: ([filter]: [LogFilter]) => listOf(chain, limits, filter),
   };
   const node = await startFakeNode({ chainId: CHAIN_ID, responses });
   onTestFinished(() => node.close());
   return node;
 }
 
-function list(chain: LogChain, limits: NodeLimits, filter: LogFilter): RpcResponse {
+export function listOf(chain: LogChain, limits: NodeLimits, filter: LogFilter): RpcResponse {
   const { maxBlocks = Infinity, maxResults = Infinity, maxBytes = Infinity, maxAddresses = Infinity } = limits;
   const { fromBlock = 'latest', toBlock = 'latest', address } = filter;
   const [from, to] = [chain.numberOf(fromBlock), Math.min(chain.numberOf(toBlock), chain.height - 1)];
