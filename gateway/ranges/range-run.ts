@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { KeyShare } from '../admission/key-share.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
@@ -29,6 +30,8 @@ export interface RangeRunOptions {
   readonly cancellation: Cancellation;
   /** The upstreams to which a call for one block can be sent. */
   readonly candidatesAt: (block: number) => readonly Upstream[];
+  /** Time until an upstream has capacity again; undefined: no upstream has limits. */
+  readonly capacityWaitMs: () => number | undefined;
   /** Sends the call for a part. @throws RpcError, Cancelled (rejects with it) */
   readonly send: (params: readonly unknown[], part: SentRange) => Promise<UpstreamResponse | CachedResponse>;
 }
@@ -36,6 +39,10 @@ export interface RangeRunOptions {
 /** Requests of one run at once, for each upstream that can have parts. */
 const MAX_PER_UPSTREAM = 4;
 const MAX_AT_ONCE = 16;
+/** Blocks of a part if no upstream can have it now: the router decides. */
+const UNPLANNED_BLOCKS = 1_000;
+/** The caller may disconnect during the wait. */
+const MAX_WAIT_MS = 500;
 /** Parts that are sent for one request, those that were refused included. */
 const MAX_SENT = 1_000;
 
@@ -49,6 +56,8 @@ export class RangeRun {
   readonly #inProgress = new Map<Upstream, number>();
   #workers = 0;
   #maxWorkers = 1;
+  /** Lowered when the upstreams are at their limits. */
+  #maxAtOnce = MAX_AT_ONCE;
   #sent = 0;
   #addressesPerCall: number;
   #failure: unknown;
@@ -58,11 +67,7 @@ export class RangeRun {
     this.#addressesPerCall = options.filter.addresses.length;
   }
 
-  /**
-   * Requests a range that no upstream allows.
-   * @param refusal the error; undefined: it is expected
-   * @throws RpcError, FailedPart, Cancelled (rejects with it)
-   */
+  /** Adds a range that was refused, in smaller parts. @throws RpcError if there are none */
   addRefused(range: BlockRange, refusal: RpcError): void {
     this.#divide(range, this.#addressesPerCall, refusal);
   }
@@ -99,6 +104,7 @@ export class RangeRun {
         const ended = this.#request(part);
         addWorkers();
         await ended;
+        if (this.#workers > this.#maxAtOnce) return;
         await timeSlicer.next();
       }
     } catch (error) {
@@ -127,12 +133,12 @@ export class RangeRun {
     const atStart = candidatesAt(lowest.from);
     const atEnd = candidatesAt(this.#pending.highest?.to ?? lowest.to).filter((one) => !atStart.includes(one));
     const candidates = [...atStart, ...atEnd];
-    const maxWorkers = Math.min(MAX_AT_ONCE, MAX_PER_UPSTREAM * Math.max(1, candidates.length));
+    const maxWorkers = Math.min(this.#maxAtOnce, MAX_PER_UPSTREAM * Math.max(1, candidates.length));
     this.#maxWorkers = limits.isSettled ? maxWorkers : 1;
     let first: Upstream | undefined;
     for (const one of candidates) if (first === undefined || this.#loadOf(one) < this.#loadOf(first)) first = one;
     const now = performance.now();
-    const maxBlocks = first === undefined ? 1_000 : limits.widestFor(first, filter.key, now);
+    const maxBlocks = first === undefined ? UNPLANNED_BLOCKS : limits.widestFor(first, filter.key, now);
     const part =
       first === undefined || atStart.includes(first)
         ? this.#pending.takeFirstPart(maxBlocks)
@@ -159,6 +165,8 @@ export class RangeRun {
     } catch (error) {
       if (error instanceof RpcError && error.reason === 'request-too-large')
         this.#divide(part.range, addressesPerCall, error);
+      else if (isOverloaded(error) && (await this.#waitForCapacity()))
+        this.#pending.add({ ...part.range, maxBlocks: Infinity });
       else if (isTimeOver(error, deadline)) throw received.beyond('the time for one call is over');
       else throw received.memoryError(partFailure(error, part.range));
     } finally {
@@ -185,6 +193,18 @@ export class RangeRun {
     return response;
   }
 
+  /**
+   * All upstreams are at their limits: this worker ends, or waits if it is the last one.
+   * @returns false if the upstreams have no limits, or if there is no time
+   */
+  async #waitForCapacity(): Promise<boolean> {
+    const waitMs = this.#options.capacityWaitMs();
+    if (waitMs === undefined || performance.now() + waitMs >= this.#options.deadline) return false;
+    this.#maxAtOnce = Math.max(1, this.#workers - 1);
+    if (this.#workers === 1) await delay(Math.min(waitMs, MAX_WAIT_MS));
+    return true;
+  }
+
   /** Adds a part that was refused, in smaller parts. @throws RpcError if there are none */
   #divide(range: BlockRange, addressesPerCall: number, refusal: RpcError): void {
     const kind = limitKindOf(refusal.message);
@@ -196,4 +216,8 @@ export class RangeRun {
     } else if (kind === 'none' || maxBlocks === 0) throw partFailure(refusal, range);
     else this.#pending.add({ ...range, maxBlocks });
   }
+}
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof RpcError && error.reason === 'overloaded';
 }

@@ -14,7 +14,7 @@ import { lower, type Bounds } from '../spec/bounds.ts';
 import { rangeOf } from '../spec/count-params.ts';
 import { canCoalesce } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { Cancellation } from '../upstreams/transport/cancellation.ts';
+import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { blocksIn, type BlockRange } from './pending-ranges.ts';
@@ -116,7 +116,10 @@ export class RangedMethod {
     call.caller.add(cancellation);
     try {
       const fetch = this.#blockFetcher(call, cancellation);
-      const resolved = await resolveRange(filter, fetch, (block) => this.#isFinal(block));
+      const resolving = resolveRange(filter, fetch, (block) => this.#isFinal(block));
+      const resolved = await resolving.catch((error: unknown) => {
+        throw refusal === undefined || error instanceof Cancelled ? (error as Error) : refusal;
+      });
       if (resolved.to >= resolved.from) return await this.#run(call, filter, resolved, fetch, cancellation, refusal);
       if (refusal !== undefined) throw refusal;
       return await this.#send(call.params, call.text, undefined, call, cancellation, call.observer);
@@ -144,6 +147,7 @@ export class RangedMethod {
     const run = new RangeRun({
       ...{ filter, limits, received, cache, share, deadline, cancellation },
       candidatesAt: (block) => this.#candidatesFor(block, block, deadline),
+      capacityWaitMs: () => capacityWaitMs(this.#options.router.all, performance.now()),
       send: (params, part) => this.#send(params, JSON.stringify(params), part, call, cancellation, undefined),
     });
     try {
@@ -203,4 +207,10 @@ export class RangedMethod {
       caller.delete(own);
     });
   }
+}
+
+/** @returns undefined if no upstream has limits */
+function capacityWaitMs(all: readonly Upstream[], now: number): number | undefined {
+  const waits = all.flatMap(({ limits }) => limits?.waitMs(now) ?? []);
+  return waits.length === 0 ? undefined : Math.min(...waits);
 }

@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
+import { slow } from '../support/behaviours.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { contracts, LogChain } from './log-chain.ts';
 import { responseWith, send, untilFinal, withLogNodes } from './with-log-nodes.ts';
@@ -7,7 +8,7 @@ import { responseWith, send, untilFinal, withLogNodes } from './with-log-nodes.t
 /** The highest number of bytes that the memory budget had taken. */
 function peakOfMemory(): () => number {
   let peak = 0;
-  const { take } = MemoryBudget.prototype;
+  const take = Object.getOwnPropertyDescriptor(MemoryBudget.prototype, 'take')?.value as MemoryBudget['take'];
   vi.spyOn(MemoryBudget.prototype, 'take').mockImplementation(function (this: MemoryBudget, holder, bytes) {
     take.call(this, holder, bytes);
     peak = Math.max(peak, this.bytes);
@@ -20,7 +21,7 @@ it('200,000 logs of 100,000 blocks, through a node with 2,000 blocks, one with 1
   const chain = new LogChain(100_000, () => 2);
   const limits = [{ maxBlocks: 2_000 }, { maxResults: 10_000 }, { maxBytes: 5_000_000, prunedBelow: 50_000 }];
   const maxBytes = 400_000_000;
-  const env = { BODIES_MAX_BYTES: String(maxBytes) };
+  const env = { BODIES_MAX_BYTES: String(maxBytes), CALL_TIMEOUT_MS: '60000', UPSTREAM_TIMEOUT_MS: '30000' };
   const { getLogs, gateway, ranges } = await withLogNodes(chain, limits, { maxResponseBytes: 100_000_000 }, env);
   const { status, text } = await getLogs(0, 'latest');
   expect(status).toBe(200);
@@ -116,6 +117,24 @@ it('final parts are cached: a later request that contains them does not request 
   node.nodes[0]?.calls.splice(0);
   await node.getLogs(0, 17_999);
   expect(starts(), 'only parts that are not final').toEqual([16_000, 17_000]);
+});
+
+it('upstreams at their limits get further parts later', async () => {
+  const chain = new LogChain(20_000, () => 1);
+  const { getLogs, nodes } = await withLogNodes(chain, [{ maxBlocks: 1_000 }, { maxBlocks: 1_000 }], (urls) => ({
+    upstreams: urls.map((url, index) => ({
+      ...{ name: `node-${index}`, url },
+      limits: index === 0 ? { concurrency: 2 } : { perSecond: 20, burst: 5 },
+    })),
+  }));
+  let [inProgress, most] = [0, 0];
+  nodes[0]?.always(async (exchange) => {
+    most = Math.max(most, ++inProgress);
+    await slow(100)(exchange);
+    inProgress--;
+  }, 'eth_getLogs');
+  expect((await getLogs(0, 19_999)).text).toBe(responseWith(chain.logs(0, 19_999)));
+  expect(most).toBe(2);
 });
 
 it('refused ranges open no circuit and use no retry budget', async () => {
