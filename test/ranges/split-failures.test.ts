@@ -3,6 +3,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { addKey } from '../routing/two-keys.ts';
 import { hang, slow } from '../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
+import type { TestGateway } from '../support/gateway.ts';
 import type { FakeNode } from '../support/fake-node.ts';
 import { rpcError } from '../support/fake-node.ts';
 import { hex, listOf, LogChain, type LogFilter } from './log-chain.ts';
@@ -21,6 +22,10 @@ function beforeLogs(
     if (++requests === n) run();
     return listOf(chain, { maxBlocks }, filter);
   });
+}
+
+async function bufferedBytes({ address }: TestGateway): Promise<number | undefined> {
+  return (await readMetrics(address)).value('gatehouse_buffered_bytes');
 }
 
 /** The range that the message of a rejection names. */
@@ -97,7 +102,8 @@ it('a caller who disconnects ends all parts, and releases the memory', async () 
 });
 
 it('after a reorg during the request, the parts that are not final are requested again', async () => {
-  const chain = new LogChain(20_000, () => 1, 9_999);
+  // Empty lists are not cached.
+  const chain = new LogChain(20_000, (block) => (block < 2_000 || block >= 8_000 ? 1 : 0), 9_999);
   const nodes = await withLogNodes(chain, [{ maxBlocks: 1_000 }]);
   await untilFinal(nodes);
   beforeLogs(nodes.nodes[0], chain, 1_000, 14, () => {
@@ -158,7 +164,28 @@ it('beyond the share of the memory budget, the rejection names a range that fits
   const [from, to] = fittingRange(rejected);
   expect([from, Number(to) > 1_000]).toEqual(['0x0', true]);
   expect((await getLogs(from, to)).text).toBe(responseWith(chain.logs(0, Number(to))));
-  await eventually(async () => ((await readMetrics(gateway.address)).value('gatehouse_buffered_bytes') ?? 0) < 100_000);
+  // The parts fit, but not together with the response.
+  expect(fittingRange(await getLogs(0, 5_999))[0]).toBe('0x0');
+  expect(await bufferedBytes(gateway)).toBeLessThan(100_000);
+});
+
+it('a rejected request in a batch releases its parts before the other calls end', async () => {
+  const chain = new LogChain(10_000, () => 1);
+  const { gateway, nodes } = await withLogNodes(chain, [{ maxBlocks: 500 }], { maxResponseBytes: 2_000_000 });
+  nodes[0]?.always(hang, 'eth_getBalance');
+  const balance = { method: 'eth_getBalance', params: [`0x${'11'.repeat(20)}`, 'latest'] };
+  const logs = { method: 'eth_getLogs', params: [{ fromBlock: '0x0', toBlock: hex(9_999) }] };
+  const batch = [balance, logs].map((call, id) => ({ jsonrpc: '2.0', id, ...call }));
+  const caller = new AbortController();
+  const options = { method: 'POST', body: JSON.stringify(batch), signal: caller.signal };
+  const response = fetch(gateway.url('test'), options).catch(() => 'aborted');
+  await eventually(async () => {
+    const { value } = await readMetrics(gateway.address);
+    return value('gatehouse_calls_total', { method: 'eth_getLogs', outcome: 'beyond-bound' }) === 1;
+  });
+  expect(await bufferedBytes(gateway)).toBeLessThan(100_000);
+  caller.abort();
+  expect(await response).toBe('aborted');
 });
 
 it('after the time for one call, the rejection names a range that fits', async () => {
