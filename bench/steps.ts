@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { table } from '../schemas/markdown-table.ts';
+import { countAsync } from './count-async.ts';
 import { median, show } from './figures.ts';
 import { openParts } from './gateway-parts.ts';
 import { freePorts, start, stopAll, untilOpen } from './processes.ts';
@@ -10,8 +11,8 @@ import { stepsOf, type Step } from './step-list.ts';
 import { walletMix, wholeBlocks } from './wallet-calls.ts';
 
 /**
- * Measures the CPU time of each step of a call with the gateway's own functions, to locate a regression. The last row is
- * the whole call except HTTP with the client.
+ * Measures the CPU time of each step of a call with the gateway's own functions, to locate a regression, and counts its
+ * promises and timers. The last row is the whole call except HTTP with the client.
  *
  *   npm run bench:steps
  */
@@ -41,18 +42,37 @@ try {
     rows.push([name, ...costs]);
   }
   console.log(table(rows));
+  console.log(table(await countRows(columns)));
 } finally {
   await parts.close();
   stopAll();
   rmSync(folder, { recursive: true, force: true });
 }
 
+/** Promises and timers of each asynchronous step, which must not become more. */
+async function countRows(columns: readonly [string, Step[]][]): Promise<string[][]> {
+  const rows: string[][] = [['promises and timers per call', ...columns.map(([title]) => title)]];
+  for (const [index, { name, work }] of (columns[0]?.[1] ?? []).entries()) {
+    if (!isAsync(work)) continue;
+    const cells: string[] = [];
+    for (const [, steps] of columns) {
+      const { promises, timers } = await countAsync(() => Promise.resolve(steps[index]?.work()));
+      cells.push(`${promises.toFixed(1)} + ${timers.toFixed(1)}`);
+    }
+    rows.push([name, ...cells]);
+  }
+  return rows;
+}
+
+function isAsync(work: Step['work']): boolean {
+  return work.constructor.name === 'AsyncFunction';
+}
+
 /** CPU µs per call: the median of the rounds after a warm-up. A round is long compared with the resolution of the clock. */
 async function measureStep({ work }: Step): Promise<number> {
-  const isAsync = work.constructor.name === 'AsyncFunction';
   const run = (forMs: number): number | Promise<number> =>
-    (isAsync ? runConcurrently : runInTurn)(work, performance.now() + forMs);
-  await run(isAsync ? WARMUP_MS : ROUND_MS);
+    (isAsync(work) ? runConcurrently : runInTurn)(work, performance.now() + forMs);
+  await run(isAsync(work) ? WARMUP_MS : ROUND_MS);
   const rounds: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const before = process.cpuUsage();

@@ -1,4 +1,4 @@
-import { RpcError } from '../jsonrpc/errors.ts';
+import { RpcError, type Allowance } from '../jsonrpc/errors.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { SlotOwner } from './fair-slots.ts';
 
@@ -20,7 +20,7 @@ export class KeyShare implements SlotOwner {
     slots: DEFAULT_CONCURRENCY,
     queueMax: 2 * DEFAULT_CONCURRENCY,
     maxWaitMs: MAX_WAIT_MS,
-    rejection: () => new RpcError('too-many-requests'),
+    rejection: () => new RpcError('too-many-requests', undefined, { allowance: this.#allowance() }),
   });
 
   constructor(account: string) {
@@ -34,5 +34,10 @@ export class KeyShare implements SlotOwner {
   set concurrency(requests: number) {
     this.#concurrency = requests;
     this.requests.size = requests;
+  }
+
+  /** Of a rejected request: all are in flight, and one may have ended when the client tries again. */
+  #allowance(): Allowance {
+    return { limit: this.#concurrency, remaining: 0, resetS: 1 };
   }
 }

@@ -1,3 +1,4 @@
+import { adminTokensOf } from './admin-tokens.ts';
 import { parseSetting, type Row } from './parse-setting.ts';
 
 /** Every setting of the gateway, by its environment variable. docs/settings.md is generated from this table. */
@@ -124,7 +125,11 @@ const table = {
     meaning: 'Time for one attempt at one upstream; `timeoutMs` of an upstream overrides it',
   },
   UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Maximum size of an upstream response' },
-  UPSTREAM_CONNECTIONS: { type: 'count', default: 64, meaning: 'Maximum connections to one upstream, and calls there' },
+  UPSTREAM_CONNECTIONS: {
+    type: 'count',
+    default: 64,
+    meaning: 'Maximum connections to one upstream, and requests there; a batch is one',
+  },
   WS_MESSAGE_MAX_BYTES: {
     type: 'count',
     default: undefined,
@@ -177,6 +182,11 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   for (const name of ['ADMIN_TOKEN', 'ADMIN_TOKENS']) {
     if (settings[name] === undefined || settings['OPS_PORT'] !== undefined) continue;
     problems.push(`${name}: the admin API is on OPS_PORT only, which is not set`);
+  }
+  const { ADMIN_TOKEN, ADMIN_TOKENS } = settings as Settings;
+  const named = adminTokensOf({ ADMIN_TOKEN: undefined, ADMIN_TOKENS });
+  if (named.some(({ value }) => value === ADMIN_TOKEN)) {
+    problems.push('ADMIN_TOKENS: an item has the value of ADMIN_TOKEN, which has the role all');
   }
   if (settings['STATUS_PAGE'] === 'ops' && settings['OPS_PORT'] === undefined) {
     problems.push('STATUS_PAGE: ops requires OPS_PORT, which is not set');

@@ -91,20 +91,37 @@ export type Reason = keyof typeof catalogue;
 
 export const reasons = Object.keys(catalogue) as Reason[];
 
+/** The values of the RateLimit headers. */
+export interface Allowance {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Seconds until `remaining` is `limit` again. */
+  readonly resetS: number;
+}
+
+interface RpcErrorOptions {
+  readonly cause?: unknown;
+  readonly retryAfterS?: number;
+  /** Of the limit that rejects the request. */
+  readonly allowance?: Allowance;
+}
+
 /** A rejection: an error that the gateway itself returns. `message` replaces the catalogue's message for the caller. */
 export class RpcError extends Error {
   readonly reason: Reason;
   readonly code: number;
   readonly status: number;
   readonly retryAfterS: number | undefined;
+  readonly allowance: Allowance | undefined;
 
-  constructor(reason: Reason, message?: string, options?: { cause?: unknown; retryAfterS?: number }) {
+  constructor(reason: Reason, message?: string, options?: RpcErrorOptions) {
     const row: ErrorRow = catalogue[reason];
     super(message ?? row.message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.reason = reason;
     this.code = row.code;
     this.status = row.status;
     this.retryAfterS = options?.retryAfterS ?? row.retryAfterS;
+    this.allowance = options?.allowance;
   }
 }
 

@@ -1,4 +1,4 @@
-import { BatchTooLarge, type RpcError } from './errors.ts';
+import { BatchTooLarge, type Allowance, type RpcError } from './errors.ts';
 
 /** The response to one call, ready to be sent. */
 export interface RpcResponse {
@@ -9,7 +9,7 @@ export interface RpcResponse {
   /** Seconds that the caller should wait. */
   readonly retryAfterS?: number | undefined;
   /** What remains of the key's limit, and the seconds until the limit resets. */
-  readonly allowance?: { readonly limit: number; readonly remaining: number; readonly resetS: number } | undefined;
+  readonly allowance?: Allowance | undefined;
 }
 
 /** @param id the call's id as JSON text  @param result as JSON text */
@@ -33,7 +33,7 @@ export function errorResponse(id: string, code: number, message: string, data: s
 /** The response for a rejected call. */
 export function rejectionResponse(id: string, error: RpcError): RpcResponse {
   const body = errorBody(id, error.code, error.message, undefined);
-  return { status: error.status, body, retryAfterS: error.retryAfterS };
+  return { status: error.status, body, retryAfterS: error.retryAfterS, allowance: error.allowance };
 }
 
 /** The response for a body rejected as a whole. Its id is null, except for a batch with too many requests. */

@@ -1,10 +1,10 @@
 import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
+import type { Allowance } from '../jsonrpc/errors.ts';
 import {
   allowanceOf,
   newLimitState,
   shortageOf,
   take,
-  type Allowance,
   type Charge,
   type Shortage,
   type LimitState,
@@ -29,6 +29,8 @@ export interface Account {
   readonly state: LimitState;
   /** The limits of the last charge. */
   limits: KeyLimits | undefined;
+  /** Whether any charge had a quota. The keys of a team may have different limits. */
+  hasQuota: boolean;
   /** Time of the last response of Redis, on the clock of performance.now(). */
   confirmedAt: number;
   /** The connection to Redis that had the last response: a later one may be to a Redis that lost data. */
@@ -58,6 +60,7 @@ export function newAccount(): Account {
   return {
     state: newLimitState(),
     limits: undefined,
+    hasQuota: false,
     confirmedAt: -Infinity,
     connection: -1,
     since: '',

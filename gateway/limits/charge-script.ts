@@ -152,6 +152,8 @@ export function addChargeCommand(redis: RedisClient): asserts redis is ChargingR
 
 export interface ChargeRequest {
   readonly state: LimitState;
+  /** Whether the account has a quota, also if the limits of these charges have none. */
+  readonly hasQuota: boolean;
   readonly report: Report;
   /** Units to reserve in advance; only for limits without `methodRates`. */
   readonly leaseUnits: number;
@@ -167,7 +169,7 @@ export async function chargeAtRedis(
   redis: ChargingRedis,
   limits: KeyLimits,
   charges: readonly Charge[],
-  { state, report, leaseUnits, leaseMs, date }: ChargeRequest,
+  { state, hasQuota, report, leaseUnits, leaseMs, date }: ChargeRequest,
 ): Promise<{ taken: boolean[]; leasedUnits: number; since: string }> {
   const { debtUnits, isComplete } = report;
   // Taken before the request is sent, so that `state` never shows a bucket emptier than it is.
@@ -177,7 +179,14 @@ export async function chargeAtRedis(
     await redis.gatehouseCharge(
       limitPrefix + limits.account,
       ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, debtUnits],
-      ...[ttlMs(limits, buckets), leaseUnits, leaseMs, buckets.length, date.nextDay, date.nextMonth],
+      ...[
+        hasQuota ? quotaTtlMs : ttlMs(limits, buckets),
+        leaseUnits,
+        leaseMs,
+        buckets.length,
+        date.nextDay,
+        date.nextMonth,
+      ],
       ...[report.dayUsed, report.monthUsed, report.since],
       ...buckets.flatMap(({ method, rate }) => {
         const lacking = missingUnits(state, method, rate, sentAt);
@@ -213,9 +222,8 @@ function unitsOf({ units, byMethod }: Charge, method: string): number {
   return method === '' ? units : (byMethod.get(method) ?? 0);
 }
 
-/** Buckets may expire once they are full; the script adds the time of a debt. The counts of a month must not expire before its end. */
-function ttlMs({ daily, monthly, methodRates }: KeyLimits, buckets: readonly Bucket[]): number {
-  if (daily !== undefined || monthly !== undefined) return quotaTtlMs;
+/** Buckets may expire once they are full; the script adds the time of a debt. */
+function ttlMs({ methodRates }: KeyLimits, buckets: readonly Bucket[]): number {
   const rates = [...buckets.map(({ rate }) => rate), ...(methodRates?.values() ?? [])];
   const fillMs = rates.map(({ perSecond, burst }) => (burst * 1000) / perSecond);
   return Math.ceil(Math.min(Math.max(...fillMs) + 1_000, maxTtlMs));

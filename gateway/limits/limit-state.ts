@@ -1,4 +1,4 @@
-import type { Reason } from '../jsonrpc/errors.ts';
+import type { Allowance, Reason } from '../jsonrpc/errors.ts';
 import type { KeyLimits, Rate } from '../auth/permissions/key-limits.ts';
 
 /** The request units of one request body. */
@@ -37,14 +37,6 @@ export const admissionUnits = 1;
 
 /** Above the rounding errors of sums of units, and below the cheapest charge. */
 export const unitTolerance = 1e-6;
-
-/** The values of the RateLimit headers. */
-export interface Allowance {
-  readonly limit: number;
-  readonly remaining: number;
-  /** Seconds until `remaining` is `limit` again. */
-  readonly resetS: number;
-}
 
 /** The limit that rejects a charge. */
 export interface Shortage {

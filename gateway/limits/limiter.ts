@@ -74,6 +74,7 @@ export class Limiter {
   charge(limits: KeyLimits, charge: Charge): ChargeOutcome | Promise<ChargeOutcome> {
     const account = this.#accountOf(limits.account);
     account.limits = limits;
+    account.hasQuota ||= limits.daily !== undefined || limits.monthly !== undefined;
     if (this.#link === undefined) {
       this.counts.memory += 1;
       return takeFrom(account, limits, charge);
@@ -116,10 +117,7 @@ export class Limiter {
    * A Redis that restarted may have lost them: without this, each quota would begin again.
    */
   async restore(): Promise<void> {
-    for (const account of this.#accounts.values()) {
-      const { daily, monthly } = account.limits ?? {};
-      if (daily !== undefined || monthly !== undefined) this.#unreported.add(account);
-    }
+    for (const account of this.#accounts.values()) if (account.hasQuota) this.#unreported.add(account);
     await this.#reportAll(Infinity);
   }
 
@@ -181,13 +179,13 @@ export class Limiter {
 
   /** Sends charges and the report of the account. @throws the error of Redis; then nothing of the report is lost */
   async #send(account: Account, limits: KeyLimits, charges: readonly Charge[], link: RedisLink): Promise<boolean[]> {
-    const { state, lease } = account;
+    const { state, lease, hasQuota } = account;
     const { connection } = link;
     const [now, date] = [performance.now(), utcDate()];
     const leaseUnits = charges.length === 0 || limits.methodRates !== undefined ? 0 : leaseFor(account, now);
     const report = takeReport(account, limits, connection, date);
     try {
-      const request = { state, report, leaseUnits, leaseMs, date };
+      const request = { state, hasQuota, report, leaseUnits, leaseMs, date };
       const { taken, leasedUnits, since } = await chargeAtRedis(link.redis as ChargingRedis, limits, charges, request);
       // What was charged without Redis since the report.
       addUnreported(account, limits, account.debtUnits);

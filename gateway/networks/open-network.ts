@@ -106,7 +106,8 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const cache = replaceable.cache === 'off' ? undefined : parts.cache;
   const cacheParts = { ...parts, config, cache, chain: heads, metrics: parts.metrics.cache };
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
-  const bounds = boundsOf(replaceable);
+  const bounds: Bounds = replaceable;
+  const logs = specOf(nodeMethods.logs, parts.specs);
   const head = (): bigint | undefined => heads.number;
   const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = parts.settings;
   // Calls in progress still count towards the concurrency.
@@ -138,7 +139,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     heads,
     final,
     subscriptions,
-    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs: specOf(nodeMethods.logs, parts.specs) }),
+    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
     document: lazyDocument(replaceable),
     queue,
     coalesced,
@@ -152,11 +153,6 @@ export function adoptSharedState({ heads, final, subscriptions, upstreams }: Net
   heads.replaceSources(upstreams.all);
   final?.moveTo(fetchBlockFrom(upstreams));
   subscriptions.moveTo(upstreams);
-}
-
-function boundsOf(config: ReplaceableConfig): Bounds {
-  const { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes } = config;
-  return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
 function openSubscriptions(
@@ -233,7 +229,7 @@ function openUpstream(
   const websocketUrl = fixed.websocketUrl ?? spawned?.url.replace(/^http/, 'ws');
   // Transports connect with the first call.
   const http = url === undefined ? undefined : openHttp(url, fixed, settings, memory);
-  const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, fixed, settings);
+  const webSocket = websocketUrl === undefined ? undefined : openWebSocket(websocketUrl, fixed, settings, memory);
   const transport = http ?? webSocket;
   // The node was not spawned.
   if (transport === undefined) return undefined;

@@ -30,11 +30,12 @@ export function openHttp(
   return batch ? new BatchingUpstream(http) : http;
 }
 
-/** @param url of the upstream, or of the node that the gateway spawned for it */
+/** As `openHttp`. */
 export function openWebSocket(
   url: string,
   { headers }: FixedUpstreamOptions,
   { UPSTREAM_CONNECTIONS: slots, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
+  memory?: MemoryBudget,
 ): WebSocketUpstream {
-  return new WebSocketUpstream({ url, headers, slots, responseMaxBytes });
+  return new WebSocketUpstream({ url, headers, slots, responseMaxBytes, memory });
 }

@@ -87,8 +87,7 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
       if (call.id !== undefined) {
         reserveBytes(response, context);
         delivered = toRpcResponse(call.id, response);
-        const problem = checkResponseBytes(delivered.body.length, network.bounds, access.bounds);
-        if (problem !== undefined) throw new RpcError('beyond-bound', problem);
+        checkBound(delivered.body.length, context);
         // A transaction has been sent: its hash is always delivered.
         if (response.kind === 'result' && method.spec.sends !== true) context.reservation?.take(delivered.body.length);
       }
@@ -197,13 +196,21 @@ function requestUpstreams(
 }
 
 /** Runs before a large result is copied, since one result may serve many calls. @throws RpcError */
-function reserveBytes(response: UpstreamResponse | CachedResponse, { batchBudget, reservation }: CallContext): void {
+function reserveBytes(response: UpstreamResponse | CachedResponse, context: CallContext): void {
+  const { batchBudget, reservation } = context;
   let bytes = 0;
   if (response.kind === 'cached') bytes = response.result.length;
   else if (response.kind === 'large') for (const { length } of response.parts) bytes += length;
   else return;
+  checkBound(bytes, context);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw new RpcError('response-too-large');
   reservation?.take(bytes);
+}
+
+/** @throws RpcError */
+function checkBound(responseBytes: number, { network, access }: CallContext): void {
+  const problem = checkResponseBytes(responseBytes, network.bounds, access.bounds);
+  if (problem !== undefined) throw new RpcError('beyond-bound', problem);
 }
 
 function toRpcResponse(id: string, response: UpstreamResponse | CachedResponse): RpcResponse {

@@ -1,19 +1,22 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
+import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { FilterAction, FilterKind } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Unsubscribe } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { parseLogFilter } from './feeds/log-filter.ts';
-import { PolledFilter } from './polled-filter.ts';
+import { PolledFilter, type FilterMemory } from './polled-filter.ts';
 import { costOf, type SubscriptionParams } from './subscription-params.ts';
 
 export interface NetworkFiltersOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'subscribe' | 'deliveryOf'>;
   /** The method that requests logs. */
   readonly logs: MethodSpec;
+  /** Accounts what filters buffer; undefined: it is not accounted. */
+  readonly memory: MemoryBudget | undefined;
 }
 
 /** The caller of a filter method. A key finds only its own filters. */
@@ -78,12 +81,14 @@ export class NetworkFilters {
     return this.#byKey.get(record.id)?.get(id.toLowerCase())?.filterParams;
   }
 
-  async #openFilter(kind: FilterKind, param: unknown, { record }: KeyAccess): Promise<string> {
+  async #openFilter(kind: FilterKind, param: unknown, { record, account }: KeyAccess): Promise<string> {
     const subscription = subscriptionParamsOf(kind, param);
     if (costOf(subscription) > MAX_COST_PER_FILTER) {
       throw new RpcError('invalid-params', 'invalid params: filter: too many addresses and topics in one filter');
     }
-    const filter = new PolledFilter(param ?? {}, subscription, () => this.#removeFilter(record.id, filter.id));
+    const filter = new PolledFilter(param ?? {}, subscription, this.#memoryOf(account), () =>
+      this.#removeFilter(record.id, filter.id),
+    );
     const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
     this.#byKey.set(record.id, filters.set(filter.id, filter));
     let cost = 0;
@@ -104,6 +109,14 @@ export class NetworkFilters {
     // The filter was removed while it subscribed, for example because of a gap.
     if (filters.get(filter.id) !== filter) unsubscribe();
     return filter.id;
+  }
+
+  #memoryOf(account: string): FilterMemory {
+    const { memory } = this.#parts;
+    return {
+      take: (bytes) => memory?.take(account, bytes),
+      release: (bytes) => memory?.release(account, bytes),
+    };
   }
 
   /** @throws RpcError */

@@ -1,3 +1,4 @@
+import { RpcError } from '../jsonrpc/errors.ts';
 import { makeId } from './subscription.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { SubscriptionParams } from './subscription-params.ts';
@@ -9,6 +10,13 @@ const MAX_WAIT_MS = 300;
 /** Limit of buffered characters. A hundred filters of a key with 400,000 each are 40 MB. */
 const MAX_PENDING_CHARS = 400_000;
 
+/** Of the memory budget: the bytes of one key. */
+export interface FilterMemory {
+  /** @throws RpcError if the budget has no bytes left for the key */
+  take(bytes: number): void;
+  release(bytes: number): void;
+}
+
 /** Buffers the results of one subscription until the caller polls them. */
 export class PolledFilter implements Subscriber {
   readonly id = makeId();
@@ -17,15 +25,18 @@ export class PolledFilter implements Subscriber {
   readonly filterParams: unknown;
   unsubscribe: Unsubscribe = () => undefined;
   readonly #remove: () => void;
+  readonly #memory: FilterMemory;
   readonly #idleTimer: NodeJS.Timeout;
   #pending: string[] = [];
   #pendingChars = 0;
+  #isClosed = false;
   #wake: () => void = () => undefined;
 
-  /** @param remove removes the filter: when it is idle, when it has a gap, or when its buffer is full */
-  constructor(filterParams: unknown, subscription: SubscriptionParams, remove: () => void) {
+  /** @param remove removes the filter: when it is idle, when it has a gap, or when its buffer or the memory budget is full */
+  constructor(filterParams: unknown, subscription: SubscriptionParams, memory: FilterMemory, remove: () => void) {
     this.filterParams = subscription.kind === 'logs' ? filterParams : undefined;
     this.subscription = subscription;
+    this.#memory = memory;
     this.#remove = remove;
     this.#idleTimer = setTimeout(remove, IDLE_TIMEOUT_MS).unref();
   }
@@ -39,7 +50,12 @@ export class PolledFilter implements Subscriber {
   async takeResults(delivery: Promise<unknown> | undefined): Promise<readonly string[]> {
     this.#idleTimer.refresh();
     if (this.#pending.length === 0 && delivery !== undefined) await this.#waitForResults(delivery);
+    return this.#takePending();
+  }
+
+  #takePending(): readonly string[] {
     const taken = this.#pending;
+    this.#memory.release(this.#pendingChars);
     this.#pending = [];
     this.#pendingChars = 0;
     return taken;
@@ -58,14 +74,27 @@ export class PolledFilter implements Subscriber {
   }
 
   deliver(results: readonly string[]): void {
-    for (const result of results) {
-      // Block filters return hashes, not headers.
-      const text = this.subscription.kind === 'newHeads' ? hashIn(result) : result;
-      this.#pendingChars += text.length;
-      this.#pending.push(text);
+    if (this.#isClosed) return;
+    // Block filters return hashes, not headers.
+    const texts = this.subscription.kind === 'newHeads' ? results.map(hashIn) : results;
+    const chars = texts.reduce((sum, { length }) => sum + length, 0);
+    if (this.#pendingChars + chars > MAX_PENDING_CHARS || !this.#reserve(chars)) {
+      this.#remove();
+      return;
     }
+    this.#pending.push(...texts);
+    this.#pendingChars += chars;
     this.#wake();
-    if (this.#pendingChars > MAX_PENDING_CHARS) this.#remove();
+  }
+
+  #reserve(bytes: number): boolean {
+    try {
+      this.#memory.take(bytes);
+      return true;
+    } catch (error) {
+      if (error instanceof RpcError) return false;
+      throw error;
+    }
   }
 
   markGap(): void {
@@ -73,8 +102,9 @@ export class PolledFilter implements Subscriber {
   }
 
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#idleTimer);
-    this.#pending = [];
+    this.#takePending();
     this.#wake();
     this.unsubscribe();
   }

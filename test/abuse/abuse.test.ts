@@ -58,6 +58,7 @@ describe.each(attacks.map((attack) => [attack.name, attack] as const))('%s', (_,
 });
 
 /** Shows whether a slow neighbour is due to other programs of this machine. */
-function cpuWait({ cpuWaitShare }: Outcome): string {
-  return `the gateway waited for a CPU ${Math.round(100 * cpuWaitShare)} % of the time`;
+function cpuWait({ cpuWaitShare, attacked: { worstMs, worstCpuWaitMs } }: Outcome): string {
+  const [share, ofWorst, worst] = [100 * cpuWaitShare, worstCpuWaitMs, worstMs].map(Math.round);
+  return `the gateway waited for a CPU ${share} % of the time, and ${ofWorst} of ${worst} ms in the worst request`;
 }

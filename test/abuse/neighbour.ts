@@ -4,8 +4,11 @@ import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** A caller with another key than the attacker's. It sends one lookup after the other on one connection. */
 export interface Neighbour {
-  /** Sends lookups for this time, and at least one. */
-  measure(ms: number): Promise<Measurement>;
+  /**
+   * Sends lookups for this time, and at least one.
+   * @param cpuWaitMs the time for which the gateway has waited for a CPU so far
+   */
+  measure(ms: number, cpuWaitMs?: () => number): Promise<Measurement>;
   close(): void;
 }
 
@@ -14,6 +17,8 @@ export interface Measurement {
   /** Of those that were served. NaN: none was. */
   readonly medianMs: number;
   readonly worstMs: number;
+  /** Part of `worstMs` for which the gateway waited for a CPU: other programs of this machine had it. */
+  readonly worstCpuWaitMs: number;
   /** Each response that is not the result of its request. */
   readonly rejected: readonly string[];
 }
@@ -61,24 +66,31 @@ export function openNeighbour(port: number, path: string): Neighbour {
   }
 
   return {
-    async measure(ms) {
-      const served: number[] = [];
+    async measure(ms, cpuWaitMs = () => NaN) {
+      const served: { ms: number; cpuWaitMs: number }[] = [];
       const rejected: string[] = [];
       const end = performance.now() + ms;
       do {
-        const startedAt = performance.now();
+        const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs()];
         const problem = await send();
         if (problem === undefined) {
-          served.push(performance.now() - startedAt);
+          served.push({ ms: performance.now() - startedAt, cpuWaitMs: cpuWaitMs() - waitedBefore });
           continue;
         }
         rejected.push(problem);
         // Not counted again within the time that a request takes.
         await scenarioPause(upstreamCapacity.latencyMs);
       } while (performance.now() < end);
-      served.sort((one, other) => one - other);
-      const at = (share: number): number => served[Math.floor(share * (served.length - 1))] ?? NaN;
-      return { requests: served.length + rejected.length, medianMs: at(0.5), worstMs: at(1), rejected };
+      served.sort((one, other) => one.ms - other.ms);
+      const median = served[Math.floor((served.length - 1) / 2)];
+      const worst = served.at(-1);
+      return {
+        requests: served.length + rejected.length,
+        medianMs: median?.ms ?? NaN,
+        worstMs: worst?.ms ?? NaN,
+        worstCpuWaitMs: worst?.cpuWaitMs ?? NaN,
+        rejected,
+      };
     },
     close: () => {
       agent.destroy();

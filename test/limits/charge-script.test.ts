@@ -91,7 +91,8 @@ it('the Redis script decides like the gateway in memory', async () => {
       for (const { charges, ahead } of sequence) {
         at = Math.min(at + ahead, dates.length - 1);
         const date = dates[at] as UtcDate;
-        const request = { state: fromRedis, report: nothingToReport, leaseUnits: 0, leaseMs: 50, date };
+        const hasQuota = of.daily !== undefined || of.monthly !== undefined;
+        const request = { state: fromRedis, hasQuota, report: nothingToReport, leaseUnits: 0, leaseMs: 50, date };
         const { taken, leasedUnits } = await chargeAtRedis(redis, of, charges, request);
         expect([taken, leasedUnits]).toEqual([expected(inMemory, of, charges, date), 0]);
         // The dates are equal after a charge was taken.
@@ -121,6 +122,7 @@ describe('a gateway’s clock', () => {
           state: newLimitState(),
           report: nothingToReport,
           leaseUnits: 0,
+          hasQuota: true,
           leaseMs: 50,
           date,
         })

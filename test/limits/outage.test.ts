@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { noLimits } from '../../gateway/auth/permissions/key-limits.ts';
+import { noLimits, rateOf } from '../../gateway/auth/permissions/key-limits.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import type { Limiter } from '../../gateway/limits/limiter.ts';
 import { openLimiter } from '../../gateway/limits/open-limiter.ts';
@@ -132,6 +132,24 @@ describe.each(['empty', 'with its data'])('a Redis that returns %s', (returns) =
     expect(await charge(two)).toBe('daily-quota');
     expect(await redis.cli('HGET', 'gatehouse:limit:a', 'dayUsed')).toBe('30');
   }, 20_000);
+});
+
+it('a Redis that returns empty has the quota of a team, also if the last charge was by a key without one', async () => {
+  const redis = await ownRedis();
+  const limiter = openLimiter(readSettings({ REDIS_URL: redis.url }), silent);
+  onTestFinished(() => limiter.close());
+  await limiter.waitUntilReady(5_000);
+  const team = { ...noLimits('team:mixed'), isCharged: true };
+  const [quota, rate] = [
+    { ...team, daily: 30 },
+    { ...team, rate: rateOf(100) },
+  ];
+  const unit = { units: 1, byMethod: new Map<string, number>() };
+  for (const limits of [quota, rate]) expect((await limiter.charge(limits, unit)).shortage).toBeUndefined();
+  await redis.restart();
+  await eventually(async () => (await redis.cli('HGET', 'gatehouse:limit:team:mixed', 'dayUsed')) === '2', 5_000);
+  // Longer than until the end of the month.
+  expect(Number(await redis.cli('PTTL', 'gatehouse:limit:team:mixed'))).toBeGreaterThan(31 * 86_400_000);
 });
 
 it('QUOTAS_WITHOUT_REDIS=closed rejects calls of keys with a quota while Redis is unavailable, and counts them', async () => {

@@ -8,7 +8,10 @@ import { network, startGateway, type JsonRpcResponse, type TestGateway } from '.
 const address = `0x${'ab'.repeat(20)}`;
 const bounds = { maxBlockRange: 100, maxAddresses: 2, maxStorageKeys: 2, maxSimulatedCalls: 3, maxResponseBytes: 400 };
 
-async function start(options: object): Promise<{ node: FakeNode; gateway: TestGateway }> {
+async function start(
+  options: object,
+  env: Record<string, string> = {},
+): Promise<{ node: FakeNode; gateway: TestGateway }> {
   const node = await startFakeNode({
     chainId: 7,
     responses: {
@@ -29,9 +32,8 @@ async function start(options: object): Promise<{ node: FakeNode; gateway: TestGa
       debug_traceCall: { trace: 'x'.repeat(200_000) },
     },
   });
-  const gateway = await startGateway({
-    test: network(7, [node.url], { methods: ['eth', 'debug_traceCall'], ...options }),
-  });
+  const file = network(7, [node.url], { methods: ['eth', 'debug_traceCall'], ...options });
+  const gateway = await startGateway({ test: file }, env);
   onTestFinished(async () => {
     await gateway.stop();
     await node.close();
@@ -141,4 +143,14 @@ it('responses have a bound by default, for methods without a schema and from the
     status: 200,
     body: { result: { trace: expect.any(String) as unknown } },
   });
+});
+
+it('a response beyond the bound takes no bytes of the memory budget', async () => {
+  // 24 times 400 kB are more than the budget.
+  const { node, gateway } = await start({ maxResponseBytes: 1_000 }, { BODIES_MAX_BYTES: '2000000' });
+  node.response('eth_getCode', `0x${'60'.repeat(200_000)}`);
+  const call = { jsonrpc: '2.0', method: 'eth_getCode', params: [address, '0x1'] };
+  const batch = Array.from({ length: 24 }, (_, id) => ({ ...call, id }));
+  const responses = (await (await gateway.post('test', JSON.stringify(batch))).json()) as JsonRpcResponse[];
+  for (const { error } of responses) expect(error?.message).toMatch(/^maxResponseBytes is 1000/);
 });

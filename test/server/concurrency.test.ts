@@ -6,6 +6,7 @@ import { head, openRaw, post, type RawConnection } from './http/raw-connection.t
 import { openCaller } from './websocket/caller.ts';
 
 const message = 'too many requests in flight with this project id';
+const rateLimit = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'];
 const rejection = (id: number) => ({ jsonrpc: '2.0', id, error: { code: -32005, message } });
 
 /** A gateway with a key of this concurrency. */
@@ -36,7 +37,7 @@ describe('requests of one key in flight, above its concurrency', () => {
     for (const { status } of await Promise.all(responses)) expect(status).toBe(200);
   });
 
-  it('are 429 after a second with Retry-After and their ids, single or in a batch, and other keys are served', async () => {
+  it('are 429 after a second with Retry-After, RateLimit headers and their ids, single or in a batch, and other keys are served', async () => {
     const { gateway, arrived, release, url } = await withConcurrency(1);
     const first = postTo(url, readAt(1));
     await eventually(() => arrived().length === 1);
@@ -44,7 +45,10 @@ describe('requests of one key in flight, above its concurrency', () => {
     const [single, batch] = await Promise.all([postTo(url, readAt(2)), postTo(url, [readAt(3), readAt(4)])]);
     expect(performance.now() - startedAt).toBeGreaterThan(990);
     for (const { status, headers } of [single, batch])
-      expect([status, headers.get('retry-after')]).toEqual([429, '01']);
+      expect([status, headers.get('retry-after'), ...rateLimit.map((name) => headers.get(name))]).toEqual([
+        ...[429, '01'],
+        ...['1', '0', '1'],
+      ]);
     expect(await single.json()).toEqual(rejection(2));
     expect(await batch.json()).toEqual([rejection(3), rejection(4)]);
     const other = gateway.post('main', JSON.stringify(readAt(5)));

@@ -5,6 +5,7 @@ import {
   NetworkSubscriptions,
   type NetworkSubscriptionsOptions,
 } from '../../gateway/subscriptions/network-subscriptions.ts';
+import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { PolledFilter } from '../../gateway/subscriptions/polled-filter.ts';
 import { ScriptedChain } from '../heads/scripted-chain.ts';
 import { withHeads } from '../heads/with-heads.ts';
@@ -15,7 +16,8 @@ describe('a poll of a filter without results', () => {
   let filter: PolledFilter;
   beforeEach(() => {
     vi.useFakeTimers();
-    filter = new PolledFilter({}, { kind: 'logs', filter: parseLogFilter({}) }, () => undefined);
+    const memory = { take: () => undefined, release: () => undefined };
+    filter = new PolledFilter({}, { kind: 'logs', filter: parseLogFilter({}) }, memory, () => undefined);
   });
   afterEach(() => {
     filter.close();
@@ -43,6 +45,47 @@ describe('a poll of a filter without results', () => {
     expect(hasEnded).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(await polled).toEqual([]);
+  });
+});
+
+describe('what a filter buffers', () => {
+  function withBudget(): { memory: MemoryBudget; filter: PolledFilter; isRemoved: () => boolean } {
+    const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 1_000 });
+    const ofKey = {
+      take: (bytes: number) => {
+        memory.take('key', bytes);
+      },
+      release: (bytes: number) => {
+        memory.release('key', bytes);
+      },
+    };
+    let isRemoved = false;
+    const filter = new PolledFilter({}, { kind: 'logs', filter: parseLogFilter({}) }, ofKey, () => {
+      isRemoved = true;
+      filter.close();
+    });
+    return { memory, filter, isRemoved: () => isRemoved };
+  }
+
+  it('takes bytes from the memory budget of its key until it is polled or removed', async () => {
+    const { memory, filter } = withBudget();
+    filter.deliver(['x'.repeat(100), 'y'.repeat(50)]);
+    expect(memory.bytes).toBe(150);
+    expect(await filter.takeResults(undefined)).toHaveLength(2);
+    expect(memory.bytes).toBe(0);
+    filter.deliver(['x'.repeat(100)]);
+    filter.close();
+    filter.deliver(['x'.repeat(100)]);
+    expect(memory.bytes).toBe(0);
+  });
+
+  it('removes the filter if the budget has no bytes left for the key', () => {
+    const { memory, filter, isRemoved } = withBudget();
+    memory.takeAnyway('other', 600);
+    filter.deliver(['x'.repeat(100)]);
+    expect([isRemoved(), memory.bytes]).toEqual([false, 700]);
+    filter.deliver(['x'.repeat(100)]);
+    expect([isRemoved(), memory.bytes]).toEqual([true, 600]);
   });
 });
 

@@ -75,7 +75,7 @@ export const upstreamOptions = {
   batch: {
     title: 'true or false',
     description:
-      'Send simultaneous lookups of one key as one JSON-RPC batch of up to 100 calls, or UPSTREAM_CONNECTIONS if that is less, for up to 40 % less CPU under load. Only with url.',
+      'Send simultaneous lookups of one key as one JSON-RPC batch of up to 100 calls, for up to 40 % less CPU under load. Only with url.',
     type: 'boolean',
     default: false,
     replaces: 'upstream',

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { JoinedChunks, type HeldConnection } from '../../memory/joined-chunks.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
 import type { UnreadConnections } from '../../memory/unread-connections.ts';
@@ -25,7 +26,7 @@ export interface PipelineOptions {
  * responses; while there are so many, the connection is not read. Node itself handles all requests of one read, some
  * 2,000, at once.
  */
-export class Pipeline {
+export class Pipeline implements HeldConnection {
   readonly #socket: Socket;
   readonly #options: PipelineOptions;
   readonly #handle: RequestHandler;
@@ -33,6 +34,11 @@ export class Pipeline {
   readonly #reservations: Reservation[] = [];
   /** Requests of the last reads that have not begun. Undefined until the client first sends so many. */
   #waiting: { request: IncomingMessage; response: ServerResponse; reservation: Reservation }[] | undefined;
+  /** Undefined until the client first sends a body in chunks. */
+  #chunks: JoinedChunks | undefined;
+  #isHeld = false;
+  /** Whether a listener pauses the connection again. It is not added for most. */
+  #keepsPaused = false;
 
   constructor(socket: Socket, options: PipelineOptions, handle: RequestHandler) {
     this.#socket = socket;
@@ -48,6 +54,8 @@ export class Pipeline {
 
   arrived(request: IncomingMessage, response: ServerResponse): void {
     const reservation = new Reservation(this.#options.memory, '');
+    if (request.headers['transfer-encoding'] !== undefined)
+      (this.#chunks ??= new JoinedChunks(this)).joinThoseOf(request);
     if (this.#isFull()) this.#wait(request, response, reservation);
     else this.#begin(request, response, reservation);
     if (this.#isFull()) this.#pause();
@@ -60,7 +68,21 @@ export class Pipeline {
     if (next !== undefined) {
       next.reservation.setTo(0);
       this.#begin(next.request, next.response, next.reservation);
-    } else if (this.#waiting !== undefined && !this.#isFull()) this.#socket.resume();
+    } else if (this.#keepsPaused && !this.#mustNotRead()) this.#socket.resume();
+  }
+
+  get isClosed(): boolean {
+    return this.#socket.destroyed;
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+    this.#pause();
+  }
+
+  resume(): void {
+    this.#isHeld = false;
+    if (!this.#mustNotRead()) this.#socket.resume();
   }
 
   /** Watches the connection if the client has not read all of the response just written. */
@@ -68,6 +90,10 @@ export class Pipeline {
     if (response.writableLength === 0 && response.writableEnded) return;
     const socket = this.#socket;
     this.#options.unread.watch(socket, holder, MAX_STALLED_MS, () => socket.destroy());
+  }
+
+  #mustNotRead(): boolean {
+    return this.#isHeld || this.#isFull();
   }
 
   #isFull(): boolean {
@@ -85,9 +111,8 @@ export class Pipeline {
     const { memory, addressOf } = this.#options;
     const address = addressOf(request);
     reservation.moveTo(address);
-    this.#waiting?.push({ request, response, reservation });
+    (this.#waiting ??= []).push({ request, response, reservation });
     reservation.setTo(WAITING_REQUEST_BYTES);
-    if (request.headers['transfer-encoding'] !== undefined) setImmediate(joinChunks, request);
     // A rejection would have to wait, too: it is the response to the last request.
     if (!memory.isExhaustedFor(address)) return;
     memory.counts.connection++;
@@ -96,10 +121,10 @@ export class Pipeline {
 
   /** `IncomingMessage` resumes its socket when it is read, so each `resume` is reverted. */
   #pause(): void {
-    if (this.#waiting === undefined) {
-      this.#waiting = [];
+    if (!this.#keepsPaused) {
+      this.#keepsPaused = true;
       this.#socket.on('resume', () => {
-        if (this.#isFull()) this.#socket.pause();
+        if (this.#mustNotRead()) this.#socket.pause();
       });
     }
     this.#socket.pause();
@@ -121,12 +146,6 @@ export function pipelined(options: PipelineOptions, handle: RequestHandler) {
     if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket, options, handle)));
     pipeline.arrived(request, response);
   };
-}
-
-/** Joins the chunks of a body that nobody reads yet: a chunk of one byte takes some 200 bytes. */
-function joinChunks(request: IncomingMessage): void {
-  const body: unknown = request.readableFlowing === null ? request.read() : null;
-  if (body !== null) request.unshift(body);
 }
 
 function onResponseClosed(this: ServerResponse): void {

@@ -7,8 +7,9 @@ export const PART_BYTES = 262_144;
 /**
  * Writes a large body in parts, after its headers. A single write would block the event loop while the kernel copies
  * all that the client reads meanwhile, up to the whole body. Never rejects.
+ * @param last follows the body in one step
  */
-export async function writeInParts(response: ServerResponse, body: string | Buffer): Promise<void> {
+export async function writeInParts(response: ServerResponse, body: string | Buffer, last?: Buffer): Promise<void> {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   for (let from = 0; from < bytes.length; from += PART_BYTES) {
     const pause = timeSlicer.next();
@@ -17,7 +18,7 @@ export async function writeInParts(response: ServerResponse, body: string | Buff
     if (response.destroyed) return;
     if (!response.write(bytes.subarray(from, from + PART_BYTES))) await waitForDrain(response);
   }
-  response.end();
+  response.end(last);
 }
 
 /** Resolves when the written bytes are in the kernel's buffers, or the client has disconnected. */

@@ -9,6 +9,7 @@ import { networkStatus } from '../../upstreams/upstream-status.ts';
 import { readPage, sendPage } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { acceptsHtml, acceptsJson } from '../http/accepts.ts';
+import { writeInParts } from '../http/write-in-parts.ts';
 
 /** The status is built at most once in this time. */
 const STATUS_MAX_AGE_MS = 1_000;
@@ -138,8 +139,7 @@ function sendDocument(request: Request, response: Response, { parts, etag }: Ret
     return;
   }
   response.type('json').setHeader('Content-Length', parts[0].length + parts[1].length);
-  response.write(parts[0]);
-  response.end(parts[1]);
+  void writeInParts(response, ...parts);
 }
 
 function sendJson(response: Response, text: string): void {

@@ -51,12 +51,8 @@ export class HttpUpstream {
   readonly #path: string;
   readonly #headers: string[];
   readonly #bounds: ResponseBounds;
-  /** Calls in flight, also those of a batch: as many as connections. Others wait here, fairly over their keys. */
+  /** Requests in flight, a batch is one: as many as connections. Others wait here, fairly over their keys. */
   readonly slots: FairQueue;
-  /** Releases the slot of a call that ended. */
-  readonly releaseSlot = (cancellation: Cancellation | undefined): void => {
-    this.slots.leave(cancellation?.owner ?? gatehouse);
-  };
 
   constructor(options: HttpUpstreamOptions) {
     const { url, headers, secrets } = credentialsOf(options.url, options.headers);

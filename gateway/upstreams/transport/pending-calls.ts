@@ -1,6 +1,6 @@
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-upstream.ts';
-import { TimedOut } from './upstream-response.ts';
+import { TimedOut, type UpstreamFailure } from './upstream-response.ts';
 
 /** A call that waits for its response. */
 export interface PendingCall {
@@ -12,24 +12,26 @@ export interface PendingCall {
   readonly reject: (reason: unknown) => void;
 }
 
-type OnEnded = (cancellation: Cancellation | undefined) => void;
-type OnAbandoned = (id: number, reason: TimedOut | Cancelled) => void;
+interface PendingCallsOptions {
+  /** Called for each call that ends, before its promise is settled. */
+  readonly onEnded?: (cancellation: Cancellation | undefined) => void;
+  /** Called after that for each call that ends by its deadline, or by cancellation. */
+  readonly onAbandoned: (id: number, reason: UpstreamFailure | Cancelled) => void;
+  /** The error of a call that ends by its deadline. Default: `TimedOut`. */
+  readonly timeoutOf?: (call: PendingCall) => UpstreamFailure;
+}
 
 /** Stores the calls in flight over one connection or batch by id. One timer ends them at their deadlines. */
 export class PendingCalls {
   readonly #entries = new Map<number, PendingEntry>();
-  readonly #onEnded: OnEnded;
-  readonly #onAbandoned: OnAbandoned;
+  readonly #options: PendingCallsOptions;
+  /** Whether the calls wait for a slot, so that none has been sent. */
+  isWaiting = false;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Infinity;
 
-  /**
-   * @param onEnded called for each call that ends, before its promise is settled
-   * @param onAbandoned called after that for each call that ends by its deadline, or by cancellation
-   */
-  constructor(onEnded: OnEnded, onAbandoned: OnAbandoned) {
-    this.#onEnded = onEnded;
-    this.#onAbandoned = onAbandoned;
+  constructor(options: PendingCallsOptions) {
+    this.#options = options;
   }
 
   get size(): number {
@@ -64,9 +66,9 @@ export class PendingCalls {
     for (const id of this.#entries.keys()) this.#end(id)?.reject(reason);
   }
 
-  abandon(id: number, reason: TimedOut | Cancelled): void {
+  abandon(id: number, reason: UpstreamFailure | Cancelled): void {
     this.#end(id)?.reject(reason);
-    this.#onAbandoned(id, reason);
+    this.#options.onAbandoned(id, reason);
   }
 
   /** Removes a call, which has not ended. @returns undefined if it is not pending */
@@ -81,7 +83,7 @@ export class PendingCalls {
 
   #end(id: number): PendingCall | undefined {
     const call = this.take(id);
-    if (call !== undefined) this.#onEnded(call.cancellation);
+    if (call !== undefined) this.#options.onEnded?.(call.cancellation);
     return call;
   }
 
@@ -96,7 +98,9 @@ export class PendingCalls {
   readonly #expire = (): void => {
     const now = performance.now();
     // A timer may fire early, by less than 1 ms.
-    for (const [id, { deadline }] of this.#entries) if (deadline <= now + 1) this.abandon(id, new TimedOut());
+    for (const [id, call] of this.#entries) {
+      if (call.deadline <= now + 1) this.abandon(id, this.#options.timeoutOf?.(call) ?? new TimedOut());
+    }
     let first = Infinity;
     for (const { deadline } of this.#entries.values()) first = Math.min(first, deadline);
     this.#setTimer(first, first - now);
@@ -121,6 +125,10 @@ class PendingEntry implements PendingCall, Cancellable {
     this.cancellation = cancellation;
     this.resolve = resolve;
     this.reject = reject;
+  }
+
+  get isWaiting(): boolean {
+    return this.#calls.isWaiting;
   }
 
   cancel(): void {

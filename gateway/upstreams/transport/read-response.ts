@@ -8,7 +8,6 @@ import {
   type UpstreamResponse,
   type ResultResponse,
 } from './upstream-response.ts';
-import { retryAfterMs } from './retry-after.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -175,4 +174,14 @@ function isObject(value: unknown): value is JsonObject {
 
 function raise(failure: UpstreamFailure): never {
   throw failure;
+}
+
+/**
+ * The time from now that `Retry-After` requests; undefined if the header is absent, malformed or in the past.
+ * @param header `Retry-After`: seconds, or a date
+ */
+function retryAfterMs(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
+  return ms > 0 ? ms : undefined;
 }

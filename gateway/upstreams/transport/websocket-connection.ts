@@ -1,5 +1,7 @@
 import { WebSocket } from 'ws';
 import { errorCode } from '../../config/log.ts';
+import { IncomingMessageBytes } from '../../memory/incoming-message-bytes.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation, Cancelled } from './cancellation.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import { responseId } from './response-id.ts';
@@ -11,6 +13,8 @@ export interface WebSocketConnectionOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Limit for one response. A larger one ends the connection: ws does not deliver its start, which has the id. */
   readonly responseMaxBytes: number;
+  /** Accounts responses while they arrive; undefined: they are not accounted. */
+  readonly memory?: MemoryBudget | undefined;
   readonly times: ConnectionTimes;
   /** Called with the bytes of each notification. */
   readonly onNotification?: (body: Buffer) => void;
@@ -49,6 +53,7 @@ export class WebSocketConnection {
   readonly #pending: PendingCalls;
   /** Ended calls whose responses may still arrive. */
   readonly #abandonedIds = new Set<number>();
+  #incoming: IncomingMessageBytes | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
   #pongTimer: NodeJS.Timeout | undefined;
   #hasOpened = false;
@@ -57,15 +62,13 @@ export class WebSocketConnection {
 
   /** @param onEnd called once; `hasOpened`: whether the handshake succeeded */
   constructor(
-    { url, headers, responseMaxBytes, times, onNotification, onCallEnded }: WebSocketConnectionOptions,
+    { url, headers, responseMaxBytes, memory, times, onNotification, onCallEnded }: WebSocketConnectionOptions,
     onEnd: (hasOpened: boolean) => void,
   ) {
     this.#times = times;
     this.#onNotification = onNotification;
     this.#onEnd = onEnd;
-    this.#pending = new PendingCalls(onCallEnded, (id, reason) => {
-      this.#abandon(id, reason);
-    });
+    this.#pending = new PendingCalls({ onEnded: onCallEnded, onAbandoned: this.#abandon.bind(this) });
     // Compression costs more CPU and memory than it saves between servers (ws README, "WebSocket compression").
     this.#socket = new WebSocket(url, {
       headers,
@@ -77,7 +80,11 @@ export class WebSocketConnection {
       .on('open', () => {
         this.#handleOpen();
       })
+      .on('upgrade', ({ socket }) => {
+        if (memory !== undefined) this.#incoming = new IncomingMessageBytes(socket, memory);
+      })
       .on('message', (data) => {
+        this.#incoming?.finished();
         // ws delivers text messages as Buffers too.
         this.#handleMessage(data as Buffer);
       })
@@ -159,7 +166,7 @@ export class WebSocketConnection {
   }
 
   /** After a timeout, a ping shows whether the connection is dead or only the call was slow. */
-  #abandon(id: number, reason: TimedOut | Cancelled): void {
+  #abandon(id: number, reason: UpstreamFailure | Cancelled): void {
     if (!this.#hasOpened) return;
     this.#abandonedIds.add(id);
     const [oldest] = this.#abandonedIds;
@@ -194,6 +201,7 @@ export class WebSocketConnection {
     clearInterval(this.#heartbeat);
     this.#stopPongTimer();
     this.#socket.terminate();
+    this.#incoming?.finished();
     this.#onEnd(this.#hasOpened);
     this.#pending.fail(failure);
   }

@@ -1,5 +1,6 @@
 import { FairQueue } from '../../admission/fair-queue.ts';
 import { gatehouse } from '../../admission/fair-slots.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf, type SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
@@ -14,6 +15,8 @@ export interface WebSocketUpstreamOptions {
   readonly responseMaxBytes: number;
   /** Maximum calls in flight. Default: unlimited. */
   readonly slots?: number;
+  /** Accounts responses while they arrive; undefined: they are not accounted. */
+  readonly memory?: MemoryBudget | undefined;
   readonly times?: Partial<ConnectionTimes>;
 }
 
@@ -37,12 +40,12 @@ export class WebSocketUpstream {
   #retryAt = 0;
   #isClosed = false;
 
-  constructor({ url: address, headers: configuredHeaders, responseMaxBytes, slots, times }: WebSocketUpstreamOptions) {
+  constructor({ url: address, headers: configuredHeaders, slots, times, ...bounds }: WebSocketUpstreamOptions) {
     const { url, headers, secrets } = credentialsOf(address, configuredHeaders);
     const options = {
       url,
       headers: Object.fromEntries(headers),
-      responseMaxBytes,
+      ...bounds,
       times: { ...defaultTimes, ...times },
       onNotification: (body: Buffer) => {
         for (const listener of this.#listeners) listener.notified(body);

@@ -28,9 +28,9 @@ async function sendInTurn(target: Target, traffic: Traffic, first: number): Prom
     const text = framingCase.text(target.path, newCall());
     const { received, isClosed } = await exchange(target, traffic, text + rawPost(target.path, newCall()), PATIENCE_MS);
     const statuses = [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status = '']) => status);
-    // A gateway that is too busy for a response is measured by the neighbour.
+    // A gateway that is too busy for a response is measured by the neighbour. A limit of the key rejects before the body.
     if (received === '') traffic.received('none');
-    else if (statuses.join() !== '400' || !isClosed) {
+    else if (!['400', '429'].includes(statuses.join()) || !isClosed) {
       traffic.violation(`${framingCase.name}: ${statuses.join(', ')}, ${isClosed ? 'closed' : 'open'}`);
     }
   }

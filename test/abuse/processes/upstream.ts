@@ -73,11 +73,15 @@ function isChunked({ method, params }: Call): boolean {
   return method === 'eth_call' && (params[0] as { to?: unknown }).to === CHUNKED_ACCOUNT;
 }
 
-/** Writes to the connection itself: a response object would combine the chunks. */
+/**
+ * Writes to the connection itself: a response object would combine the chunks. The connection closes after it, because
+ * Node's server would keep the responses to further requests behind the response object, which never ends.
+ */
 async function writeInChunks({ id }: Call, { socket }: ServerResponse): Promise<void> {
   if (socket === null) return;
   const start = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":"0x`;
-  socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
+  const headers = 'Content-Type: application/json\r\nConnection: close\r\nTransfer-Encoding: chunked';
+  socket.write(`HTTP/1.1 200 OK\r\n${headers}\r\n\r\n`);
   socket.write(`${start.length.toString(16)}\r\n${start}\r\n`);
   for (let count = 0; count < CHUNKS.writes && !socket.destroyed; count++) {
     if (!socket.write(chunks))
@@ -85,7 +89,7 @@ async function writeInChunks({ id }: Call, { socket }: ServerResponse): Promise<
         onceWritable(socket, resolve);
       });
   }
-  socket.write('2\r\n"}\r\n0\r\n\r\n');
+  socket.end('2\r\n"}\r\n0\r\n\r\n');
 }
 
 function onceWritable(socket: NonNullable<ServerResponse['socket']>, then: () => void): void {

@@ -158,4 +158,11 @@ describe('ADMIN_TOKENS', () => {
       new SettingsError([`ADMIN_TOKENS: ${message}`]),
     );
   });
+
+  it('cannot have the value of ADMIN_TOKEN, because a request would have both roles', () => {
+    const env = { OPS_PORT: '1', ADMIN_TOKEN: tokens.viewer, ADMIN_TOKENS: `b:keys:${tokens.clerk},${good}` };
+    expect(() => readSettings(env)).toThrow(
+      new SettingsError(['ADMIN_TOKENS: an item has the value of ADMIN_TOKEN, which has the role all']),
+    );
+  });
 });

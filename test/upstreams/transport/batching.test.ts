@@ -19,7 +19,7 @@ async function withBatches(): Promise<
 > {
   // No time slice ends, so that concurrent calls stay together on a slow machine, too.
   shiftClock();
-  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '200' }, {}, [{ batch: true }]);
+  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '2' }, {}, [{ batch: true }]);
   const [node] = all.nodes as [FakeNode];
   node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
   node.response('eth_getBalance', '0x1');
