@@ -33,9 +33,10 @@ export class PartCache {
     return undefined;
   }
 
-  /** Caches the list if its blocks are final. Empty lists are not cached, as those of other methods. */
-  store(filter: RangeFilter, range: BlockRange, elements: Buffer, generation: number, now: number): void {
-    if (elements.length === 0 || generation !== this.generation || !this.#final.includes(BigInt(range.to), now)) return;
+  /** Caches the list of final blocks. Empty lists are not cached, as those of other methods. */
+  store(filter: RangeFilter, range: BlockRange, elements: Buffer): void {
+    if (elements.length === 0) return;
+    const { generation } = this;
     this.#cache.set(this.#keyOf(filter, range), { result: elements, validity: { while: 'always' }, generation });
   }
 

@@ -28,6 +28,7 @@ export interface RangeRunOptions {
   readonly deadline: number;
   /** Cancelled when the run fails, or when the caller disconnects. */
   readonly cancellation: Cancellation;
+  readonly isFinal: (block: number) => boolean;
   /** The upstreams to which a call for one block can be sent. */
   readonly candidatesAt: (block: number) => readonly Upstream[];
   /** Time until an upstream has capacity again; undefined: no upstream has limits. */
@@ -123,7 +124,7 @@ export class RangeRun {
       if (lowest === undefined || this.#failure !== undefined) return undefined;
       const cached = cache?.findAtStart(filter, lowest, performance.now());
       if (cached === undefined) return this.#cutPart(lowest);
-      received.add({ ...this.#pending.takeLowest(cached.to), elements: cached.elements });
+      received.add({ ...this.#pending.takeLowest(cached.to), elements: cached.elements, isFinal: true });
     }
   }
 
@@ -156,12 +157,13 @@ export class RangeRun {
     const addressesPerCall = this.#addressesPerCall;
     if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) + 1);
     try {
-      const generation = cache?.generation ?? 0;
+      const isFinal = this.#options.isFinal(part.range.to);
+      const generation = cache?.generation;
       const elements = await this.#elementsOf(part, addressesPerCall);
       if (elements === undefined) throw new RpcError('no-upstream', 'an upstream returned a result that is not a list');
-      received.add({ ...part.range, elements });
+      received.add({ ...part.range, elements, isFinal });
       part.recordBytes(elements.length);
-      cache?.store(filter, part.range, elements, generation, performance.now());
+      if (isFinal && cache?.generation === generation) cache?.store(filter, part.range, elements);
     } catch (error) {
       if (error instanceof RpcError && error.reason === 'request-too-large')
         this.#divide(part.range, addressesPerCall, error);

@@ -146,6 +146,7 @@ export class RangedMethod {
     const received = new ReceivedParts(resolved, { reservation, maxResponseBytes });
     const run = new RangeRun({
       ...{ filter, limits, received, cache, share, deadline, cancellation },
+      isFinal: (block) => this.#isFinal(block),
       candidatesAt: (block) => this.#candidatesFor(block, block, deadline),
       capacityWaitMs: () => capacityWaitMs(this.#options.router.all, performance.now()),
       send: (params, part) => this.#send(params, JSON.stringify(params), part, call, cancellation, undefined),
@@ -162,7 +163,7 @@ export class RangedMethod {
         if (isRepeated || last === undefined)
           throw new RpcError('no-upstream', `the chain changed during the request: block ${hex(resolved.to)}`);
         ({ hash } = last);
-        for (const removed of received.retain(({ to }) => this.#isFinal(to))) run.add(removed);
+        for (const removed of received.removeUnfinal()) run.add(removed);
         await run.work();
       }
       return received.join();

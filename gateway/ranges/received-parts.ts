@@ -7,6 +7,8 @@ import { blocksIn, type BlockRange } from './pending-ranges.ts';
 
 interface Part extends BlockRange {
   readonly elements: Buffer;
+  /** Its blocks were final when it was requested. */
+  readonly isFinal: boolean;
 }
 
 export interface PartBounds {
@@ -75,10 +77,10 @@ export class ReceivedParts {
     );
   }
 
-  /** Removes the parts for which the function returns false. @returns their ranges */
-  retain(isRetained: (range: BlockRange) => boolean): BlockRange[] {
-    const removed = this.#parts.filter((part) => !isRetained(part));
-    this.#parts = this.#parts.filter(isRetained);
+  /** Removes the parts that a reorg may have changed. @returns their ranges */
+  removeUnfinal(): BlockRange[] {
+    const removed = this.#parts.filter(({ isFinal }) => !isFinal);
+    this.#parts = this.#parts.filter(({ isFinal }) => isFinal);
     let bytes = 0;
     for (const part of removed) {
       bytes += part.elements.length + 1;

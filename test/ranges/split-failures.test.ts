@@ -132,6 +132,21 @@ it('after a second reorg the request fails', async () => {
   expect(errorIn(sent)).toEqual({ code: -32603, message: 'the chain changed during the request: block 0x270f' });
 });
 
+it('maxBlockRange bounds logs and traces', async () => {
+  const chain = new LogChain(10_000, () => 1);
+  const { gateway, ranges } = await withLogNodes(chain, [{ maxBlocks: 500 }], { maxBlockRange: 2_000 });
+  for (const method of ['eth_getLogs', 'trace_filter']) {
+    const sent = await send(gateway, method, [{ fromBlock: '0x0', toBlock: hex(2_000) }]);
+    expect(errorIn(sent)).toEqual({
+      code: -32005,
+      message: 'maxBlockRange is 2000: the request has 2001 blocks; fromBlock 0x0 and toBlock 0x7cf would fit',
+    });
+    expect(ranges(method)).toEqual([[]]);
+    const fits = await send(gateway, method, [{ fromBlock: '0x0', toBlock: hex(1_999) }]);
+    expect(fits.text).toBe(responseWith(chain.logs(0, 1_999)));
+  }
+});
+
 it('beyond maxResponseBytes of the key, the rejection names a range that fits', async () => {
   const chain = new LogChain(10_000, (block) => (block > 3_000 ? 3 : 1));
   const { gateway } = await withLogNodes(chain, [{ maxBlocks: 500 }]);
@@ -233,7 +248,7 @@ it('parts count in the concurrency of the key', async () => {
   let [inProgress, most] = [0, 0];
   nodes[0]?.always(async (exchange) => {
     most = Math.max(most, ++inProgress);
-    await slow(20)(exchange);
+    await slow(200)(exchange);
     inProgress--;
   }, 'eth_getLogs');
   const post = async (url: string, topics: readonly string[]): Promise<number> => {
