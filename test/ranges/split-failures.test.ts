@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { addKey } from '../routing/two-keys.ts';
-import { hang, slow } from '../support/behaviours.ts';
+import { asUsual, hang, slow } from '../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import type { TestGateway } from '../support/gateway.ts';
 import type { FakeNode } from '../support/fake-node.ts';
@@ -72,6 +72,23 @@ it('an error of all upstreams for a part is the response, with its range', async
     code: -32042,
     message: expect.stringMatching(/^disk failure \(fromBlock 0x[0-9a-f]+, toBlock 0x[0-9a-f]+\)$/) as string,
   });
+});
+
+it('the first failure cancels the parts in progress', async () => {
+  const chain = new LogChain(10_000, () => 1);
+  const env = { UPSTREAM_TIMEOUT_MS: '40000', CALL_TIMEOUT_MS: '50000' };
+  const { getLogs, nodes } = await withLogNodes(chain, [{ maxBlocks: 500 }], {}, env);
+  await getLogs(0, 999);
+  nodes[0]?.response('eth_getLogs', ([{ fromBlock }]: [LogFilter]) =>
+    Number(fromBlock) === 1_000 ? rpcError(-32042, 'disk failure') : [],
+  );
+  nodes[0]?.always((exchange) => {
+    if (exchange.upstreamResponse.error !== undefined) asUsual(exchange);
+  }, 'eth_getLogs');
+  const startedAt = performance.now();
+  expect(errorIn(await getLogs(0, 9_999))?.message).toContain('disk failure');
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
+  expect(nodes[0]?.callsOf('eth_getLogs').length).toBeGreaterThan(4);
 });
 
 it('a caller who disconnects ends all parts, and releases the memory', async () => {
