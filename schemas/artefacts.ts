@@ -26,7 +26,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
 function tableModule(
   table: readonly MethodSpec[],
   byRole: Readonly<Record<string, string>>,
-  { passThroughUnits: units, developmentMethods, neverOpened }: Sources,
+  { passThroughUnits, passThroughSplits, developmentMethods, neverOpened }: Sources,
 ): string {
   const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
@@ -39,7 +39,10 @@ function tableModule(
     `export const nodeMethods = ${JSON.stringify(byRole, undefined, 2)} as const;`,
     '',
     '/** Request units of methods without a schema, by name or by the start of the name. */',
-    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(units, undefined, 2)};`,
+    `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(passThroughUnits, undefined, 2)};`,
+    '',
+    '/** Methods without a schema that split: the position of the filter with the block range. */',
+    `export const passThroughSplits: Readonly<Record<string, number>> = ${JSON.stringify(passThroughSplits, undefined, 2)};`,
     '',
     '/** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */',
     `export const developmentMethods: readonly string[] = ${JSON.stringify(developmentMethods, undefined, 2)};`,

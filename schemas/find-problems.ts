@@ -23,17 +23,18 @@ export function findProblems(sources: Sources): string[] {
   return [];
 }
 
-function formProblems({ methods, passThroughUnits, developmentMethods, neverOpened }: Sources): string[] {
+function formProblems(sources: Sources): string[] {
+  const { methods, passThroughUnits: units, passThroughSplits: splits, developmentMethods, neverOpened } = sources;
   const ajv = strictAjv();
   const fits = ajv.compile(methodRules);
-  const unitsFit = ajv.compile(passThroughRules);
+  const passThroughFits = ajv.compile(passThroughRules);
   const namesFit = ajv.compile(developmentRules);
   const neverOpenedFit = ajv.compile(neverOpenedRules);
   const names = methods.map((method) => method.name);
   return [
     ...methods.flatMap((method) => (fits(method) ? [] : [`${method.name}: ${formProblem(fits.errors?.[0])}`])),
     ...duplicatesIn(names).map((name) => `${name}: is defined twice`),
-    ...(unitsFit(passThroughUnits) ? [] : [`pass-through.yaml: ${formProblem(unitsFit.errors?.[0])}`]),
+    ...(passThroughFits({ units, splits }) ? [] : [`pass-through.yaml: ${formProblem(passThroughFits.errors?.[0])}`]),
     ...(namesFit(developmentMethods) ? [] : [`development.yaml: ${formProblem(namesFit.errors?.[0])}`]),
     ...(neverOpenedFit(neverOpened) ? [] : [`never-opened.yaml: ${formProblem(neverOpenedFit.errors?.[0])}`]),
   ];
@@ -101,7 +102,7 @@ function extensionProblems({ methods, types }: Sources): string[] {
     ),
   );
   const inMethods = methods.flatMap((method) => {
-    const { identity = {}, details = {}, tracks = {}, cache, units = 1 } = method['x-gatehouse'] ?? {};
+    const { identity = {}, details = {}, tracks = {}, cache, units = 1, splits } = method['x-gatehouse'] ?? {};
     const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
     const badIdentity = Object.entries(identity).filter(
       ([field, name]) =>
@@ -121,6 +122,9 @@ function extensionProblems({ methods, types }: Sources): string[] {
       ...Object.entries(tracks)
         .filter(([, name]) => !method.params.some((param) => param.name === name))
         .map(([of]) => `${method.name}: tracks.${of} must name a parameter`),
+      ...(splits !== undefined && !method.params.some((param) => param.name === splits)
+        ? [`${method.name}: splits must name a parameter`]
+        : []),
       ...(typeof cache === 'object' && !method.params.some((param) => param.name === cache.at)
         ? [`${method.name}: cache.at must name a parameter`]
         : []),

@@ -21,7 +21,7 @@ export function nodeMethods({ methods }: Sources): Record<string, string> {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, role, send, executes, resultIs, tracks, identity, details, unsupported, units, cache } =
+  const { answer, role, send, executes, resultIs, tracks, identity, details, unsupported, units, cache, splits } =
     method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
@@ -55,6 +55,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(gasAt.length > 0 && { gasAt }),
     ...(contractAt !== undefined && { contractAt }),
     ...(blockAt !== undefined && { blockAt }),
+    ...(splits !== undefined && { splits: indexOfParam(method, splits) }),
     ...(units !== undefined && { requestUnits: String(units) }),
     ...(counts.length > 0 && { counts }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),

@@ -53,6 +53,8 @@ export interface MethodExtension {
   readonly details?: Readonly<Record<string, string>>;
   /** If no upstream supports the method, the result is null; without this, the error is -32601. */
   readonly unsupported?: 'not-found';
+  /** The parameter with a block range, if large ranges are requested in parts: see `MethodSpec.splits`. */
+  readonly splits?: string;
   /** Request units of a call: a number or a formula (gateway/network-files/options/units-formula.ts). Without this, 1. */
   readonly units?: number | string;
   /** Validity of a cached response: until the head changes, by the block in the result, or by the block in a parameter. */
@@ -79,6 +81,8 @@ export interface Sources {
   readonly types: Types;
   /** `methods/pass-through.yaml`: request units of methods without a schema. */
   readonly passThroughUnits: Readonly<Record<string, number | string>>;
+  /** `methods/pass-through.yaml`: the position of the filter of methods that split, as `MethodSpec.splits`. */
+  readonly passThroughSplits: Readonly<Record<string, number>>;
   /** `methods/development.yaml`: what development networks serve beside the methods of their files. */
   readonly developmentMethods: readonly string[];
   /** `never-opened.yaml`: methods that no wildcard opens. */
@@ -108,12 +112,19 @@ export interface ProviderUnits {
 const PASS_THROUGH = 'pass-through.yaml';
 const DEVELOPMENT = 'development.yaml';
 
+interface PassThroughSource {
+  readonly units: Sources['passThroughUnits'];
+  readonly splits: Sources['passThroughSplits'];
+}
+
 export function readSources(folder: string): Sources {
+  const passThrough = readYaml(join(folder, 'methods', PASS_THROUGH)) as PassThroughSource;
   return {
     frame: readYaml(join(folder, 'openrpc.yaml')) as Frame,
     methods: readMethods(join(folder, 'methods')),
     types: readTypes(join(folder, 'types')),
-    passThroughUnits: readYaml(join(folder, 'methods', PASS_THROUGH)) as Sources['passThroughUnits'],
+    passThroughUnits: passThrough.units,
+    passThroughSplits: passThrough.splits,
     developmentMethods: readYaml(join(folder, 'methods', DEVELOPMENT)) as Sources['developmentMethods'],
     neverOpened: readYaml(join(folder, 'never-opened.yaml')) as Sources['neverOpened'],
     providers: readYaml(join(folder, 'provider-units.yaml')) as Sources['providers'],

@@ -60,6 +60,7 @@ const extension = {
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
     details: { type: 'object', minProperties: 1, maxProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },
+    splits: { type: 'string' },
     units,
     cache: {
       anyOf: [
@@ -102,8 +103,20 @@ export const developmentRules = {
 /** The form of methods/pass-through.yaml. */
 export const passThroughRules = {
   type: 'object',
-  propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*\\*?$' },
-  additionalProperties: units,
+  required: ['units', 'splits'],
+  additionalProperties: false,
+  properties: {
+    units: {
+      type: 'object',
+      propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*\\*?$' },
+      additionalProperties: units,
+    },
+    splits: {
+      type: 'object',
+      propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*$' },
+      additionalProperties: { type: 'integer', minimum: 0 },
+    },
+  },
 };
 
 /** The form of never-opened.yaml. */

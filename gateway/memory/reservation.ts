@@ -53,6 +53,11 @@ export class Reservation {
     this.#bytes += bytes;
   }
 
+  /** Releases a part of the bytes. */
+  giveBack(bytes: number): void {
+    if (!this.#isReleased) this.setTo(this.#bytes - bytes);
+  }
+
   /** Sets the bytes to those that are still buffered. */
   setTo(bytes: number): void {
     if (this.#isReleased) return;

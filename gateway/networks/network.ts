@@ -7,6 +7,8 @@ import type { UnservedMethods } from './unserved-methods.ts';
 import type { UseCount } from './use-count.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { CoalescedCalls } from '../routing/coalesce.ts';
+import type { RangeLimits } from '../ranges/range-limits.ts';
+import type { RangedMethod } from '../ranges/ranged-method.ts';
 import type { Bounds, BoundsCheck } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import type { Handler } from '../spec/handlers.ts';
@@ -17,6 +19,7 @@ import type { NetworkFilters } from '../subscriptions/network-filters.ts';
 import type { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import type { FairQueue } from '../admission/fair-queue.ts';
 import type { LargeResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import type { Router } from '../routing/router.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 
@@ -34,6 +37,8 @@ export interface Network {
   readonly queue: FairQueue;
   /** Joins identical calls before the queue. */
   readonly coalesced: CoalescedCalls;
+  /** Which ranges of blocks each upstream allows, by method. */
+  readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
   /** Its newest blocks. Close this before the upstreams. */
   readonly heads: NetworkHeads;
   /** Undefined: nothing is cached. */
@@ -72,6 +77,8 @@ export interface NetworkMethod {
   readonly metric: CallMetric;
   /** Undefined: results are not cached. */
   readonly cache: MethodCache | undefined;
+  /** Undefined: the method does not split. */
+  readonly ranges: RangedMethod | undefined;
   /** Usage by key. */
   readonly usage: MethodUsage;
 }

@@ -20,12 +20,14 @@ import { isWildcard } from '../network-files/options/method-pattern.ts';
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
 import type { NetworkParts } from './network-parts.ts';
+import { openRangedMethod } from '../ranges/open-ranged-method.ts';
+import type { RangeLimits } from '../ranges/range-limits.ts';
 import { MethodRoutes } from '../routing-policy/method-routes.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, notificationMethod } from '../spec/handlers.ts';
 import { developmentMethodsIn } from '../spec/method-facts.ts';
-import { nodeMethods } from '../spec/methods.generated.ts';
+import { nodeMethods, passThroughSplits } from '../spec/methods.generated.ts';
 import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits } from '../spec/request-units.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
@@ -89,6 +91,16 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const bounds: Bounds = replaceable;
   const logs = specOf(nodeMethods.logs, parts.specs);
   const head = (): bigint | undefined => heads.number;
+  const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = parts.settings;
+  // Calls in progress still count towards the concurrency.
+  const queue =
+    reusable?.queue ?? openCallQueue({ concurrency, queueMax, onQueued: parts.metrics.calls.queueMetric(config.slug) });
+  const blockByNumber = specOf(nodeMethods.blockByNumber, parts.specs);
+  const rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
+  const rangeParts = {
+    ...{ ...cacheParts, blockByNumber, router, routes, queue, coalesced, head, bounds, final },
+    limits: rangeLimits,
+  };
   const afterChange = coalesced.forgetAll.bind(coalesced);
   const afterRewrite = (): void => {
     afterChange();
@@ -102,6 +114,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
       checkBounds: compileBounds(spec, bounds, head),
       unitsOf: compileUnits(spec, [replaceable.units, parts.unitsTable], head),
       cache: openMethodCache(cacheParts, final, spec),
+      ranges: openRangedMethod(spec, rangeParts),
       afterCall: rewritesChain(spec) ? afterRewrite : changesChain(spec) ? afterChange : undefined,
     })),
     otherMethods: {
@@ -122,9 +135,9 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
       ...config.openMethods.wildcards,
       ...config.developmentMethods.filter(isWildcard),
     ]),
-    // Calls in progress still count towards the concurrency.
-    queue: reusable?.queue ?? openQueue(config.slug, parts),
+    queue,
     coalesced,
+    rangeLimits,
     sockets: parts.metrics.socketMetrics(config.slug),
     use: new UseCount(),
   };
@@ -135,14 +148,6 @@ export function adoptSharedState({ heads, final, subscriptions, upstreams }: Net
   heads.replaceSources(upstreams.sourcesOf(nodeMethods.blockByNumber));
   final?.moveTo(fetchBlockFrom(upstreams));
   subscriptions.moveTo(upstreams);
-}
-
-function openQueue(slug: string, { settings, metrics }: NetworkParts): Network['queue'] {
-  return openCallQueue({
-    concurrency: settings.NETWORK_CONCURRENCY,
-    queueMax: settings.NETWORK_QUEUE_MAX,
-    onQueued: metrics.calls.queueMetric(slug),
-  });
 }
 
 function openSubscriptions(
@@ -168,7 +173,7 @@ function openSubscriptions(
 function openMethods(
   config: NetworkConfig,
   { specs, checks, metrics, usage }: NetworkParts,
-  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'afterCall'>,
+  openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'ranges' | 'afterCall'>,
 ): ServedMethods {
   const named = config.methods.map((name) => specOf(name, specs));
   return new ServedMethods(named, config, (spec): NetworkMethod => {
@@ -203,7 +208,7 @@ function lazyDocument(
 }
 
 function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
-  return specs.find(({ name }) => name === method) ?? passThrough(method);
+  return specs.find(({ name }) => name === method) ?? passThrough(method, passThroughSplits[method]);
 }
 
 /** For pass-through methods. The envelope check has already required an array. */

@@ -3,6 +3,7 @@ import { maxEntries } from '../config/max-entries.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
 import { wildcardFor } from '../spec/method-facts.ts';
+import { passThroughSplits } from '../spec/methods.generated.ts';
 import type { NetworkMethod } from './network.ts';
 
 type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
@@ -41,7 +42,7 @@ export class ServedMethods {
     if (known !== undefined) return known;
     const wildcard = wildcardFor(name, this.#config);
     if (wildcard === undefined) return undefined;
-    const method = this.#open(passThrough(name, wildcard));
+    const method = this.#open(passThrough(name, passThroughSplits[name], wildcard));
     opened.set(name, method);
     return method;
   }

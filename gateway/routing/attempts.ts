@@ -6,6 +6,7 @@ import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { isRead } from '../spec/method-group.ts';
 import {
   parseResponse,
+  ResponseTooLarge,
   UpstreamFailure,
   type LargeResponse,
   type UpstreamResponse,
@@ -96,7 +97,7 @@ export class Attempts {
       } catch (error) {
         const isStale = error instanceof UpstreamFailure && error.staleConnection;
         if (!isResend && isStale && this.#options.canResend(routedCall, performance.now())) continue;
-        return this.recordFailure(upstream, method.name, error);
+        return this.#recordNoResponse(upstream, routedCall, error);
       }
     }
     outcome = upstream.withoutSecrets(outcome);
@@ -108,11 +109,22 @@ export class Attempts {
       // Callers can name any method of a wildcard: only those that exist are marked.
       const canMark = method.openedBy === undefined || this.#options.isSupported(method.name);
       this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark);
+      if (outcome.failure === 'too-large') routedCall.range?.refused(upstream, outcome.response);
       if (isMissingData(routedCall, outcome)) this.#options.onMissingData(upstream, routedCall, performance.now());
     } else this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
     return outcome.final && outcome.followUp !== undefined
       ? this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation)
       : outcome;
+  }
+
+  /** A range with too large a result is no failure of the upstream. @throws the error if it is not an `UpstreamFailure` */
+  #recordNoResponse(upstream: Upstream, { method, range }: RoutedCall, error: unknown): Outcome {
+    if (range === undefined) return this.recordFailure(upstream, method.name, error);
+    const isTooLarge = error instanceof ResponseTooLarge;
+    const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;
+    const outcome = this.recordFailure(upstream, method.name, failure);
+    if (!outcome.final && outcome.failure === 'too-large') range.refused(upstream, undefined);
+    return outcome;
   }
 
   /** Records an upstream failure without a response. @throws the error if it is not an `UpstreamFailure` */
@@ -183,6 +195,7 @@ export class Attempts {
     const { name } = routedCall.method;
     const now = performance.now();
     upstream.recordSuccess(name);
+    routedCall.range?.returned(upstream);
     if (isInspectable(response) && routedCall.method.isPassThrough !== true && upstream.sampler.takeIfDue(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, response);

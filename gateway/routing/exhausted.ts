@@ -31,7 +31,10 @@ export function exhaustedResponse(
   monotonic: MonotonicReads<Upstream>,
   now: number,
 ): UpstreamResponse {
-  const { method, failed } = routedCall;
+  const { method, failed, range } = routedCall;
+  const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
+  // Smaller parts may be served, also by the upstreams that failed otherwise.
+  if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
   if (failed.length === 0) throw noCandidateError(candidates, now);
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
@@ -72,8 +75,12 @@ function upstreamLimitError(waitMs: number): RpcError {
   return new RpcError('overloaded', 'the upstreams of this network are at their limits', { retryAfterS });
 }
 
+function tooLargeError(response: UpstreamResponse | undefined): RpcError {
+  return new RpcError('request-too-large', response?.kind === 'error' ? response.message : undefined);
+}
+
 function errorResponse(failure: FailureClass, response: ErrorResponse): UpstreamResponse {
-  if (failure === 'too-large') throw new RpcError('request-too-large', response.message);
+  if (failure === 'too-large') throw tooLargeError(response);
   if (failure === 'node-state' || failure === 'no-block')
     throw new RpcError('node-state', `no upstream could answer: ${response.message}`);
   return response;
@@ -83,11 +90,15 @@ function errorResponse(failure: FailureClass, response: ErrorResponse): Upstream
 const rejections: ReadonlySet<FailureClass> = new Set(['unsupported', 'rate', 'quota', 'auth', 'wrong-chain']);
 
 /**
- * Whether a call may be sent again after a failed attempt. A pass-through method is not, after a response; one that may
- * change something is not, after a timeout either.
+ * Whether a call may be sent again after a failed attempt. A pass-through method is not, after a response, unless its range
+ * was too large; one that may change something is not, after a timeout either.
  */
-export function canSendAgain(method: MethodSpec, { failure, response }: FailedOutcome): boolean {
+export function canSendAgain(
+  { method, range }: Pick<RoutedCall, 'method' | 'range'>,
+  { failure, response }: FailedOutcome,
+): boolean {
   if (method.isPassThrough !== true || rejections.has(failure)) return true;
+  if (range !== undefined && failure === 'too-large') return true;
   const hasResponded = response !== undefined || failure === 'malformed';
   return !hasResponded && !changesChain(method) && !changesNode(method.name);
 }

@@ -12,6 +12,19 @@ import type { CallObserver } from '../observability/call-observer.ts';
 /** Shared by all calls, because most calls have no failed attempt. */
 const noFailures: readonly FailedOutcome[] = [];
 
+/** A range of blocks in a call, which may be a part of a larger one. `ranges/` learns from it what upstreams allow. */
+export interface RangePart {
+  /** Selected first, unless it has a skip reason. */
+  readonly first: Upstream | undefined;
+  /** `allows` was false for an upstream that would have been selected. */
+  readonly hasSkipped: boolean;
+  /** Whether the upstream has not refused such a range before. */
+  allows(upstream: Upstream): boolean;
+  /** The upstream returned that the range or its result is too large. */
+  refused(upstream: Upstream, response: UpstreamResponse | undefined): void;
+  returned(upstream: Upstream): void;
+}
+
 /** A validated call with its deadline, before routing. */
 export interface UpstreamCall {
   readonly method: MethodSpec;
@@ -29,6 +42,8 @@ export interface UpstreamCall {
   readonly observer?: CallObserver | undefined;
   /** For the cache; undefined if it is not used. */
   readonly sentTo?: SentTo | undefined;
+  /** Of a method that `splits`; undefined for other methods. */
+  readonly range?: RangePart | undefined;
 }
 
 /** The parameters of a call with the number of a block in place of its tag. */
@@ -58,6 +73,7 @@ export interface RoutedCall {
   readonly preferred: Upstream | undefined;
   readonly observer: CallObserver | undefined;
   readonly sentTo: SentTo | undefined;
+  readonly range: RangePart | undefined;
   readonly tried: Upstream[];
   failed: readonly FailedOutcome[];
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */
@@ -78,7 +94,7 @@ export function createCall(method: MethodSpec, params: readonly unknown[], deadl
 }
 
 export function createRoutedCall(
-  { method, params, text, deadline, caller, observer, sentTo }: UpstreamCall,
+  { method, params, text, deadline, caller, observer, sentTo, range }: UpstreamCall,
   blocks: NamedBlocks | undefined,
   preferred: Upstream | undefined,
   candidates?: readonly Upstream[],
@@ -97,6 +113,7 @@ export function createRoutedCall(
     preferred,
     observer,
     sentTo,
+    range,
     tried: [],
     failed: noFailures,
     respondingUpstream: undefined,
@@ -122,7 +139,7 @@ const head: MethodSpec = {
 export function createHeadPoll(candidates?: readonly Upstream[]): RoutedCall {
   const unset = {
     ...{ pinned: undefined, cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
-    ...{ sentTo: undefined, candidates },
+    ...{ sentTo: undefined, range: undefined, candidates },
     ...{ respondingUpstream: undefined, unconfirmed: undefined },
     ...{ isEvidence: false, isMissingAtHead: false, hasPolledHeads: false },
   };

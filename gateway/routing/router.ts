@@ -38,11 +38,11 @@ const PROBE_INTERVAL_MS = 10_000;
 export class Router {
   readonly all: readonly Upstream[];
   readonly gasLimit: BlockGasLimit;
+  readonly selector: UpstreamSelector;
   readonly #options: RouterOptions<Router>;
   readonly #sent: SentTransactions;
   readonly #heads: NetworkHeads;
   readonly #monotonic: MonotonicReads<Upstream>;
-  readonly #selector: UpstreamSelector;
   readonly #probes = new Sampler(PROBE_INTERVAL_MS);
   readonly #confirmation: Confirmation;
   readonly #attempts: Attempts;
@@ -61,9 +61,8 @@ export class Router {
     this.#heads = heads;
     this.#monotonic =
       previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn) : previous.#monotonic;
-    const previousSelector = previous && previous.#selector;
-    this.#selector = new UpstreamSelector(all, heads, this.#monotonic, maxLagBlocks, previousSelector, headSources);
-    this.#budgeted = new BudgetedSelector(this.#selector, metrics, previous && previous.#budgeted);
+    this.selector = new UpstreamSelector(all, heads, this.#monotonic, maxLagBlocks, previous?.selector, headSources);
+    this.#budgeted = new BudgetedSelector(this.selector, metrics, previous && previous.#budgeted);
     const previousDelay = previous && previous.#hedgeDelay;
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
     this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1, isDevelopment);
@@ -72,8 +71,10 @@ export class Router {
       checkResult: options.checkResult,
       sent: this.#sent,
       heads,
-      canResend: ({ method, candidates = all }, now) =>
-        candidates.length === 1 && canSendAgain(method, noResponse) && this.#budgeted.takeRetry(now),
+      canResend: (routedCall, now) =>
+        (routedCall.candidates ?? all).length === 1 &&
+        canSendAgain(routedCall, noResponse) &&
+        this.#budgeted.takeRetry(now),
       isCandidate: (upstream, method) => routes.candidatesOf(method)?.includes(upstream) !== false,
       isSupported: (method) => all.some(({ methods }) => methods.isSupported(method)),
       onMissingData: (upstream, { method, blocks }, now) => {
@@ -88,7 +89,7 @@ export class Router {
     this.gasLimit = new BlockGasLimit({
       heads,
       sources: headSources,
-      selectNext: (routedCall, now) => this.#selector.select(routedCall, now),
+      selectNext: (routedCall, now) => this.selector.select(routedCall, now),
       onFailed: (upstream, method, error) => void this.#attempts.recordFailure(upstream, method, error),
     });
     this.#hedgeOptions = {
@@ -116,7 +117,7 @@ export class Router {
       if (routedCall === undefined) return unsupportedResponse(call.method);
       for (;;) {
         let now = performance.now();
-        const poll = this.#selector.catchUp(routedCall, now);
+        const poll = this.selector.catchUp(routedCall, now);
         if (poll !== undefined) {
           await poll;
           now = performance.now();
@@ -166,7 +167,7 @@ export class Router {
 
   /** The upstreams that all calls skip now. */
   skipReasons(now: number): Map<Upstream, SkipReason> {
-    return this.#selector.skipReasons(now);
+    return this.selector.skipReasons(now);
   }
 
   /** Undefined: no upstream supports the method, and no probe of it is due. */
@@ -179,7 +180,7 @@ export class Router {
     const needsBlocks = this.all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
     const blocks = needsBlocks ? blocksNamedBy(method, params) : undefined;
     const acceptedBy = this.#sent.upstreamFor(method, params);
-    const preferred = isUnsupported ? this.#selector.selectLongestMarked(method.name, candidates) : acceptedBy;
+    const preferred = isUnsupported ? this.selector.selectLongestMarked(method.name, candidates) : acceptedBy;
     return createRoutedCall(call, blocks, preferred, candidates);
   }
 
@@ -219,7 +220,7 @@ export class Router {
     routedCall.failed = [...routedCall.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
     const candidates = routedCall.candidates ?? this.all;
     const now = performance.now();
-    if (!canSendAgain(method, outcome)) return exhaustedResponse(routedCall, candidates, this.#monotonic, now);
+    if (!canSendAgain(routedCall, outcome)) return exhaustedResponse(routedCall, candidates, this.#monotonic, now);
     if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
       return isAboveHead(routedCall, respondingUpstream, this.all, this.#heads, this.#monotonic) ? response : undefined;
     if (failure !== 'unsupported' || !isUnsupportedByAll(method.name, candidates)) return undefined;

@@ -55,7 +55,8 @@ export class UpstreamSelector {
    * @param purpose `hedge` and `closed-retry` select closed circuits only
    */
   select(routedCall: RoutedCall, now: number, purpose: Purpose = 'attempt'): Upstream | undefined {
-    const { preferred, tried, observer } = routedCall;
+    const { tried, observer, range } = routedCall;
+    const preferred = routedCall.preferred ?? range?.first;
     const isAttempt = purpose === 'attempt';
     const reportsAll = isAttempt && tried.length === 0 && observer?.needsAllSkipReasons === true;
     if (reportsAll)
@@ -73,6 +74,7 @@ export class UpstreamSelector {
       if (tried.includes(upstream)) continue;
       this.#state.readUpstream(upstream, routedCall, now);
       const reason = skipReasonOf(candidate, needs, network);
+      if (reason !== 'excluded' && range?.allows(upstream) === false) continue;
       if (reason === undefined) return begin(upstream, now);
       if (isAttempt && tried.length === 0) upstream.metrics.skipped(reason);
       if (isAttempt && !reportsAll) observer?.skipped(upstream.name, reason);
@@ -106,6 +108,13 @@ export class UpstreamSelector {
     for (const { candidate, skipReason } of this.order(createHeadPoll(this.#headSources), now))
       if (skipReason !== undefined) reasons.set(candidate.upstream, skipReason);
     return reasons;
+  }
+
+  /** The upstreams without a skip reason for a call, of the first priority that has one, in the order of the ranking. */
+  candidatesFor(routedCall: RoutedCall, now: number): Upstream[] {
+    const usable = this.order(routedCall, now).filter(({ skipReason }) => skipReason === undefined);
+    const upstreams = usable.map(({ candidate }) => candidate.upstream);
+    return upstreams.filter(({ config }) => config.priority === upstreams[0]?.config.priority);
   }
 
   /** All untried upstreams in the order of the policy, with their skip reasons. Selects none. */
@@ -176,7 +185,8 @@ export class BudgetedSelector {
       return undefined;
     }
     const upstream = this.#selector.select(routedCall, now);
-    if (isFirst || upstream === undefined) return upstream;
+    // A range that is too large for one upstream is no failure.
+    if (isFirst || upstream === undefined || isRefusedRange(routedCall)) return upstream;
     if (upstream.circuit.isClosed || method.sends === true) {
       this.#budget.countExtra();
       return upstream;
@@ -215,6 +225,10 @@ export class BudgetedSelector {
     if (!hasTaken) this.#metrics.budgetExceeded('retry');
     return hasTaken;
   }
+}
+
+function isRefusedRange({ range, failed }: RoutedCall): boolean {
+  return range !== undefined && failed.at(-1)?.failure === 'too-large';
 }
 
 /** A guessed revert (code 3) does not count: it is passed on only if no upstream has a usable response. */

@@ -167,13 +167,15 @@ function requestUpstreams(
   method: NetworkMethod,
   originalParams: readonly unknown[],
   originalText: string | undefined,
-  { network, deadline, caller, access: { share: owner } }: CallContext,
+  { network, deadline, caller, access: { share: owner, bounds }, reservation }: CallContext,
   observer: CallObserver | undefined,
 ): Promise<UpstreamResponse | CachedResponse> | CachedResponse {
   const { spec, cache } = method;
   const { coalesced, upstreams, queue } = network;
   const params = lowerHashes(spec, originalParams);
   const text = params === originalParams && originalText !== undefined ? originalText : JSON.stringify(params);
+  if (method.ranges !== undefined)
+    return method.ranges.request({ params, text, deadline, caller, share: owner, bounds, reservation, observer });
   if (!method.isCoalescable) {
     observer?.cached('not-cacheable');
     const own = new Cancellation(owner);

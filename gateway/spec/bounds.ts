@@ -60,12 +60,14 @@ export function checkResponseBytes(bytes: number, ofNetwork: Bounds, ofKey: Boun
   return `maxResponseBytes is ${limit}: the response has ${bytes} bytes; a request for ${percent} % of it would fit`;
 }
 
-function lower(one: number | undefined, other: number | undefined): number | undefined {
+/** The lower of two bounds, of which each may be missing. */
+export function lower(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return Math.min(one, other);
 }
 
-function blocksFrom(from: bigint, count: number): string {
+/** As text. */
+export function blocksFrom(from: bigint, count: number): string {
   const hex = (block: bigint): string => `0x${block.toString(16)}`;
   return `fromBlock ${hex(from)} and toBlock ${hex(from + BigInt(count) - 1n)}`;
 }

@@ -34,7 +34,8 @@ function blocksOf(filter: unknown, head: bigint | undefined): number {
 
 function numberOf(block: unknown, head: bigint | undefined): bigint | undefined {
   if (block === 'earliest') return 0n;
-  return typeof block === 'string' && block.startsWith('0x') ? BigInt(block) : head;
+  // The filters of pass-through methods are not validated.
+  return typeof block === 'string' && /^0x[0-9a-f]+$/i.test(block) ? BigInt(block) : head;
 }
 
 function addressesOf(filter: unknown): number {

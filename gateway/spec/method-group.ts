@@ -16,8 +16,9 @@ export function groupOf({ resultKinds, reverts }: MethodSpec): MethodGroup {
  * Whether a call of the method may be repeated or cancelled without side effects. For a pass-through method, its name
  * decides; filters are excluded, because they exist only at the upstream that created them.
  */
-export function isRead({ name, sends, resultKinds }: MethodSpec): boolean {
-  return sends !== true && (resultKinds !== undefined || !/send|submit|(new|get|uninstall)\w*filter/i.test(name));
+export function isRead({ name, sends, resultKinds, splits }: MethodSpec): boolean {
+  if (sends === true) return false;
+  return resultKinds !== undefined || splits !== undefined || !/send|submit|(new|get|uninstall)\w*filter/i.test(name);
 }
 
 /** Namespaces whose methods do not change the chain, pass-through methods included. */

@@ -58,6 +58,8 @@ export interface MethodSpec {
   readonly contractAt?: { readonly param: number; readonly field?: string; readonly overrides?: number };
   /** Position of the block parameter, or of a filter with two blocks. `readsState`: the method reads the block's state. */
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
+  /** Position of a filter with a block range. A range that is too large for upstreams is requested in parts. */
+  readonly splits?: number;
   /** A pass-through method: listed in a network file, without a schema. */
   readonly isPassThrough?: true;
   /** The wildcard of the network file that opens the pass-through method, if the file does not name it. */
@@ -89,11 +91,18 @@ export const resultMeanings = ['head-number', 'sync-status', 'logs', 'block-obje
 
 /**
  * The spec of a pass-through method: its parameters and result are forwarded unchanged.
+ * @param splits as in `MethodSpec`
  * @param openedBy the wildcard that opens it; undefined: the network file names it
  */
-export function passThrough(name: string, openedBy?: string): MethodSpec {
+export function passThrough(name: string, splits?: number, openedBy?: string): MethodSpec {
   const namespace = namespaceOf(name);
-  return { name, namespace, nullable: false, reverts: false, hashParams: [], isPassThrough: true, openedBy };
+  return {
+    ...{ name, namespace, nullable: false, reverts: false, hashParams: [], isPassThrough: true, openedBy },
+    ...(splits !== undefined && {
+      ...{ splits, blockAt: { param: splits } },
+      counts: [{ name: 'blocks', type: 'LogFilter', param: splits }],
+    }),
+  };
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean';

@@ -999,6 +999,7 @@ export const methods: readonly MethodSpec[] = [
     "blockAt": {
       "param": 0
     },
+    "splits": 0,
     "requestUnits": "min(2 + blocks / 100, 100)",
     "counts": [
       {
@@ -1900,6 +1901,11 @@ export const passThroughUnits: Readonly<Record<string, number | string>> = {
   "trace_replayBlockTransactions": 50,
   "txpool_content": 10,
   "ots_*": 5
+};
+
+/** Methods without a schema that split: the position of the filter with the block range. */
+export const passThroughSplits: Readonly<Record<string, number>> = {
+  "trace_filter": 0
 };
 
 /** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */

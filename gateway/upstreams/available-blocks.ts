@@ -90,7 +90,8 @@ export function blocksNamedBy(
   params: readonly unknown[],
 ): NamedBlocks | undefined {
   // The meaning of its parameters is not known, but hardly any other text is a tag.
-  if (isPassThrough === true) return params.includes('latest') || params.includes('pending') ? latestBlock : undefined;
+  if (isPassThrough === true && blockAt === undefined)
+    return params.includes('latest') || params.includes('pending') ? latestBlock : undefined;
   if (blockAt === undefined) return cache === 'head' ? latestBlock : undefined;
   const given = params[blockAt.param];
   const { readsState = false } = blockAt;

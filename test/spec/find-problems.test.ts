@@ -103,13 +103,15 @@ test('details that are no field of the result, or no parameter, are found', () =
   expect(problemsOf('transactions', 'transactionDetails')).toEqual([]);
 });
 
-test('a tracked parameter that does not exist, and a role of two methods, are found', () => {
+test('a tracked or split parameter that does not exist, and a role of two methods, are found', () => {
   const problemsOf = (extension: object): string[] =>
     withMethod('eth_getTransactionByHash', () => ({ 'x-gatehouse': extension }));
   expect(problemsOf({ tracks: { sender: 'hash' } })).toEqual([
     'eth_getTransactionByHash: tracks.sender must name a parameter',
   ]);
   expect(problemsOf({ tracks: { transaction: 'transactionHash' } })).toEqual([]);
+  expect(problemsOf({ splits: 'filter' })).toEqual(['eth_getTransactionByHash: splits must name a parameter']);
+  expect(problemsOf({ splits: 'transactionHash' })).toEqual([]);
   expect(problemsOf({ role: 'logs' })).toEqual(['two methods have the role logs']);
 });
 

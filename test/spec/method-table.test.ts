@@ -70,6 +70,12 @@ test.each<[string, (method: MethodSpec) => boolean, string[], string[]]>([
     ['eth_getLogs', 'eth_subscribe'],
   ],
   [
+    'split',
+    ({ splits }) => splits === 0,
+    ['eth_getLogs'],
+    ['eth_newFilter', 'eth_getFilterLogs', 'eth_getBlockReceipts'],
+  ],
+  [
     'belong to the caller’s WebSocket',
     ({ handledBy }) => handledBy === 'socket',
     ['eth_subscribe', 'eth_unsubscribe'],

@@ -16,7 +16,7 @@ const layers: readonly (readonly string[])[] = [
   ['server/http'],
   ['rpc'],
   ['networks', 'cli'],
-  ['subscriptions', 'doctor'],
+  ['subscriptions', 'doctor', 'ranges'],
   ['subscriptions/feeds', 'routing'],
   ['routing/retry', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],

@@ -67,7 +67,7 @@ function appliesToMethod(method: MethodSpec, methods: NonNullable<ErrorRule['met
     case 'reads':
       return isRead(method);
     case 'logs':
-      return method.resultIs === 'logs';
+      return method.resultIs === 'logs' || method.splits !== undefined;
   }
 }
 

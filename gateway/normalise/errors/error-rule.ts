@@ -11,7 +11,7 @@ export interface ErrorRule {
   readonly text?: RegExp;
   /** HTTP status. */
   readonly status?: readonly number[];
-  /** A group of methods. `reads` have a schema and execute no code: their errors have no contract text. */
+  /** A group of methods. `reads` have a schema and execute no code: their errors have no contract text. `logs`: lists over a block range. */
   readonly methods?: 'lookups' | 'lookups by hash' | 'reads' | 'logs';
   readonly client: string;
   readonly source: string;

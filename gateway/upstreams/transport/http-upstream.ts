@@ -9,7 +9,7 @@ import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import { credentialsOf, type SecretTexts } from './credentials.ts';
-import { NoFreeSlot, sendAfterWait, TimedOut, UpstreamFailure } from './upstream-response.ts';
+import { NoFreeSlot, ResponseTooLarge, sendAfterWait, TimedOut, UpstreamFailure } from './upstream-response.ts';
 
 /** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
 const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
@@ -174,7 +174,7 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#failure !== undefined) return;
     if (this.#collected.length + chunk.length > this.#bounds.responseMaxBytes) {
-      this.fail(new UpstreamFailure('malformed', 'the response is too large'));
+      this.fail(new ResponseTooLarge());
       return;
     }
     try {

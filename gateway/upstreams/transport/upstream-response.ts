@@ -96,6 +96,13 @@ export class UpstreamFailure extends Error {
   }
 }
 
+/** More bytes than the gateway reads. */
+export class ResponseTooLarge extends UpstreamFailure {
+  constructor() {
+    super('malformed', 'the response is too large');
+  }
+}
+
 /** The response was not complete in time. */
 export class TimedOut extends UpstreamFailure {
   constructor() {

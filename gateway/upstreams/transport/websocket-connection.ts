@@ -5,7 +5,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation, Cancelled } from './cancellation.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import { responseId } from './response-id.ts';
-import { TimedOut, UpstreamFailure } from './upstream-response.ts';
+import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import { PendingCalls } from './pending-calls.ts';
 
 export interface WebSocketConnectionOptions {
@@ -190,7 +190,7 @@ export class WebSocketConnection {
   #failureFrom(error: Error): UpstreamFailure {
     const code = errorCode(error);
     const isTooLarge = code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
-    if (isTooLarge && this.#pending.size === 1) return new UpstreamFailure('malformed', 'the response is too large');
+    if (isTooLarge && this.#pending.size === 1) return new ResponseTooLarge();
     // Not marked as stale if too large: the call would be sent again, and end the next connection too.
     return new UpstreamFailure('transport', code, this.#hasOpened && !isTooLarge);
   }

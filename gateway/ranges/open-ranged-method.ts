@@ -1,0 +1,36 @@
+import type { ResponseCache } from '../cache/response-cache.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
+import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { PartCache } from './part-cache.ts';
+import { RangeLimits } from './range-limits.ts';
+import { RangedMethod, type RangedMethodOptions } from './ranged-method.ts';
+
+export interface RangeParts extends Omit<RangedMethodOptions, 'spec' | 'limits' | 'cache' | 'candidates'> {
+  readonly config: NetworkConfig;
+  /** Undefined: responses are not cached. */
+  readonly cache: ResponseCache | undefined;
+  readonly routes: MethodRoutes<Upstream>;
+  /** By method. They are continued after a reload. */
+  readonly limits: Map<string, RangeLimits<Upstream>>;
+}
+
+/** Opens a method that splits; undefined for other methods. */
+export function openRangedMethod(
+  spec: MethodSpec,
+  { config, cache, routes, limits, ...parts }: RangeParts,
+): RangedMethod | undefined {
+  if (spec.splits === undefined) return undefined;
+  const { final } = parts;
+  const network = `${config.slug}:${config.chainId}`;
+  const ofMethod = limits.get(spec.name) ?? new RangeLimits<Upstream>();
+  limits.set(spec.name, ofMethod);
+  return new RangedMethod({
+    ...parts,
+    spec,
+    limits: ofMethod,
+    candidates: routes.candidatesOf(spec.name),
+    cache: cache && final && new PartCache(cache, final, network, spec.name),
+  });
+}

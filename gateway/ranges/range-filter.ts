@@ -1,0 +1,51 @@
+import { hash } from 'node:crypto';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { BlockRange } from './pending-ranges.ts';
+
+/** The end of a range as text: a number, or a tag. */
+type End = string;
+
+/** The parameters of a call with a block range, taken apart. */
+export interface RangeFilter {
+  readonly fromBlock: End;
+  readonly toBlock: End;
+  /** Of contracts, each once. Empty: all contracts, or no such member. */
+  readonly addresses: readonly string[];
+  /** Identifies the filter without its range. Calculated at its first use. */
+  readonly key: string;
+  /** The parameters for a part. @param addresses undefined: all of the filter */
+  paramsOf(range: BlockRange, addresses: readonly string[] | undefined): readonly unknown[];
+}
+
+const END = /^(?:0x[0-9a-f]{1,13}|latest|safe|finalized|earliest)$/i;
+
+/** Members with which the lists of two parts do not add up to that of both ranges. */
+const paging = ['after', 'count'];
+
+/** @returns undefined if the call cannot be split: it has one block by its hash, pending blocks, or a page of a list */
+export function readRangeFilter({ splits }: MethodSpec, params: readonly unknown[]): RangeFilter | undefined {
+  const filter = splits === undefined ? undefined : params[splits];
+  if (splits === undefined || typeof filter !== 'object' || filter === null) return undefined;
+  const { fromBlock, toBlock, blockHash, ...rest } = filter as Readonly<Record<string, unknown>>;
+  if (typeof blockHash === 'string' || paging.some((name) => (rest[name] ?? undefined) !== undefined)) return undefined;
+  const [from, to] = [fromBlock ?? 'latest', toBlock ?? 'latest'];
+  if (typeof from !== 'string' || typeof to !== 'string' || !END.test(from) || !END.test(to)) return undefined;
+  const { address } = rest;
+  let key: string | undefined;
+  return {
+    fromBlock: from,
+    toBlock: to,
+    addresses: Array.isArray(address) ? [...new Set(address as readonly string[])] : [],
+    get key() {
+      return (key ??= hash('sha256', JSON.stringify(rest), 'base64url'));
+    },
+    paramsOf: (range, addresses) => {
+      const part = { fromBlock: hex(range.from), toBlock: hex(range.to), ...rest };
+      return params.with(splits, addresses === undefined ? part : { ...part, address: addresses });
+    },
+  };
+}
+
+export function hex(block: number): string {
+  return `0x${block.toString(16)}`;
+}

@@ -1,0 +1,72 @@
+import { LRUCache } from 'lru-cache';
+import { maxEntries } from '../config/max-entries.ts';
+import type { LimitKind } from '../normalise/errors/limit-kind.ts';
+import { narrowerThan, widerThan } from './part-widths.ts';
+
+/** After this time the upstream may have other limits. */
+const LIMIT_TTL_MS = 600_000;
+const MAX_FILTERS = 1_000;
+/** A part may be wider if the result would still be smaller than the largest one that the upstream returned. */
+const MAX_GROWTH = 2.5;
+
+/** The narrowest range that was refused. */
+interface Refusal {
+  readonly blocks: number;
+  readonly deadline: number;
+}
+
+/**
+ * Learns for one method of one network which ranges each upstream allows: from errors about the range for all filters, and
+ * from errors about the result for the filter of the request, because filters differ in the number of results.
+ */
+export class RangeLimits<U extends object> {
+  readonly #byUpstream = new WeakMap<U, Refusal>();
+  readonly #byFilter = new LRUCache<string, Map<U, Refusal>>({ ...maxEntries(MAX_FILTERS), ttl: LIMIT_TTL_MS });
+  /** Bytes of the largest result of upstreams that refused one. */
+  readonly #largestResults = new WeakMap<U, number>();
+  #isEmpty = true;
+  #isSettled = true;
+
+  /** Whether no upstream has refused a range yet. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
+
+  /** Whether a range was returned since the last one was refused. Until then, many parts at once would be refused. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** The widest range that the upstream allows for the filter, as far as is known. */
+  widestFor(upstream: U, filter: string, now: number): number {
+    const ofUpstream = widestBelow(this.#byUpstream.get(upstream), now);
+    return Math.min(ofUpstream, widestBelow(this.#byFilter.get(filter)?.get(upstream), now));
+  }
+
+  recordRefused(upstream: U, filter: string, kind: LimitKind, blocks: number, now: number): void {
+    if (blocks <= 1 || kind === 'none' || kind === 'addresses') return;
+    this.#isEmpty = this.#isSettled = false;
+    const ofFilter = this.#byFilter.get(filter) ?? new Map<U, Refusal>();
+    const refusals = kind === 'range' ? this.#byUpstream : ofFilter;
+    const previous = refusals.get(upstream);
+    const isNarrower = previous !== undefined && now < previous.deadline && previous.blocks < blocks;
+    refusals.set(upstream, { blocks: isNarrower ? previous.blocks : blocks, deadline: now + LIMIT_TTL_MS });
+    if (kind === 'results') this.#byFilter.set(filter, ofFilter);
+  }
+
+  /** Records a result. If it is far smaller than what the upstream returned before, wider parts are tried. */
+  recordReturned(upstream: U, filter: string, blocks: number, bytes: number): void {
+    this.#isSettled = true;
+    const refusal = this.#byFilter.get(filter)?.get(upstream);
+    if (refusal === undefined) return;
+    const largest = Math.max(bytes, this.#largestResults.get(upstream) ?? 0);
+    this.#largestResults.set(upstream, largest);
+    const isWidest = MAX_GROWTH * blocks > narrowerThan(refusal.blocks);
+    if (isWidest && MAX_GROWTH * bytes < largest)
+      this.#byFilter.get(filter)?.set(upstream, { ...refusal, blocks: widerThan(refusal.blocks) });
+  }
+}
+
+function widestBelow(refusal: Refusal | undefined, now: number): number {
+  return refusal === undefined || now >= refusal.deadline ? Infinity : Math.max(1, narrowerThan(refusal.blocks));
+}

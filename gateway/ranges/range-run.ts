@@ -1,0 +1,225 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { KeyShare } from '../admission/key-share.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import { limitKindOf } from '../normalise/errors/limit-kind.ts';
+import type { CachedResponse } from '../cache/response-cache.ts';
+import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { failedPart, isTimeOver, partFailure } from './part-failure.ts';
+import { bytesOf, elementsIn } from './list-bytes.ts';
+import { mergeLogs } from './merge-logs.ts';
+import type { PartCache } from './part-cache.ts';
+import { narrowerThan } from './part-widths.ts';
+import { blocksIn, PendingRanges, type BlockRange } from './pending-ranges.ts';
+import type { RangeFilter } from './range-filter.ts';
+import type { RangeLimits } from './range-limits.ts';
+import type { ReceivedParts } from './received-parts.ts';
+import { SentRange } from './sent-range.ts';
+
+export interface RangeRunOptions {
+  readonly filter: RangeFilter;
+  readonly limits: RangeLimits<Upstream>;
+  readonly received: ReceivedParts;
+  /** Undefined: parts are not cached. */
+  readonly cache: PartCache | undefined;
+  readonly share: KeyShare;
+  readonly deadline: number;
+  /** Cancelled when the run fails, or when the caller disconnects. */
+  readonly cancellation: Cancellation;
+  readonly isFinal: (block: number) => boolean;
+  /** The upstreams to which a call for one block can be sent. */
+  readonly candidatesAt: (block: number) => readonly Upstream[];
+  /** Time until an upstream has capacity again; undefined: no upstream has limits. */
+  readonly capacityWaitMs: () => number | undefined;
+  /** Sends the call for a part. @throws RpcError, Cancelled (rejects with it) */
+  readonly send: (params: readonly unknown[], part: SentRange) => Promise<UpstreamResponse | CachedResponse>;
+}
+
+/** Requests of one run at once, for each upstream that can have parts. */
+const MAX_PER_UPSTREAM = 4;
+const MAX_AT_ONCE = 16;
+/** Blocks of a part if no upstream can have it now: the router decides. */
+const UNPLANNED_BLOCKS = 1_000;
+/** The caller may disconnect during the wait. */
+const MAX_WAIT_MS = 500;
+/** Parts that are sent for one request, those that were refused included. */
+const MAX_SENT = 1_000;
+
+/**
+ * Requests the parts of one range: several at once within the concurrency of the key, each first from the upstream with
+ * the fewest parts in progress, in the width that it allows. Parts that are refused are divided.
+ */
+export class RangeRun {
+  readonly #options: RangeRunOptions;
+  readonly #pending = new PendingRanges();
+  readonly #inProgress = new Map<Upstream, number>();
+  #workers = 0;
+  #maxWorkers = 1;
+  /** Lowered when the upstreams are at their limits. */
+  #maxAtOnce = MAX_AT_ONCE;
+  #sent = 0;
+  #addressesPerCall: number;
+  #failure: unknown;
+
+  constructor(options: RangeRunOptions) {
+    this.#options = options;
+    this.#addressesPerCall = options.filter.addresses.length;
+  }
+
+  /** Adds a range that was refused, in smaller parts. @throws RpcError if there are none */
+  addRefused(range: BlockRange, refusal: RpcError): void {
+    this.#divide(range, this.#addressesPerCall, refusal);
+  }
+
+  add(range: BlockRange): void {
+    this.#pending.add({ ...range, maxBlocks: Infinity });
+  }
+
+  /** Resolves when all added ranges are received. @throws RpcError, FailedPart, Cancelled (rejects with it) */
+  async work(): Promise<void> {
+    const { share } = this.#options;
+    const others: Promise<void>[] = [];
+    // The first worker has the slot of the request, each other one its own.
+    const addWorkers = (): void => {
+      while (this.#workers < this.#maxWorkers && this.#pending.lowest !== undefined && share.requests.tryEnter(share)) {
+        const ended = this.#workUntilEmpty(addWorkers);
+        others.push(
+          ended.finally(() => {
+            share.requests.leave(share);
+          }),
+        );
+      }
+    };
+    await this.#workUntilEmpty(addWorkers);
+    for (const other of others) await other;
+    if (this.#failure !== undefined) throw this.#failure as Error;
+  }
+
+  /** Never rejects. After the first failure, all parts in progress are cancelled. */
+  async #workUntilEmpty(addWorkers: () => void): Promise<void> {
+    this.#workers++;
+    try {
+      for (let part = this.#next(); part !== undefined; part = this.#next()) {
+        const ended = this.#request(part);
+        addWorkers();
+        await ended;
+        if (this.#workers > this.#maxAtOnce) return;
+        await timeSlicer.next();
+      }
+    } catch (error) {
+      this.#failure ??= error;
+      this.#options.cancellation.cancel();
+    } finally {
+      this.#workers--;
+    }
+  }
+
+  /** The next part that is not cached. Undefined: there is none, or the run has failed. */
+  #next(): SentRange | undefined {
+    const { cache, filter, received } = this.#options;
+    for (;;) {
+      const { lowest } = this.#pending;
+      if (lowest === undefined || this.#failure !== undefined) return undefined;
+      const cached = cache?.findAtStart(filter, lowest, performance.now());
+      if (cached === undefined) return this.#cutPart(lowest);
+      received.add({ ...this.#pending.takeLowest(cached.to), elements: cached.elements, isFinal: true });
+    }
+  }
+
+  /** Upstreams that do not have the oldest blocks get parts from the newest ones. */
+  #cutPart(lowest: BlockRange): SentRange {
+    const { candidatesAt, limits, filter } = this.#options;
+    const atStart = candidatesAt(lowest.from);
+    const atEnd = candidatesAt(this.#pending.highest?.to ?? lowest.to).filter((one) => !atStart.includes(one));
+    const candidates = [...atStart, ...atEnd];
+    const maxWorkers = Math.min(this.#maxAtOnce, MAX_PER_UPSTREAM * Math.max(1, candidates.length));
+    this.#maxWorkers = limits.isSettled ? maxWorkers : 1;
+    let first: Upstream | undefined;
+    for (const one of candidates) if (first === undefined || this.#loadOf(one) < this.#loadOf(first)) first = one;
+    const now = performance.now();
+    const maxBlocks = first === undefined ? UNPLANNED_BLOCKS : limits.widestFor(first, filter.key, now);
+    const part =
+      first === undefined || atStart.includes(first)
+        ? this.#pending.takeFirstPart(maxBlocks)
+        : this.#pending.takeLastPart(maxBlocks);
+    return new SentRange(part, first, limits, filter);
+  }
+
+  #loadOf(upstream: Upstream): number {
+    return this.#inProgress.get(upstream) ?? 0;
+  }
+
+  async #request(part: SentRange): Promise<void> {
+    const { received, cache, filter, deadline } = this.#options;
+    const { first } = part;
+    const addressesPerCall = this.#addressesPerCall;
+    if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) + 1);
+    try {
+      const isFinal = this.#options.isFinal(part.range.to);
+      const generation = cache?.generation;
+      const elements = await this.#elementsOf(part, addressesPerCall);
+      if (elements === undefined) throw new RpcError('no-upstream', 'an upstream returned a result that is not a list');
+      received.add({ ...part.range, elements, isFinal });
+      part.recordBytes(elements.length);
+      if (isFinal && cache?.generation === generation) cache?.store(filter, part.range, elements);
+    } catch (error) {
+      if (error instanceof RpcError && error.reason === 'request-too-large')
+        this.#divide(part.range, addressesPerCall, error);
+      else if (isOverloaded(error) && (await this.#waitForCapacity()))
+        this.#pending.add({ ...part.range, maxBlocks: Infinity });
+      else if (isTimeOver(error, deadline)) throw received.beyond('the time for one call is over');
+      else throw received.memoryError(partFailure(error, part.range));
+    } finally {
+      if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) - 1);
+    }
+  }
+
+  /** The list of a part: of one call, or of one for each group of addresses. */
+  async #elementsOf(part: SentRange, addressesPerCall: number): Promise<Buffer | undefined> {
+    const { addresses } = this.#options.filter;
+    if (addresses.length <= addressesPerCall) return elementsIn(bytesOf(await this.#send(part, undefined)));
+    const calls: Promise<UpstreamResponse | CachedResponse>[] = [];
+    for (let at = 0; at < addresses.length; at += addressesPerCall)
+      calls.push(this.#send(part, addresses.slice(at, at + addressesPerCall)));
+    return mergeLogs((await Promise.all(calls)).map(bytesOf));
+  }
+
+  async #send(part: SentRange, addresses: readonly string[] | undefined): Promise<UpstreamResponse | CachedResponse> {
+    const { filter, received, send } = this.#options;
+    if (++this.#sent > MAX_SENT)
+      throw received.beyond(`the upstreams allow only parts of the range, and it has more than ${MAX_SENT}`);
+    const response = await send(filter.paramsOf(part.range, addresses), part);
+    if (response.kind === 'error') throw failedPart(response, part.range);
+    return response;
+  }
+
+  /**
+   * All upstreams are at their limits: this worker ends, or waits if it is the last one.
+   * @returns false if the upstreams have no limits, or if there is no time
+   */
+  async #waitForCapacity(): Promise<boolean> {
+    const waitMs = this.#options.capacityWaitMs();
+    if (waitMs === undefined || performance.now() + waitMs >= this.#options.deadline) return false;
+    this.#maxAtOnce = Math.max(1, this.#workers - 1);
+    if (this.#workers === 1) await delay(Math.min(waitMs, MAX_WAIT_MS));
+    return true;
+  }
+
+  /** Adds a part that was refused, in smaller parts. @throws RpcError if there are none */
+  #divide(range: BlockRange, addressesPerCall: number, refusal: RpcError): void {
+    const kind = limitKindOf(refusal.message);
+    const blocks = blocksIn(range);
+    const maxBlocks = narrowerThan(blocks);
+    if (addressesPerCall > 1 && (kind === 'addresses' || maxBlocks === 0)) {
+      this.#addressesPerCall = Math.min(this.#addressesPerCall, Math.ceil(addressesPerCall / 2));
+      this.#pending.add({ ...range, maxBlocks: blocks });
+    } else if (kind === 'none' || maxBlocks === 0) throw partFailure(refusal, range);
+    else this.#pending.add({ ...range, maxBlocks });
+  }
+}
+
+function isOverloaded(error: unknown): boolean {
+  return error instanceof RpcError && error.reason === 'overloaded';
+}

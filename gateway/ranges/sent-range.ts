@@ -1,0 +1,51 @@
+import { limitKindOf } from '../normalise/errors/limit-kind.ts';
+import type { RangePart } from '../routing/routed-call.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { blocksIn, type BlockRange } from './pending-ranges.ts';
+import type { RangeFilter } from './range-filter.ts';
+import type { RangeLimits } from './range-limits.ts';
+
+/** A range that is sent in one call. Records at the limits what upstreams return to it. */
+export class SentRange implements RangePart {
+  readonly range: BlockRange;
+  readonly first: Upstream | undefined;
+  hasSkipped = false;
+  readonly #limits: RangeLimits<Upstream>;
+  readonly #filter: RangeFilter;
+  #returnedBy: Upstream | undefined;
+
+  constructor(range: BlockRange, first: Upstream | undefined, limits: RangeLimits<Upstream>, filter: RangeFilter) {
+    this.range = range;
+    this.first = first;
+    this.#limits = limits;
+    this.#filter = filter;
+  }
+
+  allows(upstream: Upstream): boolean {
+    const blocks = blocksIn(this.range);
+    if (
+      this.#limits.isEmpty ||
+      upstream === this.first ||
+      blocks <= this.#limits.widestFor(upstream, this.#filter.key, performance.now())
+    )
+      return true;
+    this.hasSkipped = true;
+    return false;
+  }
+
+  refused(upstream: Upstream, response: UpstreamResponse | undefined): void {
+    const kind = limitKindOf(response?.kind === 'error' ? response.message : '');
+    this.#limits.recordRefused(upstream, this.#filter.key, kind, blocksIn(this.range), performance.now());
+  }
+
+  returned(upstream: Upstream): void {
+    this.#returnedBy = upstream;
+  }
+
+  /** Records the size of the result of the upstream that returned it. */
+  recordBytes(bytes: number): void {
+    if (this.#returnedBy === undefined) return;
+    this.#limits.recordReturned(this.#returnedBy, this.#filter.key, blocksIn(this.range), bytes);
+  }
+}
