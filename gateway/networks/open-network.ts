@@ -88,7 +88,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const cache = replaceable.cache === 'off' ? undefined : parts.cache;
   const cacheParts = { ...parts, config, cache, chain: heads, metrics: parts.metrics.cache };
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
-  const bounds: Bounds = replaceable;
+  const bounds = boundsOf(replaceable);
   const logs = specOf(nodeMethods.logs, parts.specs);
   const head = (): bigint | undefined => heads.number;
   const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = parts.settings;
@@ -148,6 +148,11 @@ export function adoptSharedState({ heads, final, subscriptions, upstreams }: Net
   heads.replaceSources(upstreams.sourcesOf(nodeMethods.blockByNumber));
   final?.moveTo(fetchBlockFrom(upstreams));
   subscriptions.moveTo(upstreams);
+}
+
+function boundsOf(config: ReplaceableConfig): Bounds {
+  const { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes } = config;
+  return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
 function openSubscriptions(
