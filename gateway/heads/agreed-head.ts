@@ -144,7 +144,7 @@ export class AgreedHead {
    */
   #isReplaced({ number, header }: PolledHead, previous: PolledHead): boolean {
     if (this.#isDevelopment) return true;
-    const knownHash = this.#ring.at(number)?.hash ?? this.#history.hashAt(number);
+    const knownHash = this.#ring.at(number)?.hash;
     if (knownHash !== undefined && header !== undefined) return header.hash !== knownHash;
     return (this.#final !== undefined && number < this.#final) || previous.number - number > MAX_LAGGING_BLOCKS;
   }
