@@ -1,6 +1,6 @@
 import type { Feed, HeadSource } from './head-source.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { HeadTimes } from './head-times.ts';
+import type { HeadTimes, Silence } from './head-times.ts';
 import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
 /** Backoff after a failed poll or WebSocket. It doubles with each failure, up to `backoffMaxMs`. */
@@ -35,6 +35,7 @@ export class HeadFollower {
   /** Notifications update its head. */
   isSubscribed = false;
   #notifiedAt = -Infinity;
+  #notifiedNumber: bigint | undefined;
   #feedFailures = 0;
   #feedRetryAt = -Infinity;
 
@@ -68,27 +69,18 @@ export class HeadFollower {
 
   /**
    * Polls if newHeads notifications are missing or overdue, and subscribes if there is no subscription.
-   * @param silenceMs time without notifications after which polls resume
    * @param isUnconfirmed polls in spite of notifications
    */
-  update(now: number, intervalMs: number, silenceMs: number, isUnconfirmed: boolean): void {
+  update(now: number, intervalMs: number, silence: Silence, isUnconfirmed: boolean): void {
     if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
-    const isSilent = now - this.#notifiedAt >= silenceMs;
-    if (this.isSubscribed && !isSilent && !isUnconfirmed && this.latest !== undefined) return;
+    const silentMs = now - this.#notifiedAt;
+    if (silentMs >= silence.brokenMs && this.#isAheadOfFeed) this.#backOffFeed(); // polls replace the subscription
+    if (this.isSubscribed && silentMs < silence.pollMs && !isUnconfirmed && this.latest !== undefined) return;
     // A call has found the wrong chain id, and opened the circuit.
     if (this.source.isOnOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
     // 0.9, because timers may fire a little early.
     if (now - this.#polledAt < this.#pollIntervalMs(intervalMs) * 0.9) return;
-    const previous = this.latest;
-    this.poll().then(
-      (polled) => {
-        // No notification, but a new block: polls replace the subscription.
-        const isFeedBroken =
-          this.isSubscribed && isSilent && this.#notifiedAt < now && polled?.number !== previous?.number;
-        if (isFeedBroken && previous !== undefined) this.#backOffFeed();
-      },
-      () => undefined, // counted in #poll; the next round polls again
-    );
+    this.poll().catch(() => undefined); // counted in #poll; the next round polls again
   }
 
   /** Polls the head; simultaneous calls share one poll. Undefined if the result has no block. @throws UpstreamFailure */
@@ -140,6 +132,12 @@ export class HeadFollower {
     this.#feedRetryAt = -Infinity;
   }
 
+  /** Whether it has a block newer than the last notification. */
+  get #isAheadOfFeed(): boolean {
+    const { latest } = this;
+    return this.isSubscribed && latest !== undefined && latest.number > (this.#notifiedNumber ?? latest.number);
+  }
+
   #pollIntervalMs(intervalMs: number): number {
     if (this.source.isOnOtherChain) return OTHER_CHAIN_BACKOFF_MS;
     if (this.#failures === 0 && this.source.circuit.isClosed) return intervalMs;
@@ -170,6 +168,7 @@ export class HeadFollower {
         performance.now(),
       );
       this.#failures = polled === undefined ? this.#failures + 1 : 0;
+      this.source.mayHaveRestarted = false;
       // A notification that came during the poll is newer.
       if (polled !== undefined && (this.latest === undefined || this.latest.at <= sentAt)) this.#accept(polled);
       else this.#onUpdate(this);
@@ -205,19 +204,25 @@ export class HeadFollower {
       started: () => {
         this.isSubscribed = true;
         this.#notifiedAt = performance.now();
+        this.#notifiedNumber = undefined;
         // There may be a block between the last poll and the start of the subscription.
-        this.poll().catch(() => undefined);
+        this.poll().then(
+          (polled) => (this.#notifiedNumber ??= polled?.number),
+          () => undefined, // counted in #poll
+        );
       },
       notified: (result) => {
         const polled = parsePolledHead(result, performance.now());
         if (polled === undefined) return;
         this.#notifiedAt = polled.at;
+        this.#notifiedNumber = polled.number;
         this.#failures = 0;
         this.#feedFailures = 0;
         this.source.metrics.notified();
         this.#accept(polled);
       },
       ended: () => {
+        this.source.mayHaveRestarted = true;
         this.#backOffFeed();
       },
     });

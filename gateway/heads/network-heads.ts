@@ -6,7 +6,7 @@ import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower } from './head-follower.ts';
 import type { HeadSource } from './head-source.ts';
-import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
+import { confirmationIntervalMs, pollIntervalMs, silenceLimits, defaultTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
 import type { BlockPace } from './block-pace.ts';
 import type { NewestServedBlock } from './newest-served-block.ts';
@@ -125,8 +125,9 @@ export class NetworkHeads implements CanonicalChain {
 
   /** A caller is served a block of this upstream. */
   recordServed(upstream: HeadSource, number: bigint, now: number, isLatest = false): void {
-    this.#followers.get(upstream)?.observe(number, now);
-    this.newestServed.record(number, upstream, now, isLatest);
+    const follower = this.#followers.get(upstream);
+    follower?.observe(number, now);
+    this.newestServed.record(number, upstream, now, isLatest || number === follower?.latest?.number);
   }
 
   /** The chain was changed by a request, and may be shorter now. */
@@ -186,10 +187,10 @@ export class NetworkHeads implements CanonicalChain {
     const minIntervalMs = pollIntervalMs(this.#times, isWatched ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const intervalMs = isFirstWatch ? 0 : hasUnconfirmedLower ? confirmMs : minIntervalMs;
-    const silenceMs = maxSilenceMs(this.#times, blockMs);
+    const silence = silenceLimits(this.#times, blockMs);
     for (const follower of this.#followers.values()) {
       const isDue = hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now);
-      follower.update(now, intervalMs, silenceMs, isDue);
+      follower.update(now, intervalMs, silence, isDue);
     }
     this.#nextRoundAt = now + minIntervalMs;
     const nextMs = hasUnconfirmedLower ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
@@ -226,7 +227,9 @@ export class NetworkHeads implements CanonicalChain {
     if (this.#agreed.hasUnconfirmedLower && !wasUnconfirmed)
       this.#setTimer(confirmationIntervalMs(this.#times, this.pace.ms));
     if (selected?.head.header === undefined) return;
-    this.#chain.follow(selected.head.header, selected.source, selected.isConfirmed, this.#watchers.size > 0);
+    const isInUse = performance.now() - this.#usedAt < this.#times.usedMaxMs;
+    const fills = this.#watchers.size > 0 ? 'all' : isInUse ? 'small' : 'none';
+    this.#chain.follow(selected.head.header, selected.source, selected.isConfirmed, fills);
   }
 
   #onChainChange(change: ChainChange, isContinuous: boolean): void {
