@@ -171,7 +171,7 @@ export class Attempts {
     const { name } = routedCall.method;
     const now = performance.now();
     upstream.recordSuccess(name);
-    if (upstream.mayHaveRestarted) this.#options.heads.poll(upstream).catch(() => undefined); // the next success polls again
+    if (upstream.isHeadUncertain) this.#options.heads.poll(upstream).catch(() => undefined); // the next success polls again
     if (isInspectable(response) && routedCall.method.isPassThrough !== true && upstream.sampler.takeIfDue(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, response);
@@ -185,7 +185,7 @@ export class Attempts {
 function headHashAt(upstream: Upstream, heads: AttemptsOptions['heads']): string | undefined {
   const { head } = heads;
   if (head === undefined || heads.headOf(upstream)?.header?.hash !== head.hash) return undefined;
-  return upstream.mayHaveRestarted || heads.isAlternating(upstream) ? undefined : head.hash;
+  return upstream.isHeadUncertain || heads.isAlternating(upstream) ? undefined : head.hash;
 }
 
 /** Parsing and checking a larger result would block the event loop for too long. */

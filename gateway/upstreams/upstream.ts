@@ -48,7 +48,7 @@ export class Upstream {
   #hasCheckedChain = false;
   /** Whether the last check returned the chain id of another network. */
   isOnOtherChain = false;
-  mayHaveRestarted = false;
+  isHeadUncertain = false;
   #chainCheck: Promise<void> | undefined;
   #respondedAt = -Infinity;
   #id = 0;
@@ -97,7 +97,7 @@ export class Upstream {
     } catch (error) {
       if (error instanceof Cancelled) this.metrics.failed('cancelled', (performance.now() - startedAt) / 1000);
       if (!(error instanceof UpstreamFailure)) throw error;
-      if (error.failure === 'transport') this.mayHaveRestarted = true;
+      if (error.failure === 'transport') this.isHeadUncertain = true;
       const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
       failure.isCallerTimeout =

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { followCache, latest, receiptIn } from './follow-cache.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
@@ -50,7 +51,8 @@ it('a state read is not cached after a failure until the head is polled, because
   onTestFinished(() => gateway.stop());
   const read = async (account: string): Promise<number> => {
     const before = node.callsOf('eth_getBalance').length;
-    for (const _ of [1, 2]) await gateway.call('main', 'eth_getBalance', [`0x${account.repeat(20)}`, 'latest']);
+    for (let call = 0; call < 2; call++)
+      await gateway.call('main', 'eth_getBalance', [`0x${account.repeat(20)}`, 'latest']);
     return node.callsOf('eth_getBalance').length - before;
   };
   await eventually(async () => (await read('11')) === 0);
@@ -60,4 +62,15 @@ it('a state read is not cached after a failure until the head is polled, because
   const polls = node.polls();
   expect(await read('13')).toBe(2);
   await eventually(() => node.polls() > polls);
+});
+
+it('a state read at the head is dropped when a caller is served a block of another branch', async () => {
+  const { chain, store, waitForHead } = await followCache();
+  await waitForHead(chain.mine(3));
+  const balance = store('eth_getBalance', latest, '0x5');
+  expect(balance.first).toBe('"0x5"');
+  const other = chain.copy();
+  other.reorganise(1, 1);
+  store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(other.head));
+  expect(balance.find()).toBeUndefined();
 });

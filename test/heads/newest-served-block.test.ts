@@ -110,7 +110,7 @@ describe('after a reorg to a lower head, the newest served block', () => {
     await watch();
     node.chain = new ScriptedChain({ from: 5 });
     await eventually(() => heads.headOf(upstream)?.number === 5n);
-    for (const number of [6n, 3n]) heads.recordServed(upstream, number, performance.now());
+    for (const number of [6n, 3n]) heads.recordServed(upstream, { number }, performance.now());
     expect(heads.newestServed.number).toBe(50n);
     await eventually(() => heads.number === 5n);
     expect(heads.newestServed.number).toBe(6n);
