@@ -19,13 +19,13 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
-import { MonotonicReads, type BlockNumberIn } from './monotonic-reads.ts';
+import { MonotonicReads, type BlockIn } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 export interface RouterOptions {
   readonly normalise: Normalise;
   readonly checkResult: ResultCheck;
-  readonly blockNumberIn: BlockNumberIn;
+  readonly blockIn: BlockIn;
   readonly confirmNull: ConfirmNull;
   /** A development chain, whose node may return an error for a transaction that it mines. */
   readonly isDevelopment: boolean;
@@ -65,7 +65,7 @@ export class Router {
     this.#sent = new SentTransactions({ log, all, isDevelopment }, previous === undefined ? undefined : previous.#sent);
     this.#heads = heads;
     this.#monotonic =
-      previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn) : previous.#monotonic;
+      previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockIn) : previous.#monotonic;
     this.#selector = new UpstreamSelector(
       all,
       heads,
@@ -106,7 +106,7 @@ export class Router {
       attempt: (upstream, routedCall, cancellation, isHedge) =>
         this.#attempts.attempt(upstream, routedCall, cancellation, isHedge),
       selectHedge: (routedCall) => this.#budgeted.selectHedge(routedCall, performance.now()),
-      isConclusive: (routedCall, response, upstream) => !this.#confirmation.isNeeded(routedCall, response, upstream),
+      isConclusive: (...response) => !this.#confirmation.isNeeded(...response),
       onHedged: (hasWon) => {
         metrics.hedged(hasWon ? 'won' : 'lost');
       },
@@ -138,7 +138,7 @@ export class Router {
             continue;
           return this.#responseWithoutUpstream(routedCall, now);
         }
-        this.#beginAttempt(routedCall, upstream);
+        this.#beginAttempt(routedCall, upstream, now);
         const remainingMs = routedCall.deadline - now;
         if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
           await backOff(routedCall.failed.length, remainingMs);
@@ -190,11 +190,12 @@ export class Router {
     return createRoutedCall(call, blocks, preferred);
   }
 
-  #beginAttempt(routedCall: RoutedCall, upstream: Upstream): void {
+  #beginAttempt(routedCall: RoutedCall, upstream: Upstream, now: number): void {
     const { tried, unconfirmed } = routedCall;
     if (tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
     tried.push(upstream);
     routedCall.respondingUpstream = upstream;
+    routedCall.askedAt = now;
   }
 
   #selectAgain(routedCall: RoutedCall, now: number): Upstream | undefined {
@@ -216,8 +217,7 @@ export class Router {
   ): UpstreamResponse | undefined {
     const { method, unconfirmed, respondingUpstream } = routedCall;
     const { failure, response } = outcome;
-    if (isMissing(outcome) && respondingUpstream !== undefined && !this.#monotonic.isLagging(respondingUpstream))
-      routedCall.isMissingAtHead = true;
+    if (isMissing(outcome) && this.#confirmation.isAtHead(routedCall)) routedCall.isMissingAtHead = true;
     if (unconfirmed !== undefined) {
       if (routedCall.isEvidence) return unconfirmed;
       return failure === 'not-found' && routedCall.isMissingAtHead ? unconfirmed : undefined;
