@@ -105,7 +105,8 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const cache = replaceable.cache === 'off' ? undefined : parts.cache;
   const cacheParts = { ...parts, config, cache, chain: heads, metrics: parts.metrics.cache };
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
-  const bounds: Bounds = replaceable;
+  const { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes } = replaceable;
+  const bounds: Bounds = { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
   const logs = specOf(nodeMethods.logs, parts.specs);
   const head = (): bigint | undefined => heads.number;
   const afterChange = coalesced.forgetAll.bind(coalesced);
