@@ -221,7 +221,8 @@ export class MethodCache {
     const number = isNumber ? BigInt(response.result as string) : head.number;
     if (number !== head.number || head.hash !== headHash || chain.newestServed.number > head.number) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
-    return { while: 'head', hash: head.hash, deadline: performance.now() + HEAD_VALIDITY_MS };
+    const deadline = performance.now() + HEAD_VALIDITY_MS;
+    return { while: 'head', hash: head.hash, version: chain.headVersion, deadline };
   }
 
   #isValid(validity: Validity, now: number): boolean {
@@ -231,7 +232,8 @@ export class MethodCache {
       case 'always':
         return true;
       case 'head':
-        return head?.hash === validity.hash && now < validity.deadline && chain.newestServed.number <= head.number;
+        if (head?.hash !== validity.hash || chain.headVersion !== validity.version) return false;
+        return now < validity.deadline && chain.newestServed.number <= head.number;
       case 'canonical':
         return chain.has(validity.hash) && now - chain.seenAt < MAX_CHAIN_AGE_MS;
     }

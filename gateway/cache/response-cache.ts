@@ -28,7 +28,7 @@ export interface SentTo {
  */
 export type Validity =
   | { readonly while: 'always' }
-  | { readonly while: 'head'; readonly hash: string; readonly deadline: number }
+  | { readonly while: 'head'; readonly hash: string; readonly version: number; readonly deadline: number }
   | { readonly while: 'canonical'; readonly hash: string; readonly finalizesAt: bigint | undefined };
 
 /** Approximate bytes of an entry without key and result. */

@@ -17,6 +17,13 @@ const CONFIRMING_POLLS_ALTERNATING = 9;
 /** An upstream is hardly this many blocks behind: the chain starts anew. */
 const MAX_LAGGING_BLOCKS = 512n;
 
+/** A block of which callers are served an object. */
+export interface ServedBlock {
+  readonly number: bigint;
+  /** Lower case; undefined: not known. */
+  readonly hash?: string | undefined;
+}
+
 /** The head that was selected from those of the usable upstreams. */
 export interface SelectedHead {
   readonly head: PolledHead;
@@ -40,6 +47,8 @@ export class AgreedHead {
   seenAt = -Infinity;
   /** Another number after each time at which blocks may have been replaced unnoticed. */
   continuity = 0;
+  /** Another number after each sign that an upstream's head has been replaced since its last poll. */
+  headVersion = 0;
   /** The number of the newest block known to be final. */
   #final: bigint | undefined;
   readonly #history = new HeadHistory();
@@ -121,7 +130,36 @@ export class AgreedHead {
     if (this.#final === undefined || number > this.#final) this.#final = number;
   }
 
-  isAbove({ latest }: HeadFollower): boolean {
+  /**
+   * A caller is served a block, or an object in it, of this upstream. If the block is older than its head, or on another
+   * branch, the head is polled, and no state at it is cached until then.
+   * @param isLatest for `latest`
+   * @param askedAt when the upstream was asked
+   */
+  recordServed(
+    { number, hash }: ServedBlock,
+    source: HeadSource,
+    follower: HeadFollower | undefined,
+    { now, isLatest, askedAt }: { readonly now: number; readonly isLatest: boolean; readonly askedAt: number },
+  ): void {
+    const isOnOtherBranch = hash !== undefined && hash !== (this.#ring.at(number)?.hash ?? hash);
+    if (isOnOtherBranch || (isLatest && follower?.isContradictedBy(number, askedAt) === true))
+      this.#distrust(source, follower);
+    // Below a final block, it is of another chain.
+    if (isLatest && this.#final !== undefined && number < this.#final) this.continuity++;
+    follower?.observe(number, now);
+    this.newestServed.record(number, source, now, isLatest || number === follower?.latest?.number);
+  }
+
+  #distrust(source: HeadSource, follower: HeadFollower | undefined): void {
+    if (source.isHeadUncertain || follower === undefined || follower.isAlternating) return;
+    source.isHeadUncertain = true;
+    this.headVersion++;
+    follower.poll().catch(() => undefined); // the next round polls again
+  }
+
+  isAbove(follower: HeadFollower | undefined): boolean {
+    const latest = follower?.latest;
     return latest !== undefined && this.#head !== undefined && latest.number < this.#head.number;
   }
 
@@ -131,9 +169,10 @@ export class AgreedHead {
   }
 
   /** Blocks by which an upstream is behind: at its last poll, or now if it sends notifications. 0: its head is not known. */
-  lagOf({ latest, isSubscribed }: HeadFollower): number {
+  lagOf(follower: HeadFollower | undefined): number {
+    const latest = follower?.latest;
     if (latest === undefined) return 0;
-    return isSubscribed
+    return follower?.isSubscribed === true
       ? this.#history.lagNow(latest.number, performance.now())
       : this.#history.lagOf(latest, this.pace.ms);
   }
@@ -144,7 +183,7 @@ export class AgreedHead {
    */
   #isReplaced({ number, header }: PolledHead, previous: PolledHead): boolean {
     if (this.#isDevelopment) return true;
-    const knownHash = this.#ring.at(number)?.hash ?? this.#history.hashAt(number);
+    const knownHash = this.#ring.at(number)?.hash;
     if (knownHash !== undefined && header !== undefined) return header.hash !== knownHash;
     return (this.#final !== undefined && number < this.#final) || previous.number - number > MAX_LAGGING_BLOCKS;
   }

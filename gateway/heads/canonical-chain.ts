@@ -26,6 +26,8 @@ export interface CanonicalChain {
   readonly seenAt: number;
   /** Another number after each time at which blocks may have been replaced unnoticed: a pause in polls, or a lower head. */
   readonly continuity: number;
+  /** Another number after each sign that an upstream's head has been replaced since its last poll. */
+  readonly headVersion: number;
   /** The header of one of the newest 512 blocks. There may be gaps while there is no watcher. */
   at(number: bigint): Header | undefined;
   /** Whether `at` has the block with this hash. */

@@ -16,6 +16,12 @@ const CONCURRENT_FETCHES = 8;
 /** If a gap could not be filled for this time, the chain restarts at the head. */
 const MAX_GAP_MS = 60_000;
 
+/** Missing blocks that are fetched without watchers. With larger gaps, the chain restarts at the head. */
+const MAX_UNWATCHED_GAP = 3n;
+
+/** The gaps between the chain and the next head whose blocks are fetched. */
+export type FilledGaps = 'all' | 'small' | 'none';
+
 /** Builds a chain without gaps from the network's heads: detects reorgs, and fetches missing blocks from the upstreams. */
 export class ChainFollower {
   readonly ring = new HeaderRing(MAX_HEADERS);
@@ -61,10 +67,10 @@ export class ChainFollower {
   /**
    * Moves the chain to a head. While blocks are being fetched, only the latest head is queued.
    * @param isConfirmed the healthy upstreams agree on the head: it replaces one that is not lower
-   * @param fillsGaps whether missing blocks are fetched, for watchers
+   * @param fills the gaps whose blocks are fetched: all for watchers, small ones while the network is in use
    */
-  follow(head: Header, source: HeadSource, isConfirmed: boolean, fillsGaps: boolean): void {
-    this.#next = () => this.#moveTo(head, source, isConfirmed, fillsGaps);
+  follow(head: Header, source: HeadSource, isConfirmed: boolean, fills: FilledGaps): void {
+    this.#next = () => this.#moveTo(head, source, isConfirmed, fills);
     if (!this.#isRunning) void this.#run();
   }
 
@@ -83,7 +89,7 @@ export class ChainFollower {
     this.#isRunning = false;
   }
 
-  async #moveTo(head: Header, source: HeadSource, isConfirmed: boolean, fillsGaps: boolean): Promise<void> {
+  async #moveTo(head: Header, source: HeadSource, isConfirmed: boolean, fills: FilledGaps): Promise<void> {
     const { ring } = this;
     const current = ring.head;
     if (head.hash === current?.hash) {
@@ -98,8 +104,9 @@ export class ChainFollower {
     if (this.#hasThrown) this.#applyChange(ring.restartAt(head), source);
     else if (ring.has(head.hash)) this.#applyChange({ removed: ring.cutAbove(head.hash), added: [] }, source);
     else if (ring.has(head.parentHash)) this.#applyChange(ring.extend([head]), source);
-    else if (!this.#isCurrent || !fillsGaps) this.#applyChange(ring.restartAt(head), source);
-    else await this.#fillGap(head, source);
+    else if (!this.#isCurrent || fills === 'none' || (fills === 'small' && isLargeGap(head, current)))
+      this.#applyChange(ring.restartAt(head), source);
+    else await this.#fillGap(head, source, fills);
   }
 
   /**
@@ -114,11 +121,11 @@ export class ChainFollower {
     return !this.#isCurrent || (source === this.#source && this.#sources.get(source)?.isAlternating !== true);
   }
 
-  async #fillGap(head: Header, source: HeadSource): Promise<void> {
+  async #fillGap(head: Header, source: HeadSource, fills: FilledGaps): Promise<void> {
     this.#gapSince ??= performance.now();
     const branch = await this.#fetchBranch(head, source);
     // Nodes behind one URL may lack blocks that the next one has.
-    if (branch === 'unknown' && performance.now() - this.#gapSince < MAX_GAP_MS) return;
+    if (branch === 'unknown' && fills === 'all' && performance.now() - this.#gapSince < MAX_GAP_MS) return;
     this.#applyChange(Array.isArray(branch) ? this.ring.extend(branch) : this.ring.restartAt(head), source);
   }
 
@@ -171,6 +178,10 @@ export class ChainFollower {
     };
     await Promise.all(Array.from({ length: CONCURRENT_FETCHES }, worker));
   }
+}
+
+function isLargeGap(head: Header, current: Header | undefined): boolean {
+  return current === undefined || head.number - current.number - 1n > MAX_UNWATCHED_GAP;
 }
 
 /**

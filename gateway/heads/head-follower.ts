@@ -1,28 +1,22 @@
 import type { Feed, HeadSource } from './head-source.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { HeadTimes } from './head-times.ts';
-import { parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
+import type { HeadTimes, Silence } from './head-times.ts';
+import { HeadAlternation, parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
 /** Backoff after a failed poll or WebSocket. It doubles with each failure, up to `backoffMaxMs`. */
 const FIRST_BACKOFF_MS = 1_000;
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
-
-/** If a head falls and rises again within this time, several nodes probably share the URL. */
-const RISE_MS = 15_000;
-/** For this time. */
-const ALTERNATION_MS = 60_000;
 
 /** Follows the head of one upstream: by newHeads if its WebSocket delivers notifications, else by polls. */
 export class HeadFollower {
   readonly source: HeadSource;
   /** The latest head; undefined while it is not known. */
   latest: PolledHead | undefined;
+  /** The time at which its newest block became known, by performance.now(). */
+  advancedAt = -Infinity;
   /** Number of polls in a row at which the agreed head was below the network's head. */
   pollsBelow = 0;
-  /** Its head before the last time that it fell. */
-  #beforeFall = Infinity;
-  #fellAt = -Infinity;
-  #alternatedAt = -Infinity;
+  readonly #alternation = new HeadAlternation();
   /** The time since which it is below the network's head; undefined: it was at the head when last checked. */
   #behindSince: number | undefined;
   #catchUp: Promise<void> | undefined;
@@ -35,6 +29,7 @@ export class HeadFollower {
   /** Notifications update its head. */
   isSubscribed = false;
   #notifiedAt = -Infinity;
+  #notifiedNumber: bigint | undefined;
   #feedFailures = 0;
   #feedRetryAt = -Infinity;
 
@@ -57,7 +52,7 @@ export class HeadFollower {
 
   /** Whether several nodes of different height share its URL, by its latest heads. */
   get isAlternating(): boolean {
-    return performance.now() - this.#alternatedAt < ALTERNATION_MS;
+    return this.#alternation.isRecent(performance.now());
   }
 
   /** Whether its first head since a time is being polled. */
@@ -68,27 +63,18 @@ export class HeadFollower {
 
   /**
    * Polls if newHeads notifications are missing or overdue, and subscribes if there is no subscription.
-   * @param silenceMs time without notifications after which polls resume
    * @param isUnconfirmed polls in spite of notifications
    */
-  update(now: number, intervalMs: number, silenceMs: number, isUnconfirmed: boolean): void {
+  update(now: number, intervalMs: number, silence: Silence, isUnconfirmed: boolean): void {
     if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
-    const isSilent = now - this.#notifiedAt >= silenceMs;
-    if (this.isSubscribed && !isSilent && !isUnconfirmed && this.latest !== undefined) return;
+    const silentMs = now - this.#notifiedAt;
+    if (silentMs >= silence.brokenMs && this.#isAheadOfFeed) this.#backOffFeed(); // polls replace the subscription
+    if (this.isSubscribed && silentMs < silence.pollMs && !isUnconfirmed && this.latest !== undefined) return;
     // A call has found the wrong chain id, and opened the circuit.
     if (this.source.isOnOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
     // 0.9, because timers may fire a little early.
     if (now - this.#polledAt < this.#pollIntervalMs(intervalMs) * 0.9) return;
-    const previous = this.latest;
-    this.poll().then(
-      (polled) => {
-        // No notification, but a new block: polls replace the subscription.
-        const isFeedBroken =
-          this.isSubscribed && isSilent && this.#notifiedAt < now && polled?.number !== previous?.number;
-        if (isFeedBroken && previous !== undefined) this.#backOffFeed();
-      },
-      () => undefined, // counted in #poll; the next round polls again
-    );
+    this.poll().catch(() => undefined); // counted in #poll; the next round polls again
   }
 
   /** Polls the head; simultaneous calls share one poll. Undefined if the result has no block. @throws UpstreamFailure */
@@ -105,11 +91,15 @@ export class HeadFollower {
   }
 
   /**
-   * Polls an upstream below the network's head, because a call skips it: at once if it was at the head before, else at
-   * growing intervals. Notifications make these polls unnecessary.
+   * Polls an upstream below the network's head, because a call skips it: at once if it was at the head before, or failed
+   * since its last poll, else at growing intervals. Notifications make these polls unnecessary.
    * @returns resolves after a poll for which calls wait; undefined: they do not wait
    */
   catchUp(now: number): Promise<void> | undefined {
+    if (this.source.isHeadUncertain) {
+      if (now - this.#polledAt >= this.#times.catchUpMinMs) this.#catchUp ??= this.#awaitPoll();
+      return this.#catchUp;
+    }
     if (this.isSubscribed) return undefined;
     if (this.#behindSince === undefined) this.#catchUp ??= this.#awaitPoll();
     else if (now - this.#polledAt >= Math.max(this.#times.catchUpMinMs, this.#polledAt - this.#behindSince))
@@ -121,6 +111,11 @@ export class HeadFollower {
   observe(number: bigint, at: number): void {
     if (this.latest === undefined || number <= this.latest.number) return;
     this.#accept({ number, gasLimit: undefined, timestamp: undefined, header: undefined, at });
+  }
+
+  /** Whether a block that it returned for `latest` shows that its head is lower than known before it was asked. */
+  isContradictedBy(number: bigint, askedAt: number): boolean {
+    return this.latest !== undefined && number < this.latest.number && this.latest.at < askedAt;
   }
 
   /** Its head is of a replaced branch: until the next one is known, it counts as having this block. */
@@ -138,6 +133,12 @@ export class HeadFollower {
     this.#polledAt = -Infinity;
     this.#feedFailures = 0;
     this.#feedRetryAt = -Infinity;
+  }
+
+  /** Whether it has a block newer than the last notification. */
+  get #isAheadOfFeed(): boolean {
+    const { latest } = this;
+    return this.isSubscribed && latest !== undefined && latest.number > (this.#notifiedNumber ?? latest.number);
   }
 
   #pollIntervalMs(intervalMs: number): number {
@@ -170,6 +171,7 @@ export class HeadFollower {
         performance.now(),
       );
       this.#failures = polled === undefined ? this.#failures + 1 : 0;
+      this.source.isHeadUncertain = false;
       // A notification that came during the poll is newer.
       if (polled !== undefined && (this.latest === undefined || this.latest.at <= sentAt)) this.#accept(polled);
       else this.#onUpdate(this);
@@ -187,14 +189,11 @@ export class HeadFollower {
 
   #accept(polled: PolledHead): void {
     const { metrics } = this.source;
-    if (polled.number !== this.latest?.number) metrics.moved(Number(polled.number));
-    if (polled.number >= this.#beforeFall) {
-      this.#beforeFall = Infinity;
-      if (polled.at - this.#fellAt < RISE_MS) this.#alternatedAt = polled.at;
-    } else if (this.latest !== undefined && polled.number < this.latest.number) {
-      this.#beforeFall = Number(this.latest.number);
-      this.#fellAt = polled.at;
+    if (polled.number !== this.latest?.number) {
+      metrics.moved(Number(polled.number));
+      this.advancedAt = polled.at;
     }
+    this.#alternation.observe(polled, this.latest);
     this.latest = polled;
     this.#onUpdate(this);
   }
@@ -205,19 +204,25 @@ export class HeadFollower {
       started: () => {
         this.isSubscribed = true;
         this.#notifiedAt = performance.now();
+        this.#notifiedNumber = undefined;
         // There may be a block between the last poll and the start of the subscription.
-        this.poll().catch(() => undefined);
+        this.poll().then(
+          (polled) => (this.#notifiedNumber ??= polled?.number),
+          () => undefined, // counted in #poll
+        );
       },
       notified: (result) => {
         const polled = parsePolledHead(result, performance.now());
         if (polled === undefined) return;
         this.#notifiedAt = polled.at;
+        this.#notifiedNumber = polled.number;
         this.#failures = 0;
         this.#feedFailures = 0;
         this.source.metrics.notified();
         this.#accept(polled);
       },
       ended: () => {
+        this.source.isHeadUncertain = true;
         this.#backOffFeed();
       },
     });

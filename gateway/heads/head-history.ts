@@ -12,19 +12,9 @@ export class HeadHistory {
 
   /** @param head of the last number: its time stays that of the first one */
   add(head: PolledHead): void {
-    const last = this.#heads.at(-1);
-    if (last?.number === head.number) {
-      if (head.header !== undefined && head.header.hash !== last.header?.hash)
-        this.#heads[this.#heads.length - 1] = { ...head, at: last.at };
-      return;
-    }
+    if (this.#heads.at(-1)?.number === head.number) return;
     this.#heads.push(head);
     if (this.#heads.length > MAX_HEADS) this.#heads.shift();
-  }
-
-  /** The hash of the head that last had this number; undefined: not known. */
-  hashAt(number: bigint): string | undefined {
-    return this.#heads.findLast((head) => head.number === number)?.header?.hash;
   }
 
   /** Blocks by which a polled head was behind the network's head at the time of its poll. */

@@ -6,6 +6,8 @@ export interface HeadSource {
   readonly circuit: { readonly isClosed: boolean };
   /** By the last check of its chain id, which precedes the first request. */
   readonly isOnOtherChain: boolean;
+  /** Since its head was last polled, it failed or returned an older one: its node may have started anew. */
+  isHeadUncertain: boolean;
   readonly metrics: UpstreamHeadMetrics;
   /**
    * Sends a request of Gatehouse itself, without a caller.

@@ -12,7 +12,7 @@ export interface HeadTimes {
   readonly pauseMs: number;
   /** Minimum interval between the polls that confirm a lower head. */
   readonly confirmMinMs: number;
-  /** Minimum time without newHeads notifications after which the upstream is polled. */
+  /** Minimum time without newHeads notifications after which the subscription counts as broken if a poll finds a new block. */
   readonly silenceMs: number;
   /** Time behind the network's head after which the upstream is polled in spite of notifications. */
   readonly lateMs: number;
@@ -64,9 +64,17 @@ export function confirmationIntervalMs(times: HeadTimes, blockMs = DEFAULT_BLOCK
   return clamp(blockMs, times.confirmMinMs, times.usedMaxMs);
 }
 
-/** Time without notifications after which the upstream is polled: at least three blocks. */
-export function maxSilenceMs(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
-  return Math.max(times.silenceMs, 3 * blockMs);
+/** Limits for the time without newHeads notifications. */
+export interface Silence {
+  /** The upstream is polled: two blocks are missing. */
+  readonly pollMs: number;
+  /** The subscription is broken if the poll finds a new block. */
+  readonly brokenMs: number;
+}
+
+export function silenceLimits(times: HeadTimes, blockMs: number | undefined): Silence {
+  const brokenMs = Math.max(times.silenceMs, 3 * (blockMs ?? DEFAULT_BLOCK_MS));
+  return { pollMs: blockMs === undefined ? brokenMs : Math.max(times.lateMs, 2 * blockMs), brokenMs };
 }
 
 function clamp(ms: number, min: number, max: number): number {

@@ -1,12 +1,12 @@
 import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
-import { AgreedHead } from './agreed-head.ts';
+import { AgreedHead, type ServedBlock } from './agreed-head.ts';
 import { HeadWaiters } from './head-waiters.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower } from './head-follower.ts';
 import type { HeadSource } from './head-source.ts';
-import { confirmationIntervalMs, pollIntervalMs, maxSilenceMs, defaultTimes, type HeadTimes } from './head-times.ts';
+import { confirmationIntervalMs, pollIntervalMs, silenceLimits, defaultTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
 import type { BlockPace } from './block-pace.ts';
 import type { NewestServedBlock } from './newest-served-block.ts';
@@ -36,11 +36,13 @@ export class NetworkHeads implements CanonicalChain {
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
-  /** Time from which a call starts the next round of polls. */
   #nextRoundAt = -Infinity;
   #isClosed = false;
   /** The latest head of an upstream; undefined if it is not known. */
   readonly headOf = (upstream: HeadSource): PolledHead | undefined => this.#followers.get(upstream)?.latest;
+  /** Whether the upstream's newest known block became known after this time. */
+  readonly hasAdvancedSince = (upstream: HeadSource, time: number): boolean =>
+    (this.#followers.get(upstream)?.advancedAt ?? -Infinity) > time;
   /** Whether several nodes of different height probably share its URL. */
   readonly isAlternating = (upstream: HeadSource): boolean => this.#followers.get(upstream)?.isAlternating === true;
 
@@ -83,6 +85,10 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed.continuity;
   }
 
+  get headVersion(): number {
+    return this.#agreed.headVersion;
+  }
+
   at(number: bigint): Header | undefined {
     return this.#chain.ring.at(number);
   }
@@ -97,15 +103,11 @@ export class NetworkHeads implements CanonicalChain {
 
   /** Blocks by which an upstream is behind the network's head; 0 if its head is not known. */
   lagOf(upstream: HeadSource): number {
-    const follower = this.#followers.get(upstream);
-    return follower === undefined ? 0 : this.#agreed.lagOf(follower);
+    return this.#agreed.lagOf(this.#followers.get(upstream));
   }
 
   /** Whether the upstream's head is below the network's head. */
-  isBehind(upstream: HeadSource): boolean {
-    const follower = this.#followers.get(upstream);
-    return follower !== undefined && this.#agreed.isAbove(follower);
-  }
+  readonly isBehind = (upstream: HeadSource): boolean => this.#agreed.isAbove(this.#followers.get(upstream));
 
   /** Polls the head of an upstream that is behind, if due. A call that would use it waits for the promise, if any. */
   catchUp(upstream: HeadSource, now: number): Promise<void> | undefined {
@@ -117,16 +119,16 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed.gasLimit.get(now);
   }
 
-  /** Polls an upstream's head now. Undefined if it returns no block. @throws UpstreamFailure */
+  /** Polls an upstream's head now. Undefined if it returns no block, or was removed since. @throws UpstreamFailure */
   poll(upstream: HeadSource): Promise<PolledBlock | undefined> {
-    // A call in flight may use an upstream that was removed from the network file since.
-    return this.#followers.get(upstream)?.poll() ?? Promise.resolve(undefined);
+    const follower = this.#followers.get(upstream);
+    if (follower === undefined) upstream.isHeadUncertain = false; // its head is not followed
+    return follower?.poll() ?? Promise.resolve(undefined);
   }
 
-  /** A caller is served a block of this upstream. */
-  recordServed(upstream: HeadSource, number: bigint, now: number, isLatest = false): void {
-    this.#followers.get(upstream)?.observe(number, now);
-    this.newestServed.record(number, upstream, now, isLatest);
+  /** A caller is served a block of this upstream. @param isLatest for `latest` */
+  recordServed(upstream: HeadSource, block: ServedBlock, now: number, isLatest = false, askedAt = now): void {
+    this.#agreed.recordServed(block, upstream, this.#followers.get(upstream), { now, isLatest, askedAt });
   }
 
   /** The chain was changed by a request, and may be shorter now. */
@@ -186,10 +188,9 @@ export class NetworkHeads implements CanonicalChain {
     const minIntervalMs = pollIntervalMs(this.#times, isWatched ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const intervalMs = isFirstWatch ? 0 : hasUnconfirmedLower ? confirmMs : minIntervalMs;
-    const silenceMs = maxSilenceMs(this.#times, blockMs);
     for (const follower of this.#followers.values()) {
       const isDue = hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now);
-      follower.update(now, intervalMs, silenceMs, isDue);
+      follower.update(now, intervalMs, silenceLimits(this.#times, blockMs), isDue);
     }
     this.#nextRoundAt = now + minIntervalMs;
     const nextMs = hasUnconfirmedLower ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
@@ -226,12 +227,14 @@ export class NetworkHeads implements CanonicalChain {
     if (this.#agreed.hasUnconfirmedLower && !wasUnconfirmed)
       this.#setTimer(confirmationIntervalMs(this.#times, this.pace.ms));
     if (selected?.head.header === undefined) return;
-    this.#chain.follow(selected.head.header, selected.source, selected.isConfirmed, this.#watchers.size > 0);
+    const isInUse = performance.now() - this.#usedAt < this.#times.usedMaxMs;
+    const fills = this.#watchers.size > 0 ? 'all' : isInUse ? 'small' : 'none';
+    this.#chain.follow(selected.head.header, selected.source, selected.isConfirmed, fills);
   }
 
   #onChainChange(change: ChainChange, isContinuous: boolean): void {
     const { head } = this;
-    if (head !== undefined && change.removed.length > 0)
+    if (head && change.removed.length > 0)
       this.#agreed.acceptBranch(head, change.removed, [...this.#followers.values()]);
     this.#recordDelivered();
     if (isContinuous) for (const listener of this.#watchers) listener(change);

@@ -29,7 +29,7 @@ export class NewestServedBlock {
   /**
    * A caller or a subscriber is served a block. A number far above the network's head is wrong, and is ignored.
    * @param source the upstream that returned it; undefined: it was the network's head
-   * @param isLatest it was returned for `latest`
+   * @param isLatest it was returned for `latest`, or no newer one of that upstream is known
    */
   record(number: bigint, source: HeadSource | undefined, now: number, isLatest: boolean): void {
     if (isLatest && number < this.#number) this.#recordLower(number, now);

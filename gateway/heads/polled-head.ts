@@ -26,3 +26,29 @@ export function parsePolledHead(value: unknown, at: number): PolledBlock | undef
   const gasLimit = parseQuantity(block['gasLimit']) ?? 0n;
   return { number, gasLimit, timestamp: parseQuantity(block['timestamp']), header: parseHeader(value), at };
 }
+
+/** If a head falls and rises again within this time, several nodes probably share the URL. */
+const RISE_MS = 15_000;
+/** For this time. */
+const ALTERNATION_MS = 60_000;
+
+/** Detects by an upstream's heads that several nodes of different height share its URL. */
+export class HeadAlternation {
+  #beforeFall = Infinity;
+  #fellAt = -Infinity;
+  #alternatedAt = -Infinity;
+
+  isRecent(now: number): boolean {
+    return now - this.#alternatedAt < ALTERNATION_MS;
+  }
+
+  observe({ number, at }: PolledHead, previous: PolledHead | undefined): void {
+    if (number >= this.#beforeFall) {
+      this.#beforeFall = Infinity;
+      if (at - this.#fellAt < RISE_MS) this.#alternatedAt = at;
+    } else if (previous !== undefined && number < previous.number) {
+      this.#beforeFall = Number(previous.number);
+      this.#fellAt = at;
+    }
+  }
+}

@@ -73,7 +73,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     routes,
     normalise,
     checkResult: parts.resultCheck,
-    blockNumberIn: (response) => blockInResult(response)?.number,
+    blockIn: blockInResult,
     confirmNull: replaceable.confirmNull,
     isDevelopment,
     hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,

@@ -29,7 +29,7 @@ export interface AttemptsOptions {
   readonly normalise: Normalise;
   readonly checkResult: ResultCheck;
   readonly sent: SentTransactions;
-  readonly heads: Pick<NetworkHeads, 'head' | 'headOf' | 'isAlternating'>;
+  readonly heads: Pick<NetworkHeads, 'head' | 'headOf' | 'isAlternating' | 'poll'>;
   /** Whether a call may be sent again to the same upstream after it had closed the connection: the only upstream. */
   readonly canResend: (routedCall: RoutedCall, now: number) => boolean;
   /** Whether the network file permits the method at the upstream. */
@@ -196,6 +196,7 @@ export class Attempts {
     const now = performance.now();
     upstream.recordSuccess(name);
     routedCall.range?.returned(upstream);
+    if (upstream.isHeadUncertain) this.#options.heads.poll(upstream).catch(() => undefined); // the next success polls again
     if (isInspectable(response) && routedCall.method.isPassThrough !== true && upstream.sampler.takeIfDue(name, now)) {
       setImmediate(() => {
         this.#inspect(upstream, name, response);
@@ -209,7 +210,7 @@ export class Attempts {
 function headHashAt(upstream: Upstream, heads: AttemptsOptions['heads']): string | undefined {
   const { head } = heads;
   if (head === undefined || heads.headOf(upstream)?.header?.hash !== head.hash) return undefined;
-  return heads.isAlternating(upstream) ? undefined : head.hash;
+  return upstream.isHeadUncertain || heads.isAlternating(upstream) ? undefined : head.hash;
 }
 
 /** Parsing and checking a larger result would block the event loop for too long. */

@@ -34,21 +34,21 @@ export class Confirmation {
    */
   confirm(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse | undefined {
     if (this.#isAlone && this.#isDevelopment) return response;
-    const { method, unconfirmed, respondingUpstream } = routedCall;
+    const { method, unconfirmed, respondingUpstream, askedAt } = routedCall;
     if (respondingUpstream === undefined) return response;
     const newer = unconfirmed === undefined ? response : this.#monotonic.selectNewer(unconfirmed, response);
     const isUnconfirmed =
       unconfirmed === undefined
-        ? this.isNeeded(routedCall, response, respondingUpstream)
+        ? this.isNeeded(routedCall, response, respondingUpstream, askedAt)
         : this.#monotonic.isOlder(routedCall, newer) ||
           (!routedCall.isEvidence &&
-            isEmptyResponse(method, newer) &&
-            (this.#isAlone || this.#monotonic.isLagging(respondingUpstream)));
+            this.#isAbsent(routedCall, newer) &&
+            (this.#isAlone || this.#mayLag(respondingUpstream, askedAt)));
     if (!isUnconfirmed) return this.#monotonic.raiseToServed(method, newer);
     if (method.isPassThrough === true) throw new RpcError('no-upstream');
     routedCall.unconfirmed = newer;
-    routedCall.isEvidence = isEmptyResponse(method, newer)
-      ? !this.#monotonic.isLagging(respondingUpstream) && !this.#monotonic.hasServed(routedCall)
+    routedCall.isEvidence = this.#isAbsent(routedCall, newer)
+      ? !this.#mayLag(respondingUpstream, askedAt) && !this.#monotonic.hasServed(routedCall)
       : !this.#monotonic.isOlder(routedCall, newer);
     this.#pin(routedCall);
     return undefined;
@@ -74,16 +74,16 @@ export class Confirmation {
   }
 
   /** Whether a first response needs a second one. */
-  isNeeded(routedCall: RoutedCall, response: UpstreamResponse, upstream: Upstream): boolean {
+  isNeeded(routedCall: RoutedCall, response: UpstreamResponse, upstream: Upstream, askedAt: number): boolean {
     if (this.#isOlder(routedCall, response)) return true;
     if (this.#isAlone || response.kind !== 'result') return false;
     const { method } = routedCall;
     // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
     if (method.resultIs === 'sync-status') return response.result !== false;
     if (!isEmptyResponse(method, response) || this.#policy === 'never') return false;
-    if (method.isPassThrough === true) return isRead(method) && this.#monotonic.isLagging(upstream);
+    if (method.isPassThrough === true) return isRead(method) && this.#mayLag(upstream, askedAt);
     if (this.#policy === 'always' && method.looksUpHash === true) return true;
-    return upstream.blocks.isMissingHistory || this.#monotonic.isLagging(upstream);
+    return upstream.blocks.isMissingHistory || this.#mayLag(upstream, askedAt);
   }
 
   /** Whether the response is so old that its upstream may be tried again: several nodes may share its URL. */
@@ -92,11 +92,34 @@ export class Confirmation {
     return unconfirmed !== undefined && pinned === undefined && this.#isOlder(routedCall, unconfirmed);
   }
 
-  /** Whether a response is older than what callers were served: an older block for a tag, or null for a served block. */
+  /**
+   * Whether a response is older than what callers were served: an older block for a tag, null for a served block, or a pending
+   * transaction of a served block.
+   */
   #isOlder(routedCall: RoutedCall, response: UpstreamResponse): boolean {
     if (this.#monotonic.isOlder(routedCall, response)) return true;
-    if (response.kind !== 'result' || response.result !== null || this.#policy === 'never') return false;
-    return routedCall.method.nullable && this.#monotonic.hasServed(routedCall);
+    if (response.kind !== 'result' || this.#policy === 'never') return false;
+    const { method } = routedCall;
+    if (response.result !== null && !isPendingTransaction(method, response.result)) return false;
+    return method.nullable && this.#monotonic.hasServed(routedCall);
+  }
+
+  /** Whether the upstream of the last outcome was at the head when it was asked. */
+  isAtHead({ respondingUpstream, askedAt }: RoutedCall): boolean {
+    return respondingUpstream !== undefined && !this.#mayLag(respondingUpstream, askedAt);
+  }
+
+  /** Whether the upstream's head was behind when it was asked, or may have been. */
+  #mayLag(upstream: Upstream, askedAt: number): boolean {
+    return upstream.isHeadUncertain || this.#monotonic.hasLagged(upstream, askedAt);
+  }
+
+  /** Whether the response shows that there is no such object, or that the transaction of a served block is pending. */
+  #isAbsent(routedCall: RoutedCall, response: UpstreamResponse): boolean {
+    const { method } = routedCall;
+    if (response.kind !== 'result') return false;
+    if (isPendingTransaction(method, response.result)) return this.#monotonic.hasServed(routedCall);
+    return isEmptyResponse(method, response);
   }
 }
 
@@ -105,4 +128,8 @@ function isEmptyResponse({ nullable, isPassThrough }: MethodSpec, response: Upst
   if (response.kind !== 'result') return false;
   if (isPassThrough === true) return response.result === null || response.result === '0x';
   return nullable && response.result === null;
+}
+
+function isPendingTransaction({ shape }: MethodSpec, result: unknown): boolean {
+  return shape?.type === 'Transaction' && (result as { readonly blockHash?: unknown } | null)?.blockHash === null;
 }

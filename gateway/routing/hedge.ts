@@ -4,12 +4,6 @@ import type { Outcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
-/** The outcome of an attempt, and its upstream. */
-interface AttemptOutcome {
-  readonly upstream: Upstream;
-  readonly outcome: Outcome;
-}
-
 export interface HedgeOptions {
   readonly attempt: (
     upstream: Upstream,
@@ -20,7 +14,12 @@ export interface HedgeOptions {
   /** Selects the upstream of the hedged request, and counts the attempt. Undefined: no hedge. */
   readonly selectHedge: (routedCall: RoutedCall) => Upstream | undefined;
   /** Whether a response is used while the other attempt is in progress: it needs no confirmation. */
-  readonly isConclusive: (routedCall: RoutedCall, response: UpstreamResponse, upstream: Upstream) => boolean;
+  readonly isConclusive: (
+    routedCall: RoutedCall,
+    response: UpstreamResponse,
+    upstream: Upstream,
+    askedAt: number,
+  ) => boolean;
   /** Called at the end of a call for which a hedged request was sent. */
   readonly onHedged: (hasHedgeWon: boolean) => void;
   /** Called if the hedged request responded first. @param startedAt of the first attempt, by performance.now() */
@@ -32,6 +31,11 @@ interface Attempt {
   readonly startedAt: number;
   readonly cancellation: Cancellation;
   readonly isHedge: boolean;
+}
+
+interface AttemptOutcome {
+  readonly attempt: Attempt;
+  readonly outcome: Outcome;
 }
 
 /**
@@ -76,7 +80,7 @@ export class HedgedCall {
     if (this.#routedCall.cancellation?.isCancelled === true) cancellation.cancel();
     this.#options.attempt(upstream, this.#routedCall, cancellation, isHedge).then(
       (outcome) => {
-        this.#settle(attempt, { upstream, outcome });
+        this.#settle({ attempt, outcome });
       },
       (error: unknown) => {
         this.#fail(attempt, error);
@@ -91,12 +95,13 @@ export class HedgedCall {
     this.start(hedge, true);
   }
 
-  #settle(attempt: Attempt, result: AttemptOutcome): void {
+  #settle(result: AttemptOutcome): void {
+    const { attempt, outcome } = result;
     if (!this.#remove(attempt)) return;
-    const { outcome } = result;
     const [other] = this.#attempts;
     const { isConclusive } = this.#options;
-    if (outcome.final && (other === undefined || isConclusive(this.#routedCall, outcome.response, result.upstream)))
+    const { upstream, startedAt } = attempt;
+    if (outcome.final && (other === undefined || isConclusive(this.#routedCall, outcome.response, upstream, startedAt)))
       this.#finish(result, attempt);
     else if (other === undefined) this.#finish(this.#fallback ?? result, attempt);
     else if (outcome.final) this.#fallback = result;
@@ -117,7 +122,8 @@ export class HedgedCall {
       }
     }
     if (this.#isHedged) this.#options.onHedged(attempt.isHedge && result.outcome.final);
-    this.#routedCall.respondingUpstream = result.upstream;
+    this.#routedCall.respondingUpstream = result.attempt.upstream;
+    this.#routedCall.askedAt = result.attempt.startedAt;
     this.#resolve(result.outcome);
   }
 

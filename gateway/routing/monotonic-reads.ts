@@ -1,16 +1,17 @@
 import { isBelowServed, isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
+import type { ServedBlock } from '../heads/agreed-head.ts';
 import { blocksNamedBy, hashNamedBy, type HeadPositions, type Tag } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** The polled heads, which are also updated with the blocks that callers are served. */
 export type ServedHeads<U> = HeadPositions<U> & {
-  recordServed(upstream: U, number: bigint, now: number, isLatest?: boolean): void;
+  recordServed(upstream: U, block: ServedBlock, now: number, isLatest?: boolean, askedAt?: number): void;
 };
 
-/** Reads the number of the block in a response, or of the block that contains its object. A function of `cache/`. */
-export type BlockNumberIn = (response: UpstreamResponse) => bigint | undefined;
+/** Reads the block in a response, or the block that contains its object. A function of `cache/`. */
+export type BlockIn = (response: UpstreamResponse) => ServedBlock | undefined;
 
 /** Time for which an upstream with an older safe or finalized block is skipped. Those blocks are not polled. */
 const BEHIND_TTL_MS = 12_000;
@@ -29,13 +30,13 @@ const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Trans
  */
 export class MonotonicReads<U extends object> {
   readonly #heads: ServedHeads<U>;
-  readonly #blockNumberIn: BlockNumberIn;
+  readonly #blockIn: BlockIn;
   readonly #tags = { safe: new NewestTagged<U>(), finalized: new NewestTagged<U>() };
   readonly #hashes = new ServedHashes();
 
-  constructor(heads: ServedHeads<U>, blockNumberIn: BlockNumberIn) {
+  constructor(heads: ServedHeads<U>, blockIn: BlockIn) {
     this.#heads = heads;
-    this.#blockNumberIn = blockNumberIn;
+    this.#blockIn = blockIn;
   }
 
   /** The number of the newest served block. */
@@ -62,10 +63,15 @@ export class MonotonicReads<U extends object> {
     return isBelowServed(polled && Number(polled.number), Number(this.newest));
   }
 
+  /** Whether the upstream lags, or did when it was asked: what it returned then is no evidence. */
+  hasLagged(upstream: U, askedAt: number): boolean {
+    return this.isLagging(upstream) || this.#heads.hasAdvancedSince(upstream, askedAt);
+  }
+
   /** Records the block in a response that is served to a caller. */
   recordServed(
     upstream: U,
-    { method, params, blocks, pinned }: RoutedCall,
+    { method, params, blocks, pinned, askedAt }: RoutedCall,
     response: UpstreamResponse,
     now: number,
   ): void {
@@ -73,15 +79,16 @@ export class MonotonicReads<U extends object> {
     const isLogs = method.resultIs === 'logs';
     // State at a block shows that the upstream has it.
     if (blocks?.readsState === true && blocks.highest > Number(this.newest) && response.kind !== 'error')
-      this.#heads.recordServed(upstream, BigInt(blocks.highest), now);
+      this.#heads.recordServed(upstream, { number: BigInt(blocks.highest) }, now);
     if (!isHead && !isLogs && !typesWithBlock.has(method.shape?.type)) return;
     // The number of the pending block is not yet that of a block.
     if (params[0] === 'pending' || response.kind === 'error') return;
-    const number = isHead ? quantityIn(response) : isLogs ? newestLogIn(response) : this.#blockNumberIn(response);
-    if (number === undefined) return;
+    const block = isHead ? headIn(response) : isLogs ? newestLogIn(response) : this.#blockIn(response);
+    if (block === undefined) return;
     const tag = blocks?.tag;
-    if (tag !== undefined && tag !== 'latest' && pinned === undefined) this.#tags[tag].record(upstream, number, now);
-    this.#heads.recordServed(upstream, number, now, isHead || tag === 'latest');
+    if (tag !== undefined && tag !== 'latest' && pinned === undefined)
+      this.#tags[tag].record(upstream, block.number, now);
+    this.#heads.recordServed(upstream, block, now, isHead || (tag === 'latest' && !isLogs), askedAt);
     if (method.looksUpHash === true) this.#hashes.add(params[0], now);
     if (method.shape?.type === 'Block' && response.kind === 'result') this.#recordBlock(response.result, now);
   }
@@ -103,7 +110,7 @@ export class MonotonicReads<U extends object> {
   isOlder({ method, params, blocks, pinned }: RoutedCall, response: UpstreamResponse): boolean {
     const tag = blocks?.tag;
     if (tag === undefined || method.shape?.type !== 'Block' || params[0] === 'pending') return false;
-    const number = this.#blockNumberIn(response);
+    const number = this.#blockIn(response)?.number;
     if (number === undefined) return false;
     return (
       number < (tag === 'latest' ? this.newest : (pinned?.number ?? this.#tags[tag].numberUpTo(this.#heads.number)))
@@ -123,16 +130,16 @@ export class MonotonicReads<U extends object> {
 
   /** Selects the response with the newer block. @param one a response that needs confirmation: too old, or null */
   selectNewer(one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
-    const number = this.#blockNumberIn(one);
+    const number = this.#blockIn(one)?.number;
     if (number === undefined) return other;
-    return (this.#blockNumberIn(other) ?? -1n) > number ? other : one;
+    return (this.#blockIn(other)?.number ?? -1n) > number ? other : one;
   }
 
   /** Raises the number of the head in a response to the newest served block, if that is higher. */
   raiseToServed({ resultIs }: MethodSpec, response: UpstreamResponse): UpstreamResponse {
     if (resultIs !== 'head-number') return response;
     const { newest } = this;
-    const number = quantityIn(response);
+    const number = headIn(response)?.number;
     return number === undefined || number >= newest ? response : { kind: 'result', result: `0x${newest.toString(16)}` };
   }
 
@@ -213,26 +220,29 @@ function isBlockLookup({ resultIs, shape }: MethodSpec): boolean {
   return shape?.type === 'Block' || resultIs === 'block-objects';
 }
 
-function quantityIn(response: UpstreamResponse): bigint | undefined {
-  return response.kind === 'result' ? quantityOf(response.result) : undefined;
+function headIn(response: UpstreamResponse): ServedBlock | undefined {
+  return response.kind === 'result' ? blockOf(response.result) : undefined;
 }
 
-/** The block number of the last log, which is the newest: logs are in chain order. */
-function newestLogIn(response: UpstreamResponse): bigint | undefined {
-  if (response.kind === 'large') return quantityAtEnd(response.parts[response.parts.length - 1] ?? response.parts[0]);
+/** The block of the last log, which is the newest: logs are in chain order. */
+function newestLogIn(response: UpstreamResponse): ServedBlock | undefined {
+  if (response.kind === 'large') {
+    const bytes = response.parts[response.parts.length - 1] ?? response.parts[0];
+    return blockOf(textAtEnd('"blockNumber":"', bytes), textAtEnd('"blockHash":"', bytes));
+  }
   const logs = response.kind === 'result' && Array.isArray(response.result) ? (response.result as unknown[]) : [];
-  const { blockNumber } = (logs.at(-1) ?? {}) as Readonly<Record<string, unknown>>;
-  return quantityOf(blockNumber);
+  const { blockNumber, blockHash } = (logs.at(-1) ?? {}) as Readonly<Record<string, unknown>>;
+  return blockOf(blockNumber, blockHash);
 }
 
-function quantityAtEnd(bytes: Buffer): bigint | undefined {
-  const name = '"blockNumber":"';
+function textAtEnd(name: string, bytes: Buffer): string | undefined {
   const at = bytes.lastIndexOf(name);
   return at === -1
     ? undefined
-    : quantityOf(/^0x[0-9a-f]+/i.exec(bytes.toString('latin1', at + name.length, at + name.length + 18))?.[0]);
+    : /^0x[0-9a-f]+/i.exec(bytes.toString('latin1', at + name.length, at + name.length + 66))?.[0];
 }
 
-function quantityOf(value: unknown): bigint | undefined {
-  return typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value) ? BigInt(value) : undefined;
+function blockOf(number: unknown, hash?: unknown): ServedBlock | undefined {
+  if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
+  return { number: BigInt(number), hash: typeof hash === 'string' ? hash.toLowerCase() : undefined };
 }

@@ -78,6 +78,8 @@ export interface RoutedCall {
   failed: readonly FailedOutcome[];
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */
   respondingUpstream: Upstream | undefined;
+  /** When that upstream was asked, by performance.now(). */
+  askedAt: number;
   /** A final response that needs a second one from another upstream. */
   unconfirmed: UpstreamResponse | undefined;
   /** `unconfirmed` is evidence: it is from an upstream at the head, and contradicts nothing that callers were served. */
@@ -117,6 +119,7 @@ export function createRoutedCall(
     tried: [],
     failed: noFailures,
     respondingUpstream: undefined,
+    askedAt: -Infinity,
     unconfirmed: undefined,
     isEvidence: false,
     isMissingAtHead: false,
@@ -140,7 +143,7 @@ export function createHeadPoll(candidates?: readonly Upstream[]): RoutedCall {
   const unset = {
     ...{ pinned: undefined, cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
     ...{ sentTo: undefined, range: undefined, candidates },
-    ...{ respondingUpstream: undefined, unconfirmed: undefined },
+    ...{ respondingUpstream: undefined, askedAt: -Infinity, unconfirmed: undefined },
     ...{ isEvidence: false, isMissingAtHead: false, hasPolledHeads: false },
   };
   const headPoll = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;

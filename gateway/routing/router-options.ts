@@ -5,12 +5,12 @@ import type { ConfirmNull } from '../network-files/network-config.ts';
 import type { MethodRoutes } from '../routing-policy/method-routes.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Normalise, ResultCheck } from './attempts.ts';
-import type { BlockNumberIn } from './monotonic-reads.ts';
+import type { BlockIn } from './monotonic-reads.ts';
 
 export interface RouterOptions<Previous> {
   readonly normalise: Normalise;
   readonly checkResult: ResultCheck;
-  readonly blockNumberIn: BlockNumberIn;
+  readonly blockIn: BlockIn;
   readonly confirmNull: ConfirmNull;
   /** A development chain, whose node may return an error for a transaction that it mines. */
   readonly isDevelopment: boolean;

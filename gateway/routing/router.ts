@@ -60,7 +60,7 @@ export class Router {
     this.#sent = new SentTransactions({ log, all, lookups, isDevelopment }, previous && previous.#sent);
     this.#heads = heads;
     this.#monotonic =
-      previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockNumberIn) : previous.#monotonic;
+      previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockIn) : previous.#monotonic;
     this.selector = new UpstreamSelector(all, heads, this.#monotonic, maxLagBlocks, previous?.selector, headSources);
     this.#budgeted = new BudgetedSelector(this.selector, metrics, previous && previous.#budgeted);
     const previousDelay = previous && previous.#hedgeDelay;
@@ -96,7 +96,7 @@ export class Router {
       attempt: (upstream, routedCall, cancellation, isHedge) =>
         this.#attempts.attempt(upstream, routedCall, cancellation, isHedge),
       selectHedge: (routedCall) => this.#budgeted.selectHedge(routedCall, performance.now()),
-      isConclusive: (routedCall, response, upstream) => !this.#confirmation.isNeeded(routedCall, response, upstream),
+      isConclusive: (...response) => !this.#confirmation.isNeeded(...response),
       onHedged: (hasWon) => {
         metrics.hedged(hasWon ? 'won' : 'lost');
       },
@@ -131,7 +131,7 @@ export class Router {
             continue;
           return this.#responseWithoutUpstream(routedCall, now);
         }
-        this.#beginAttempt(routedCall, upstream);
+        this.#beginAttempt(routedCall, upstream, now);
         const remainingMs = routedCall.deadline - now;
         if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
           await backOff(routedCall.failed.length, remainingMs);
@@ -184,11 +184,12 @@ export class Router {
     return createRoutedCall(call, blocks, preferred, candidates);
   }
 
-  #beginAttempt(routedCall: RoutedCall, upstream: Upstream): void {
+  #beginAttempt(routedCall: RoutedCall, upstream: Upstream, now: number): void {
     const { tried, unconfirmed } = routedCall;
     if (tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
     tried.push(upstream);
     routedCall.respondingUpstream = upstream;
+    routedCall.askedAt = now;
   }
 
   #selectAgain(routedCall: RoutedCall, now: number): Upstream | undefined {
@@ -210,8 +211,7 @@ export class Router {
   ): UpstreamResponse | undefined {
     const { method, unconfirmed, respondingUpstream } = routedCall;
     const { failure, response } = outcome;
-    if (isMissing(outcome) && respondingUpstream !== undefined && !this.#monotonic.isLagging(respondingUpstream))
-      routedCall.isMissingAtHead = true;
+    if (isMissing(outcome) && this.#confirmation.isAtHead(routedCall)) routedCall.isMissingAtHead = true;
     if (unconfirmed !== undefined) {
       if (routedCall.isEvidence) return unconfirmed;
       return failure === 'not-found' && routedCall.isMissingAtHead ? unconfirmed : undefined;

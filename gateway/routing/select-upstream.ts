@@ -87,19 +87,23 @@ export class UpstreamSelector {
   }
 
   /**
-   * For a call for a tag: polls upstreams that are behind, and would be selected before the first one at the head.
+   * For a call for a tag: polls upstreams that are behind, or may be after a failure, and would be selected before the first
+   * one at the head. One whose circuit is not closed is polled if there is no other.
    * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
    */
   catchUp({ group, blocks, tried, candidates }: RoutedCall, now: number): Promise<void> | undefined {
     if (blocks?.tag === undefined || this.#upstreams.length === 1) return undefined;
+    let recovering: Upstream | undefined;
     for (const upstream of this.#ranking.order(group, now)) {
-      if (!upstream.circuit.isClosed || tried.includes(upstream)) continue;
-      if (candidates?.includes(upstream) === false) continue;
-      if (!this.#heads.isBehind(upstream)) return undefined;
-      const poll = this.#heads.catchUp(upstream, now);
-      if (poll !== undefined) return poll;
+      if (tried.includes(upstream) || candidates?.includes(upstream) === false) continue;
+      const { circuit, isHeadUncertain } = upstream;
+      if (circuit.isClosed) {
+        if (!isHeadUncertain && !this.#heads.isBehind(upstream)) return undefined;
+        const poll = this.#heads.catchUp(upstream, now);
+        if (poll !== undefined) return poll;
+      } else if (isHeadUncertain && circuit.isCooldownOver(now)) recovering ??= upstream;
     }
-    return undefined;
+    return recovering && this.#heads.catchUp(recovering, now);
   }
 
   /** The upstreams that all calls skip now. */

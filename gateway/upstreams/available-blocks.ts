@@ -28,6 +28,8 @@ export interface HeadPositions<U> {
   headOf(upstream: U): { readonly number: bigint } | undefined;
   /** Whether its head is known and below the network's head. */
   isBehind(upstream: U): boolean;
+  /** Whether its newest known block became known after this time: it may have lacked the block before. */
+  hasAdvancedSince(upstream: U, time: number): boolean;
   /** Polls the head of an upstream that is behind, if due. Undefined: calls do not wait for it. */
   catchUp(upstream: U, now: number): Promise<void> | undefined;
   /** The newest block that callers and subscribers were served. */

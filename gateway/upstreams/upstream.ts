@@ -46,7 +46,9 @@ export class Upstream {
   readonly #secrets: Secrets;
   #localNodeStart: Promise<unknown> | undefined;
   #hasCheckedChain = false;
-  #isOnOtherChain = false;
+  /** Whether the last check returned the chain id of another network. */
+  isOnOtherChain = false;
+  isHeadUncertain = false;
   #chainCheck: Promise<void> | undefined;
   #respondedAt = -Infinity;
   #id = 0;
@@ -96,6 +98,7 @@ export class Upstream {
     } catch (error) {
       if (error instanceof Cancelled) this.metrics.failed('cancelled', (performance.now() - startedAt) / 1000);
       if (!(error instanceof UpstreamFailure)) throw error;
+      if (error.failure === 'transport') this.isHeadUncertain = true;
       const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
       failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, this.timeoutMs);
@@ -109,11 +112,6 @@ export class Upstream {
   /** @param since on the clock of performance.now() */
   hasResponded(since: number): boolean {
     return this.#respondedAt > since;
-  }
-
-  /** Whether the last check returned the chain id of another network. */
-  get isOnOtherChain(): boolean {
-    return this.#isOnOtherChain;
   }
 
   /** State for the status page. Sends no request. @param now on the clock of performance.now() */
@@ -216,11 +214,11 @@ export class Upstream {
     try {
       checkChain(response, this.#options.chainId);
     } catch (error) {
-      this.#isOnOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
+      this.isOnOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
       throw error;
     }
     this.#hasCheckedChain = true;
-    this.#isOnOtherChain = false;
+    this.isOnOtherChain = false;
   }
 
   /** The outcome without the upstream's secrets in errors, for callers and the log. `readResponse` has cleaned results. */

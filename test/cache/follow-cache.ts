@@ -28,7 +28,7 @@ export async function followCache({
   const unwatch = await watch();
   const [upstream] = upstreams;
   if (upstream === undefined) throw new Error('there is no upstream');
-  const monotonic = new MonotonicReads(heads, (response) => blockInResult(response)?.number);
+  const monotonic = new MonotonicReads(heads, blockInResult);
   const responses = new ResponseCache(maxBytes);
   let finalBlock = chain.byNumber(quantity(finalized));
   const final = new FinalChain(

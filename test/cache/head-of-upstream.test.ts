@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { followCache, latest, receiptIn } from './follow-cache.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import type { Behaviour } from '../support/behaviours.ts';
+import { status, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { ScriptedChain } from '../heads/scripted-chain.ts';
@@ -40,4 +41,36 @@ it.each([
   // An older one would be a read before block 101, of which the gateway knows.
   expect((await gateway.call('main', 'eth_getBalance', slot)).result).toBe('0x65');
   expect(best.callsOf('eth_getBalance').length).toBe(behind === 0 ? 2 : 3);
+});
+
+it('a state read is not cached after a failure until the head is polled, because the node may have started anew', async () => {
+  const chain = new ScriptedChain({ from: 100 });
+  const node = await scriptedNode(chain);
+  node.response('eth_getBalance', '0x1');
+  const gateway = await startGateway({ main: network(CHAIN_ID, [node.url]) });
+  onTestFinished(() => gateway.stop());
+  const read = async (account: string): Promise<number> => {
+    const before = node.callsOf('eth_getBalance').length;
+    for (let call = 0; call < 2; call++)
+      await gateway.call('main', 'eth_getBalance', [`0x${account.repeat(20)}`, 'latest']);
+    return node.callsOf('eth_getBalance').length - before;
+  };
+  await eventually(async () => (await read('11')) === 0);
+  expect(await read('12')).toBe(1);
+  node.next(status(502), 'eth_gasPrice');
+  expect((await gateway.call('main', 'eth_gasPrice', [])).error).toBeDefined();
+  const polls = node.polls();
+  expect(await read('13')).toBe(2);
+  await eventually(() => node.polls() > polls);
+});
+
+it('a state read at the head is dropped when a caller is served a block of another branch', async () => {
+  const { chain, store, waitForHead } = await followCache();
+  await waitForHead(chain.mine(3));
+  const balance = store('eth_getBalance', latest, '0x5');
+  expect(balance.first).toBe('"0x5"');
+  const other = chain.copy();
+  other.reorganise(1, 1);
+  store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(other.head));
+  expect(balance.find()).toBeUndefined();
 });

@@ -21,7 +21,7 @@ async function twoNodes() {
   heads.markUsed(performance.now());
   await eventually(() => heads.headOf(first) !== undefined && heads.headOf(second) !== undefined);
   const raise = (number: bigint): void => {
-    heads.recordServed(second, number, performance.now());
+    heads.recordServed(second, { number }, performance.now());
   };
   return { ...all, node, first, second, raise };
 }
@@ -111,7 +111,7 @@ async function withSubscribed() {
 describe('an upstream with notifications', () => {
   it('is not polled when another has a newer block: its next notification decides', async () => {
     const { heads, upstreams, nodes, subscribed } = await withSubscribed();
-    heads.recordServed(upstreams[0] as Upstream, 101n, performance.now());
+    heads.recordServed(upstreams[0] as Upstream, { number: 101n }, performance.now());
     expect(heads.isBehind(subscribed)).toBe(true);
     expect(heads.catchUp(subscribed, performance.now())).toBeUndefined();
     expect(nodes[1].polls()).toBe(2);
@@ -122,7 +122,7 @@ describe('an upstream with notifications', () => {
     const { heads, upstreams, nodes, feed, subscribed } = await withSubscribed();
     const lags: number[] = [];
     for (let block = 101n; block <= 112n; block++) {
-      heads.recordServed(upstreams[0] as Upstream, block, performance.now());
+      heads.recordServed(upstreams[0] as Upstream, { number: block }, performance.now());
       clock.forward(1_000);
       lags.push(heads.lagOf(subscribed));
     }
@@ -130,7 +130,7 @@ describe('an upstream with notifications', () => {
     nodes[1].chain.mine(12);
     notifyHead(feed, nodes[1].chain);
     await eventually(() => heads.lagOf(subscribed) === 0);
-    heads.recordServed(upstreams[0] as Upstream, 113n, performance.now());
+    heads.recordServed(upstreams[0] as Upstream, { number: 113n }, performance.now());
     clock.forward(900);
     expect(heads.lagOf(subscribed)).toBe(0);
   });

@@ -82,6 +82,31 @@ describe('when the upstream with the newest head fails', () => {
     expect(replay(changes).at(-1)).toBe(survivor.chain.head.hash);
   });
 
+  it('a lagging upstream on a branch that replaced an unwatched one is no reorg', async () => {
+    const chain = new ScriptedChain();
+    const { heads, nodes } = await withHeads([chain, chain.copy()]);
+    const [first, survivor] = nodes;
+    const use = async (condition: () => boolean): Promise<void> => {
+      await eventually(() => {
+        heads.markUsed(performance.now());
+        return condition();
+      });
+    };
+    const reach = (number: bigint): Promise<void> => use(() => heads.head?.number === number);
+    await reach(100n);
+    chain.mine(3);
+    await reach(103n);
+    chain.reorganise(2, 4);
+    await reach(105n);
+    await first?.refuse();
+    if (survivor === undefined) throw new Error('there are no two nodes');
+    survivor.chain = chain.copy();
+    survivor.chain.goBack(2);
+    const before = survivor.polls();
+    await use(() => survivor.polls() > before + 8);
+    expect([heads.number, heads.head?.hash]).toEqual([105n, chain.head.hash]);
+  });
+
   it('a head of unknown number is followed if it is below a final block', async () => {
     const { heads, survivor, confirm } = await withoutNewest(false);
     survivor.chain = new ScriptedChain({ from: 90 });

@@ -139,9 +139,9 @@ describe('the network’s head', () => {
     const { heads, upstreams } = await inUse(2, { usedMinMs: 1_000, usedMaxMs: 1_000 });
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
-    heads.recordServed(first, 0x65n, performance.now());
+    heads.recordServed(first, { number: 0x65n }, performance.now());
     expect([heads.number, heads.headOf(first)?.number, heads.headOf(second)?.number]).toEqual([101n, 101n, 100n]);
-    heads.recordServed(second, 0xde0b6b3a7640000n, performance.now());
+    heads.recordServed(second, { number: 0xde0b6b3a7640000n }, performance.now());
     expect(heads.number).toBe(101n);
   });
 });

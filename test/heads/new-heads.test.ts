@@ -6,11 +6,11 @@ import { CHAIN_ID, follow, replay, scriptedNode, notifyHead, withNewHeads } from
 import { scenarioPause } from '../support/scenario-pause.ts';
 
 /** Silence that no pause of a slow machine reaches. */
-const longMs = 5_000;
+const slow = { silenceMs: 5_000, secondsApart: 12 };
 
-/** A subscribed network. All blocks have one timestamp, so the block time is minimal and silence is noticed after `silenceMs`. */
-async function subscribed(silenceMs = 150) {
-  const chain = new ScriptedChain({ secondsApart: 0 });
+/** A subscribed network. If all blocks have one timestamp, the block time is minimal: 100 ms. */
+async function subscribed({ silenceMs = 150, secondsApart = 0 } = {}) {
+  const chain = new ScriptedChain({ secondsApart });
   const all = await withNewHeads(chain, { silenceMs });
   const { node, feed, heads } = all;
   await all.watch();
@@ -28,7 +28,7 @@ async function subscribed(silenceMs = 150) {
 const methodsOf = (calls: readonly { method: string }[]) => calls.map(({ method }) => method);
 
 it('an upstream with a WebSocket sends its heads as notifications, and is not polled', async () => {
-  const { node, feed, changes, mine, metrics } = await subscribed(longMs);
+  const { node, feed, changes, mine, metrics } = await subscribed(slow);
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
   expect(feed.calls[1]?.params).toEqual(['newHeads']);
   for (let block = 0; block < 8; block++) {
@@ -44,7 +44,7 @@ it('an upstream with a WebSocket sends its heads as notifications, and is not po
 });
 
 it('polls replace a disconnected WebSocket until it is open again', async () => {
-  const { node, feed, chain, heads, changes, mine } = await subscribed(longMs);
+  const { node, feed, chain, heads, changes, mine } = await subscribed(slow);
   await feed.stop();
   chain.mine(3);
   await eventually(() => heads.head?.number === chain.number);
@@ -71,6 +71,14 @@ it('polls replace notifications that stop, and the subscription is renewed', asy
   expect(methodsOf(feed.calls)).toContain('eth_unsubscribe');
   await mine();
   expect(replay(changes)).toHaveLength(4);
+});
+
+it('an upstream is polled if two blocks are missing in its notifications, long before they count as stopped', async () => {
+  const { node, feed, chain, heads } = await subscribed({ silenceMs: 60_000 });
+  chain.mine();
+  await eventually(() => heads.number === chain.number);
+  expect(node.polls()).toBeGreaterThan(2);
+  expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
 });
 
 it('a subscription of a network without new blocks is not considered broken', async () => {

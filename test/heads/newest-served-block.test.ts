@@ -4,6 +4,8 @@ import type { HeadSource } from '../../gateway/heads/head-source.ts';
 import type { PolledHead } from '../../gateway/heads/polled-head.ts';
 import { followCache, latest, receiptIn } from '../cache/follow-cache.ts';
 import { eventually } from '../support/eventually.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+import { withHeads } from './with-heads.ts';
 
 const BLOCK_MS = 12_000;
 
@@ -98,5 +100,19 @@ describe('after a reorg to a lower head, the newest served block', () => {
     await eventually(() => monotonic.newest === 102n);
     await waitForHead(head);
     expect(store('eth_getBalance', latest, '0x5').first).toBe('"0x5"');
+  });
+
+  it('is the newest block that callers named by its number before that head was agreed on', async () => {
+    const all = await withHeads([new ScriptedChain({ from: 50 })], { isDevelopment: true, confirmMinMs: 200 });
+    const { heads, watch } = all;
+    const [node, upstream] = [all.nodes[0], all.upstreams[0]];
+    if (node === undefined || upstream === undefined) throw new Error('there is no node');
+    await watch();
+    node.chain = new ScriptedChain({ from: 5 });
+    await eventually(() => heads.headOf(upstream)?.number === 5n);
+    for (const number of [6n, 3n]) heads.recordServed(upstream, { number }, performance.now());
+    expect(heads.newestServed.number).toBe(50n);
+    await eventually(() => heads.number === 5n);
+    expect(heads.newestServed.number).toBe(6n);
   });
 });

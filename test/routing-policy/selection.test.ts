@@ -78,6 +78,7 @@ function randomCase(seed: number) {
     catchUp: () => undefined,
     has: () => false,
     recordServed: () => undefined,
+    hasAdvancedSince: () => false,
   };
   const monotonic = new MonotonicReads<Upstream>(positions, () => undefined);
   const selector = new UpstreamSelector(upstreams, positions, monotonic, undefined);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
 import { ScriptedChain } from '../heads/scripted-chain.ts';
 import { withHeads } from '../heads/with-heads.ts';
 import { status, type Behaviour } from '../support/behaviours.ts';
@@ -85,15 +86,20 @@ describe('the newest served block', () => {
   });
 
   it('is fetched from the second upstream if the first returns an older block', async () => {
-    const { one, two, setHead, number, requestCounts, send } = await twoAt('0x11', '0x11');
+    const { one, two, setHead, number, requestCounts, send, gateway } = await twoAt('0x11', '0x11');
     expect(await number('latest')).toBe('0x11');
     setHead(one, '0x10');
     expect(await number('latest')).toBe('0x11');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 1]);
+    // Its head is polled at once, because it is lower than known.
+    await eventually(async () => {
+      const { value } = await readMetrics(gateway.address);
+      return value('gatehouse_upstream_head_block', { upstream: 'node-0' }) === 0x10;
+    });
     // Both are behind now: the client must retry, until polls confirm the lower head.
     setHead(two, '0x10');
     expect(await send('eth_getBlockByNumber', ['latest', true])).toMatchObject({ status: 503 });
-    expect(requestCounts('eth_getBlockByNumber')).toEqual([3, 2]);
+    expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 3]);
   });
 
   it('does not affect calls for a block by hash', async () => {
@@ -206,19 +212,19 @@ describe('a served block and its objects', () => {
 });
 
 describe('MonotonicReads', () => {
-  const blockNumberIn = (): bigint => 0n;
+  const blockIn = () => ({ number: 0n });
 
   it('has the newest delivered block, and decreases with the agreed head', async () => {
     const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()], {
       isDevelopment: true,
     });
-    const monotonic = new MonotonicReads(heads, blockNumberIn);
+    const monotonic = new MonotonicReads(heads, blockIn);
     expect(monotonic.newest).toBe(0n);
     await watch();
     expect(monotonic.newest).toBe(100n);
     const [first] = upstreams;
     if (first === undefined) throw new Error('there are no upstreams');
-    heads.recordServed(first, 105n, performance.now());
+    heads.recordServed(first, { number: 105n }, performance.now());
     for (const node of nodes) node.chain.mine(2);
     await eventually(() => monotonic.newest === 102n);
     const reset = new ScriptedChain({ from: 50 });

@@ -132,7 +132,7 @@ it('the delivery of logs is in progress until the logs of the newest block are d
 it('a block that callers were served is delivered when the chain has it, to all but pending transactions', async () => {
   const { heads, node, upstream, subscriptions, release, waiting } = await open();
   const number = node.chain.number + 1n;
-  heads.recordServed(upstream, number, performance.now());
+  heads.recordServed(upstream, { number }, performance.now());
   const [headers, logs] = [subscriptions.deliveryOf('newHeads'), subscriptions.deliveryOf('logs')];
   expect(subscriptions.deliveryOf('newPendingTransactions')).toBeUndefined();
   expect(headers).toBeDefined();
