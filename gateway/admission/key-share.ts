@@ -15,6 +15,8 @@ const MAX_WAIT_MS = 1_000;
 export class KeyShare implements SlotOwner {
   readonly account: string;
   #concurrency = DEFAULT_CONCURRENCY;
+  /** Of the keys that set one. */
+  readonly #limits = new Map<string, number>();
   /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
   readonly requests = new FairQueue({
     slots: DEFAULT_CONCURRENCY,
@@ -31,9 +33,12 @@ export class KeyShare implements SlotOwner {
     return Math.max(1, this.#concurrency / DEFAULT_CONCURRENCY);
   }
 
-  set concurrency(requests: number) {
-    this.#concurrency = requests;
-    this.requests.size = requests;
+  /** The lowest limit of the account's keys holds for all of them. @param requests undefined: the key sets no limit */
+  limitConcurrency(key: string, requests: number | undefined): void {
+    if (requests === undefined) this.#limits.delete(key);
+    else this.#limits.set(key, requests);
+    this.#concurrency = this.#limits.size === 0 ? DEFAULT_CONCURRENCY : Math.min(...this.#limits.values());
+    this.requests.size = this.#concurrency;
   }
 
   /** Of a rejected request: all are in flight, and one may have ended when the client tries again. */

@@ -23,7 +23,7 @@ export interface KeyAccess {
   readonly capabilities: Capabilities;
 }
 
-type ShareOf = (account: string, concurrency: number | undefined) => KeyShare;
+type ShareOf = (account: string, key: string, concurrency: number | undefined) => KeyShare;
 
 const noCapabilities: Capabilities = { explain: false };
 
@@ -51,7 +51,7 @@ export function compileAccess(record: KeyRecord, shareOf: ShareOf = (account) =>
     bounds: undefined,
   };
   if (record.permissions === undefined)
-    return { ...unrestricted, share: shareOf(id, undefined), capabilities: noCapabilities };
+    return { ...unrestricted, share: shareOf(id, id, undefined), capabilities: noCapabilities };
   const permissions = parsePermissions(record.permissions);
   const entryChecks: EntryCheck[] = [];
   const methodChecks: MethodCheck[] = [];
@@ -93,7 +93,7 @@ export function compileAccess(record: KeyRecord, shareOf: ShareOf = (account) =>
   return {
     record,
     account,
-    share: shareOf(account, limits?.concurrency),
+    share: shareOf(account, id, limits?.concurrency),
     entry: entryChecks.length > 0 ? new EntryPermissions(entryChecks) : undefined,
     calls: methodChecks.length + paramsChecks.length > 0 ? new CallPermissions(methodChecks, paramsChecks) : undefined,
     bounds,

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { DEFAULT_CONCURRENCY, KeyShare } from '../admission/key-share.ts';
+import { KeyShare } from '../admission/key-share.ts';
 import { maxEntries } from '../config/max-entries.ts';
 
 /** Twice the keys that the authenticator caches, so that the share of a cached key is not dropped. */
@@ -9,11 +9,11 @@ const maxShares = 20_000;
 export class KeyShares {
   readonly #shares = new LRUCache<string, KeyShare>(maxEntries(maxShares));
 
-  /** @param concurrency requests in flight; undefined: the default */
-  readonly of = (account: string, concurrency: number | undefined): KeyShare => {
+  /** @param concurrency requests in flight that the key permits its account; undefined: it sets no limit */
+  readonly of = (account: string, key: string, concurrency: number | undefined): KeyShare => {
     let share = this.#shares.get(account);
     if (share === undefined) this.#shares.set(account, (share = new KeyShare(account)));
-    share.concurrency = concurrency ?? DEFAULT_CONCURRENCY;
+    share.limitConcurrency(key, concurrency);
     return share;
   };
 }

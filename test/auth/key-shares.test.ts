@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { KeyShares } from '../../gateway/auth/key-shares.ts';
+
+/** The number of requests that an account may have in flight. */
+function slotsOf(share: ReturnType<KeyShares['of']>): number {
+  let slots = 0;
+  while (slots < 1_000 && share.requests.tryEnter(share)) slots++;
+  for (let left = 0; left < slots; left++) share.requests.leave(share);
+  return slots;
+}
+
+describe('the lowest concurrency of the keys of a team holds for all of them', () => {
+  it.each([
+    ['first', [2, undefined, 5]],
+    ['last', [undefined, 5, 2]],
+    ['in the middle', [5, 2, undefined]],
+  ])('if it is read %s', (_, limits) => {
+    const shares = new KeyShares();
+    limits.forEach((limit, index) => shares.of('team:a', `key-${index}`, limit));
+    expect(slotsOf(shares.of('team:a', 'another', undefined))).toBe(2);
+    expect(slotsOf(shares.of('team:b', 'another', undefined))).toBe(256);
+  });
+
+  it('until it is removed from the key', () => {
+    const shares = new KeyShares();
+    shares.of('team:a', 'one', 2);
+    shares.of('team:a', 'two', 5);
+    expect(slotsOf(shares.of('team:a', 'one', undefined))).toBe(5);
+    expect(slotsOf(shares.of('team:a', 'two', undefined))).toBe(256);
+  });
+});
