@@ -13,6 +13,7 @@ export class RejectedBodies {
 
   /** To be called after the response was written. */
   add(request: IncomingMessage, address: string): void {
+    if (request.destroyed) return;
     const group = addressGroup(address);
     const count = this.#counts.get(group) ?? 0;
     if (count >= MAX_PER_ADDRESS) {

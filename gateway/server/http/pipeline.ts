@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { JoinedChunks, type HeldConnection } from '../../memory/joined-chunks.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
@@ -64,12 +65,20 @@ export class Pipeline implements HeldConnection {
   /** To be called when the kernel has taken the oldest response. */
   responseEnded(): void {
     this.#reservations.shift()?.release();
-    const next = this.#waiting?.shift();
-    if (next !== undefined) {
-      next.reservation.setTo(0);
-      this.#begin(next.request, next.response, next.reservation);
+    if (this.#waiting !== undefined && this.#waiting.length > 0) {
+      const pause = timeSlicer.next();
+      if (pause === undefined) this.#beginNext();
+      else void pause.then(this.#beginNext);
     } else if (this.#keepsPaused && !this.#mustNotRead()) this.#socket.resume();
   }
+
+  /** In time slices: a client that reads fast would keep the event loop with the 2,000 requests of one read. */
+  readonly #beginNext = (): void => {
+    const next = this.#waiting?.shift();
+    if (next === undefined) return;
+    next.reservation.setTo(0);
+    this.#begin(next.request, next.response, next.reservation);
+  };
 
   get isClosed(): boolean {
     return this.#socket.destroyed;

@@ -17,6 +17,8 @@ const GUNZIP_BYTES = 65_536;
  * @throws RequestAborted if the client disconnects
  */
 export function readBody(request: IncomingMessage, maxBytes: number, reservation: Reservation): Promise<Buffer> {
+  // While its key was looked up: no further event comes.
+  if (request.destroyed) return Promise.reject(new RequestAborted());
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
   return new Promise((resolve, reject) => {
     const encoding = request.headers['content-encoding'];

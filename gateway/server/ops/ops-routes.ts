@@ -10,8 +10,13 @@ export interface Readiness {
 /** Serves metrics to Prometheus, and probes to orchestrators and load balancers. */
 export function opsRoutes(registry: Registry, readiness: () => Readiness): Router {
   const router = Router();
+  let page: Promise<string> | undefined;
   router.get('/metrics', async (_request, response) => {
-    response.type(registry.contentType).send(await registry.metrics());
+    // Simultaneous requests share one page.
+    page ??= registry.metrics().finally(() => {
+      page = undefined;
+    });
+    response.type(registry.contentType).send(await page);
   });
   router.get('/livez', (_request, response) => {
     response.type('text/plain').send('ok\n');
