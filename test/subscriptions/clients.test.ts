@@ -27,12 +27,13 @@ async function callAnvil(method: string, params: unknown[]): Promise<unknown> {
   return ((await response.json()) as { result: unknown }).result;
 }
 
-/** A transaction with a log, in a block of its own. */
+/** A transaction with a log, in a block of its own. Waits until anvil has mined it. */
 async function setCounter(): Promise<string> {
   const { caller, counter } = anvil.chain;
-  return String(
-    await callAnvil('eth_sendTransaction', [{ from: caller, to: counter.address, data: counter.calls.set }]),
-  );
+  const transaction = { from: caller, to: counter.address, data: counter.calls.set };
+  const hash = await callAnvil('eth_sendTransaction', [transaction]);
+  await eventually(async () => (await callAnvil('eth_getTransactionReceipt', [hash])) !== null);
+  return String(hash);
 }
 
 it('ethers receives blocks, logs and pending transactions', async () => {
