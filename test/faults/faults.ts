@@ -88,10 +88,11 @@ function otherChain(bad: FakeNode): void {
   bad.response('eth_chainId', '0x8');
 }
 
-/** Closes its sockets, and waits until the gateway has closed them, too. */
+/** Closes its sockets, and waits until the gateway has closed them, too. A head poll may open another meanwhile. */
 async function closeAll(bad: FakeWebSocketNode): Promise<void> {
-  for (const each of bad.sockets) each.close(1001);
-  await eventually(() => bad.sockets.size === 0);
+  const sockets = [...bad.sockets];
+  for (const each of sockets) each.close(1001);
+  await eventually(() => sockets.every((each) => !bad.sockets.has(each)));
 }
 
 function socketWith(behaviour: (call: ReceivedCall) => void): () => Promise<BadUpstream> {

@@ -105,8 +105,9 @@ export class Pipeline implements HeldConnection {
     return this.#isHeld || this.#isFull();
   }
 
+  /** Also while requests wait for a time slice: a later one must not begin before them. */
   #isFull(): boolean {
-    return this.#reservations.length >= MAX_IN_PROGRESS;
+    return this.#reservations.length >= MAX_IN_PROGRESS || (this.#waiting?.length ?? 0) > 0;
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, reservation: Reservation): void {

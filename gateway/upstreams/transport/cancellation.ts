@@ -25,7 +25,7 @@ export class Cancellation implements Cancellable {
   #first: Cancellable | undefined;
   #others: Set<Cancellable> | undefined;
   #isCancelled = false;
-  /** For whom the work takes slots and memory; undefined: for Gatehouse itself, or for several owners. */
+  /** The account whose slots and memory the work takes; undefined: the work is of Gatehouse itself, or of several accounts. */
   readonly owner: SlotOwner | undefined;
 
   constructor(owner?: SlotOwner) {

@@ -1,0 +1,41 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import { timeSlicer } from '../../../gateway/jsonrpc/time-slices.ts';
+import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
+import { UnreadConnections } from '../../../gateway/memory/unread-connections.ts';
+import { Pipeline } from '../../../gateway/server/http/pipeline.ts';
+
+const inProgressMax = 5;
+
+/** Other work uses up the time slice of this turn of the event loop. */
+function useSlice(): Promise<void> {
+  for (;;) {
+    const next = timeSlicer.next();
+    if (next !== undefined) return next;
+  }
+}
+
+it('a request that arrives while an earlier one waits for a time slice begins after it', async () => {
+  const socket = new Socket();
+  const memory = new MemoryBudget({ requestsMax: 100, maxBytes: 100_000_000 });
+  const begun: (string | undefined)[] = [];
+  const options = { memory, unread: new UnreadConnections(memory), addressOf: () => '127.0.0.1' };
+  const pipeline = new Pipeline(socket, options, (request) => begun.push(request.url));
+  const arrive = (url: string): void => {
+    const request = Object.assign(new IncomingMessage(socket), { url });
+    pipeline.arrived(request, new ServerResponse(request));
+  };
+  const urls = Array.from({ length: inProgressMax + 2 }, (_, at) => `/${at}`);
+
+  for (const url of urls.slice(0, -1)) arrive(url);
+  const ownSlice = useSlice();
+  pipeline.responseEnded();
+  arrive(urls.at(-1) ?? '');
+  expect(begun).toEqual(urls.slice(0, inProgressMax));
+  await ownSlice;
+  pipeline.responseEnded();
+  await useSlice();
+  expect(begun).toEqual(urls);
+  socket.destroy();
+});
