@@ -37,7 +37,8 @@ function compile() {
   takeLock();
   let status = 0;
   if (!isFresh()) {
-    if (process.stderr.isTTY) console.error('Compiling …');
+    if (process.stderr.isTTY || process.env.npm_lifecycle_event !== undefined)
+      console.error('Compiling the gateway: only at the first start, and after changes of its sources …');
     const startedAt = new Date();
     const args = [compiler, '-p', join(root, 'tsconfig.build.json')];
     status = spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] }).status;

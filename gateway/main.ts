@@ -6,13 +6,18 @@ import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './server/app.ts';
 import { addressOf, banner } from './cli/banner.ts';
 import { checkNetworks, readNetworks } from './cli/check.ts';
+import { commandName } from './cli/command-name.ts';
 import { demoLines, DemoError, removeDemo, storageLine, writeDemo } from './cli/demo.ts';
 import { fetchActiveConfiguration, reachable } from './cli/running-gateway.ts';
+import { examples } from './cli/examples.ts';
 import { keysCommand } from './cli/keys.ts';
+import { listenErrorText } from './cli/listen-error.ts';
+import { stopWithNpm } from './cli/stop-with-npm.ts';
 import { addNetwork, initNetworks, NetworkFileError } from './cli/network-files.ts';
-import { causeOf, openLog, type Log } from './config/log.ts';
+import { causeOf, openLog, shouldPrintReadableLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
+import { misspeltSettings } from './config/misspelt-settings.ts';
 import { drainDelayOf, isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { diagnose } from './doctor/diagnose.ts';
 import { ensureDevelopmentKey } from './auth/development-key.ts';
@@ -38,11 +43,13 @@ const program = new Command('gatehouse')
 program
   .command('start')
   .description('Start the gateway (settings are environment variables: see docs/settings.md)')
+  .addHelpText('after', examples('start'))
   .action(start);
 program
   .command('demo')
   .description('Print curl commands to try on the local chain of a running gateway')
   .option('--key <key>', 'used in place of the development key')
+  .addHelpText('after', examples('demo | sh', 'demo --key <key>'))
   .action(({ key }: { key?: string }) => {
     out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);
   });
@@ -52,6 +59,7 @@ program
   .option('--live', 'also test each upstream and Redis, as `doctor` does; exit code 1 if a test fails')
   .option('--json', 'print the results as JSON on one line')
   .option('--limit <seconds>', 'with --live: time limit per upstream', '10')
+  .addHelpText('after', examples('check', 'check --json', 'check --live --limit 5'))
   .action(async ({ live = false, json = false, limit }: { live?: boolean; json?: boolean; limit: string }) => {
     if (live) {
       await runDoctor(json, limit);
@@ -69,10 +77,12 @@ program
   .description('Test whether each upstream and Redis can serve calls; the same as `check --live`')
   .option('--json', 'print the results as JSON on one line')
   .option('--limit <seconds>', 'time limit per upstream', '10')
+  .addHelpText('after', examples('doctor', 'doctor --json'))
   .action(({ json = false, limit }: { json?: boolean; limit: string }) => runDoctor(json, limit));
 program
   .command('init')
   .description('Create the folder of network files, with the included networks')
+  .addHelpText('after', examples('init'))
   .action(() => {
     out(initNetworks(settings().NETWORKS_DIR));
   });
@@ -83,14 +93,15 @@ program
   .description('Write the file of a known network, by its chain id')
   .argument('<chainId>', '8453 for Base')
   .option('--slug <slug>', 'name of the file and path of the network on every host')
+  .addHelpText('after', examples('networks add 8453', 'networks add 8453 --slug base-2'))
   .action((chainId: string, { slug }: { slug?: string }) => {
     out(addNetwork(settings().NETWORKS_DIR, process.env, chainId, slug));
   });
 program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
 
 try {
-  // Not commander's `isDefault`: it would report an unknown command as an excess argument of `start`.
-  await program.parseAsync(process.argv.length > 2 ? process.argv : [...process.argv, 'start']);
+  // Without a command, the help is the result, not an error.
+  await program.parseAsync(process.argv.length > 2 ? process.argv : [...process.argv, '--help']);
 } catch (error) {
   process.exitCode = exitCodeFor(error);
 }
@@ -125,7 +136,8 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
 
 async function start(): Promise<void> {
   const active = settings();
-  const log = openLog(active.LOG_LEVEL);
+  const log = openLog(active.LOG_LEVEL, shouldPrintReadableLog(process.env));
+  for (const warning of misspeltSettings(process.env)) log.warn(warning);
   const gateway = await openGateway(active, process.env, log);
   letYoungHeapGrow();
   // The delay is for SIGTERM only: Docker and Kubernetes send it, and a load balancer must notice first. Ctrl-C has none.
@@ -139,6 +151,7 @@ async function start(): Promise<void> {
   // Without a listener, SIGUSR2 would end the process.
   process.on('SIGUSR2', () => undefined);
   const skip: ('SIGHUP' | 'SIGUSR2')[] = shouldReload ? ['SIGHUP', 'SIGUSR2'] : ['SIGUSR2'];
+  stopWithNpm(process.env);
   const closing = closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
     if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
     isStopping = true;
@@ -173,7 +186,7 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
       });
     } catch (error) {
       // Not fatal: with Redis, DATA_DIR holds nothing else that the gateway needs.
-      log.warn(causeOf(error), 'DATA_DIR cannot be written: `gatehouse demo` will not work');
+      log.warn(causeOf(error), 'DATA_DIR cannot be written: the command demo will not work');
     }
     exampleCommand = storageLine(`${base(slug)}/v3/${developmentKey ?? '<key>'}`, chain);
   }
@@ -182,6 +195,7 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
   out(
     banner({
       version,
+      command: commandName,
       host: active.HOST,
       port,
       opsPort,
@@ -205,7 +219,7 @@ function exitCodeFor(error: unknown): number {
     return isConfiguration ? EX_CONFIG : 1;
   }
   if (error instanceof Error && 'syscall' in error) {
-    err(`${error.message}\n`);
+    err(`${listenErrorText(error, settings()) ?? error.message}\n`);
     return 1;
   }
   err(`gatehouse: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);

@@ -5,6 +5,8 @@ import { curlLine } from './demo.ts';
 /** The facts that the banner shows. */
 export interface BannerFacts {
   readonly version: string;
+  /** How the operator runs the command line. */
+  readonly command: string;
   readonly host: string;
   readonly port: number;
   readonly opsPort: number | undefined;
@@ -63,10 +65,10 @@ function accountLines(funded: FundedAccounts | undefined): string[] {
   ];
 }
 
-function keyLines({ developmentKey, tryIt, networks: [first] }: BannerFacts, address: string): string[] {
-  if (developmentKey === undefined) return ['Create a key: npx gatehouse keys create --name alice'];
+function keyLines({ command, developmentKey, tryIt, networks: [first] }: BannerFacts, address: string): string[] {
+  if (developmentKey === undefined) return [`Create a key: ${command} keys create --name alice`];
   const shown = `Development key, for this machine only: ${developmentKey}`;
-  if (tryIt !== undefined) return [shown, '', 'Try it in another shell (more: npx gatehouse demo):', '', tryIt];
+  if (tryIt !== undefined) return [shown, '', `Try it in another shell (more: ${command} demo):`, '', tryIt];
   // The gateway answers eth_chainId without an upstream, so the line works without internet access.
   if (first?.methods.includes('eth_chainId') !== true) return [shown];
   const url = `${address}/${first.slug}/v3/${developmentKey}`;

@@ -14,8 +14,10 @@ export interface Demo {
 /** The file also has the pid of its gateway, so that the file of a killed gateway is recognised. */
 type DemoFile = Demo & { readonly pid: number };
 
-/** Writes DATA_DIR/demo.json with mode 0600, because it has a key in plain text. */
+/** Writes DATA_DIR/demo.json with mode 0600, because it has a key in plain text. Leaves the file of another gateway that runs. */
 export function writeDemo(dataDir: string, demo: Demo): void {
+  const existing = readDemoFile(dataDir);
+  if (existing !== undefined && existing.pid !== process.pid && isRunning(existing.pid)) return;
   mkdirSync(dataDir, { recursive: true });
   const file: DemoFile = { pid: process.pid, ...demo };
   const temporary = `${demoPath(dataDir)}.${process.pid}`;

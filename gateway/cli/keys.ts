@@ -13,6 +13,8 @@ import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { lastDays, usageRetentionDays } from '../usage/usage-store.ts';
+import { commandName } from './command-name.ts';
+import { examples } from './examples.ts';
 import { addPermissionOptions, permissionsFrom } from './key-options.ts';
 import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
 
@@ -69,9 +71,9 @@ export function keysCommand(context: KeysCommandContext): Command {
       'after',
       '\nEntries are separated by commas.\n' +
         examples(
-          'create --name alice',
-          'create --name dapp --networks base,linea --origins app.example.org --rate 50 --daily 100000',
-          'create --name backend --ips 10.0.0.0/8 --secret --json',
+          'keys create --name alice',
+          'keys create --name dapp --networks base,linea --origins app.example.org --rate 50 --daily 100000',
+          'keys create --name backend --ips 10.0.0.0/8 --secret --json',
         ),
     )
     .action((options: { name: string; json?: true; keyStdin?: true; secret?: true }) =>
@@ -91,12 +93,12 @@ export function keysCommand(context: KeysCommandContext): Command {
     .command('list')
     .description('List all keys, including revoked keys')
     .option('--json', 'print an array of records on one line')
-    .addHelpText('after', examples('list', 'list --json'))
+    .addHelpText('after', examples('keys list', 'keys list --json'))
     .action((options: { json?: true }) =>
       withManager(async (manager) => {
         const records = await manager.list();
         if (options.json) out(`${JSON.stringify(records.map(displayedRecord))}\n`);
-        else if (records.length === 0) out('There are no keys. Create one: gatehouse keys create --name <name>\n');
+        else if (records.length === 0) out(`There are no keys. Create one: ${commandName} keys create --name <name>\n`);
         else out(tableOf(records));
       }),
     );
@@ -106,7 +108,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .description('Show the record of a key and its permissions')
     .argument('<id>', 'key id, from `keys list`')
     .option('--json', 'print the record on one line')
-    .addHelpText('after', examples('show 0123456789ab', 'show 0123456789ab --json'))
+    .addHelpText('after', examples('keys show 0123456789ab', 'keys show 0123456789ab --json'))
     .action((id: string, options: { json?: true }) =>
       withManager(async (manager) => {
         const record = await manager.show(id);
@@ -126,12 +128,15 @@ export function keysCommand(context: KeysCommandContext): Command {
   )
     .option('--secret', 'require a new secret, which replaces all others; it is shown only once')
     .option('--no-secret', 'require no secret')
-    .addHelpText('after', examples('update 0123456789ab --rate 20 --burst 100', 'update 0123456789ab --origins ""'))
+    .addHelpText(
+      'after',
+      examples('keys update 0123456789ab --rate 20 --burst 100', 'keys update 0123456789ab --origins ""'),
+    )
     .action((id: string, options: { json?: true; secret?: boolean }) =>
       withManager(async (manager) => {
         const change = permissionsFrom(options);
         if (Object.keys(change).length === 0 && options.secret === undefined) {
-          throw new UsageError('Nothing to change: see gatehouse keys update --help');
+          throw new UsageError(`Nothing to change: see ${commandName} keys update --help`);
         }
         printResult(await manager.update(id, change, options.secret), options.json, `Key ${id} is changed`);
       }),
@@ -144,7 +149,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--grace <time>', 'grace period of the old key or secret: 7d, 24h, 0m', '24h')
     .option('--secret', 'create a new secret instead; the key does not change')
     .option('--json', 'print the new key or secret')
-    .addHelpText('after', examples('rotate 0123456789ab --grace 7d', 'rotate 0123456789ab --secret'))
+    .addHelpText('after', examples('keys rotate 0123456789ab --grace 7d', 'keys rotate 0123456789ab --secret'))
     .action((id: string, options: { grace: string; secret?: true; json?: true }) =>
       withManager(async (manager) => {
         const graceMs = durationOf(options.grace);
@@ -160,7 +165,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .description('Revoke a key on all gateways, within a second')
     .argument('<id>', 'key id, from `keys list`')
     .option('--json', 'print the record on one line')
-    .addHelpText('after', examples('revoke 0123456789ab'))
+    .addHelpText('after', examples('keys revoke 0123456789ab'))
     .action((id: string, options: { json?: true }) =>
       withManager(async (manager) => {
         const record = await manager.revoke(id);
@@ -175,7 +180,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .argument('<id>', 'key id, from `keys list`, or team:<name>')
     .option('--days <number>', `number of days, at most ${usageRetentionDays}`, '30')
     .option('--json', 'print an array of rows on one line')
-    .addHelpText('after', examples('usage 0123456789ab --days 7 --json', 'usage team:acme'))
+    .addHelpText('after', examples('keys usage 0123456789ab --days 7 --json', 'keys usage team:acme'))
     .action((id: string, options: { days: string; json?: true }) =>
       withManager(async (manager) => {
         const days = Number(options.days);
@@ -198,7 +203,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .command('import')
     .description('Copy the keys of the key file in DATA_DIR to Redis; safe to repeat')
     .option('--json', 'print {"added":…,"there":…,"leftOut":…}')
-    .addHelpText('after', examples('import', 'import --json'))
+    .addHelpText('after', examples('keys import', 'keys import --json'))
     .action((options: { json?: true }) =>
       withStore(async (store) => {
         const counts = await importKeys(context.settings().DATA_DIR, store, new KeyManager(store));
@@ -209,11 +214,6 @@ export function keysCommand(context: KeysCommandContext): Command {
     );
 
   return keys;
-}
-
-/** Makes the examples of a command's help. */
-function examples(...lines: string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  gatehouse keys ${line}`).join('\n')}`;
 }
 
 /** An argument or option is invalid. The message is one line for the operator. */

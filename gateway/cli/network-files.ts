@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join, relative, resolve, sep } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findAnvil } from '../local-chain/local-node.ts';
+import { commandName } from './command-name.ts';
 import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
 import { loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
 import { isSlug, reservedSlugs } from '../network-files/options/slug.ts';
@@ -26,7 +27,7 @@ const MAX_ENDPOINTS = 3;
  */
 export function initNetworks(folder: string): string {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new NetworkFileError(`${folder} already exists: to add a network, gatehouse networks add <chainId>`);
+    throw new NetworkFileError(`${folder} already exists: to add a network, ${commandName} networks add <chainId>`);
   }
   mkdirSync(folder, { recursive: true });
   const names = readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
@@ -36,7 +37,7 @@ export function initNetworks(folder: string): string {
     writeNew(join(folder, name), withSchema(readFileSync(join(shippedFolder, name), 'utf8'), folder));
   return (
     `Wrote ${copied.length} networks to ${folder}. Their upstreams are public endpoints: put your own first, and remove\n` +
-    'the files that you do not need. Test them with gatehouse doctor, then run gatehouse start.\n'
+    `the files that you do not need. Test them with ${commandName} doctor, then run ${commandName} start.\n`
   );
 }
 
@@ -48,7 +49,7 @@ export function initNetworks(folder: string): string {
 export function addNetwork(folder: string, env: Env, given: string, slug?: string): string {
   const chainId = /^[1-9]\d{0,15}$/.test(given) ? Number(given) : undefined;
   if (chainId === undefined) throw new NetworkFileError('expected a chain id, a whole number: 8453 for Base');
-  if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder}: gatehouse init creates it`);
+  if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder}: ${commandName} init creates it`);
   const file = shippedFile(chainId) ?? generatedFile(chainId, given);
   const name = slug ?? file.slug;
   if (!isSlug(name) || reservedSlugs.has(name)) {
@@ -66,7 +67,7 @@ export function addNetwork(folder: string, env: Env, given: string, slug?: strin
   writeNew(path, withSchema(file.text, folder));
   return (
     `Wrote ${path}. Its upstreams are public endpoints: put your own node or provider first.\n` +
-    'Test it with gatehouse doctor.\n'
+    `Test it with ${commandName} doctor.\n`
   );
 }
 

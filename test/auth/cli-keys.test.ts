@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { commandName } from '../../gateway/cli/command-name.ts';
 import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, isWellFormedKey, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import type { KeyRecord } from '../../gateway/auth/stores/key-store.ts';
@@ -92,7 +93,9 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
   });
 
   it('list shows a table, and an array with --json', async () => {
-    expect((await keys(['list'])).out).toBe('There are no keys. Create one: gatehouse keys create --name <name>\n');
+    expect((await keys(['list'])).out).toBe(
+      `There are no keys. Create one: ${commandName} keys create --name <name>\n`,
+    );
     expect((await keys(['list', '--json'])).out).toBe('[]\n');
     const alice = await create('alice');
     const bob = await create('bob with a long name');

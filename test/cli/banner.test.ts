@@ -9,6 +9,7 @@ const network = (slug: string, more: Partial<NetworkConfig> = {}): NetworkConfig
 });
 
 const facts: BannerFacts = {
+  command: 'npx gatehouse-rpc',
   version: '1.2.3',
   host: '127.0.0.1',
   port: 8545,
@@ -53,7 +54,7 @@ describe('the banner', () => {
       '  local is left out: it has no node',
       '',
       'Keys: in Redis (REDIS_URL)',
-      'Create a key: npx gatehouse keys create --name alice',
+      'Create a key: npx gatehouse-rpc keys create --name alice',
       '',
     ]);
   });
@@ -62,7 +63,7 @@ describe('the banner', () => {
     const developmentKey = 'gh_key';
     expect(linesOf({ developmentKey, tryIt: 'curl it' }).slice(-5)).toEqual([
       '',
-      'Try it in another shell (more: npx gatehouse demo):',
+      'Try it in another shell (more: npx gatehouse-rpc demo):',
       '',
       'curl it',
       '',

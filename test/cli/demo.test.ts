@@ -46,6 +46,16 @@ describe('demo.json', () => {
     removeDemo(dataDir);
     expect(statSync(file()).isFile()).toBe(true);
   });
+
+  it('of another gateway that runs in the same folder stays', () => {
+    write('http://127.0.0.1:8545/local');
+    setPid(process.ppid);
+    write('http://127.0.0.1:9999/local');
+    expect(readFileSync(file(), 'utf8')).toContain('127.0.0.1:8545');
+    setPid(spawnSync(process.execPath, ['--version']).pid);
+    write('http://127.0.0.1:9999/local');
+    expect(readFileSync(file(), 'utf8')).toContain('127.0.0.1:9999');
+  });
 });
 
 describe('gatehouse demo', () => {

@@ -84,7 +84,10 @@ describe('gatehouse networks add', () => {
   it('gives advice in one line if there is no folder', async () => {
     rmSync(folder(), { recursive: true });
     const { code, stderr } = await place.run(['networks', 'add', '100']);
-    expect([code, stderr]).toEqual([1, 'there is no folder networks: gatehouse init creates it\n']);
+    expect([code, stderr]).toEqual([
+      1,
+      `there is no folder networks: node ${join(packageRoot, 'bin/gatehouse.js')} init creates it\n`,
+    ]);
   });
 });
 

@@ -15,6 +15,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 
+const compiling = 'Compiling the gateway: only at the first start, and after changes of its sources …\n';
+
 let root: string;
 
 // Uses the real bin/gatehouse.js and compiler settings, with a main.ts of one line.
@@ -35,7 +37,8 @@ afterAll(() => {
 // Each test continues from the state of the previous one.
 describe('bin/gatehouse.js', () => {
   it('compiles once if several processes start at once', async () => {
-    expect(await Promise.all([start(), start(), start()])).toEqual(['one\n', 'one\n', 'one\n']);
+    const outputs = await Promise.all([start(), start(), start()]);
+    expect(outputs.sort()).toEqual([`${compiling}one\n`, 'one\n', 'one\n']);
     expect(existsSync(join(root, 'dist/.compiling'))).toBe(false);
   });
 
@@ -47,14 +50,14 @@ describe('bin/gatehouse.js', () => {
 
   it('compiles changed files', async () => {
     writeMain('two');
-    expect(await start()).toBe('two\n');
+    expect(await start()).toBe(`${compiling}two\n`);
   });
 
   it('compiles once if only file times have changed', async () => {
     const before = builtAt();
     const now = new Date();
     utimesSync(join(root, 'schemas/other.ts'), now, now);
-    expect(await start()).toBe('two\n');
+    expect(await start()).toBe(`${compiling}two\n`);
     const after = builtAt();
     expect(after).toBeGreaterThan(before);
     expect(await start()).toBe('two\n');
@@ -73,7 +76,7 @@ describe('bin/gatehouse.js', () => {
   it('is not blocked by a process that was killed while compiling', async () => {
     writeMain('four');
     writeFileSync(join(root, 'dist/.compiling'), String(spawnSync(process.execPath, ['--version']).pid));
-    expect(await start()).toBe('four\n');
+    expect(await start()).toBe(`${compiling}four\n`);
   });
 });
 
@@ -87,7 +90,10 @@ function builtAt(): number {
 
 /** @returns the whole output */
 function start(): Promise<string> {
-  const child = spawn(process.execPath, [join(root, 'bin/gatehouse.js')], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [join(root, 'bin/gatehouse.js')], {
+    env: { ...process.env, npm_lifecycle_event: 'start' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
