@@ -16,6 +16,7 @@ interface Service {
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly networks?: readonly string[];
+  readonly env_file?: unknown;
   readonly environment?: Readonly<Record<string, string | number>>;
   readonly command?: string;
   readonly stop_grace_period?: string;
@@ -78,6 +79,12 @@ describe('docker-compose.yml', () => {
     const set = [...Object.keys(environmentOf(image)), ...Object.keys(composeSettings)];
     expect(set.filter((name) => !known.includes(name))).toEqual([]);
     expect(settings).toMatchObject({ HOST: '0.0.0.0', NODE_ENV: 'production', REDIS_URL: 'redis://redis:6379' });
+  });
+
+  it('reads a file of settings that exists, in the form that Compose 1.29 and 2 read', () => {
+    expect(gateway.env_file).toEqual(['deploy/gateway.env']);
+    const lines = read('deploy/gateway.env').trimEnd().split('\n');
+    expect(lines.filter((line) => !line.startsWith('#'))).toEqual([]);
   });
 
   it('has the image’s ports: calls on loopback and behind Caddy, the ops port inside only, for Prometheus', () => {

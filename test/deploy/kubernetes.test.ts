@@ -1,5 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Deployment } from 'kubernetes-models/apps/v1';
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
+import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
+import { Service } from 'kubernetes-models/v1';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
@@ -18,7 +23,7 @@ const kustomization = parse(read('kustomization.yaml')) as {
 
 interface Manifest {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly labels?: Labels };
+  readonly metadata: { readonly name: string; readonly labels?: Labels; readonly annotations?: Labels };
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
@@ -52,7 +57,44 @@ const image = environmentOf(readStages().at(-1) ?? []);
 const settings = readSettings({ ...image, REDIS_URL: 'redis://redis' });
 const ports = new Map(container.ports.map(({ name, containerPort }) => [name, containerPort]));
 
+/** The classes of kubernetes-models, by kind. */
+const models: Readonly<Record<string, new (manifest: never) => { validate(): void }>> = {
+  Deployment,
+  HorizontalPodAutoscaler,
+  Ingress,
+  NetworkPolicy,
+  PodDisruptionBudget,
+  Service,
+};
+
 describe('the Kubernetes manifests', () => {
+  // ServiceMonitor is of the Prometheus operator.
+  it.each(manifests.filter(({ kind }) => kind !== 'ServiceMonitor').map((manifest) => [manifest.kind, manifest]))(
+    '%s is valid by the schema of Kubernetes',
+    (kind, manifest) => {
+      const Model = models[kind as string];
+      expect(Model).toBeDefined();
+      if (Model !== undefined) new Model(manifest as never).validate();
+      const broken = { ...(manifest as Manifest), spec: 'none' };
+      if (Model !== undefined)
+        expect(() => {
+          new Model(broken as never).validate();
+        }).toThrow();
+    },
+  );
+
+  it('let clients reach the calls port through the Ingress, and only Prometheus the ops port', () => {
+    const [ingress] = ofKind('Ingress');
+    expect(JSON.stringify(ingress)).toContain('"service":{"name":"gatehouse","port":{"name":"calls"}}');
+    const seconds = Number(ingress?.metadata.annotations?.['nginx.ingress.kubernetes.io/proxy-read-timeout']);
+    expect(seconds * 1000).toBeGreaterThan(settings.CALL_TIMEOUT_MS);
+    const rules = ofKind('NetworkPolicy')[0]?.spec['ingress'] as { from?: object[]; ports: { port: string }[] }[];
+    expect(rules.map(({ from, ports: open }) => [open.map(({ port }) => port), from === undefined])).toEqual([
+      [['calls'], true],
+      [['ops'], false],
+    ]);
+  });
+
   it('are all listed, or listed in a comment', () => {
     const left = [...read('kustomization.yaml').matchAll(/^ *# - (\S+\.yaml)$/gm)].map(([, name]) => name);
     expect([...kustomization.resources, ...left].sort()).toEqual(names.sort());
@@ -63,8 +105,9 @@ describe('the Kubernetes manifests', () => {
       (deployment.spec['selector'] as { matchLabels: Labels }).matchLabels,
       ...ofKind('Service').map(({ spec }) => spec['selector'] as Labels),
       ...ofKind('PodDisruptionBudget').map(({ spec }) => (spec['selector'] as { matchLabels: Labels }).matchLabels),
+      ...ofKind('NetworkPolicy').map(({ spec }) => (spec['podSelector'] as { matchLabels: Labels }).matchLabels),
     ];
-    expect(selectors).toHaveLength(4);
+    expect(selectors).toHaveLength(5);
     for (const selector of selectors) expect(selector).toEqual(pod.metadata.labels);
     const target = ofKind('HorizontalPodAutoscaler')[0]?.spec['scaleTargetRef'];
     expect(target).toEqual({ apiVersion: 'apps/v1', kind: 'Deployment', name: deployment.metadata.name });

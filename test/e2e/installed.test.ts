@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { JsonRpcProvider } from 'ethers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot, version } from '../../gateway/config/package.ts';
+import { startAnvil } from '../support/anvil.ts';
 import { runCurlLine } from './curl.ts';
 import { Workplace } from './gateway-process.ts';
 
@@ -11,7 +13,7 @@ let folder: string;
 let installation: string;
 let place: Workplace;
 
-// As with `npx ./gatehouse-<version>.tgz`: the package as published, with its dependencies, without anvil and compiler.
+// As with `npx ./gatehouse-rpc-<version>.tgz`: the package as published, with its dependencies, without anvil and compiler.
 beforeAll(async () => {
   const builder = new Workplace();
   expect((await builder.run(['--version'])).code).toBe(0);
@@ -19,8 +21,8 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'gatehouse-installed-'));
   npm(packageRoot, 'pack', '--ignore-scripts', '--pack-destination', folder);
   writeFileSync(join(folder, 'package.json'), '{}');
-  npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', `./gatehouse-${version}.tgz`);
-  installation = join(folder, 'node_modules/gatehouse');
+  npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', `./gatehouse-rpc-${version}.tgz`);
+  installation = join(folder, 'node_modules/gatehouse-rpc');
 }, 120_000);
 afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
@@ -70,6 +72,24 @@ describe('an installation without development packages', () => {
     const gateway = await place.start();
     expect(gateway.banner).toMatch(/^ {2}Gnosis +http/m);
     expect(gateway.banner).not.toContain('left out');
+  });
+
+  it('serves a call of a real node from an empty folder: init, a network file, start, ethers', async () => {
+    const anvil = await startAnvil();
+    expect((await place.run(['init'])).code).toBe(0);
+    place.withNetworks({ own: { name: 'Own', chainId: 1337, upstreams: [{ name: 'node', url: anvil.url }] } });
+    const gateway = await place.start();
+    const [key = ''] = /gh_[0-9A-Za-z]{32}/.exec(gateway.banner) ?? [];
+    const provider = new JsonRpcProvider(`${gateway.address}/own/v3/${key}`, 1337, { staticNetwork: true });
+    expect(await provider.getBlockNumber()).toBe(3);
+    provider.destroy();
+    await anvil.stop();
+  });
+
+  it('is ready to publish under a name of its own', () => {
+    const manifest = JSON.parse(readFileSync(join(installation, 'package.json'), 'utf8')) as Record<string, unknown>;
+    expect(manifest).toMatchObject({ name: 'gatehouse-rpc', bin: { gatehouse: 'bin/gatehouse.js' } });
+    expect(manifest).not.toHaveProperty('private');
   });
 
   it('has no sources and no tests', () => {
