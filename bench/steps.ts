@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { table } from '../schemas/markdown-table.ts';
 import { countAsync } from './count-async.ts';
-import { countWork } from './count-work.ts';
 import { median, show } from './figures.ts';
 import { openParts } from './gateway-parts.ts';
 import { freePorts, start, stopAll, untilOpen } from './processes.ts';
@@ -13,7 +12,7 @@ import { walletMix, wholeBlocks } from './wallet-calls.ts';
 
 /**
  * Measures the CPU time of each step of a call with the gateway's own functions, to locate a regression, and counts its
- * promises, timers, functions and bytes. The last row is the whole call except HTTP with the client.
+ * promises and timers. The last row is the whole call except HTTP with the client.
  *
  *   npm run bench:steps
  */
@@ -44,7 +43,6 @@ try {
   }
   console.log(table(rows));
   console.log(table(await countRows(columns)));
-  console.log(table(await workRows(columns)));
 } finally {
   await parts.close();
   stopAll();
@@ -60,20 +58,6 @@ async function countRows(columns: readonly [string, Step[]][]): Promise<string[]
     for (const [, steps] of columns) {
       const { promises, timers } = await countAsync(() => Promise.resolve(steps[index]?.work()));
       cells.push(`${promises.toFixed(1)} + ${timers.toFixed(1)}`);
-    }
-    rows.push([name, ...cells]);
-  }
-  return rows;
-}
-
-/** Functions called and bytes allocated by each step, which must not become more. */
-async function workRows(columns: readonly [string, Step[]][]): Promise<string[][]> {
-  const rows: string[][] = [['functions + bytes per call', ...columns.map(([title]) => title)]];
-  for (const [index, { name }] of (columns[0]?.[1] ?? []).entries()) {
-    const cells: string[] = [];
-    for (const [, steps] of columns) {
-      const { functions, bytes } = await countWork(() => steps[index]?.work());
-      cells.push(`${functions.toFixed(1)} + ${Math.round(bytes)}`);
     }
     rows.push([name, ...cells]);
   }

@@ -73,9 +73,21 @@ export function shortageOf(
   startNewPeriods(state, date);
   const { daily, monthly, rate, methodRates } = limits;
   if (daily !== undefined && state.dayUsed + units > daily + unitTolerance)
-    return quotaShortage('daily', units, daily, daily - state.dayUsed, date.dayEndsInS);
+    return quotaShortage(
+      { reason: 'daily-quota', limit: 'daily' },
+      units,
+      daily,
+      daily - state.dayUsed,
+      date.dayEndsInS,
+    );
   if (monthly !== undefined && state.monthUsed + units > monthly + unitTolerance)
-    return quotaShortage('monthly', units, monthly, monthly - state.monthUsed, date.monthEndsInS);
+    return quotaShortage(
+      { reason: 'monthly-quota', limit: 'monthly' },
+      units,
+      monthly,
+      monthly - state.monthUsed,
+      date.monthEndsInS,
+    );
   let waitMs = rate === undefined ? 0 : waitFor(state, '', rate, units, now);
   let longest = '';
   for (const [method, part] of byMethod) {
@@ -109,14 +121,15 @@ export function briefShortage(
 }
 
 function quotaShortage(
-  limit: 'daily' | 'monthly',
+  quotaName: Pick<Shortage, 'reason' | 'limit'>,
   units: number,
   quota: number,
   available: number,
   endsInS: number,
 ): Shortage {
   return {
-    ...{ reason: `${limit}-quota`, limit, units, available },
+    ...quotaName,
+    ...{ units, available },
     waitS: units > quota ? undefined : endsInS,
     allowance: tighter(undefined, quota, available, endsInS),
   };
