@@ -65,10 +65,10 @@ program
       await runDoctor(json, limit);
       return;
     }
-    const { NETWORKS_DIR, HOST, OPS_PORT } = settings();
+    const { NETWORKS_DIR, HOST, OPS_PORT, UNITS_FILE } = settings();
     const running =
       OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(HOST), OPS_PORT));
-    const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running);
+    const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running, UNITS_FILE);
     (ok || json ? out : err)(text);
     if (!ok) process.exitCode = EX_CONFIG;
   });
@@ -111,7 +111,7 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
   const limitS = Number(limit);
   if (!(limitS >= 0.1 && limitS <= 600)) throw new SettingsError(['--limit: expected seconds, from 0.1 to 600']);
   const active = settings();
-  const { ok, text } = checkNetworks(active.NETWORKS_DIR, process.env, asJson);
+  const { ok, text } = checkNetworks(active.NETWORKS_DIR, process.env, asJson, undefined, active.UNITS_FILE);
   if (!ok) {
     (asJson ? out : err)(text);
     process.exitCode = EX_CONFIG;

@@ -8,6 +8,7 @@ import {
   type FileDiagnostic,
 } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import { readUnits } from '../network-files/read-units.ts';
 import { isPlain, methodTable, type MethodRow } from '../routing-policy/method-table.ts';
 import { describeActive } from './running-gateway.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
@@ -34,7 +35,7 @@ interface CheckedNetwork {
 }
 
 /**
- * Validates all network files of a folder as `gatehouse start` does. Sends nothing to upstreams.
+ * Validates all network files of a folder, and the file of UNITS_FILE, as `gatehouse start` does. Sends nothing to upstreams.
  * @param running active configuration of a running gateway
  */
 export function checkNetworks(
@@ -42,10 +43,11 @@ export function checkNetworks(
   env: Readonly<Record<string, string | undefined>>,
   asJson: boolean,
   running?: Configuration,
+  unitsFile?: string,
 ): CheckReport {
   const activeLine = running === undefined ? '' : describeActive(running, readFolder(folder).digest);
   try {
-    const networks = checkedNetworks(folder, env);
+    const networks = checkedNetworks(folder, env, unitsFile);
     return {
       ok: true,
       text: asJson ? jsonLine(networks, [], running) : networks.map(formatNetwork).join('') + activeLine,
@@ -63,8 +65,16 @@ export function readNetworks(folder: string, env: Readonly<Record<string, string
   return loadNetworks({ folder, ...methodFacts, developmentMethods, env });
 }
 
-function checkedNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): CheckedNetwork[] {
-  return readNetworks(folder, env).map((network) => ({
+function checkedNetworks(
+  folder: string,
+  env: Readonly<Record<string, string | undefined>>,
+  unitsFile: string | undefined,
+): CheckedNetwork[] {
+  const found: FileDiagnostic[] = [];
+  const networks = collect(found, () => readNetworks(folder, env));
+  collect(found, () => readUnits(unitsFile, networks, methodFacts));
+  if (networks === undefined || found.length > 0) throw new NetworkFilesError(found);
+  return networks.map((network) => ({
     file: join(findFolder(folder), `${network.slug}.yaml`),
     slug: network.slug,
     name: network.name,
@@ -73,6 +83,17 @@ function checkedNetworks(folder: string, env: Readonly<Record<string, string | u
     methods: network.methods.length,
     table: methodTable(network, methodFacts),
   }));
+}
+
+/** Adds the diagnostics of what cannot be read to the others. */
+function collect<Value>(found: FileDiagnostic[], read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof NetworkFilesError)) throw error;
+    found.push(...error.diagnostics);
+    return undefined;
+  }
 }
 
 function formatNetwork({ file, name, chainId, upstreams, methods, table }: CheckedNetwork): string {

@@ -4,8 +4,11 @@ import { displayedPermissions } from '../auth/manage/displayed-record.ts';
 import type { UsageRow } from '../usage/usage-store.ts';
 
 export function tableOf(records: readonly KeyRecord[]): string {
-  const rows = records.map((record) => [record.id, record.name, shortTime(record.createdAt), stateOf(record)]);
-  return columns([['ID', 'NAME', 'CREATED', 'STATE'], ...rows]);
+  const rows = records.map((record) => [
+    ...[record.id, record.name, record.permissions?.['team'] ?? '-'],
+    ...[shortTime(record.createdAt), stateOf(record)],
+  ]);
+  return columns([['ID', 'NAME', 'TEAM', 'CREATED', 'STATE'], ...rows]);
 }
 
 /** Permissions and limits of a key, and the problems of its record. */

@@ -101,7 +101,7 @@ export interface Allowance {
 
 interface RpcErrorOptions {
   readonly cause?: unknown;
-  readonly retryAfterS?: number;
+  readonly retryAfterS?: number | undefined;
   /** Of the limit that rejects the request. */
   readonly allowance?: Allowance;
 }

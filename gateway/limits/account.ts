@@ -97,7 +97,7 @@ export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge):
   const date = utcDate();
   const shortage = shortageOf(state, limits, charge, now, date);
   if (shortage === undefined) take(state, limits, charge, now, date);
-  return { shortage, allowance: allowanceOf(state, limits, now, date) };
+  return { shortage, allowance: shortage?.allowance ?? allowanceOf(state, limits, charge, now, date) };
 }
 
 /** The number of charges with the limits of the first one: those of the keys of a team may differ. */

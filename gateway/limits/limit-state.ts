@@ -41,8 +41,14 @@ export const unitTolerance = 1e-6;
 /** The limit that rejects a charge. */
 export interface Shortage {
   readonly reason: Reason;
+  /** The field of the key, and the method if the limit is that of a method. */
+  readonly limit: string;
+  /** Units of the charge that count for the limit, and those that the limit has. */
+  readonly units: number;
+  readonly available: number;
   /** Seconds until the same charge can be taken; undefined if it exceeds the quota even of an unused account. */
   readonly waitS: number | undefined;
+  readonly allowance: Allowance | undefined;
 }
 
 export interface UtcDate {
@@ -66,19 +72,67 @@ export function shortageOf(
 ): Shortage | undefined {
   startNewPeriods(state, date);
   const { daily, monthly, rate, methodRates } = limits;
-  if (daily !== undefined && state.dayUsed + units > daily + unitTolerance) {
-    return { reason: 'daily-quota', waitS: units > daily ? undefined : date.dayEndsInS };
-  }
-  if (monthly !== undefined && state.monthUsed + units > monthly + unitTolerance) {
-    return { reason: 'monthly-quota', waitS: units > monthly ? undefined : date.monthEndsInS };
-  }
+  if (daily !== undefined && state.dayUsed + units > daily + unitTolerance)
+    return quotaShortage(
+      { reason: 'daily-quota', limit: 'daily' },
+      units,
+      daily,
+      daily - state.dayUsed,
+      date.dayEndsInS,
+    );
+  if (monthly !== undefined && state.monthUsed + units > monthly + unitTolerance)
+    return quotaShortage(
+      { reason: 'monthly-quota', limit: 'monthly' },
+      units,
+      monthly,
+      monthly - state.monthUsed,
+      date.monthEndsInS,
+    );
   let waitMs = rate === undefined ? 0 : waitFor(state, '', rate, units, now);
+  let longest = '';
   for (const [method, part] of byMethod) {
     const own = methodRates?.get(method);
-    if (own !== undefined) waitMs = Math.max(waitMs, waitFor(state, method, own, part, now));
+    const ownMs = own === undefined ? 0 : waitFor(state, method, own, part, now);
+    if (ownMs > waitMs) [waitMs, longest] = [ownMs, method];
   }
-  if (waitMs <= 0) return undefined;
-  return { reason: 'rate-limit', waitS: Math.max(1, Math.ceil(waitMs / 1000)) };
+  const slowest = longest === '' ? rate : methodRates?.get(longest);
+  if (waitMs <= 0 || slowest === undefined) return undefined;
+  return {
+    reason: 'rate-limit',
+    limit: longest === '' ? 'rate' : `methodRates of ${longest}`,
+    units: longest === '' ? units : (byMethod.get(longest) ?? 0),
+    available: Math.max(0, slowest.burst - missingUnits(state, longest, slowest, now)),
+    waitS: Math.max(1, Math.ceil(waitMs / 1000)),
+    allowance: tighterRate(undefined, state, longest, slowest, now),
+  };
+}
+
+/**
+ * The shortage if Redis is unavailable, or rejected the charge and enough units have returned since. The wait is the
+ * minimum.
+ */
+export function briefShortage(
+  reason: Reason,
+  limit: string,
+  { units }: Charge,
+  allowance: Allowance | undefined,
+): Shortage {
+  return { reason, limit, units, available: 0, waitS: 1, allowance };
+}
+
+function quotaShortage(
+  quotaName: Pick<Shortage, 'reason' | 'limit'>,
+  units: number,
+  quota: number,
+  available: number,
+  endsInS: number,
+): Shortage {
+  return {
+    ...quotaName,
+    ...{ units, available },
+    waitS: units > quota ? undefined : endsInS,
+    allowance: tighter(undefined, quota, available, endsInS),
+  };
 }
 
 /** Takes a charge without checking the limits. Negative units are given back. */
@@ -99,18 +153,39 @@ export function take(
   }
 }
 
-/** Returns the allowance of the limit with the least remaining units, without the rates of single methods. */
-export function allowanceOf(state: LimitState, limits: KeyLimits, now: number, date: UtcDate): Allowance | undefined {
-  const { rate, daily, monthly } = limits;
+/**
+ * Returns the allowance of the limit with the least remaining units, of those that the charge counts for; undefined: it
+ * counts for none.
+ */
+export function allowanceOf(
+  state: LimitState,
+  limits: KeyLimits,
+  { byMethod }: Charge,
+  now: number,
+  date: UtcDate,
+): Allowance | undefined {
+  const { rate, methodRates, daily, monthly } = limits;
   let nearest: Allowance | undefined;
-  if (rate !== undefined) {
-    const missing = missingUnits(state, '', rate, now);
-    // The tolerance is for rounding errors, as in `waitFor`.
-    nearest = tighter(nearest, rate.burst, rate.burst - missing, Math.ceil(missing / rate.perSecond - 1e-6));
+  if (rate !== undefined) nearest = tighterRate(nearest, state, '', rate, now);
+  for (const method of byMethod.keys()) {
+    const own = methodRates?.get(method);
+    if (own !== undefined) nearest = tighterRate(nearest, state, method, own, now);
   }
   if (daily !== undefined) nearest = tighter(nearest, daily, daily - state.dayUsed, date.dayEndsInS);
   if (monthly !== undefined) nearest = tighter(nearest, monthly, monthly - state.monthUsed, date.monthEndsInS);
   return nearest;
+}
+
+function tighterRate(
+  current: Allowance | undefined,
+  state: LimitState,
+  bucket: string,
+  rate: Rate,
+  now: number,
+): Allowance {
+  const missing = missingUnits(state, bucket, rate, now);
+  // The tolerance is for rounding errors, as in `waitFor`.
+  return tighter(current, rate.burst, rate.burst - missing, Math.ceil(missing / rate.perSecond - 1e-6));
 }
 
 function tighter(current: Allowance | undefined, limit: number, available: number, resetS: number): Allowance {

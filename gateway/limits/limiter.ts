@@ -15,7 +15,7 @@ import {
   type ChargeOutcome,
   type WaitingCharge,
 } from './account.ts';
-import { allowanceOf, shortageOf, type Charge } from './limit-state.ts';
+import { allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
 import { takeReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
 
@@ -89,7 +89,7 @@ export class Limiter {
       const shortage = shortageOf(state, limits, charge, now, date);
       if (shortage !== undefined) {
         this.counts.memory += 1;
-        return { shortage, allowance: allowanceOf(state, limits, now, date) };
+        return { shortage, allowance: shortage.allowance };
       }
     }
     return new Promise((decide) => {
@@ -129,7 +129,7 @@ export class Limiter {
     lease.unusedUnits -= charge.units;
     account.usedUnits += charge.units;
     this.counts.leased += 1;
-    return { shortage: undefined, allowance: allowanceOf(state, limits, now, utcDate()) };
+    return { shortage: undefined, allowance: allowanceOf(state, limits, charge, now, utcDate()) };
   }
 
   async #chargeWaiting(account: Account): Promise<void> {
@@ -151,7 +151,7 @@ export class Limiter {
 
   async #chargeInRedis(account: Account, batch: readonly WaitingCharge[], link: RedisLink): Promise<void> {
     const { state } = account;
-    const { limits } = batch[0] as WaitingCharge;
+    const [{ limits, charge: first }] = batch as readonly [WaitingCharge];
     let taken: boolean[];
     try {
       const charges = batch.map((each) => each.charge);
@@ -163,17 +163,20 @@ export class Limiter {
     }
     this.#hasLoggedRejection = false;
     this.counts.redis += batch.length;
-    const date = utcDate();
-    const allowance = allowanceOf(state, limits, account.confirmedAt, date);
+    const [at, date] = [account.confirmedAt, utcDate()];
+    // All charges of a key without `methodRates` count for the same limits.
+    const common = limits.methodRates === undefined ? allowanceOf(state, limits, first, at, date) : undefined;
     for (const [index, { charge, decide }] of batch.entries()) {
-      if (taken[index] === true) {
-        account.usedUnits += charge.units;
-        decide({ shortage: undefined, allowance });
-      } else {
-        const shortage = shortageOf(state, limits, charge, account.confirmedAt, date);
-        // Enough units may have returned since Redis decided: then the wait is the minimum.
-        decide({ shortage: shortage ?? { reason: 'rate-limit', waitS: 1 }, allowance });
+      let allowance = common ?? allowanceOf(state, limits, charge, at, date);
+      let shortage: Shortage | undefined;
+      if (taken[index] === true) account.usedUnits += charge.units;
+      else {
+        // Enough units may have returned since Redis decided.
+        shortage =
+          shortageOf(state, limits, charge, at, date) ?? briefShortage('rate-limit', 'rate', charge, allowance);
+        ({ allowance } = shortage);
       }
+      decide({ shortage, allowance });
     }
   }
 
@@ -221,7 +224,7 @@ export class Limiter {
     const hasQuota = limits.daily !== undefined || limits.monthly !== undefined;
     if (hasQuota && !this.#shouldServeWithoutRedis) {
       this.counts['quota-unreachable'] += 1;
-      return { shortage: { reason: 'quota-unreachable', waitS: 1 }, allowance: undefined };
+      return { shortage: briefShortage('quota-unreachable', 'quota', charge, undefined), allowance: undefined };
     }
     this.counts['without-redis'] += 1;
     const outcome = takeFrom(account, limits, charge);

@@ -9,18 +9,20 @@ export type CountsOf = ((method: string) => readonly CountName[]) | undefined;
 /**
  * Checks request units beyond the schema: each name is that of a method, and each formula counts what its methods have.
  * @param path of the map
+ * @param whole whose methods they are
  */
 export function checkUnits(
   units: Readonly<Record<string, number | string>>,
   methods: readonly string[],
   countsOf: CountsOf,
   path: readonly string[],
+  whole = 'the network',
 ): Diagnostic[] {
   return Object.entries(units).flatMap(([name, value]) => {
     const at = [...path, name];
     const matches = methods.filter((method) => coversMethod(name, method) || coversMethod(method, name));
     if (matches.length === 0) {
-      const message = `${at.join('.')} is no method of the network${suggest(name, methods)}`;
+      const message = `${at.join('.')} is no method of ${whole}${suggest(name, methods)}`;
       return [{ path: at, isAtName: true, message }];
     }
     // An invalid formula has a diagnostic of the schema.

@@ -5,29 +5,47 @@ import { checkUnits, type CountsOf } from './check-units.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml } from './diagnostics/parse-yaml.ts';
 import { NetworkFilesError } from './load-networks.ts';
+import type { NetworkConfig } from './network-config.ts';
 import { jsonSchemaOf } from './options/network-schema.ts';
 import { unitsMap } from './options/units-option.ts';
+
+export type UnitsByMethod = Readonly<Record<string, number | string>>;
+
+/** What the file of UNITS_FILE may name: methods of the spec, of the table in docs/methods.md, and of networks. */
+export interface UnitsFacts {
+  readonly knownMethods: readonly string[];
+  readonly pricedMethods: readonly string[];
+  readonly countsOf: CountsOf;
+}
 
 /**
  * Reads the file of UNITS_FILE: request units by method, for all networks.
  * @param file undefined: there is none
+ * @param networks undefined: a network file is invalid, so that the methods of networks are not known
  * @throws NetworkFilesError with all diagnostics
  */
 export function readUnits(
   file: string | undefined,
-  knownMethods: readonly string[],
-  countsOf: CountsOf,
-): Readonly<Record<string, number | string>> {
+  networks: readonly NetworkConfig[] | undefined,
+  { knownMethods, pricedMethods, countsOf }: UnitsFacts,
+): UnitsByMethod {
   if (file === undefined) return {};
   const { value, diagnostics, locate } = parseYaml(readText(file));
   const validate = new Ajv2020({ allErrors: true, verbose: true, strict: true }).compile(jsonSchemaOf(unitsMap));
   const found = diagnostics.length > 0 || validate(value) ? [] : explainErrors(validate.errors ?? []).map(locate);
-  const units = (value ?? {}) as Readonly<Record<string, number | string>>;
-  // The file may name methods without a schema, which only some networks serve.
-  const known = Object.fromEntries(Object.entries(units).filter(([name]) => knownMethods.includes(name)));
-  if (found.length + diagnostics.length === 0) found.push(...checkUnits(known, knownMethods, countsOf, []).map(locate));
+  const units = (value ?? {}) as UnitsByMethod;
+  if (found.length + diagnostics.length === 0) {
+    const served = (networks ?? []).flatMap(servedBy);
+    const names = [...new Set([...knownMethods, ...pricedMethods, ...served])];
+    const problems = checkUnits(units, names, countsOf, [], 'docs/methods.md or of a network');
+    found.push(...problems.filter(({ isAtName }) => networks !== undefined || isAtName !== true).map(locate));
+  }
   if (found.length + diagnostics.length === 0) return units;
   throw new NetworkFilesError([...diagnostics, ...found].map((located) => ({ file, ...located })));
+}
+
+function servedBy({ methods, openMethods, developmentMethods }: NetworkConfig): readonly string[] {
+  return [...methods, ...openMethods.wildcards, ...developmentMethods];
 }
 
 function readText(file: string): string {

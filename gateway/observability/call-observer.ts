@@ -22,4 +22,6 @@ export interface CallObserver {
 export interface CallObserverFactory {
   /** @param id of the call as JSON text; undefined: a notification */
   begin(method: string, network: string, id: string | undefined): CallObserver;
+  /** A limit of the key rejects a call, which would cost `requestUnits`. Undefined: such calls are not observed. */
+  limited?(method: string, outcome: string, requestUnits: number, limit: string): void;
 }

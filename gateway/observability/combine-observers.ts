@@ -2,7 +2,13 @@ import type { CallObserver, CallObserverFactory } from './call-observer.ts';
 
 /** Passes every event to two observers. */
 export function combineObservers(one: CallObserverFactory, other: CallObserverFactory): CallObserverFactory {
-  return { begin: (...call) => combineCallObservers(one.begin(...call), other.begin(...call)) };
+  return {
+    begin: (...call) => combineCallObservers(one.begin(...call), other.begin(...call)),
+    limited: (...call) => {
+      one.limited?.(...call);
+      other.limited?.(...call);
+    },
+  };
 }
 
 function combineCallObservers(one: CallObserver, other: CallObserver): CallObserver {

@@ -18,6 +18,8 @@ class ExplainedCall implements CallObserver {
   readonly method: string;
   outcome: string | undefined;
   requestUnits: number | undefined;
+  /** The limit of the key that rejected the call. */
+  rejectedBy: string | undefined;
   cache: CacheOutcome | undefined;
   readonly skipReasons: Record<string, SkipReason> = {};
   readonly attempts: ExplainedAttempt[] = [];
@@ -55,11 +57,12 @@ class ExplainedCall implements CallObserver {
   }
 
   toJSON(): object {
-    const { method, outcome, requestUnits, cache, skipReasons: skipped, attempts, overBudget } = this;
+    const { method, outcome, requestUnits, rejectedBy, cache, skipReasons: skipped, attempts, overBudget } = this;
     return {
       method,
       outcome,
       requestUnits,
+      ...(rejectedBy !== undefined && { rejectedBy }),
       ...(cache !== undefined && { cache }),
       ...(Object.keys(skipped).length > 0 && { skipped }),
       attempts,
@@ -90,6 +93,11 @@ export class Explanation implements CallObserverFactory {
     const call = new ExplainedCall(method);
     this.#calls.push(call);
     return call;
+  }
+
+  limited(method: string, outcome: string, requestUnits: number, limit: string): void {
+    const call = new ExplainedCall(method);
+    this.#calls.push(Object.assign(call, { outcome, requestUnits, rejectedBy: limit }));
   }
 
   /** Contains all calls. */

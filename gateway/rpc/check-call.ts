@@ -1,7 +1,8 @@
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { Call } from '../jsonrpc/envelope.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { NetworkMethod } from '../networks/network.ts';
+import type { Network, NetworkMethod } from '../networks/network.ts';
+import { lower, responseTooLong } from '../spec/bounds.ts';
 
 /** Checks a call's parameters, the key's permissions and the bounds for it, once. Returns the rejection, or `none`. */
 export function precheckCall(method: NetworkMethod, call: Call, access: KeyAccess): RpcError | 'none' {
@@ -25,4 +26,16 @@ export function checkCall(
   if (permissions?.allowParams(spec, params) === false) return new RpcError('key-settings');
   const excess = checkBounds?.(params, bounds);
   return excess === undefined ? 'none' : new RpcError('beyond-bound', excess);
+}
+
+/** @throws RpcError if the response has more bytes than the bound of the network or key */
+export function checkResponseBytes(
+  bytes: number,
+  { spec }: NetworkMethod,
+  { params }: Call,
+  { network, access }: { readonly network: Network; readonly access: KeyAccess },
+): void {
+  const limit = lower(network.bounds.maxResponseBytes, access.bounds?.maxResponseBytes);
+  if (limit === undefined || bytes <= limit) return;
+  throw new RpcError('beyond-bound', responseTooLong(spec, params, bytes, limit));
 }

@@ -13,7 +13,7 @@ import { precheckCall } from './check-call.ts';
 import { handleCall, type CallContext } from './handle-call.ts';
 import { joinResponses } from './join-responses.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
-import type { Shortage } from '../limits/limit-state.ts';
+import { limitRejection } from './limit-rejection.ts';
 import { DeduplicatedCalls } from './deduplicate-batch.ts';
 import { rejectedUnits } from '../spec/request-units.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
@@ -103,14 +103,8 @@ async function handleCharged(
   const response =
     shortage === undefined
       ? await handleEnvelope(envelope, context, limits)
-      : rejectAll(envelope, rejectionFor(shortage), context);
+      : rejectAll(envelope, limitRejection(envelope.items, shortage, context), context);
   return response === undefined ? undefined : withAllowance(response, allowance);
-}
-
-function rejectionFor({ reason, waitS }: Shortage): RpcError {
-  if (waitS !== undefined) return new RpcError(reason, undefined, { retryAfterS: waitS });
-  const { message } = new RpcError(reason);
-  return new RpcError(reason, `${message}: this request costs more than the limit ever allows`);
 }
 
 function rejectAll(

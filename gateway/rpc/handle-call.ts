@@ -12,13 +12,12 @@ import type { Call } from '../jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import { checkCall, precheckCall } from './check-call.ts';
+import { checkCall, checkResponseBytes, precheckCall } from './check-call.ts';
 import type { DeduplicatedCalls } from './deduplicate-batch.ts';
 import { requestUnitsOf } from './request-units.ts';
 import type { AccessLogEntry } from '../observability/access-log.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { NetworkMethod, Network } from '../networks/network.ts';
-import { checkResponseBytes } from '../spec/bounds.ts';
 import type { SocketAction } from '../spec/handlers.ts';
 import { isRead } from '../spec/method-group.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
@@ -87,9 +86,9 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
       outcome = outcomeOf(response);
       if (response.kind === 'error') ({ code } = response);
       if (call.id !== undefined) {
-        reserveBytes(response, context);
+        reserveBytes(response, method, call, context);
         delivered = toRpcResponse(call.id, response);
-        checkBound(delivered.body.length, context);
+        checkResponseBytes(delivered.body.length, method, call, context);
         // A transaction has been sent: its hash is always delivered.
         if (response.kind === 'result' && method.spec.sends !== true) context.reservation?.take(delivered.body.length);
       }
@@ -204,21 +203,20 @@ function requestUpstreams(
 }
 
 /** Runs before a large result is copied, since one result may serve many calls. @throws RpcError */
-function reserveBytes(response: UpstreamResponse | CachedResponse, context: CallContext): void {
+function reserveBytes(
+  response: UpstreamResponse | CachedResponse,
+  method: NetworkMethod,
+  call: Call,
+  context: CallContext,
+): void {
   const { batchBudget, reservation } = context;
   let bytes = 0;
   if (response.kind === 'cached') bytes = response.result.length;
   else if (response.kind === 'large') for (const { length } of response.parts) bytes += length;
   else return;
-  checkBound(bytes, context);
+  checkResponseBytes(bytes, method, call, context);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw new RpcError('response-too-large');
   reservation?.take(bytes);
-}
-
-/** @throws RpcError */
-function checkBound(responseBytes: number, { network, access }: CallContext): void {
-  const problem = checkResponseBytes(responseBytes, network.bounds, access.bounds);
-  if (problem !== undefined) throw new RpcError('beyond-bound', problem);
 }
 
 function toRpcResponse(id: string, response: UpstreamResponse | CachedResponse): RpcResponse {

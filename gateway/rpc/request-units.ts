@@ -3,11 +3,13 @@ import type { KeyAccess } from '../auth/key-access.ts';
 import type { Network, NetworkMethod } from '../networks/network.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { rejectedUnits } from '../spec/request-units.ts';
-import { precheckCall } from './check-call.ts';
+import { checkCall, precheckCall } from './check-call.ts';
 
 interface Caller {
   readonly network: Network;
   readonly access: KeyAccess;
+  /** Undefined over HTTP. */
+  readonly subscriptions?: object;
 }
 
 /**
@@ -18,13 +20,16 @@ export function requestUnitsOf(call: Call, method: NetworkMethod | undefined, ca
   return (call.requestUnits ??= computeUnits(call, method, caller));
 }
 
-function computeUnits(call: Call, method: NetworkMethod | undefined, { network, access }: Caller): number {
+function computeUnits(call: Call, method: NetworkMethod | undefined, caller: Caller): number {
+  const { network, access, subscriptions } = caller;
   if (method === undefined || precheckCall(method, call, access) !== 'none') return rejectedUnits;
   if (call.id === undefined && method.spec.sends !== true) return rejectedUnits;
+  if (method.handler?.by === 'socket' && subscriptions === undefined) return rejectedUnits;
   if (!readsFilterLogs(method)) return method.unitsOf(call.params);
   const filter = network.filters.logFilterOf(String(call.params[0]), access);
   const logs = network.methods.get(nodeMethods.logs);
-  return filter === undefined || logs === undefined ? rejectedUnits : logs.unitsOf([filter]);
+  if (filter === undefined || logs === undefined) return rejectedUnits;
+  return checkCall(logs, [filter], undefined, access) === 'none' ? logs.unitsOf([filter]) : rejectedUnits;
 }
 
 /** Whether the method reads the logs of a filter, with a request for logs. */

@@ -71,9 +71,9 @@ export async function openGateway(
     developmentMethods: developmentMethodsIn(settings),
     env,
   };
-  const unitsTable = readUnits(settings.UNITS_FILE, files.knownMethods, files.countsOf);
   const content = readFolder(files.folder);
   const configs = checkFiles(content, files);
+  const unitsTable = readUnits(settings.UNITS_FILE, configs, files);
   const checks = compileParamChecks();
   const resultCheck = compileResultCheck();
   const metrics = new Metrics();

@@ -52,12 +52,25 @@ export function compileBounds(
   };
 }
 
-/** The message for a response of more bytes than a bound; undefined: it has not. */
-export function checkResponseBytes(bytes: number, ofNetwork: Bounds, ofKey: Bounds | undefined): string | undefined {
-  const limit = lower(ofNetwork.maxResponseBytes, ofKey?.maxResponseBytes);
-  if (limit === undefined || bytes <= limit) return undefined;
-  const percent = Math.floor((100 * limit) / bytes);
-  return `maxResponseBytes is ${limit}: the response has ${bytes} bytes; a request for ${percent} % of it would fit`;
+/**
+ * The message for a response of more bytes than a bound. It has a smaller request only if the call requests several of
+ * something.
+ */
+export function responseTooLong(
+  { counts = [] }: MethodSpec,
+  params: readonly unknown[],
+  bytes: number,
+  limit: number,
+): string {
+  const problem = `maxResponseBytes is ${limit}: the response has ${bytes} bytes`;
+  for (const { count, noun } of Object.values(countBounds)) {
+    for (const { name, type, param } of counts) {
+      const counted = name === count ? (counters[type]?.[name]?.(params[param], undefined) ?? 0) : 0;
+      const fit = Math.floor((counted * limit) / bytes);
+      if (fit > 0) return `${problem}; ${fit} of its ${counted} ${noun} would fit`;
+    }
+  }
+  return problem;
 }
 
 /** The lower of two bounds, of which each may be missing. */

@@ -2,7 +2,7 @@ import type { LoadOptions } from '../network-files/load-options.ts';
 import { coversMethod } from '../network-files/options/method-pattern.ts';
 import type { Settings } from '../config/settings.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
-import { developmentMethods, methods, neverOpened, nodeMethods } from './methods.generated.ts';
+import { developmentMethods, methods, neverOpened, nodeMethods, passThroughUnits } from './methods.generated.ts';
 import { countsOf } from './request-units.ts';
 
 type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
@@ -52,6 +52,7 @@ export function isNeverOpened(wildcard: string): boolean {
 /** What the validation of network files needs from the spec. */
 export const methodFacts = {
   knownMethods: methodNames,
+  pricedMethods: Object.keys(passThroughUnits),
   countsOf,
   needsUpstream: (method: string) => !handled.has(method),
   isInSpec: (method: string) => known.has(method),

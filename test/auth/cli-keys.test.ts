@@ -99,13 +99,14 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
     expect((await keys(['list', '--json'])).out).toBe('[]\n');
     const alice = await create('alice');
     const bob = await create('bob with a long name');
+    await keys(['update', bob.id, '--team', 'acme']);
     await keys(['revoke', bob.id]);
     const lines = (await keys(['list'])).out.trimEnd().split('\n');
     expect(lines).toHaveLength(3);
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\dZ`;
-    expect(lines[0]).toMatch(/^ID {12}NAME {18}CREATED {12}STATE$/);
-    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}${time}  live$`));
-    expect(lines[2]).toMatch(new RegExp(`^${bob.id}  bob with a long name  ${time}  revoked ${time}$`));
+    expect(lines[0]).toMatch(/^ID {12}NAME {18}TEAM {2}CREATED {12}STATE$/);
+    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}-     ${time}  live$`));
+    expect(lines[2]).toMatch(new RegExp(`^${bob.id}  bob with a long name  acme  ${time}  revoked ${time}$`));
     expect((await listed()).map(({ id }) => id)).toEqual([alice.id, bob.id]);
   });
 

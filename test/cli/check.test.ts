@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
@@ -80,6 +81,24 @@ describe('gatehouse check', () => {
         'networks/other.yaml:1:1 the file: expected map with name, chainId and upstreams, not a list\n',
     });
     expect(await place.run(['start'])).toEqual(checked);
+  });
+
+  it('prints the diagnostics of UNITS_FILE too, as `start` does', async () => {
+    place.withNetworks({ base });
+    writeFileSync(join(place.folder, 'units.yaml'), 'eth_cal: 2\neth_call: 1 + blocks\n');
+    const env = { UNITS_FILE: 'units.yaml' };
+    const diagnostics =
+      'units.yaml:1:1 eth_cal is no method of docs/methods.md or of a network; did you mean eth_call?\n' +
+      'units.yaml:2:11 eth_call: a method has no blocks\n';
+    expect(await check([], env)).toMatchObject({ code: EX_CONFIG, stdout: '', stderr: diagnostics });
+    expect(await place.run(['start'], env)).toMatchObject({ code: EX_CONFIG, stderr: diagnostics });
+    place.withNetworks({ broken });
+    const { stderr } = await check([], env);
+    expect(stderr).toContain('networks/broken.yaml:2:10 ');
+    // A method of an invalid network file is not known.
+    expect(stderr).toContain('units.yaml:2:11 eth_call: a method has no blocks\n');
+    expect(stderr).not.toContain('eth_cal ');
+    expect(JSON.parse((await check(['--json'], env)).stdout)).toMatchObject({ ok: false, networks: [] });
   });
 
   it('reads NETWORKS_DIR, by default the folder that Gatehouse ships', async () => {

@@ -117,11 +117,37 @@ describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
   it('never exceed a quota, not even by one charge', async () => {
     await one.setPermissions({ daily: '3' });
     const over = await one.batch([estimate, estimate]);
-    const message =
-      'daily request count exceeded, request rate limited: this request costs more than the limit ever allows';
+    const quota = 'daily request count exceeded, request rate limited';
+    const message = `${quota}: the request costs 4 units, and the limit is 3`;
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, null]);
     expect(over.body).toEqual([0, 1].map((id) => rejected(message, id)));
-    expect((await one.batch([storage, estimate])).status).toBe(200);
+    expect((await one.send(storage)).status).toBe(200);
+    const dear = await one.batch([storage, estimate]);
+    expect([dear.status, ...rateHeaders(dear).slice(0, 2)]).toEqual([429, '3', '2']);
+    expect(dear.headers.get('retry-after')).not.toBeNull();
+    expect(dear.body).toEqual(
+      [0, 1].map((id) => rejected(`${quota}: the request costs 3 units, and 2 of 3 remain`, id)),
+    );
+    expect((await one.send(estimate)).status).toBe(200);
+    expect((await one.send(storage)).body).toEqual(rejected(quota));
+  });
+
+  it('have headers of the limit of those that a request counts for that is closest to its end', async () => {
+    await one.setPermissions({ methodRates: 'eth_getStorageAt=0.01/3, eth_estimateGas=0.01/9' });
+    const headersOf = async (sent: Promise<Sent>) => rateHeaders(await sent).slice(0, 2);
+    expect(await headersOf(one.send(receipt))).toEqual([null, null]);
+    expect(await headersOf(one.send(estimate))).toEqual(['9', '7']);
+    expect(await headersOf(one.send(storage))).toEqual(['3', '2']);
+    expect(await headersOf(one.batch([storage, estimate]))).toEqual(['3', '1']);
+    expect(await headersOf(one.send(storage))).toEqual(['3', '0']);
+    const over = await one.send(storage);
+    expect([over.status, ...rateHeaders(over).slice(0, 2)]).toEqual([429, '3', '0']);
+    // A rejection has those of the limit that rejects: the rate of the key has no unit either.
+    await one.setPermissions({ rate: '0.001', burst: '1', daily: '100' });
+    expect((await one.send(receipt)).status).toBe(200);
+    expect(await headersOf(one.send(receipt))).toEqual(['1', '0']);
+    await one.setPermissions({ daily: '2' });
+    expect(await headersOf(one.send(receipt))).toEqual(['2', '0']);
   });
 
   it('apply to single methods besides the key', async () => {
@@ -151,7 +177,10 @@ describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
     const first = await one.batch([storage, storage]);
     expect(rateHeaders(first).slice(0, 2)).toEqual(['3', '1']);
     const over = await one.send(estimate);
-    expect([over.status, over.body]).toEqual([429, rejected(message)]);
+    expect([over.status, over.body]).toEqual([
+      429,
+      rejected(`${message}: the request costs 2 units, and 1 of 3 remain`),
+    ]);
     expect((await one.send(storage)).status).toBe(200);
     const wait = Number((await one.send(storage)).headers.get('retry-after'));
     expect(wait).toBeGreaterThan(0);

@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { readUnits } from '../../gateway/network-files/read-units.ts';
 import { NetworkFilesError } from '../../gateway/network-files/load-networks.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
+import { methodFacts } from '../../gateway/spec/method-facts.ts';
 import { countsOf } from '../../gateway/spec/request-units.ts';
 import { configOf, good, knownMethods } from './load.ts';
 
@@ -44,7 +45,7 @@ function unitsIn(text: string): unknown {
   const file = join(folder, 'units.yaml');
   writeFileSync(file, text);
   try {
-    return readUnits(file, knownMethods, countsOf);
+    return readUnits(file, [configOf('base', { methods: ['eth', 'bor_*'] })], methodFacts);
   } catch (error) {
     if (!(error instanceof NetworkFilesError)) throw error;
     return error.message.replaceAll(`${folder}/`, '');
@@ -52,19 +53,35 @@ function unitsIn(text: string): unknown {
 }
 
 it('the file of UNITS_FILE has request units by method', () => {
-  expect(readUnits(undefined, knownMethods, countsOf)).toEqual({});
-  expect(unitsIn('eth_call: 3\ndebug_traceCall: 30\n')).toEqual({ eth_call: 3, debug_traceCall: 30 });
+  expect(readUnits(undefined, [], methodFacts)).toEqual({});
+  expect(unitsIn('eth_call: 3\ndebug_traceCall: 30\nbor_getAuthor: 2\n')).toEqual({
+    ...{ eth_call: 3, debug_traceCall: 30, bor_getAuthor: 2 },
+  });
 });
 
 it.each([
   ['eth_call: 0', `units.yaml:1:11 eth_call: ${expectation}`],
   ['eth_call: 1 + blocks', 'units.yaml:1:11 eth_call: a method has no blocks'],
+  ['eth_cal: 1', 'units.yaml:1:1 eth_cal is no method of docs/methods.md or of a network; did you mean eth_call?'],
+  ['bar_getAuthor: 1', 'units.yaml:1:1 bar_getAuthor is no method of docs/methods.md or of a network'],
+  ['bor_getAuthor: 1 + blocks', 'units.yaml:1:16 bor_getAuthor: a method has no blocks'],
   ['- eth_call', 'units.yaml:1:1 the file: expected map of methods to request units, not a list'],
   ['eth_call: 1\neth_call: 2', expect.stringContaining('units.yaml:2:')],
 ])('%j in the file of UNITS_FILE stops the start', (text, message) => {
   expect(unitsIn(text)).toEqual(message);
 });
 
+it('without the networks, the file of UNITS_FILE may name any method', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-units-'));
+  onTestFinished(() => {
+    rmSync(folder, { recursive: true });
+  });
+  const file = join(folder, 'units.yaml');
+  writeFileSync(file, 'bor_getAuthor: 2\n');
+  expect(readUnits(file, undefined, methodFacts)).toEqual({ bor_getAuthor: 2 });
+  expect(() => readUnits(file, [], methodFacts)).toThrow('bor_getAuthor is no method');
+});
+
 it('a file of UNITS_FILE that is missing stops the start', () => {
-  expect(() => readUnits('/nowhere/units.yaml', knownMethods, countsOf)).toThrow('UNITS_FILE cannot be read (ENOENT)');
+  expect(() => readUnits('/nowhere/units.yaml', [], methodFacts)).toThrow('UNITS_FILE cannot be read (ENOENT)');
 });

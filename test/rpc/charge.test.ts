@@ -19,7 +19,7 @@ async function start(options: object = {}, env: Record<string, string> = {}): Pr
       eth_getLogs: [],
       eth_call: '0x',
       debug_traceCall: {},
-      debug_traceBlockByNumber: [],
+      debug_traceBlockByNumber: (params: readonly unknown[]) => (params.length === 0 ? [] : ['x'.repeat(2_000)]),
     },
   });
   const methods = ['eth', 'net', 'web3', 'rpc', 'debug_traceCall', 'debug_traceBlockByNumber'];
@@ -32,6 +32,8 @@ async function start(options: object = {}, env: Record<string, string> = {}): Pr
   await eventually(async () => (await gateway.post('test', '{}')).headers.has('ratelimit-limit'));
   return gateway;
 }
+
+const call = (method: string): string => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [] });
 
 /** The units that a body is charged, and what the explanation says of its calls. */
 async function chargeOf(
@@ -97,6 +99,48 @@ it('the logs of a filter cost what a request for them costs', async () => {
   const { result } = (await (await gateway.post('test', JSON.stringify(create))).json()) as { result: string };
   expect((await chargeOf(gateway, ['eth_getFilterLogs', [result]])).explained).toEqual([2.1]);
   expect((await chargeOf(gateway, ['eth_getFilterLogs', ['0x1']])).explained).toEqual([0.1]);
+});
+
+it('a rejection before an upstream is used costs a tenth of a unit, a response beyond the bound its whole price', async () => {
+  const gateway = await start({ maxBlockRange: 10, maxResponseBytes: 1_000 });
+  const create = { jsonrpc: '2.0', id: 1, method: 'eth_newFilter', params: [{ fromBlock: '0x1', toBlock: '0xb' }] };
+  const { result } = (await (await gateway.post('test', JSON.stringify(create))).json()) as { result: string };
+  const { charged, explained } = await chargeOf(
+    gateway,
+    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0xb' }]],
+    ['eth_getFilterLogs', [result]],
+    ['eth_subscribe', ['newHeads']],
+    ['debug_traceBlockByNumber', ['0x1']],
+  );
+  expect(explained).toEqual([0.1, 0.1, 0.1, 50]);
+  expect(charged).toBeGreaterThanOrEqual(50.2);
+  expect(charged).toBeLessThan(52.5);
+});
+
+it('explain shows what a call would cost that a limit rejects, and which limit', async () => {
+  const gateway = await start();
+  const id = keyIdOf(digestOf(gateway.key));
+  const explainedCalls = async (...methods: readonly string[]): Promise<unknown> => {
+    const calls = methods.map((method, id) => ({ jsonrpc: '2.0', id, method, params: [] }));
+    const response = await gateway.post('test', JSON.stringify([...calls, 7]), { 'x-gatehouse-explain': '1' });
+    await response.arrayBuffer();
+    return (JSON.parse(response.headers.get('x-gatehouse-explain') ?? '{}') as { calls: unknown }).calls;
+  };
+  const isLimited = async (): Promise<boolean> => (await gateway.post('test', call('debug_traceCall'))).status === 429;
+  await gateway.gateway.keys.update(id, { daily: '15' });
+  await eventually(isLimited);
+  const byQuota = { outcome: 'daily-quota', rejectedBy: 'daily', attempts: [] };
+  expect(await explainedCalls('debug_traceCall', 'no_such')).toEqual([
+    { method: 'debug_traceCall', requestUnits: 20, ...byQuota },
+    { method: 'other', requestUnits: 0.1, ...byQuota },
+    { method: 'other', requestUnits: 0.1, ...byQuota },
+  ]);
+  await gateway.gateway.keys.update(id, { daily: '1000000', methodRates: 'debug_traceCall=0.001/1' });
+  await eventually(async () => !(await isLimited()) && (await isLimited()));
+  expect(await explainedCalls('debug_traceCall')).toMatchObject([
+    { requestUnits: 20, outcome: 'rate-limit', rejectedBy: 'methodRates of debug_traceCall' },
+    { requestUnits: 0.1 },
+  ]);
 });
 
 it('a network file, and a file for all networks, replace request units', async () => {

@@ -46,6 +46,12 @@ export function readDecimal(text: string): number | undefined {
   return /^\d{1,13}(\.\d{1,6})?$/.test(text) ? inRange(Number(text)) : undefined;
 }
 
+/** What the readers of numbers accept. Only numbers are shown in error texts: other values may be secrets. */
+export const numberForms: ReadonlyMap<unknown, string> = new Map([
+  [readWhole, `whole number from 1 to ${maxNumber}`],
+  [readDecimal, `number above 0, to ${maxNumber}, with at most 6 decimals`],
+]);
+
 function inRange(number: number): number | undefined {
   return number > 0 && number <= maxNumber ? number : undefined;
 }

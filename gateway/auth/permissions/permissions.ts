@@ -1,10 +1,12 @@
 import { suggest } from '../../config/suggest.ts';
+import { numberForms } from './field-formats.ts';
+import type { Row } from './field-kinds.ts';
 import { permissionFields, permissionNames, type KeyPermissions, type PermissionField } from './permission-fields.ts';
 
 /** Permissions as stored: text by field. */
 export type PermissionTexts = Readonly<Record<string, string>>;
 
-/** A record has an invalid permission, so its key must be rejected. The messages quote no value. */
+/** A record has an invalid permission, so its key must be rejected. The messages quote short numbers only. */
 export class InvalidPermissionsError extends Error {
   override readonly name = 'InvalidPermissionsError';
   readonly problems: readonly string[];
@@ -26,7 +28,7 @@ export function parsePermissions(texts: PermissionTexts): KeyPermissions {
     }
     const row = permissionFields[name];
     const value = row.read(text);
-    if (value === undefined) problems.push(`${name}: expected ${row.meaning}`);
+    if (value === undefined) problems.push(`${name}: expected ${expectationOf(row, text)}`);
     else permissions[name] = value;
     const required = row.kind === 'charged' ? row.requires : undefined;
     if (required !== undefined && texts[required] === undefined) problems.push(`${name}: requires ${required}`);
@@ -37,6 +39,16 @@ export function parsePermissions(texts: PermissionTexts): KeyPermissions {
 
 export function isPermissionField(name: string): name is PermissionField {
   return Object.hasOwn(permissionFields, name);
+}
+
+/** Other texts are not quoted: they may be keys or secrets in the wrong place. */
+const quotable = /^[-+.,\de]{1,15}$/;
+
+/** Numbers have bounds that the meaning does not say. */
+function expectationOf({ read, meaning }: Row, text: string): string {
+  const form = numberForms.get(read);
+  if (form === undefined) return meaning;
+  return `${form} (${meaning}), got ${quotable.test(text) ? text : 'text'}`;
 }
 
 function printable(name: string): string {

@@ -63,10 +63,19 @@ describe('permissions of a key', () => {
   });
 
   it('are rejected with all problems at once, including unknown fields, without quoting values', () => {
-    const problems = ['"method" is not known; did you mean methods?', 'rate: expected request units per second'];
+    const problems = ['"method" is not known; did you mean methods?', 'rate: expected number above 0, to'];
     expect(() => parsePermissions({ method: 's3cret', rate: 's3cret' })).toThrow(problems.join('\n'));
+    expect(() => parsePermissions({ rate: 's3cret' })).not.toThrow('s3cret');
     expect(() => parsePermissions({ __proto__: 'x', constructor: 'x' })).toThrow('"constructor" is not known');
     expect(() => parsePermissions({ burst: '5' })).toThrow('burst: requires rate');
+  });
+
+  it.each([
+    ['rate', '-5', 'number above 0, to 1000000000000, with at most 6 decimals (request units per second), got -5'],
+    ['daily', '2.5', 'whole number from 1 to 1000000000000 (request units per day, from 00:00 UTC), got 2.5'],
+    ['sockets', 'many', 'whole number from 1 to 1000000000000 (maximum open WebSockets, per gateway), got text'],
+  ])('%s: %s is rejected with the field, what was expected and the number', (field, text, expected) => {
+    expect(() => parsePermissions({ [field]: text })).toThrow(`${field}: expected ${expected}`);
   });
 
   it('have a burst of one second by default', () => {

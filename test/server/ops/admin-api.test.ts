@@ -178,7 +178,12 @@ describe('the admin API rejects', () => {
     ['', { name: 7 }, 'name: expected 1 to 64 printable characters', 'name'],
     ['', { name: 'a', key: 'x' }, 'key: expected a key of another service, 32 hexadecimal digits', 'key'],
     ['', { name: 'a', rules: { rat: 5 } }, 'rules.rat is not known; did you mean rate?', 'rules.rat'],
-    ['', { name: 'a', rules: { rate: -5 } }, 'rate: expected request units per second', 'rules.rate'],
+    [
+      '',
+      { name: 'a', rules: { rate: -5 } },
+      'rate: expected number above 0, to 1000000000000, with at most 6 decimals (request units per second), got -5',
+      'rules.rate',
+    ],
     [
       '',
       { name: 'a', rules: { rate: {} } },

@@ -59,7 +59,10 @@ describe('the keys page', () => {
     expect(await tab.evaluate(`document.getElementById('permission-methods').value`)).toBe('eth');
     await field('permission-rate', 'fast');
     await tab.evaluate('permissions.requestSubmit()');
-    await waitForMessage(tab, 'rate: expected request units per second');
+    await waitForMessage(
+      tab,
+      'rate: expected number above 0, to 1000000000000, with at most 6 decimals (request units per second), got text',
+    );
     await field('permission-rate', '50');
     await field('permission-methods', '');
     await tab.evaluate('permissions.requestSubmit()');
