@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addNetwork, networkFileOf } from '../../gateway/cli/network-files.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
@@ -86,7 +86,7 @@ describe('gatehouse networks add', () => {
     const { code, stderr } = await place.run(['networks', 'add', '100']);
     expect([code, stderr]).toEqual([
       1,
-      `there is no folder networks: node ${join(packageRoot, 'bin/gatehouse.js')} init creates it\n`,
+      `there is no folder networks: node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))} init creates it\n`,
     ]);
   });
 });

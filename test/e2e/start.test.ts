@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { toHex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -57,7 +57,7 @@ describe('a first start, without settings and files', () => {
       'Keys: in .gatehouse/keys.json, as digests only',
       `Development key, for this machine only: ${key}`,
       '',
-      `Try it in another shell (more: node ${join(packageRoot, 'bin/gatehouse.js')} demo):`,
+      `Try it in another shell (more: node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))} demo):`,
       '',
     ]);
     expect(gateway.stderr()).toBe('');
@@ -130,7 +130,7 @@ describe('a start', () => {
     const { stdout, stderr } = await gateway.stop();
     expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
       keyPlace,
-      `Create a key: node ${join(packageRoot, 'bin/gatehouse.js')} keys create --name alice`,
+      `Create a key: node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))} keys create --name alice`,
     ]);
     expect(stdout + stderr).not.toMatch(keyForm);
     expect(stdout + stderr).not.toContain('s3cret');
