@@ -3,7 +3,7 @@ import type { Diagnostic, Path } from './diagnostics/diagnostic.ts';
 import type { LoadOptions } from './load-options.ts';
 import { permitsMethod, upstreamsOf } from './method-upstreams.ts';
 import type { NetworkConfig } from './network-config.ts';
-import { coversMethod } from './options/method-pattern.ts';
+import { bestPattern, coversMethod } from './options/method-pattern.ts';
 
 type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'upstreams' | 'route'>;
 
@@ -11,9 +11,11 @@ type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'upstreams' | 'rou
 const MAX_NAMED_METHODS = 3;
 
 /**
- * Checks `route` and the `methods` of upstreams beyond the schema: each name is that of a method or upstream.
+ * Checks `route` and the `methods` of upstreams beyond the schema: each name is that of a method or upstream, and a route
+ * for transactions covers all methods that send some.
  */
-export function checkRoutes(network: Routed, { knownMethods }: LoadOptions): Diagnostic[] {
+export function checkRoutes(network: Routed, options: LoadOptions): Diagnostic[] {
+  const { knownMethods } = options;
   const served = [...network.methods, ...network.openMethods.wildcards];
   return [
     ...network.upstreams.flatMap(({ methods = {} }, index) =>
@@ -27,6 +29,7 @@ export function checkRoutes(network: Routed, { knownMethods }: LoadOptions): Dia
       ...checkPattern(pattern, served, ['route', pattern], true),
       ...names.flatMap((name, at) => checkUpstream(name, network, ['route', pattern, at])),
     ]),
+    ...checkTransactions(network, options),
   ];
 }
 
@@ -41,6 +44,20 @@ function checkUpstream(name: string, { upstreams }: Routed, path: Path): Diagnos
   const names = upstreams.map((upstream) => upstream.name);
   if (names.includes(name)) return [];
   return [{ path, message: `route.${String(path[1])}: ${name} is no upstream of the network${suggest(name, names)}` }];
+}
+
+/** A private transaction must not reach other upstreams by another method, such as `eth_sendRawTransactionSync`. */
+function checkTransactions(network: Routed, { sendsTransactions }: LoadOptions): Diagnostic[] {
+  const sending = network.methods.filter((method) => sendsTransactions?.(method) === true);
+  const patternOf = (method: string): string | undefined => bestPattern(Object.keys(network.route), method);
+  const routed = sending.map(patternOf).find((pattern) => pattern !== undefined);
+  if (routed === undefined) return [];
+  const open = sending.filter((method) => patternOf(method) === undefined && upstreamsOf(method, network).length > 0);
+  return open.map((method) => ({
+    path: ['route', routed],
+    isAtName: true,
+    message: `route.${routed}: ${method} sends transactions too: add a route for it`,
+  }));
 }
 
 /** A method without an upstream would fail in each call, and a network without heads most of them. */
