@@ -3,9 +3,9 @@ import type { Diagnostic, Path } from './diagnostics/diagnostic.ts';
 import type { LoadOptions } from './load-options.ts';
 import { permitsMethod, upstreamsOf } from './method-upstreams.ts';
 import type { NetworkConfig } from './network-config.ts';
-import { bestPattern, coversMethod } from './options/method-pattern.ts';
+import { bestPattern, coversMethod, isWildcard } from './options/method-pattern.ts';
 
-type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'upstreams' | 'route'>;
+type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'developmentMethods' | 'upstreams' | 'route'>;
 
 /** Methods without an upstream are named up to this number. */
 const MAX_NAMED_METHODS = 3;
@@ -16,7 +16,7 @@ const MAX_NAMED_METHODS = 3;
  */
 export function checkRoutes(network: Routed, options: LoadOptions): Diagnostic[] {
   const { knownMethods } = options;
-  const served = [...network.methods, ...network.openMethods.wildcards];
+  const served = servedBy(network);
   return [
     ...network.upstreams.flatMap(({ methods = {} }, index) =>
       Object.entries(methods).flatMap(([list, patterns]) =>
@@ -31,6 +31,11 @@ export function checkRoutes(network: Routed, options: LoadOptions): Diagnostic[]
     ]),
     ...checkTransactions(network, options),
   ];
+}
+
+/** Methods and wildcards. */
+function servedBy({ methods, openMethods, developmentMethods }: Routed): string[] {
+  return [...methods, ...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
 }
 
 function checkPattern(pattern: string, methods: readonly string[], path: Path, isAtName: boolean): Diagnostic[] {
@@ -48,7 +53,9 @@ function checkUpstream(name: string, { upstreams }: Routed, path: Path): Diagnos
 
 /** A private transaction must not reach other upstreams by another method, such as `eth_sendRawTransactionSync`. */
 function checkTransactions(network: Routed, { sendsTransactions }: LoadOptions): Diagnostic[] {
-  const sending = network.methods.filter((method) => sendsTransactions?.(method) === true);
+  // The node signs what development methods send.
+  const own = network.methods.filter((method) => !network.developmentMethods.includes(method));
+  const sending = own.filter((method) => sendsTransactions?.(method) === true);
   const patternOf = (method: string): string | undefined => bestPattern(Object.keys(network.route), method);
   const routed = sending.map(patternOf).find((pattern) => pattern !== undefined);
   if (routed === undefined) return [];
@@ -65,7 +72,7 @@ export function checkCoverage(network: Routed, { needsUpstream, headMethod }: Lo
   if (headMethod !== undefined && !network.upstreams.some(({ methods }) => permitsMethod(methods, headMethod)))
     return [atUpstreams(`none may get ${headMethod}, with which the gateway polls heads`)];
   if (needsUpstream === undefined) return [];
-  const served = [...network.methods, ...network.openMethods.wildcards];
+  const served = servedBy(network);
   const failing = served.filter((method) => upstreamsOf(method, network).length === 0 && needsUpstream(method));
   if (failing.length === 0) return [];
   const more = failing.length - MAX_NAMED_METHODS;

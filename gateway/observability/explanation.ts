@@ -1,5 +1,11 @@
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
-import type { AttemptObserver, CacheOutcome, CallObserver, CallObserverFactory, PartObserver } from './call-observer.ts';
+import type {
+  AttemptObserver,
+  CacheOutcome,
+  CallObserver,
+  CallObserverFactory,
+  PartObserver,
+} from './call-observer.ts';
 
 /** Limit of the header value: load balancers allow 4 to 8 kB for all headers of a response. */
 const MAX_HEADER_BYTES = 3_000;

@@ -155,17 +155,26 @@ export class RangeRun {
   }
 
   async #request(part: SentRange): Promise<void> {
-    const { cache, filter, deadline, received } = this.#options;
-    const { first, range } = part;
+    const { first } = part;
+    // Before the first wait, because other workers select their upstreams by it.
+    if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) + 1);
+    try {
+      await this.#findOrSend(part);
+    } finally {
+      if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) - 1);
+    }
+  }
+
+  async #findOrSend(part: SentRange): Promise<void> {
+    const { cache, filter, received } = this.#options;
+    const { range } = part;
     const isFinal = this.#options.isFinal(range.to);
-    const shared = isFinal ? cache?.findShared(filter, range) : undefined;
-    const found = shared && (await shared);
+    const found = isFinal ? await cache?.findShared(filter, range) : undefined;
     if (found !== undefined) {
       this.#addCached(range, found);
       return;
     }
     const addressesPerCall = this.#addressesPerCall;
-    if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) + 1);
     const observed = this.#options.observer?.partStarted(range.from, range.to);
     const generation = cache?.generation;
     let elements: Buffer;
@@ -173,20 +182,23 @@ export class RangeRun {
       elements = await this.#requests.elementsOf(part, addressesPerCall, observed);
     } catch (error) {
       observed?.ended(outcomeOf(error), undefined);
-      if (error instanceof RpcError && error.reason === 'request-too-large')
-        this.#divide(range, addressesPerCall, error);
-      else if (error instanceof UpstreamsAtLimit && (await this.#waitForCapacity()))
-        this.#pending.add({ ...range, maxBlocks: Infinity });
-      else if (isTimeOver(error, deadline)) throw received.beyond('the time for one call is over');
-      else throw received.memoryError(partFailure(error, range));
+      await this.#handleFailure(error, range, addressesPerCall);
       return;
-    } finally {
-      if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) - 1);
     }
     observed?.ended('result', countElements(elements));
     received.add({ ...range, elements, isFinal });
     part.recordBytes(elements.length);
     if (isFinal && cache?.generation === generation) cache?.store(filter, range, elements);
+  }
+
+  /** @throws RpcError if the part cannot be requested again */
+  async #handleFailure(error: unknown, range: BlockRange, addressesPerCall: number): Promise<void> {
+    const { received, deadline } = this.#options;
+    if (error instanceof RpcError && error.reason === 'request-too-large') this.#divide(range, addressesPerCall, error);
+    else if (error instanceof UpstreamsAtLimit && (await this.#waitForCapacity()))
+      this.#pending.add({ ...range, maxBlocks: Infinity });
+    else if (isTimeOver(error, deadline)) throw received.beyond('the time for one call is over');
+    else throw received.memoryError(partFailure(error, range));
   }
 
   /**

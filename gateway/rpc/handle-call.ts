@@ -138,7 +138,9 @@ function upstreamResponseTo(
   }
   if (handler?.by === 'document') return network.document().response;
   if (deduplicated === undefined) return requestUpstreams(method, call, call.params, call.text, context, observer);
-  return deduplicated.response(method, call, () => requestUpstreams(method, call, call.params, call.text, context, observer));
+  return deduplicated.response(method, call, () =>
+    requestUpstreams(method, call, call.params, call.text, context, observer),
+  );
 }
 
 /** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError */
