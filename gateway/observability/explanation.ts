@@ -88,6 +88,10 @@ class ExplainedCall extends ExplainedAttempts implements CallObserver {
     this.#method = method;
   }
 
+  get partCount(): number {
+    return this.#parts.length;
+  }
+
   partStarted(from: number, to: number): PartObserver {
     const part = new ExplainedPart(from, to);
     this.#parts.push(part);
@@ -141,7 +145,7 @@ export class Explanation implements CallObserverFactory {
   /** One line of JSON with as many parts and calls as fit into a header. All names are ASCII. */
   toString(): string {
     let count = this.#calls.length;
-    let maxParts = MAX_HEADER_PARTS;
+    let maxParts = Math.min(MAX_HEADER_PARTS, Math.max(0, ...this.#calls.map(({ partCount }) => partCount)));
     for (;;) {
       const text = JSON.stringify({ ...this.#with(count, maxParts), upstreams: this.#upstreams.slice(0, 20) });
       if (text.length <= MAX_HEADER_BYTES || count === 0) return text;
