@@ -36,13 +36,12 @@ export interface MethodCacheOptions {
 export class MethodCache {
   readonly #options: MethodCacheOptions;
   readonly #prefix: string;
-  /** Contains the version: another version may normalise differently. */
   readonly #redisPrefix: string;
 
   constructor(options: MethodCacheOptions) {
     this.#options = options;
     this.#prefix = `${options.network}:${options.spec.name}:`;
-    this.#redisPrefix = `gatehouse:answer:${version}:${options.network}:`;
+    this.#redisPrefix = redisPrefixOf(options.network);
   }
 
   /**
@@ -242,6 +241,11 @@ export class MethodCache {
   #isFinal(number: bigint): boolean {
     return this.#options.final.includes(number, performance.now());
   }
+}
+
+/** Contains the version: another version may normalise differently. @param network its slug and chain id */
+export function redisPrefixOf(network: string): string {
+  return `gatehouse:answer:${version}:${network}:`;
 }
 
 /** An empty list of receipts may come from a node that does not have the block yet. */

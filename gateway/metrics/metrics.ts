@@ -6,6 +6,7 @@ import { UpstreamHistory } from './upstream-history.ts';
 import { HeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 import type { SocketMetrics, UpstreamMetrics } from './instruments.ts';
+import { RangeMetrics } from './range-metrics.ts';
 import { RoutingMetrics } from './routing-metrics.ts';
 import { CounterMetric, HistogramMetric } from './counters.ts';
 
@@ -16,6 +17,7 @@ export class Metrics {
   readonly cache = new CacheMetrics(this.registry);
   readonly heads = new HeadMetrics(this.registry);
   readonly subscriptions = new SubscriptionMetrics(this.registry);
+  readonly ranges = new RangeMetrics(this.registry);
   readonly routing = new RoutingMetrics(this.registry);
   readonly #attempts = new CounterMetric(
     {

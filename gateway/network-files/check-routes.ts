@@ -3,18 +3,20 @@ import type { Diagnostic, Path } from './diagnostics/diagnostic.ts';
 import type { LoadOptions } from './load-options.ts';
 import { permitsMethod, upstreamsOf } from './method-upstreams.ts';
 import type { NetworkConfig } from './network-config.ts';
-import { coversMethod } from './options/method-pattern.ts';
+import { bestPattern, coversMethod, isWildcard } from './options/method-pattern.ts';
 
-type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'upstreams' | 'route'>;
+type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'developmentMethods' | 'upstreams' | 'route'>;
 
 /** Methods without an upstream are named up to this number. */
 const MAX_NAMED_METHODS = 3;
 
 /**
- * Checks `route` and the `methods` of upstreams beyond the schema: each name is that of a method or upstream.
+ * Checks `route` and the `methods` of upstreams beyond the schema: each name is that of a method or upstream, and a route
+ * for transactions covers all methods that send some.
  */
-export function checkRoutes(network: Routed, { knownMethods }: LoadOptions): Diagnostic[] {
-  const served = [...network.methods, ...network.openMethods.wildcards];
+export function checkRoutes(network: Routed, options: LoadOptions): Diagnostic[] {
+  const { knownMethods } = options;
+  const served = servedBy(network);
   return [
     ...network.upstreams.flatMap(({ methods = {} }, index) =>
       Object.entries(methods).flatMap(([list, patterns]) =>
@@ -27,7 +29,13 @@ export function checkRoutes(network: Routed, { knownMethods }: LoadOptions): Dia
       ...checkPattern(pattern, served, ['route', pattern], true),
       ...names.flatMap((name, at) => checkUpstream(name, network, ['route', pattern, at])),
     ]),
+    ...checkTransactions(network, options),
   ];
+}
+
+/** Methods and wildcards. */
+function servedBy({ methods, openMethods, developmentMethods }: Routed): string[] {
+  return [...methods, ...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
 }
 
 function checkPattern(pattern: string, methods: readonly string[], path: Path, isAtName: boolean): Diagnostic[] {
@@ -43,12 +51,28 @@ function checkUpstream(name: string, { upstreams }: Routed, path: Path): Diagnos
   return [{ path, message: `route.${String(path[1])}: ${name} is no upstream of the network${suggest(name, names)}` }];
 }
 
+/** A private transaction must not reach other upstreams by another method, such as `eth_sendRawTransactionSync`. */
+function checkTransactions(network: Routed, { sendsTransactions }: LoadOptions): Diagnostic[] {
+  // The node signs what development methods send.
+  const own = network.methods.filter((method) => !network.developmentMethods.includes(method));
+  const sending = own.filter((method) => sendsTransactions?.(method) === true);
+  const patternOf = (method: string): string | undefined => bestPattern(Object.keys(network.route), method);
+  const routed = sending.map(patternOf).find((pattern) => pattern !== undefined);
+  if (routed === undefined) return [];
+  const open = sending.filter((method) => patternOf(method) === undefined && upstreamsOf(method, network).length > 0);
+  return open.map((method) => ({
+    path: ['route', routed],
+    isAtName: true,
+    message: `route.${routed}: ${method} sends transactions too: add a route for it`,
+  }));
+}
+
 /** A method without an upstream would fail in each call, and a network without heads most of them. */
 export function checkCoverage(network: Routed, { needsUpstream, headMethod }: LoadOptions): Diagnostic[] {
   if (headMethod !== undefined && !network.upstreams.some(({ methods }) => permitsMethod(methods, headMethod)))
     return [atUpstreams(`none may get ${headMethod}, with which the gateway polls heads`)];
   if (needsUpstream === undefined) return [];
-  const served = [...network.methods, ...network.openMethods.wildcards];
+  const served = servedBy(network);
   const failing = served.filter((method) => upstreamsOf(method, network).length === 0 && needsUpstream(method));
   if (failing.length === 0) return [];
   const more = failing.length - MAX_NAMED_METHODS;

@@ -11,6 +11,8 @@ export interface LoadOptions extends MethodFacts {
   readonly countsOf?: CountsOf;
   /** Whether calls of the method are sent to upstreams. Undefined: not known, so it is not checked that one gets them. */
   readonly needsUpstream?: ((method: string) => boolean) | undefined;
+  /** Whether a call of the method sends a transaction. */
+  readonly sendsTransactions?: ((method: string) => boolean) | undefined;
   /** The method that polls heads: at least one upstream must permit it. */
   readonly headMethod?: string | undefined;
   /** Values of `${NAME}` in URLs and headers. */

@@ -99,6 +99,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
   const rangeParts = {
     ...{ ...cacheParts, blockByNumber, router, routes, queue, coalesced, head, bounds, final },
+    metrics: parts.metrics,
     limits: rangeLimits,
   };
   const afterChange = coalesced.forgetAll.bind(coalesced);

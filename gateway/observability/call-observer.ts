@@ -3,8 +3,8 @@ import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 /** `off`: there is no cache. `not-cacheable`: never cached. `coalesced`: joined an identical call in progress. */
 export type CacheOutcome = 'hit' | 'miss' | 'coalesced' | 'not-cacheable' | 'off';
 
-/** Receives the events of one call, from the cache lookup to the response. */
-export interface CallObserver {
+/** Receives the events of one call, or of a part of it, while it is sent to upstreams. */
+export interface AttemptObserver {
   /** Gets the skip reasons of all upstreams before the first attempt. Otherwise only of those before the selected one. */
   readonly needsAllSkipReasons: boolean;
   skipped(upstream: string, reason: SkipReason): void;
@@ -14,8 +14,24 @@ export interface CallObserver {
   budgetExceeded(what: 'retry' | 'hedge'): void;
   /** Outcome of the cache lookup. Not called for methods that Gatehouse handles without upstreams. */
   cached(outcome: CacheOutcome): void;
+}
+
+/** Receives the events of one call, from the cache lookup to the response. */
+export interface CallObserver extends AttemptObserver {
+  /** A part of the range of blocks begins. */
+  partStarted(from: number, to: number): PartObserver;
   /** The call has its response. @param code of the JSON-RPC error; undefined: no error */
   ended(outcome: string, code: number | undefined, requestUnits: number): void;
+}
+
+/** Receives the events of one part of a range. */
+export interface PartObserver extends AttemptObserver {
+  /**
+   * @param outcome `result`, the reason of a rejection, `upstream-error`, `cancelled`, or `too-large:` with the limit that
+   * splits the part
+   * @param results length of its list
+   */
+  ended(outcome: string, results: number | undefined): void;
 }
 
 /** Creates the observer of each call of one request. */

@@ -1,4 +1,4 @@
-import type { CallObserver, CallObserverFactory } from './call-observer.ts';
+import type { AttemptObserver, CallObserver, CallObserverFactory } from './call-observer.ts';
 
 /** Passes every event to two observers. */
 export function combineObservers(one: CallObserverFactory, other: CallObserverFactory): CallObserverFactory {
@@ -12,6 +12,26 @@ export function combineObservers(one: CallObserverFactory, other: CallObserverFa
 }
 
 function combineCallObservers(one: CallObserver, other: CallObserver): CallObserver {
+  return {
+    ...combineAttemptObservers(one, other),
+    partStarted: (...event) => {
+      const [ofOne, ofOther] = [one.partStarted(...event), other.partStarted(...event)];
+      return {
+        ...combineAttemptObservers(ofOne, ofOther),
+        ended: (...end) => {
+          ofOne.ended(...end);
+          ofOther.ended(...end);
+        },
+      };
+    },
+    ended: (...event) => {
+      one.ended(...event);
+      other.ended(...event);
+    },
+  };
+}
+
+function combineAttemptObservers(one: AttemptObserver, other: AttemptObserver): AttemptObserver {
   return {
     needsAllSkipReasons: one.needsAllSkipReasons || other.needsAllSkipReasons,
     skipped: (...event) => {
@@ -31,10 +51,6 @@ function combineCallObservers(one: CallObserver, other: CallObserver): CallObser
     cached: (outcome) => {
       one.cached(outcome);
       other.cached(outcome);
-    },
-    ended: (...event) => {
-      one.ended(...event);
-      other.ended(...event);
     },
   };
 }

@@ -1,8 +1,16 @@
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
-import type { CacheOutcome, CallObserver, CallObserverFactory } from './call-observer.ts';
+import type {
+  AttemptObserver,
+  CacheOutcome,
+  CallObserver,
+  CallObserverFactory,
+  PartObserver,
+} from './call-observer.ts';
 
 /** Limit of the header value: load balancers allow 4 to 8 kB for all headers of a response. */
 const MAX_HEADER_BYTES = 3_000;
+/** Of each call. A part takes about 100 bytes. */
+const MAX_HEADER_PARTS = 32;
 
 interface ExplainedAttempt {
   readonly upstream: string;
@@ -12,31 +20,22 @@ interface ExplainedAttempt {
   readonly hedge?: true;
 }
 
-/** Records the skipped upstreams, the attempts and the outcome of one call. */
-class ExplainedCall implements CallObserver {
+/** Records the skipped upstreams and the attempts of one call, or of a part of its range. */
+class ExplainedAttempts implements AttemptObserver {
   readonly needsAllSkipReasons = true;
-  readonly method: string;
-  outcome: string | undefined;
-  requestUnits: number | undefined;
-  /** The limit of the key that rejected the call. */
-  rejectedBy: string | undefined;
-  cache: CacheOutcome | undefined;
-  readonly skipReasons: Record<string, SkipReason> = {};
-  readonly attempts: ExplainedAttempt[] = [];
-  readonly overBudget: string[] = [];
-
-  constructor(method: string) {
-    this.method = method;
-  }
+  protected cache: CacheOutcome | undefined;
+  readonly #skipped: Record<string, SkipReason> = {};
+  readonly #attempts: ExplainedAttempt[] = [];
+  readonly #overBudget: string[] = [];
 
   skipped(upstream: string, reason: SkipReason): void {
-    this.skipReasons[upstream] = reason;
+    this.#skipped[upstream] = reason;
   }
 
   attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void {
     const startedAt = performance.now();
     const attempt: ExplainedAttempt = { upstream, ...(isHedge && { hedge: true }) };
-    this.attempts.push(attempt);
+    this.#attempts.push(attempt);
     return (outcome) => {
       attempt.ms = Math.round(performance.now() - startedAt);
       attempt.outcome = outcome;
@@ -44,29 +43,77 @@ class ExplainedCall implements CallObserver {
   }
 
   budgetExceeded(what: 'retry' | 'hedge'): void {
-    this.overBudget.push(what);
+    this.#overBudget.push(what);
   }
 
   cached(outcome: CacheOutcome): void {
     this.cache = outcome;
   }
 
-  ended(outcome: string, _code: number | undefined, requestUnits: number): void {
-    this.outcome = outcome;
-    this.requestUnits = requestUnits;
+  protected explain(): object {
+    return {
+      ...(this.cache !== undefined && { cache: this.cache }),
+      ...(Object.keys(this.#skipped).length > 0 && { skipped: this.#skipped }),
+      attempts: this.#attempts,
+      ...(this.#overBudget.length > 0 && { overBudget: this.#overBudget }),
+    };
+  }
+}
+
+class ExplainedPart extends ExplainedAttempts implements PartObserver {
+  readonly #range: object;
+  #end: object = {};
+
+  constructor(from: number, to: number) {
+    super();
+    this.#range = { from, to };
+  }
+
+  ended(outcome: string, results: number | undefined): void {
+    this.#end = { outcome, ...(results !== undefined && { results }) };
   }
 
   toJSON(): object {
-    const { method, outcome, requestUnits, rejectedBy, cache, skipReasons: skipped, attempts, overBudget } = this;
+    return { ...this.#range, ...this.#end, ...this.explain() };
+  }
+}
+
+class ExplainedCall extends ExplainedAttempts implements CallObserver {
+  readonly #method: string;
+  readonly #parts: ExplainedPart[] = [];
+  #end: object = {};
+
+  constructor(method: string) {
+    super();
+    this.#method = method;
+  }
+
+  get partCount(): number {
+    return this.#parts.length;
+  }
+
+  partStarted(from: number, to: number): PartObserver {
+    const part = new ExplainedPart(from, to);
+    this.#parts.push(part);
+    return part;
+  }
+
+  ended(outcome: string, _code: number | undefined, requestUnits: number): void {
+    this.#end = { outcome, requestUnits };
+  }
+
+  /** @param rejectedBy the limit of the key that rejected the call */
+  limited(outcome: string, requestUnits: number, rejectedBy: string): void {
+    this.#end = { outcome, requestUnits, rejectedBy };
+  }
+
+  /** @param maxParts the first parts to include; `moreParts` counts the others */
+  withParts(maxParts: number): object {
+    const more = this.#parts.length - maxParts;
     return {
-      method,
-      outcome,
-      requestUnits,
-      ...(rejectedBy !== undefined && { rejectedBy }),
-      ...(cache !== undefined && { cache }),
-      ...(Object.keys(skipped).length > 0 && { skipped }),
-      attempts,
-      ...(overBudget.length > 0 && { overBudget }),
+      ...{ method: this.#method, ...this.#end, ...this.explain() },
+      ...(this.#parts.length > 0 && { parts: this.#parts.slice(0, maxParts) }),
+      ...(more > 0 && { moreParts: more }),
     };
   }
 }
@@ -97,28 +144,31 @@ export class Explanation implements CallObserverFactory {
 
   limited(method: string, outcome: string, requestUnits: number, limit: string): void {
     const call = new ExplainedCall(method);
-    this.#calls.push(Object.assign(call, { outcome, requestUnits, rejectedBy: limit }));
+    call.limited(outcome, requestUnits, limit);
+    this.#calls.push(call);
   }
 
   /** Contains all calls. */
   toJSON(): object {
-    return this.#withCalls(this.#calls.length);
+    return this.#with(this.#calls.length, Infinity);
   }
 
-  /** One line of JSON with as many calls as fit into a header. Names of networks, methods and upstreams are ASCII. */
+  /** One line of JSON with as many parts and calls as fit into a header. All names are ASCII. */
   toString(): string {
     let count = this.#calls.length;
+    let maxParts = Math.min(MAX_HEADER_PARTS, Math.max(0, ...this.#calls.map(({ partCount }) => partCount)));
     for (;;) {
-      const text = JSON.stringify({ ...this.#withCalls(count), upstreams: this.#upstreams.slice(0, 20) });
+      const text = JSON.stringify({ ...this.#with(count, maxParts), upstreams: this.#upstreams.slice(0, 20) });
       if (text.length <= MAX_HEADER_BYTES || count === 0) return text;
-      count = Math.min(count - 1, Math.ceil((count * MAX_HEADER_BYTES) / text.length));
+      if (maxParts > 0) maxParts = Math.floor(maxParts / 2);
+      else count = Math.min(count - 1, Math.ceil((count * MAX_HEADER_BYTES) / text.length));
     }
   }
 
   /** @param count the first calls to include; `more` counts the others */
-  #withCalls(count: number): object {
+  #with(count: number, maxParts: number): object {
     const more = this.#calls.length - count;
-    const calls = this.#calls.slice(0, count);
+    const calls = this.#calls.slice(0, count).map((call) => call.withParts(maxParts));
     return { network: this.#network, upstreams: this.#upstreams, calls, ...(more > 0 && { more }) };
   }
 }

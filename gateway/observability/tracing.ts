@@ -1,7 +1,7 @@
 import { context, isSpanContextValid, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import { version } from '../config/package.ts';
-import type { CallObserver, CallObserverFactory } from './call-observer.ts';
+import type { AttemptObserver, CallObserver, CallObserverFactory, PartObserver } from './call-observer.ts';
 
 /** Outcomes that are not errors for the caller. */
 const successOutcomes: ReadonlySet<string> = new Set([
@@ -43,45 +43,74 @@ export function openTracing(): CallTracing | undefined {
   return isSpanContextValid(span.spanContext()) ? new CallTracing(tracer, context.active()) : undefined;
 }
 
-/** Writes the events of one call to its span. */
-class TracedCall implements CallObserver {
+/** Writes the events of one call, or of a part of its range, to a span. */
+class TracedAttempts implements AttemptObserver {
   readonly needsAllSkipReasons = false;
   readonly #tracer: Tracer;
-  readonly #span: Span;
+  protected readonly span: Span;
   readonly #method: string;
   readonly #context: Context;
 
   constructor(tracer: Tracer, span: Span, method: string, callContext: Context) {
     this.#tracer = tracer;
-    this.#span = span;
+    this.span = span;
     this.#method = method;
     this.#context = callContext;
   }
 
+  protected childSpan(kind: SpanKind, attributes: Attributes): { span: Span; under: Context } {
+    const options = { kind, attributes: { ...rpc(this.#method), ...attributes } };
+    const span = this.#tracer.startSpan(this.#method, options, this.#context);
+    return { span, under: trace.setSpan(this.#context, span) };
+  }
+
   skipped(upstream: string, reason: string): void {
-    this.#span.addEvent('upstream skipped', { 'gatehouse.upstream': upstream, 'gatehouse.reason': reason });
+    this.span.addEvent('upstream skipped', { 'gatehouse.upstream': upstream, 'gatehouse.reason': reason });
   }
 
   /** @param upstream name in the network file; the URL is never exported, because it may contain a provider's key */
   attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void {
-    const attributes = { ...rpc(this.#method), 'gatehouse.upstream': upstream, 'gatehouse.hedge': isHedge };
-    const span = this.#tracer.startSpan(this.#method, { kind: SpanKind.CLIENT, attributes }, this.#context);
+    const attributes = { 'gatehouse.upstream': upstream, 'gatehouse.hedge': isHedge };
+    const { span } = this.childSpan(SpanKind.CLIENT, attributes);
     return (outcome) => {
       end(span, outcome);
     };
   }
 
   budgetExceeded(what: 'retry' | 'hedge'): void {
-    this.#span.addEvent('retry budget exceeded', { 'gatehouse.what': what });
+    this.span.addEvent('retry budget exceeded', { 'gatehouse.what': what });
   }
 
   cached(outcome: string): void {
-    this.#span.setAttribute('gatehouse.cache', outcome);
+    this.span.setAttribute('gatehouse.cache', outcome);
+  }
+}
+
+class TracedCall extends TracedAttempts implements CallObserver {
+  readonly #start: (span: Span, under: Context) => TracedPart;
+
+  constructor(tracer: Tracer, span: Span, method: string, callContext: Context) {
+    super(tracer, span, method, callContext);
+    this.#start = (ofPart, under) => new TracedPart(tracer, ofPart, method, under);
+  }
+
+  /** The span of a part has those of its attempts as children. */
+  partStarted(from: number, to: number): PartObserver {
+    const range = { 'gatehouse.range.from': from, 'gatehouse.range.to': to };
+    const { span, under } = this.childSpan(SpanKind.INTERNAL, range);
+    return this.#start(span, under);
   }
 
   ended(outcome: string, code: number | undefined): void {
-    if (code !== undefined) this.#span.setAttribute('rpc.response.status_code', String(code));
-    end(this.#span, outcome);
+    if (code !== undefined) this.span.setAttribute('rpc.response.status_code', String(code));
+    end(this.span, outcome);
+  }
+}
+
+class TracedPart extends TracedAttempts implements PartObserver {
+  ended(outcome: string, results: number | undefined): void {
+    if (results !== undefined) this.span.setAttribute('gatehouse.results', results);
+    end(this.span, outcome);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
+import { endOfValue, skipSpace } from '../jsonrpc/json-bytes.ts';
 import { jsonResponse, type LargeResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 const OPEN = Buffer.from('[');
@@ -32,6 +33,16 @@ export function elementsIn(list: Buffer): Buffer | undefined {
   do end--;
   while (isSpace(list[end]));
   return list.subarray(start, end + 1);
+}
+
+/** The number of elements. @param elements of a list, with the commas between them */
+export function countElements(elements: Buffer): number {
+  let count = 0;
+  for (let at = skipSpace(elements, 0); at < elements.length; at = skipSpace(elements, at + 1)) {
+    at = skipSpace(elements, endOfValue(elements, at));
+    count++;
+  }
+  return count;
 }
 
 /** One list of all elements, in this order. The bytes are not copied. */

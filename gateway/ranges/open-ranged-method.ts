@@ -1,4 +1,6 @@
+import type { RedisCache } from '../cache/redis-cache.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodRoutes } from '../routing-policy/method-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -7,10 +9,14 @@ import { PartCache } from './part-cache.ts';
 import { RangeLimits } from './range-limits.ts';
 import { RangedMethod, type RangedMethodOptions } from './ranged-method.ts';
 
-export interface RangeParts extends Omit<RangedMethodOptions, 'spec' | 'limits' | 'cache' | 'candidates'> {
+export interface RangeParts extends Omit<RangedMethodOptions, 'spec' | 'limits' | 'cache' | 'candidates' | 'metrics'> {
   readonly config: NetworkConfig;
   /** Undefined: responses are not cached. */
   readonly cache: ResponseCache | undefined;
+  /** Undefined: the cache is not shared with other gateways. */
+  readonly redisCache: RedisCache | undefined;
+  /** Of all networks. */
+  readonly metrics: Pick<Metrics, 'cache' | 'ranges'>;
   readonly routes: MethodRoutes<Upstream>;
   /** By method. They are continued after a reload. */
   readonly limits: Map<string, RangeLimits<Upstream>>;
@@ -19,7 +25,7 @@ export interface RangeParts extends Omit<RangedMethodOptions, 'spec' | 'limits' 
 /** Opens a method that splits; undefined for other methods. */
 export function openRangedMethod(
   spec: MethodSpec,
-  { config, cache, routes, limits, ...parts }: RangeParts,
+  { config, cache, redisCache, metrics, routes, limits, ...parts }: RangeParts,
 ): RangedMethod | undefined {
   if (spec.splits === undefined) return undefined;
   const { final } = parts;
@@ -31,6 +37,15 @@ export function openRangedMethod(
     spec,
     limits: ofMethod,
     candidates: routes.candidatesOf(spec.name),
-    cache: cache && final && new PartCache(cache, final, network, spec.name),
+    metrics: metrics.ranges.networkMetrics(config.slug),
+    cache:
+      cache &&
+      final &&
+      new PartCache({
+        ...{ cache, redisCache, final, network },
+        method: spec.name,
+        // Callers can name any method of a wildcard.
+        count: metrics.cache.lookups(config.slug, spec.openedBy ?? spec.name),
+      }),
   });
 }

@@ -35,7 +35,7 @@ export function readRangeFilter({ splits }: MethodSpec, params: readonly unknown
   return {
     fromBlock: from,
     toBlock: to,
-    addresses: Array.isArray(address) ? [...new Set(address as readonly string[])] : [],
+    addresses: Array.isArray(address) ? distinct(address as readonly string[]) : [],
     get key() {
       return (key ??= hash('sha256', JSON.stringify(rest), 'base64url'));
     },
@@ -44,6 +44,11 @@ export function readRangeFilter({ splits }: MethodSpec, params: readonly unknown
       return params.with(splits, addresses === undefined ? part : { ...part, address: addresses });
     },
   };
+}
+
+/** The case of an address is a checksum only. An address in two groups would have its logs twice. */
+function distinct(addresses: readonly string[]): string[] {
+  return [...new Map(addresses.map((address) => [address.toLowerCase(), address])).values()];
 }
 
 export function hex(block: number): string {

@@ -1,40 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KeyShare } from '../admission/key-share.ts';
+import type { FoundPart, PartCache } from './part-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import type { SplitReason } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
-import type { CachedResponse } from '../cache/response-cache.ts';
-import type { Cancellation } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { CallObserver } from '../observability/call-observer.ts';
+import { UpstreamsAtLimit } from '../routing/exhausted.ts';
+import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { failedPart, isTimeOver, partFailure } from './part-failure.ts';
-import { bytesOf, elementsIn } from './list-bytes.ts';
-import { mergeLogs } from './merge-logs.ts';
-import type { PartCache } from './part-cache.ts';
+import { isTimeOver, partFailure } from './part-failure.ts';
+import { countElements } from './list-bytes.ts';
+import { PartRequests, type PartRequestsOptions } from './part-requests.ts';
 import { narrowerThan } from './part-widths.ts';
 import { blocksIn, PendingRanges, type BlockRange } from './pending-ranges.ts';
-import type { RangeFilter } from './range-filter.ts';
 import type { RangeLimits } from './range-limits.ts';
-import type { ReceivedParts } from './received-parts.ts';
-import { SentRange } from './sent-range.ts';
+import { SentRange, type CountPart } from './sent-range.ts';
 
-export interface RangeRunOptions {
-  readonly filter: RangeFilter;
+export interface RangeRunOptions extends PartRequestsOptions {
   readonly limits: RangeLimits<Upstream>;
-  readonly received: ReceivedParts;
   /** Undefined: parts are not cached. */
   readonly cache: PartCache | undefined;
   readonly share: KeyShare;
-  readonly deadline: number;
-  /** Cancelled when the run fails, or when the caller disconnects. */
-  readonly cancellation: Cancellation;
+  readonly observer: CallObserver | undefined;
+  readonly countPart: CountPart;
+  /** A range was divided after an upstream refused it. */
+  readonly onSplit: (reason: SplitReason) => void;
   readonly isFinal: (block: number) => boolean;
   /** The upstreams to which a call for one block can be sent. */
   readonly candidatesAt: (block: number) => readonly Upstream[];
   /** Time until an upstream has capacity again; undefined: no upstream has limits. */
   readonly capacityWaitMs: () => number | undefined;
-  /** Sends the call for a part. @throws RpcError, Cancelled (rejects with it) */
-  readonly send: (params: readonly unknown[], part: SentRange) => Promise<UpstreamResponse | CachedResponse>;
 }
 
 /** Requests of one run at once, for each upstream that can have parts. */
@@ -44,8 +40,6 @@ const MAX_AT_ONCE = 16;
 const UNPLANNED_BLOCKS = 1_000;
 /** The caller may disconnect during the wait. */
 const MAX_WAIT_MS = 500;
-/** Parts that are sent for one request, those that were refused included. */
-const MAX_SENT = 1_000;
 
 /**
  * Requests the parts of one range: several at once within the concurrency of the key, each first from the upstream with
@@ -59,12 +53,13 @@ export class RangeRun {
   #maxWorkers = 1;
   /** Lowered when the upstreams are at their limits. */
   #maxAtOnce = MAX_AT_ONCE;
-  #sent = 0;
+  readonly #requests: PartRequests;
   #addressesPerCall: number;
   #failure: unknown;
 
   constructor(options: RangeRunOptions) {
     this.#options = options;
+    this.#requests = new PartRequests(options);
     this.#addressesPerCall = options.filter.addresses.length;
   }
 
@@ -118,14 +113,22 @@ export class RangeRun {
 
   /** The next part that is not cached. Undefined: there is none, or the run has failed. */
   #next(): SentRange | undefined {
-    const { cache, filter, received } = this.#options;
+    const { cache, filter } = this.#options;
     for (;;) {
       const { lowest } = this.#pending;
       if (lowest === undefined || this.#failure !== undefined) return undefined;
       const cached = cache?.findAtStart(filter, lowest, performance.now());
       if (cached === undefined) return this.#cutPart(lowest);
-      received.add({ ...this.#pending.takeLowest(cached.to), elements: cached.elements, isFinal: true });
+      this.#addCached(this.#pending.takeLowest(cached.to), cached);
     }
+  }
+
+  #addCached(range: BlockRange, { elements }: FoundPart): void {
+    const { received, observer } = this.#options;
+    received.add({ ...range, elements, isFinal: true });
+    const observed = observer?.partStarted(range.from, range.to);
+    observed?.cached('hit');
+    observed?.ended('result', countElements(elements));
   }
 
   /** Upstreams that do not have the oldest blocks get parts from the newest ones. */
@@ -144,7 +147,7 @@ export class RangeRun {
       first === undefined || atStart.includes(first)
         ? this.#pending.takeFirstPart(maxBlocks)
         : this.#pending.takeLastPart(maxBlocks);
-    return new SentRange(part, first, limits, filter);
+    return new SentRange(part, first, limits, filter, this.#options.countPart);
   }
 
   #loadOf(upstream: Upstream): number {
@@ -152,47 +155,50 @@ export class RangeRun {
   }
 
   async #request(part: SentRange): Promise<void> {
-    const { received, cache, filter, deadline } = this.#options;
     const { first } = part;
-    const addressesPerCall = this.#addressesPerCall;
+    // Before the first wait, because other workers select their upstreams by it.
     if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) + 1);
     try {
-      const isFinal = this.#options.isFinal(part.range.to);
-      const generation = cache?.generation;
-      const elements = await this.#elementsOf(part, addressesPerCall);
-      if (elements === undefined) throw new RpcError('no-upstream', 'an upstream returned a result that is not a list');
-      received.add({ ...part.range, elements, isFinal });
-      part.recordBytes(elements.length);
-      if (isFinal && cache?.generation === generation) cache?.store(filter, part.range, elements);
-    } catch (error) {
-      if (error instanceof RpcError && error.reason === 'request-too-large')
-        this.#divide(part.range, addressesPerCall, error);
-      else if (isOverloaded(error) && (await this.#waitForCapacity()))
-        this.#pending.add({ ...part.range, maxBlocks: Infinity });
-      else if (isTimeOver(error, deadline)) throw received.beyond('the time for one call is over');
-      else throw received.memoryError(partFailure(error, part.range));
+      await this.#findOrSend(part);
     } finally {
       if (first !== undefined) this.#inProgress.set(first, this.#loadOf(first) - 1);
     }
   }
 
-  /** The list of a part: of one call, or of one for each group of addresses. */
-  async #elementsOf(part: SentRange, addressesPerCall: number): Promise<Buffer | undefined> {
-    const { addresses } = this.#options.filter;
-    if (addresses.length <= addressesPerCall) return elementsIn(bytesOf(await this.#send(part, undefined)));
-    const calls: Promise<UpstreamResponse | CachedResponse>[] = [];
-    for (let at = 0; at < addresses.length; at += addressesPerCall)
-      calls.push(this.#send(part, addresses.slice(at, at + addressesPerCall)));
-    return mergeLogs((await Promise.all(calls)).map(bytesOf));
+  async #findOrSend(part: SentRange): Promise<void> {
+    const { cache, filter, received } = this.#options;
+    const { range } = part;
+    const isFinal = this.#options.isFinal(range.to);
+    const found = isFinal ? await cache?.findShared(filter, range) : undefined;
+    if (found !== undefined) {
+      this.#addCached(range, found);
+      return;
+    }
+    const addressesPerCall = this.#addressesPerCall;
+    const observed = this.#options.observer?.partStarted(range.from, range.to);
+    const generation = cache?.generation;
+    let elements: Buffer;
+    try {
+      elements = await this.#requests.elementsOf(part, addressesPerCall, observed);
+    } catch (error) {
+      observed?.ended(outcomeOf(error), undefined);
+      await this.#handleFailure(error, range, addressesPerCall);
+      return;
+    }
+    observed?.ended('result', countElements(elements));
+    received.add({ ...range, elements, isFinal });
+    part.recordBytes(elements.length);
+    if (isFinal && cache?.generation === generation) cache?.store(filter, range, elements);
   }
 
-  async #send(part: SentRange, addresses: readonly string[] | undefined): Promise<UpstreamResponse | CachedResponse> {
-    const { filter, received, send } = this.#options;
-    if (++this.#sent > MAX_SENT)
-      throw received.beyond(`the upstreams allow only parts of the range, and it has more than ${MAX_SENT}`);
-    const response = await send(filter.paramsOf(part.range, addresses), part);
-    if (response.kind === 'error') throw failedPart(response, part.range);
-    return response;
+  /** @throws RpcError if the part cannot be requested again */
+  async #handleFailure(error: unknown, range: BlockRange, addressesPerCall: number): Promise<void> {
+    const { received, deadline } = this.#options;
+    if (error instanceof RpcError && error.reason === 'request-too-large') this.#divide(range, addressesPerCall, error);
+    else if (error instanceof UpstreamsAtLimit && (await this.#waitForCapacity()))
+      this.#pending.add({ ...range, maxBlocks: Infinity });
+    else if (isTimeOver(error, deadline)) throw received.beyond('the time for one call is over');
+    else throw received.memoryError(partFailure(error, range));
   }
 
   /**
@@ -217,9 +223,13 @@ export class RangeRun {
       this.#pending.add({ ...range, maxBlocks: blocks });
     } else if (kind === 'none' || maxBlocks === 0) throw partFailure(refusal, range);
     else this.#pending.add({ ...range, maxBlocks });
+    this.#options.onSplit(kind);
   }
 }
 
-function isOverloaded(error: unknown): boolean {
-  return error instanceof RpcError && error.reason === 'overloaded';
+/** The reason of the split if the part was refused. */
+function outcomeOf(error: unknown): string {
+  if (error instanceof Cancelled) return 'cancelled';
+  if (!(error instanceof RpcError)) return 'upstream-error';
+  return error.reason === 'request-too-large' ? `too-large:${limitKindOf(error.message)}` : error.reason;
 }

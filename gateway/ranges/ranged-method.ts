@@ -4,8 +4,9 @@ import type { CachedResponse } from '../cache/response-cache.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Reservation } from '../memory/reservation.ts';
+import type { NetworkRangeMetrics } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
-import type { CallObserver } from '../observability/call-observer.ts';
+import type { AttemptObserver, CallObserver } from '../observability/call-observer.ts';
 import { admitCall } from '../routing/admit.ts';
 import type { CoalescedCalls } from '../routing/coalesce.ts';
 import { createRoutedCall, type RangePart } from '../routing/routed-call.ts';
@@ -20,6 +21,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import { blocksIn, type BlockRange } from './pending-ranges.ts';
 import { FailedPart } from './part-failure.ts';
 import type { PartCache } from './part-cache.ts';
+import type { PartCharges } from './part-requests.ts';
 import { hex, readRangeFilter, type RangeFilter } from './range-filter.ts';
 import type { RangeLimits } from './range-limits.ts';
 import { RangeRun } from './range-run.ts';
@@ -44,6 +46,7 @@ export interface RangedMethodOptions {
   readonly bounds: Bounds;
   readonly final: FinalChain | undefined;
   readonly cache: PartCache | undefined;
+  readonly metrics: NetworkRangeMetrics;
 }
 
 /** A call of a caller. */
@@ -58,6 +61,7 @@ export interface RangedCall {
   readonly bounds: Bounds | undefined;
   readonly reservation: Reservation | undefined;
   readonly observer: CallObserver | undefined;
+  readonly charges: PartCharges;
 }
 
 /**
@@ -139,21 +143,25 @@ export class RangedMethod {
     cancellation: Cancellation,
     refusal: RpcError | undefined,
   ): Promise<UpstreamResponse> {
-    const { limits, cache, bounds, router, candidates = router.all } = this.#options;
-    const { share, deadline, reservation } = call;
+    const { limits, cache, bounds, router, metrics, candidates = router.all } = this.#options;
+    const { share, deadline, reservation, observer, charges } = call;
     const maxResponseBytes = lower(bounds.maxResponseBytes, call.bounds?.maxResponseBytes);
     const received = new ReceivedParts(resolved, { reservation, maxResponseBytes });
     const run = new RangeRun({
-      ...{ filter, limits, received, cache, share, deadline, cancellation },
+      ...{ filter, limits, received, cache, share, deadline, cancellation, observer, charges },
+      countPart: metrics.partSent,
+      onSplit: metrics.split,
       isFinal: (block) => this.#isFinal(block),
       candidatesAt: (block) => this.#candidatesFor(block, block, deadline),
       capacityWaitMs: () => capacityWaitMs(candidates, performance.now()),
-      send: (params, part) => this.#send(params, JSON.stringify(params), part, call, cancellation, undefined),
+      send: (params, part, observed) => this.#send(params, JSON.stringify(params), part, call, cancellation, observed),
     });
     try {
       const range = { from: resolved.from, to: resolved.to };
-      if (refusal === undefined) run.add(range);
-      else run.addRefused(range, refusal);
+      if (refusal === undefined) {
+        metrics.split('learned');
+        run.add(range);
+      } else run.addRefused(range, refusal);
       await run.work();
       let { hash } = resolved;
       for (let isRepeated = false; hash !== undefined; isRepeated = true) {
@@ -194,7 +202,7 @@ export class RangedMethod {
     range: RangePart | undefined,
     { deadline, share }: RangedCall,
     caller: Cancellation,
-    observer: CallObserver | undefined,
+    observer: AttemptObserver | undefined,
   ): Promise<Response> {
     const { spec, router, queue, coalesced } = this.#options;
     const request = (cancellation: Cancellation): Promise<UpstreamResponse> =>

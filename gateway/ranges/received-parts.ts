@@ -52,14 +52,24 @@ export class ReceivedParts {
     this.#blocks += blocksIn(part);
     if (max !== undefined && this.#bytes > max - ENVELOPE_BYTES)
       throw this.beyond(`maxResponseBytes is ${max}: the response has more bytes`, max - ENVELOPE_BYTES);
+    this.take(bytes);
+    // The response is a copy of the parts.
+    if (reservation?.canTake(this.#bytes) === false) throw this.memoryError(new RpcError('memory-share'));
+  }
+
+  /** Takes bytes that are needed for a part. @throws RpcError beyond-bound, overloaded */
+  take(bytes: number): void {
     try {
-      reservation?.take(bytes);
+      this.#bounds.reservation?.take(bytes);
       this.#taken += bytes;
     } catch (error) {
       throw this.memoryError(error);
     }
-    // The response is a copy of the parts.
-    if (reservation?.canTake(this.#bytes) === false) throw this.memoryError(new RpcError('memory-share'));
+  }
+
+  giveBack(bytes: number): void {
+    this.#taken -= bytes;
+    this.#bounds.reservation?.giveBack(bytes);
   }
 
   /** The rejection with a range that would fit, if the error is about the key's share of the memory. */
@@ -87,23 +97,18 @@ export class ReceivedParts {
       this.#blocks -= blocksIn(part);
     }
     this.#bytes -= bytes;
-    this.#giveBack(bytes);
+    this.giveBack(bytes);
     return removed;
   }
 
   /** Gives back all bytes after a failure. */
   clear(): void {
     this.#parts = [];
-    this.#giveBack(this.#taken);
+    this.giveBack(this.#taken);
   }
 
   join(): LargeResponse {
     return joinLists(this.#inOrder().map(({ elements }) => elements));
-  }
-
-  #giveBack(bytes: number): void {
-    this.#taken -= bytes;
-    this.#bounds.reservation?.giveBack(bytes);
   }
 
   #inOrder(): Part[] {

@@ -1,3 +1,4 @@
+import type { PartOutcome } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import type { RangePart } from '../routing/routed-call.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -6,6 +7,8 @@ import { blocksIn, type BlockRange } from './pending-ranges.ts';
 import type { RangeFilter } from './range-filter.ts';
 import type { RangeLimits } from './range-limits.ts';
 
+export type CountPart = (upstream: string, outcome: PartOutcome) => void;
+
 /** A range that is sent in one call. Records at the limits what upstreams return to it. */
 export class SentRange implements RangePart {
   readonly range: BlockRange;
@@ -13,13 +16,22 @@ export class SentRange implements RangePart {
   hasSkipped = false;
   readonly #limits: RangeLimits<Upstream>;
   readonly #filter: RangeFilter;
+  readonly #count: CountPart | undefined;
   #returnedBy: Upstream | undefined;
 
-  constructor(range: BlockRange, first: Upstream | undefined, limits: RangeLimits<Upstream>, filter: RangeFilter) {
+  /** @param count undefined: the range is no part of a larger one */
+  constructor(
+    range: BlockRange,
+    first: Upstream | undefined,
+    limits: RangeLimits<Upstream>,
+    filter: RangeFilter,
+    count?: CountPart,
+  ) {
     this.range = range;
     this.first = first;
     this.#limits = limits;
     this.#filter = filter;
+    this.#count = count;
   }
 
   allows(upstream: Upstream): boolean {
@@ -35,11 +47,17 @@ export class SentRange implements RangePart {
   }
 
   refused(upstream: Upstream, response: UpstreamResponse | undefined): void {
+    this.#count?.(upstream.name, 'too-large');
     const kind = limitKindOf(response?.kind === 'error' ? response.message : '');
     this.#limits.recordRefused(upstream, this.#filter.key, kind, blocksIn(this.range), performance.now());
   }
 
+  failed(upstream: Upstream): void {
+    this.#count?.(upstream.name, 'failed');
+  }
+
   returned(upstream: Upstream): void {
+    this.#count?.(upstream.name, 'result');
     this.#returnedBy = upstream;
   }
 

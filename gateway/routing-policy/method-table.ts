@@ -1,6 +1,6 @@
 import { upstreamsOf } from '../network-files/method-upstreams.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
-import { coversMethod } from '../network-files/options/method-pattern.ts';
+import { coversMethod, isWildcard } from '../network-files/options/method-pattern.ts';
 
 /** Methods that the same upstreams may get. */
 export interface MethodRow {
@@ -18,7 +18,7 @@ export interface MethodKinds {
   readonly isInSpec: (method: string) => boolean;
 }
 
-type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'upstreams' | 'route'>;
+type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'developmentMethods' | 'upstreams' | 'route'>;
 
 /** Which upstreams may get which methods of a network, by its file. The row with the most methods is first. */
 export function methodTable(network: Routed, { needsUpstream, isInSpec }: MethodKinds): MethodRow[] {
@@ -43,7 +43,8 @@ export function isPlain(table: readonly MethodRow[]): boolean {
 }
 
 /** The wildcards of a network, and the parts of them that `route` or the `methods` of an upstream name. */
-function openPatterns({ methods, openMethods: { wildcards }, upstreams, route }: Routed): string[] {
+function openPatterns({ methods, openMethods, developmentMethods, upstreams, route }: Routed): string[] {
+  const wildcards = [...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
   const lists = upstreams.flatMap(({ methods: rules }) => [...(rules?.allow ?? []), ...(rules?.deny ?? [])]);
   const parts = [...Object.keys(route), ...lists].filter(
     (pattern) => !methods.includes(pattern) && wildcards.some((wildcard) => coversMethod(wildcard, pattern)),

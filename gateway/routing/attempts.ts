@@ -110,6 +110,7 @@ export class Attempts {
       const canMark = method.openedBy === undefined || this.#options.isSupported(method.name);
       this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark);
       if (outcome.failure === 'too-large') routedCall.range?.refused(upstream, outcome.response);
+      else routedCall.range?.failed(upstream);
       if (isMissingData(routedCall, outcome)) this.#options.onMissingData(upstream, routedCall, performance.now());
     } else this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
     return outcome.final && outcome.followUp !== undefined
@@ -123,7 +124,8 @@ export class Attempts {
     const isTooLarge = error instanceof ResponseTooLarge;
     const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;
     const outcome = this.recordFailure(upstream, method.name, failure);
-    if (!outcome.final && outcome.failure === 'too-large') range.refused(upstream, undefined);
+    if (isTooLarge) range.refused(upstream, undefined);
+    else range.failed(upstream);
     return outcome;
   }
 

@@ -61,7 +61,7 @@ export function noCandidateError(
   now: number,
 ): RpcError {
   const waits = candidates.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
-  return waits.length > 0 ? upstreamLimitError(Math.min(...waits)) : new RpcError('no-upstream');
+  return waits.length > 0 ? new UpstreamsAtLimit(Math.min(...waits)) : new RpcError('no-upstream');
 }
 
 /** The response if no upstream supports the method. @throws RpcError method-not-found */
@@ -70,9 +70,12 @@ export function unsupportedResponse(method: MethodSpec): UpstreamResponse {
   throw methodNotFound(method.name);
 }
 
-function upstreamLimitError(waitMs: number): RpcError {
-  const retryAfterS = Math.ceil(waitMs / 1_000);
-  return new RpcError('overloaded', 'the upstreams of this network are at their limits', { retryAfterS });
+/** All upstreams are at their `limits`. Other calls are overloaded because of the gateway's own bounds. */
+export class UpstreamsAtLimit extends RpcError {
+  constructor(waitMs: number) {
+    const retryAfterS = Math.ceil(waitMs / 1_000);
+    super('overloaded', 'the upstreams of this network are at their limits', { retryAfterS });
+  }
 }
 
 function tooLargeError(response: UpstreamResponse | undefined): RpcError {

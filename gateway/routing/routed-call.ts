@@ -7,7 +7,7 @@ import { groupOf, type MethodGroup } from '../spec/method-group.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { CallObserver } from '../observability/call-observer.ts';
+import type { AttemptObserver } from '../observability/call-observer.ts';
 
 /** Shared by all calls, because most calls have no failed attempt. */
 const noFailures: readonly FailedOutcome[] = [];
@@ -22,6 +22,8 @@ export interface RangePart {
   allows(upstream: Upstream): boolean;
   /** The upstream returned that the range or its result is too large. */
   refused(upstream: Upstream, response: UpstreamResponse | undefined): void;
+  /** The upstream returned nothing usable. */
+  failed(upstream: Upstream): void;
   returned(upstream: Upstream): void;
 }
 
@@ -39,7 +41,7 @@ export interface UpstreamCall {
    */
   readonly caller?: Cancellation | undefined;
   /** Receives the events of the call. */
-  readonly observer?: CallObserver | undefined;
+  readonly observer?: AttemptObserver | undefined;
   /** For the cache; undefined if it is not used. */
   readonly sentTo?: SentTo | undefined;
   /** Of a method that `splits`; undefined for other methods. */
@@ -71,7 +73,7 @@ export interface RoutedCall {
   readonly candidates: readonly Upstream[] | undefined;
   /** Selected before all other upstreams. */
   readonly preferred: Upstream | undefined;
-  readonly observer: CallObserver | undefined;
+  readonly observer: AttemptObserver | undefined;
   readonly sentTo: SentTo | undefined;
   readonly range: RangePart | undefined;
   readonly tried: Upstream[];

@@ -1,20 +1,16 @@
 import { admitCall } from '../routing/admit.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { CachedResponse, SentTo } from '../cache/response-cache.ts';
-import {
-  errorResponse,
-  largeResponse,
-  rejectionResponse,
-  resultResponse,
-  type RpcResponse,
-} from '../jsonrpc/response.ts';
+import { rejectionResponse, resultResponse, type RpcResponse } from '../jsonrpc/response.ts';
 import type { Call } from '../jsonrpc/envelope.ts';
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import { ChargedParts } from './charged-parts.ts';
 import { checkCall, checkResponseBytes, precheckCall } from './check-call.ts';
 import type { DeduplicatedCalls } from './deduplicate-batch.ts';
 import { requestUnitsOf } from './request-units.ts';
+import { toRpcResponse } from './to-rpc-response.ts';
 import type { AccessLogEntry } from '../observability/access-log.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { NetworkMethod, Network } from '../networks/network.ts';
@@ -65,13 +61,12 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
   const method = network.methods.get(call.method);
   const { metric, usage } = method ?? network.otherMethods;
   let outcome = 'result';
-  let requestUnits = 0;
   let delivered: RpcResponse | undefined;
   let code: number | undefined;
   const observer = context.observers?.begin(method?.spec.name ?? 'other', network.config.slug, call.id);
   metric.started();
   try {
-    requestUnits = requestUnitsOf(call, method, context);
+    requestUnitsOf(call, method, context);
     if (method === undefined) throw notServed(call.method, context);
     const rejection = precheckCall(method, call, access);
     if (rejection !== 'none') throw rejection;
@@ -99,11 +94,11 @@ export async function handleCall(call: Call, context: CallContext): Promise<RpcR
       const rejection = error instanceof RpcError ? error : internalError(error, call, context);
       outcome = rejection.reason;
       ({ code } = rejection);
-      // No upstream was used.
-      if (outcome === 'overloaded') requestUnits = 0;
       if (call.id !== undefined) delivered = rejectionResponse(call.id, rejection);
     }
   }
+  // Includes the parts of a range. If the call is overloaded, no upstream was used.
+  const requestUnits = outcome === 'overloaded' ? 0 : (call.requestUnits ?? 0);
   metric.ended(outcome, startedAt);
   observer?.ended(outcome, code, requestUnits);
   context.logEntry?.callEnded(outcome);
@@ -137,16 +132,19 @@ function upstreamResponseTo(
   const { handler } = method;
   if (handler?.by === 'filters') {
     const requestLogs = (filter: unknown): Promise<UpstreamResponse | CachedResponse> =>
-      requestFilterLogs(filter, context, observer);
+      requestFilterLogs(call, filter, context, observer);
     return network.filters.handle(handler.action, call.params, { access: context.access, requestLogs });
   }
   if (handler?.by === 'document') return network.document().response;
-  if (deduplicated === undefined) return requestUpstreams(method, call.params, call.text, context, observer);
-  return deduplicated.response(method, call, () => requestUpstreams(method, call.params, call.text, context, observer));
+  if (deduplicated === undefined) return requestUpstreams(method, call, call.params, call.text, context, observer);
+  return deduplicated.response(method, call, () =>
+    requestUpstreams(method, call, call.params, call.text, context, observer),
+  );
 }
 
 /** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError */
 async function requestFilterLogs(
+  call: Call,
   filter: unknown,
   context: CallContext,
   observer: CallObserver | undefined,
@@ -155,7 +153,7 @@ async function requestFilterLogs(
   if (logs === undefined) throw methodNotFound(nodeMethods.logs);
   const rejection = checkCall(logs, [filter], undefined, context.access);
   if (rejection !== 'none') throw rejection;
-  return requestUpstreams(logs, [filter], undefined, context, observer);
+  return requestUpstreams(logs, call, [filter], undefined, context, observer);
 }
 
 /**
@@ -164,17 +162,23 @@ async function requestFilterLogs(
  */
 function requestUpstreams(
   method: NetworkMethod,
+  call: Call,
   originalParams: readonly unknown[],
   originalText: string | undefined,
-  { network, deadline, caller, access: { share: owner, bounds }, reservation }: CallContext,
+  context: CallContext,
   observer: CallObserver | undefined,
 ): Promise<UpstreamResponse | CachedResponse> | CachedResponse {
   const { spec, cache } = method;
+  const { network, deadline, caller, reservation } = context;
+  const { share: owner, bounds } = context.access;
   const { coalesced, upstreams, queue } = network;
   const params = lowerHashes(spec, originalParams);
   const text = params === originalParams && originalText !== undefined ? originalText : JSON.stringify(params);
   if (method.ranges !== undefined)
-    return method.ranges.request({ params, text, deadline, caller, share: owner, bounds, reservation, observer });
+    return method.ranges.request({
+      ...{ params, text, deadline, caller, share: owner, bounds, reservation, observer },
+      charges: new ChargedParts(call, method, context),
+    });
   if (!method.isCoalescable) {
     observer?.cached('not-cacheable');
     const own = new Cancellation(owner);
@@ -217,17 +221,6 @@ function reserveBytes(
   checkResponseBytes(bytes, method, call, context);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw new RpcError('response-too-large');
   reservation?.take(bytes);
-}
-
-function toRpcResponse(id: string, response: UpstreamResponse | CachedResponse): RpcResponse {
-  if (response.kind === 'cached') return cachedResponse(id, response.result);
-  if (response.kind === 'result') return resultResponse(id, response.text ?? JSON.stringify(response.result));
-  if (response.kind === 'large') return largeResponse(id, response.parts);
-  return errorResponse(id, response.code, response.message, response.data as string | undefined);
-}
-
-function cachedResponse(id: string, result: string | Buffer): RpcResponse {
-  return typeof result === 'string' ? resultResponse(id, result) : largeResponse(id, [result]);
 }
 
 function outcomeOf(response: UpstreamResponse | CachedResponse): string {

@@ -14,6 +14,7 @@ const known: ReadonlySet<string> = new Set(methodNames);
 const handled: ReadonlySet<string> = new Set(
   methods.filter(({ handledBy }) => handledBy !== undefined).map(({ name }) => name),
 );
+const sending: ReadonlySet<string> = new Set(methods.filter(({ sends }) => sends === true).map(({ name }) => name));
 const anyCase = 'i';
 const neverOpenedNames = new RegExp(
   `^(?:${neverOpened.map((one) => one.replaceAll('*', '\\w*')).join('|')})$`,
@@ -57,5 +58,7 @@ export const methodFacts = {
   needsUpstream: (method: string) => !handled.has(method),
   isInSpec: (method: string) => known.has(method),
   isNeverOpened,
+  // Of methods without a schema, the name decides.
+  sendsTransactions: (method: string) => sending.has(method) || (!known.has(method) && /_send/i.test(method)),
   headMethod: nodeMethods.blockByNumber,
 } satisfies Partial<LoadOptions> & Record<string, unknown>;

@@ -68,6 +68,15 @@ describe('gatehouse check', () => {
     ]);
   });
 
+  it('prints the wildcards of development networks, which may have routes', async () => {
+    const upstreams = ['a', 'b'].map((name) => ({ name, url }));
+    place.withNetworks({ base: { ...base, upstreams, development: true, route: { 'anvil_*': ['a'] } } });
+    const { stdout, code } = await check();
+    expect(code).toBe(0);
+    expect(stdout).toContain('  anvil_* (without schema): a\n');
+    for (const wildcard of ['evm_*', 'hardhat_*']) expect(stdout).toContain(wildcard);
+  });
+
   it('prints all diagnostics of all files, as `start` does', async () => {
     place.withNetworks({ base, broken, other: '- x\n' });
     const checked = await check();

@@ -101,7 +101,7 @@ const wrongMethods: [string, string][] = [
   ['["debug*"]', '6:11 methods[0]: debug* has no namespace: expected debug_* or debug_trace*'],
   ['["*"]', '6:11 methods[0]: expected namespace, method or wildcard, a minus before it to take it away'],
   ['["debug_*Block"]', '6:11 methods[0]: expected namespace, method or wildcard, a minus before it to take it away'],
-  ...['admin_*', 'personal_*', 'miner_*', 'engine_*', 'admin_p*'].map((name): [string, string] => [`["${name}"]`, `6:11 methods[0]: ${name} would open methods that change a node, its files or its keys: name each method that is needed`]),
+  ...['admin_*', 'personal_*', 'miner_*', 'engine_*', 'opp2p_*', 'admin_p*'].map((name): [string, string] => [`["${name}"]`, `6:11 methods[0]: ${name} would open methods that change a node, its files or its keys: name each method that is needed`]),
   ['[-eth_getStorageAt]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
   ['[eth, -eth]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
 ];

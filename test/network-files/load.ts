@@ -5,8 +5,8 @@ import { loadNetworks, NetworkFilesError } from '../../gateway/network-files/loa
 import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
 import { methodFacts } from '../../gateway/spec/method-facts.ts';
 
-export const { knownMethods, needsUpstream, isNeverOpened, headMethod } = methodFacts;
-const facts = { knownMethods, needsUpstream, isNeverOpened, headMethod };
+export const { knownMethods, needsUpstream, isNeverOpened, headMethod, sendsTransactions } = methodFacts;
+const facts = { knownMethods, needsUpstream, isNeverOpened, headMethod, sendsTransactions };
 
 /** The lines of a valid network file. */
 export const good = ['name: Base', 'chainId: 8453', 'upstreams:', '  - name: one', '    url: https://one.example'];

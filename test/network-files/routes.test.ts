@@ -26,6 +26,13 @@ describe('routes of methods', () => {
     ['a route of a wildcard', { methods: ['eth', 'debug_*'], route: { 'debug_*': ['two'], debug_traceCall: ['one'] } }],
     ['an upstream with allowed methods', withRules({ allow: ['eth_sendRawTransaction'] })],
     ['an upstream with denied methods', withRules({ deny: ['eth_getLogs', 'trace_*', 'zks_estimateFee'] }, {})],
+    [
+      'routes of all methods that send transactions',
+      {
+        methods: ['eth', 'eth_sendRawTransactionSync', 'eth_sendBundle'],
+        route: { 'eth_sendRawTransaction*': ['two'], eth_sendBundle: ['two', 'one'] },
+      },
+    ],
     ['both', withRules({ allow: ['eth_*'], deny: ['eth_get*'] })],
   ])('%s is valid', (_, file) => {
     expect(diagnosticsOf({ methods: ['eth', 'trace_*'], ...file })).toEqual([]);
@@ -37,6 +44,14 @@ describe('routes of methods', () => {
     [{ route: { eth_cal: ['two'] } }, 'route.eth_cal is no method of the network; did you mean eth_call?'],
     [{ route: { 'debug_*': ['two'] } }, 'route.debug_* is no method of the network'],
     [{ route: { zks_estimateFee: ['two'] } }, 'route.zks_estimateFee is no method of the network'],
+    [
+      { methods: ['eth', 'eth_sendRawTransactionSync'], route: { eth_sendRawTransaction: ['two'] } },
+      'route.eth_sendRawTransaction: eth_sendRawTransactionSync sends transactions too: add a route for it',
+    ],
+    [
+      { methods: ['eth', 'mev_sendBundle'], route: { 'eth_send*': ['two'] } },
+      'route.eth_send*: mev_sendBundle sends transactions too: add a route for it',
+    ],
     [{ route: { eth_call: [] } }, 'route.eth_call: expected list of names of upstreams'],
     [{ route: { eth_call: 'two' } }, 'route.eth_call: expected list of names of upstreams, not text'],
     [{ route: { 'eth call': ['two'] } }, `route.(name not shown): ${names}`],

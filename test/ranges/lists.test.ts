@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bytesOf, elementsIn, joinLists } from '../../gateway/ranges/list-bytes.ts';
+import { bytesOf, countElements, elementsIn, joinLists } from '../../gateway/ranges/list-bytes.ts';
 import { mergeLogs } from '../../gateway/ranges/merge-logs.ts';
 import { jsonResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 
@@ -10,6 +10,14 @@ it.each([
   ['\n[ {"a":[1]} ,\t2 ] ', '{"a":[1]} ,\t2'],
 ])('the elements in %j', (list, elements) => {
   expect(elementsIn(Buffer.from(list))?.toString()).toBe(elements);
+});
+
+it.each([
+  ['', 0],
+  ['1', 1],
+  [' {"a":[1,2]} , "," ,\n3 ', 3],
+])('%j has %i elements', (elements, count) => {
+  expect(countElements(Buffer.from(elements))).toBe(count);
 });
 
 it.each(['', 'null', '{}', '"[]"', '[', ']', '[1', '1]'])('%j is not a list', (text) => {

@@ -101,7 +101,7 @@ export function listOf(chain: LogChain, limits: NodeLimits, filter: LogFilter): 
   const { maxBlocks = Infinity, maxResults = Infinity, maxBytes = Infinity, maxAddresses = Infinity } = limits;
   const { fromBlock = 'latest', toBlock = 'latest', address } = filter;
   const [from, to] = [chain.numberOf(fromBlock), Math.min(chain.numberOf(toBlock), chain.height - 1)];
-  const addresses = address === undefined ? undefined : [address].flat();
+  const addresses = address === undefined ? undefined : [address].flat().map((one) => one.toLowerCase());
   if ((addresses?.length ?? 0) > maxAddresses)
     return rpcError(-32602, `specify less number of addresses: at most ${maxAddresses}`);
   if (to - from >= maxBlocks) return rpcError(-32602, `exceed maximum block range: ${maxBlocks}`);

@@ -21,8 +21,9 @@ it('200,000 logs of 100,000 blocks, through a node with 2,000 blocks, one with 1
   const peak = peakOfMemory();
   const chain = new LogChain(100_000, () => 2);
   const limits = [{ maxBlocks: 2_000 }, { maxResults: 10_000 }, { maxBytes: 5_000_000, prunedBelow: 50_000 }];
-  const maxBytes = 400_000_000;
-  const env = { BODIES_MAX_BYTES: String(maxBytes), CALL_TIMEOUT_MS: '60000', UPSTREAM_TIMEOUT_MS: '30000' };
+  // The parts and the response, of which all keys together may have half.
+  const maxBytes = 280_000_000;
+  const env = { BODIES_MAX_BYTES: String(maxBytes), CALL_TIMEOUT_MS: '150000' };
   const { getLogs, gateway, ranges } = await withLogNodes(chain, limits, { maxResponseBytes: 100_000_000 }, env);
   const { status, text } = await getLogs(0, 'latest');
   expect(status).toBe(200);
@@ -30,13 +31,13 @@ it('200,000 logs of 100,000 blocks, through a node with 2,000 blocks, one with 1
   // `toBe` would print both texts.
   expect([text.length, text === expected]).toEqual([expected.length, true]);
   expect(peak(), 'the parts and the response').toBeGreaterThan(1.9 * text.length);
-  expect(peak()).toBeLessThan(maxBytes);
+  expect(peak()).toBeLessThan(maxBytes / 2);
   const served = ranges().map((ofNode) => ofNode.length);
   expect(Math.min(...served), 'each node has parts').toBeGreaterThan(5);
   expect(Math.max(...served), 'limits are learned').toBeLessThan(80);
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_buffered_bytes')).toBeLessThan(1_000_000);
-});
+}, 180_000);
 
 it('parts become wider again where logs are rare', async () => {
   const chain = new LogChain(40_000, (block) => (block < 4_000 ? 10 : block % 100 === 0 ? 1 : 0));
@@ -155,11 +156,14 @@ it('refused ranges open no circuit and use no retry budget', async () => {
   // The refusals of one filter say nothing about others.
   for (let round = 0; round < 60; round++) await getLogs(0, 9, { topics: [hash(round)] });
   expect(nodes[0]?.callsOf('eth_getLogs')).toHaveLength(60);
+  const hedgesWon = async (): Promise<number> =>
+    (await readMetrics(gateway.address)).value('gatehouse_hedges_total', { event: 'won' }) ?? 0;
+  const before = await hedgesWon();
   nodes[0]?.always(hang, 'eth_getBalance');
   nodes[1]?.response('eth_getBalance', '0x7');
   expect(await gateway.call('test', 'eth_getBalance', [contracts[0], 'latest'])).toMatchObject({ result: '0x7' });
   const { value } = await readMetrics(gateway.address);
-  expect(value('gatehouse_hedges_total', { event: 'won' })).toBe(1);
+  expect(await hedgesWon()).toBe(before + 1);
   expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(0);
 });
 

@@ -18,6 +18,9 @@ export interface Sent {
   readonly text: string;
 }
 
+/** For a busy machine: a request in parts may have hundreds of calls. */
+const patient = { CALL_TIMEOUT_MS: '60000', UPSTREAM_TIMEOUT_MS: '30000' };
+
 /**
  * Starts a gateway in front of one node for each of the limits, until the test ends.
  * @param more keys of the network file, also of its upstreams
@@ -36,7 +39,7 @@ export async function withLogNodes(
     hedge: 'off',
     ...(typeof more === 'function' ? (more as (urls: readonly string[]) => object)(urls) : more),
   });
-  const gateway = await startGateway({ test: file }, env);
+  const gateway = await startGateway({ test: file }, { ...patient, ...env });
   onTestFinished(() => gateway.stop());
   const end = (block: number | string): string => (typeof block === 'number' ? hex(block) : block);
   return {

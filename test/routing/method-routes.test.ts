@@ -37,6 +37,12 @@ describe('a method with a route', () => {
     expect(await all.request()).toMatchObject({ result: word(3) });
   });
 
+  it('has the route of its name, also if a wildcard that covers it is longer', async () => {
+    const all = await withRelay({}, { route: { ...route, [`${send}*`]: ['node-0'] } });
+    expect((await all.send(send, [raw])).response.result).toBe(hash);
+    expectPrivate(all);
+  });
+
   it.each<[string, Parameters<FakeNode['always']>[0]]>([
     ['does not respond in time', hang],
     ['is slow', slow(3_000)],

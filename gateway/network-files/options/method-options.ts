@@ -22,7 +22,7 @@ export const networkMethods = {
 export const route = {
   title: 'map of methods to lists of upstreams',
   description:
-    'The only upstreams for a method or wildcard: `eth_sendRawTransaction: [private-relay]`. Binding: no other upstream ever gets the call. The longest match counts.',
+    'The only upstreams for a method or wildcard: `eth_sendRawTransaction: [private-relay]`. Binding: no other upstream ever gets the call. The name counts, or else the longest wildcard.',
   type: 'object',
   propertyNames: methodNames,
   additionalProperties: {

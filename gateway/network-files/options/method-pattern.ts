@@ -18,8 +18,9 @@ export function coversMethod(pattern: string, method: string): boolean {
   return pattern === method || (isWildcard(pattern) && method.startsWith(pattern.slice(0, -1)));
 }
 
-/** The longest of the patterns that cover a method; undefined: none does. */
+/** The method's own name, or else the longest wildcard that covers it; undefined: none does. */
 export function bestPattern(patterns: readonly string[], method: string): string | undefined {
+  if (patterns.includes(method)) return method;
   let best: string | undefined;
   for (const one of patterns)
     if (coversMethod(one, method) && (best === undefined || one.length > best.length)) best = one;

@@ -35,7 +35,7 @@ function parseTerm(text: string): { name: string | undefined; each: number } {
   return { name, each: Number(factor) / Number(divisor) };
 }
 
-/** @returns the text of the entry for a method: its name, or the longest start of it that ends in `*` */
+/** @returns the text of the entry for a method: its name, or else the longest start of it that ends in `*` */
 export function unitsIn(table: Readonly<Record<string, string | number>>, method: string): string | undefined {
   const best = bestPattern(Object.keys(table), method);
   return best === undefined ? undefined : String(table[best]);

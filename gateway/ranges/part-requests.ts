@@ -1,0 +1,120 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CachedResponse } from '../cache/response-cache.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { Shortage } from '../limits/limit-state.ts';
+import type { PartObserver } from '../observability/call-observer.ts';
+import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { bytesOf, elementsIn } from './list-bytes.ts';
+import { mergeLogs } from './merge-logs.ts';
+import { failedPart } from './part-failure.ts';
+import type { RangeFilter } from './range-filter.ts';
+import type { ReceivedParts } from './received-parts.ts';
+import type { SentRange } from './sent-range.ts';
+
+/** Charges the key for the calls of parts. */
+export interface PartCharges {
+  /** @param params of the call of a part @returns the limit of the key that does not allow it now */
+  charge(params: readonly unknown[]): Promise<Shortage | undefined>;
+  /** The call was refused as too large: what it cost is for later ones. */
+  refund(params: readonly unknown[]): void;
+}
+
+export interface PartRequestsOptions {
+  readonly filter: RangeFilter;
+  readonly received: ReceivedParts;
+  readonly deadline: number;
+  readonly cancellation: Cancellation;
+  readonly charges: PartCharges;
+  /** Sends the call for a part. @throws RpcError, Cancelled (rejects with it) */
+  readonly send: (
+    params: readonly unknown[],
+    part: SentRange,
+    observer: PartObserver | undefined,
+  ) => Promise<UpstreamResponse | CachedResponse>;
+}
+
+/** Parts that are sent for one request, those that were refused included. */
+const MAX_SENT = 1_000;
+/** The caller may disconnect during the wait. */
+const MAX_WAIT_MS = 500;
+
+/** Sends the calls of parts: one for each part, or one after the other for groups of addresses. */
+export class PartRequests {
+  readonly #options: PartRequestsOptions;
+  readonly #inProgress = new Set<Promise<unknown>>();
+  #sent = 0;
+
+  constructor(options: PartRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** The elements of the list of a part. @throws RpcError, FailedPart, Cancelled (rejects with it) */
+  async elementsOf(part: SentRange, addressesPerCall: number, observer: PartObserver | undefined): Promise<Buffer> {
+    const { addresses } = this.#options.filter;
+    const elements =
+      addresses.length <= addressesPerCall
+        ? elementsIn(bytesOf(await this.#send(part, undefined, observer)))
+        : await this.#merged(part, addressesPerCall, observer);
+    if (elements === undefined) throw new RpcError('no-upstream', 'an upstream returned a result that is not a list');
+    return elements;
+  }
+
+  /** One group at a time: the part has one slot of the key. */
+  async #merged(part: SentRange, perCall: number, observer: PartObserver | undefined): Promise<Buffer | undefined> {
+    const { received, filter } = this.#options;
+    const lists: Buffer[] = [];
+    try {
+      for (let at = 0; at < filter.addresses.length; at += perCall) {
+        const list = bytesOf(await this.#send(part, filter.addresses.slice(at, at + perCall), observer));
+        received.take(list.length);
+        lists.push(list);
+      }
+      return mergeLogs(lists);
+    } finally {
+      for (const { length } of lists) received.giveBack(length);
+    }
+  }
+
+  async #send(
+    part: SentRange,
+    addresses: readonly string[] | undefined,
+    observer: PartObserver | undefined,
+  ): Promise<UpstreamResponse | CachedResponse> {
+    const { filter, received, charges, send } = this.#options;
+    if (++this.#sent > MAX_SENT)
+      throw received.beyond(`the upstreams allow only parts of the range, and it has more than ${MAX_SENT}`);
+    const params = filter.paramsOf(part.range, addresses);
+    await this.#charge(params);
+    const request = send(params, part, observer);
+    this.#inProgress.add(request);
+    try {
+      const response = await request;
+      if (response.kind === 'error') throw failedPart(response, part.range);
+      return response;
+    } catch (error) {
+      if (error instanceof RpcError && error.reason === 'request-too-large') charges.refund(params);
+      throw error;
+    } finally {
+      this.#inProgress.delete(request);
+    }
+  }
+
+  /** Waits until the rate limit of the key allows the call. @throws RpcError if it does not before the deadline */
+  async #charge(params: readonly unknown[]): Promise<void> {
+    const { charges, received, deadline, cancellation } = this.#options;
+    for (;;) {
+      const shortage = await charges.charge(params);
+      if (cancellation.isCancelled) throw new Cancelled();
+      if (shortage === undefined) return;
+      const { reason, waitS = Infinity } = shortage;
+      if (performance.now() + 1_000 * waitS >= deadline) {
+        // The rejection names the range that has arrived.
+        await Promise.allSettled(this.#inProgress);
+        await delay(0);
+        throw received.beyond(new RpcError(reason).message);
+      }
+      await delay(Math.min(1_000 * waitS, MAX_WAIT_MS));
+    }
+  }
+}
