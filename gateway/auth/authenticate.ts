@@ -239,6 +239,8 @@ export class Authenticator {
       this.#lookups.clear();
       return;
     }
+    const known = this.#known.get(digest);
+    if (known !== undefined) this.#shares.forget(known.access.record.id);
     this.#known.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);

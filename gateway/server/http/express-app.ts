@@ -4,6 +4,7 @@ import type { Log } from '../../config/log.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
+import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { pipelineOf, type RequestHandler } from './pipeline.ts';
@@ -17,7 +18,8 @@ export interface ExpressAppOptions {
   readonly pages?: Router | undefined;
   readonly nextRequestId: () => string;
   readonly networks: { readonly hint: string };
-  readonly addressOf: (request: IncomingMessage) => string;
+  readonly holderOf: (request: IncomingMessage) => string;
+  readonly rejectedBodies: RejectedBodies;
   readonly memory: MemoryBudget;
   readonly log: Log;
 }
@@ -32,7 +34,8 @@ export function expressApp({
   pages,
   nextRequestId,
   networks,
-  addressOf,
+  holderOf,
+  rejectedBodies,
   memory,
   log,
 }: ExpressAppOptions): RequestHandler {
@@ -42,7 +45,7 @@ export function expressApp({
   if (ops !== undefined) app.use(withRequestId(nextRequestId), ops);
   // Pages need no key, and are large. Probes are never rejected.
   const admitPage = (request: Request, _response: Response, next: NextFunction): void => {
-    memory.take(addressOf(request), 0);
+    memory.take(holderOf(request), 0);
     next();
   };
   if (pages !== undefined) app.use(admitPage, withRequestId(nextRequestId), pages);
@@ -60,12 +63,29 @@ export function expressApp({
   });
   return (request, response, reservation) => {
     if (rpc?.(request, response, reservation) === true) return;
-    reservation.moveTo(addressOf(request));
+    const holder = holderOf(request);
+    reservation.moveTo(holder);
+    const account = (): void => {
+      reservation.setTo(response.writableLength);
+      pipelineOf(request.socket)?.watchUnread(response, reservation);
+    };
+    afterEnd(response, account);
     app(request, response);
+    rejectedBodies.add(request, holder);
     // Only the admin API reads bodies, on OPS_PORT. Otherwise chunks would be buffered until the response is read.
     if (rpc !== undefined) request.resume();
-    reservation.setTo(response.writableLength);
-    pipelineOf(request.socket)?.watchUnread(response, reservation);
+    // Also of a response that is written in parts.
+    account();
+  };
+}
+
+/** Calls `then` each time after `end`: many responses are written later, and an event follows only when all is sent. */
+function afterEnd(response: ServerResponse, then: () => void): void {
+  const end = response.end.bind(response) as (...parts: unknown[]) => ServerResponse;
+  response.end = (...parts: unknown[]) => {
+    end(...parts);
+    then();
+    return response;
   };
 }
 

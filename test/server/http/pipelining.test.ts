@@ -97,8 +97,8 @@ describe('pipelined requests', () => {
   });
 
   it('without a key count for the address, which is disconnected beyond its share', async () => {
-    await start({ BODIES_MAX_BYTES: '8000000' });
-    const page = Array.from({ length: 1_000 }, () => head('GET /openrpc.json'));
+    await start({ BODIES_MAX_BYTES: '28000000' });
+    const page = Array.from({ length: 400 }, () => head('GET /openrpc.json'));
     const connections = [await pipelineUnread(page), await pipelineUnread(page)];
     await eventually(async () => {
       const { value } = await readMetrics(gateway.address);
@@ -129,7 +129,7 @@ describe('pipelined requests', () => {
 });
 
 it('a page is rejected for an address beyond its share, and a probe is not', async () => {
-  await start({ BODIES_MAX_BYTES: '500000' });
+  await start({ BODIES_MAX_BYTES: '2000000' });
   const connection = await pipelineUnread([]);
   await eventually(async () => {
     connection.send(head('GET /openrpc.json'));
