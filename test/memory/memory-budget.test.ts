@@ -58,7 +58,7 @@ it('all client addresses together get a quarter of the budget, divided among the
     expect(budget.canTake(addressAt(index), 1)).toBe(false);
   }
   expect(budget.canTake(addressAt(5), 1)).toBe(false);
-  expect(budget.canTake('key', 400)).toBe(true);
+  expect(budget.canTake('key', 200)).toBe(true);
   budget.release(addressAt(1), 25);
   expect(budget.canTake(addressAt(5), 25)).toBe(true);
   expect(budget.bytes).toBe(175);
