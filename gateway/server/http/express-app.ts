@@ -49,17 +49,22 @@ export function expressApp({
     next();
   };
   if (pages !== undefined) app.use(admitPage, withRequestId(nextRequestId), pages);
-  app.use((_request, response) => {
-    writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('unknown-network', networks.hint)));
+  const reject = (request: Request, response: Response, requestId: string, rejection: RpcError): void => {
+    writeResponse(response, requestId, rejectionResponse('null', rejection));
+    // The response ends only after its request.
+    rejectedBodies.add(request, holderOf(request));
+  };
+  app.use((request, response) => {
+    reject(request, response, nextRequestId(), new RpcError('unknown-network', networks.hint));
   });
   // Express recognises an error handler by its four parameters.
-  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const requestId = nextRequestId();
     // Express throws errors with a status for paths that it cannot decode.
     const status = (error as { status?: unknown }).status;
     const isClientError = !(error instanceof RpcError) && typeof status === 'number' && status < 500;
     const rejection = isClientError ? new RpcError('bad-http') : rejectionOf(error, requestId, log);
-    writeResponse(response, requestId, rejectionResponse('null', rejection));
+    reject(request, response, requestId, rejection);
   });
   return (request, response, reservation) => {
     if (rpc?.(request, response, reservation) === true) return;
@@ -69,9 +74,11 @@ export function expressApp({
       reservation.setTo(response.writableLength);
       pipelineOf(request.socket)?.watchUnread(response, reservation);
     };
-    afterEnd(response, account);
+    afterEnd(response, () => {
+      account();
+      rejectedBodies.add(request, holder);
+    });
     app(request, response);
-    rejectedBodies.add(request, holder);
     // Only the admin API reads bodies, on OPS_PORT. Otherwise chunks would be buffered until the response is read.
     if (rpc !== undefined) request.resume();
     // Also of a response that is written in parts.

@@ -132,8 +132,8 @@ export class Secrets {
   }
 
   /**
-   * Whether a JSON text may have a credential. Costs a native search for each probe: 200 kB take 2 µs with a probe whose
-   * first character is rare in results, and 50 µs with a hexadecimal one (measured 2026-11-22).
+   * Whether a JSON text may have a credential. Costs a native search for each probe: in 190 kB, a hexadecimal one
+   * takes 36 µs, and one with a rare character 2 µs (measured 2026-11-22).
    */
   mayBeIn(json: Searchable): boolean {
     if (this.#probes.length === 0) return false;
@@ -190,13 +190,22 @@ function probesOf(text: string): string[] {
   return [part, part.toLowerCase(), part.toUpperCase()].map(fromRareCharacter);
 }
 
-/**
- * The native search is fast as long as the first character is not found. Results are mostly hexadecimal digits and the
- * letters of member names.
- */
+/** Characters of results, the most frequent first. The others are rarer. */
+const COMMON_CHARS = '0123456789abcdefx":,tonshripluHkmPyIgv';
+const HEX_DIGITS = 16;
+/** A shorter text may be part of a member name. */
+const MIN_PROBE_CHARS = 5;
+
+/** The native search is fast until it finds the first character. With hexadecimal digits only, a long text is faster. */
 function fromRareCharacter(text: string): string {
-  const starts = text.slice(0, Math.max(1, text.length - MIN_SECRET_CHARS + 1));
-  return text.slice(Math.max(0, starts.search(/[A-Zjqwyz]/), starts.search(/[^0-9a-f]/)));
+  const ranks = [...text.slice(0, Math.max(1, text.length - MIN_PROBE_CHARS + 1))].map(rankOf);
+  const highest = Math.max(...ranks);
+  return highest < HEX_DIGITS ? text : text.slice(ranks.indexOf(highest));
+}
+
+function rankOf(char: string): number {
+  const rank = COMMON_CHARS.indexOf(char);
+  return rank === -1 ? COMMON_CHARS.length : rank;
 }
 
 function escapePattern(text: string): string {

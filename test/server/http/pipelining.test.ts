@@ -4,6 +4,7 @@ import { hang } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { unreadBytes } from './gateway-socket.ts';
 import { openRaw, post, head, type RawConnection } from './raw-connection.ts';
 
 const size = 1_000_000;
@@ -126,6 +127,21 @@ describe('pipelined requests', () => {
     });
     await eventually(async () => (await bufferedBytes()) < 100_000);
   });
+});
+
+it('metrics that are written later count until the client reads them', async () => {
+  await start();
+  const connection = await pipelineUnread([]);
+  const pageBytes = (await (await fetch(`${gateway.address}/metrics`)).text()).length;
+  expect(pageBytes).toBeGreaterThan(10_000);
+  await eventually(() => {
+    connection.send(head('GET /metrics'));
+    return unreadBytes(connection.socket) > 0;
+  }, 20_000);
+  for (let count = 1; count < inProgressMax; count++) connection.send(head('GET /metrics'));
+  await eventually(async () => (await bufferedBytes()) > (inProgressMax - 1) * pageBytes);
+  connection.destroy();
+  await eventually(async () => (await bufferedBytes()) < pageBytes);
 });
 
 it('a page is rejected for an address beyond its share, and a probe is not', async () => {
