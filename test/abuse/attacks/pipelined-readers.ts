@@ -1,4 +1,4 @@
-import { holdOpen, type RawConnection } from '../processes/raw-connection.ts';
+import { holdOpen, writeRepeatedly } from '../processes/raw-connection.ts';
 import type { Attack } from './attack.ts';
 
 const CONNECTIONS_EACH = 4;
@@ -20,18 +20,12 @@ export const pipelinedReaders: Attack = {
       [target.opsPort, '/metrics'],
     ] as const) {
       const requests = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(REQUESTS_PER_WRITE));
-      const fill = ({ socket, write }: RawConnection): void => {
-        while (socket.writable && write(requests));
-      };
       for (let count = 0; count < CONNECTIONS_EACH; count++) {
         holdOpen(target, traffic, {
           port,
           reads: 'all',
-          onOpen(connection) {
-            connection.socket.on('drain', () => {
-              fill(connection);
-            });
-            fill(connection);
+          onOpen: (connection) => {
+            writeRepeatedly(connection, requests, Infinity);
           },
         });
       }
