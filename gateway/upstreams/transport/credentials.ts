@@ -198,7 +198,8 @@ const MIN_PROBE_CHARS = 5;
 
 /** The native search is fast until it finds the first character. With hexadecimal digits only, a long text is faster. */
 function fromRareCharacter(text: string): string {
-  const ranks = [...text.slice(0, Math.max(1, text.length - MIN_PROBE_CHARS + 1))].map(rankOf);
+  const length = Math.max(1, text.length - MIN_PROBE_CHARS + 1);
+  const ranks = Array.from({ length }, (_, at) => rankOf(text.charAt(at)));
   const highest = Math.max(...ranks);
   return highest < HEX_DIGITS ? text : text.slice(ranks.indexOf(highest));
 }
