@@ -239,14 +239,12 @@ export class Authenticator {
       this.#lookups.clear();
       return;
     }
-    const known = this.#known.get(digest);
-    if (known !== undefined) this.#shares.forget(known.access.record.id);
+    this.#shares.forget(this.#known.get(digest)?.access.record.id);
     this.#known.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup === undefined) return;
     lookup.isOutdated = true;
-    // Later calls start a new lookup.
-    this.#lookups.delete(digest);
+    this.#lookups.delete(digest); // Later calls start a new lookup.
   }
 }

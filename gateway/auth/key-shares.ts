@@ -24,7 +24,8 @@ export class KeyShares {
   };
 
   /** Removes the limit of a key that changes or is revoked, so that other keys of its team do not keep it. */
-  forget(key: string): void {
+  forget(key: string | undefined): void {
+    if (key === undefined) return;
     this.#limited.get(key)?.limitConcurrency(key, undefined);
     this.#limited.delete(key);
   }
