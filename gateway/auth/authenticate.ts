@@ -239,12 +239,12 @@ export class Authenticator {
       this.#lookups.clear();
       return;
     }
+    this.#shares.forget(this.#known.get(digest)?.access.record.id);
     this.#known.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup === undefined) return;
     lookup.isOutdated = true;
-    // Later calls start a new lookup.
-    this.#lookups.delete(digest);
+    this.#lookups.delete(digest); // Later calls start a new lookup.
   }
 }

@@ -1,30 +1,36 @@
 import type { IncomingMessage } from 'node:http';
-import { addressGroup } from '../auth/formats/address-group.ts';
 
-/** Rejected requests of one address whose bodies may still arrive. */
-const MAX_PER_ADDRESS = 64;
+/** Rejected requests of one holder whose bodies may still arrive. */
+const MAX_PER_HOLDER = 64;
 
 /**
- * Counts the rejected requests whose bodies have not arrived, by client address, because they count for no key. They are
- * read and dropped, so that clients see the response. Above the limit, the connection is closed.
+ * Counts the rejected requests whose bodies have not arrived, by the account of their key, else by client address. They
+ * are read and dropped, so that clients see the response. Above the limit, the connection is closed.
  */
 export class RejectedBodies {
   readonly #counts = new Map<string, number>();
 
-  /** To be called after the response was written. */
-  add(request: IncomingMessage, address: string): void {
-    if (request.destroyed) return;
-    const group = addressGroup(address);
-    const count = this.#counts.get(group) ?? 0;
-    if (count >= MAX_PER_ADDRESS) {
+  /**
+   * To be called after the response was written, for requests with and without a body.
+   * @param holder of the memory budget
+   */
+  add(request: IncomingMessage, holder: string): void {
+    if (request.destroyed || request.complete || !hasBody(request)) return;
+    const count = this.#counts.get(holder) ?? 0;
+    if (count >= MAX_PER_HOLDER) {
       request.socket.destroySoon();
       return;
     }
-    this.#counts.set(group, count + 1);
+    this.#counts.set(holder, count + 1);
     request.once('close', () => {
-      const remaining = (this.#counts.get(group) ?? 0) - 1;
-      if (remaining > 0) this.#counts.set(group, remaining);
-      else this.#counts.delete(group);
+      const remaining = (this.#counts.get(holder) ?? 0) - 1;
+      if (remaining > 0) this.#counts.set(holder, remaining);
+      else this.#counts.delete(holder);
     });
   }
+}
+
+/** RFC 9112 §6: one of these announces a body. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

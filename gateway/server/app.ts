@@ -16,6 +16,7 @@ import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
+import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
 import { UnreadConnections } from '../memory/unread-connections.ts';
@@ -150,8 +151,10 @@ export async function openGateway(
     const { DATA_DIR: dataDir } = settings;
     ops.use(adminRoutes({ tokens, proxies, onRejected, keys, usage: usageStore, dataDir, log, explain }));
   }
+  const rejectedBodies = new RejectedBodies();
   const rpc = rpcRoute({
     ...requestOptions,
+    rejectedBodies,
     nextRequestId,
     hasPages: settings.STATUS_PAGE === 'public',
     bodyMaxBytes: settings.BODY_MAX_BYTES,
@@ -168,9 +171,8 @@ export async function openGateway(
   networks.onChange = () => {
     webSockets.followNetworks();
   };
-  const addressOf = proxies.addressOf.bind(proxies);
-  const common = { nextRequestId, networks: networks.finder, addressOf, memory, log };
-  const pipeline = { memory, unread, addressOf };
+  const pipeline = { memory, unread, holderOf: proxies.holderOf.bind(proxies), rejectedBodies };
+  const common = { nextRequestId, networks: networks.finder, ...pipeline, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;

@@ -6,10 +6,16 @@ import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { costOf, parseSubscriptionParams, type SubscriptionParams } from './subscription-params.ts';
 import { Subscription } from './subscription.ts';
 
+/** The cost of the subscriptions that the account of a key has open. */
+export interface OpenSubscriptions {
+  readonly openSubscriptions: number;
+  countSubscriptions(change: number): void;
+}
+
 export interface SocketSubscriptionsOptions {
   readonly subscriptions: NetworkSubscriptions;
   /** The socket's key: its current access, and the cost of its subscriptions on all sockets. */
-  readonly keySessions: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
+  readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
   /** Limit of subscriptions of one key; its permissions may set a lower one. */
   readonly max: number;
   /** Sends each text as a message. */
@@ -76,9 +82,9 @@ export class SocketSubscriptions {
     if (!isAllowed(keySessions.access, method, subscriptionParams)) throw new RpcError('key-settings');
     const cost = costOf(subscriptionParams);
     const maxForKey = Math.min(max, keySessions.access.limits?.subscriptions ?? Infinity);
-    if (keySessions.open.subscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
+    if (keySessions.openSubscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
     const subscription = new Subscription(this.#parts, method, subscriptionParams);
-    keySessions.open.subscriptions += cost;
+    keySessions.countSubscriptions(cost);
     try {
       subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription);
       // The permissions may have changed while it was opened.
@@ -87,7 +93,7 @@ export class SocketSubscriptions {
         throw new RpcError('key-settings');
       }
     } catch (error) {
-      keySessions.open.subscriptions -= cost;
+      keySessions.countSubscriptions(-cost);
       throw error;
     }
     this.#open.set(subscription.id, subscription);
@@ -103,7 +109,7 @@ export class SocketSubscriptions {
   #close(subscription: Subscription): void {
     this.#open.delete(subscription.id);
     subscription.unsubscribe();
-    this.#parts.keySessions.open.subscriptions -= costOf(subscription.params);
+    this.#parts.keySessions.countSubscriptions(-costOf(subscription.params));
     this.#parts.subscriptions.metrics[subscription.params.kind].closed();
   }
 }

@@ -28,4 +28,21 @@ describe('the lowest concurrency of the keys of a team holds for all of them', (
     expect(slotsOf(shares.of('team:a', 'one', undefined))).toBe(5);
     expect(slotsOf(shares.of('team:a', 'two', undefined))).toBe(256);
   });
+
+  it('until the key moves to another team', () => {
+    const shares = new KeyShares();
+    const old = shares.of('team:a', 'one', 2);
+    expect(slotsOf(shares.of('team:b', 'one', 2))).toBe(2);
+    expect(slotsOf(old)).toBe(256);
+    expect(slotsOf(shares.of('team:a', 'one', undefined))).toBe(256);
+    expect(slotsOf(shares.of('team:b', 'two', undefined))).toBe(256);
+  });
+
+  it('until the key changes or is revoked, and from its next use on', () => {
+    const shares = new KeyShares();
+    const share = shares.of('team:a', 'one', 2);
+    shares.forget('one');
+    expect(slotsOf(share)).toBe(256);
+    expect(slotsOf(shares.of('team:a', 'one', 3))).toBe(3);
+  });
 });

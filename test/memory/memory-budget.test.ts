@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
+import { addressHolder, MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { Reservation } from '../../gateway/memory/reservation.ts';
 
 setFlagsFromString('--expose-gc');
@@ -44,6 +44,32 @@ it('one holder gets half of the budget, and the others get their shares of the r
   budget.release('greedy', 400);
   budget.take('e', 100);
   expect(budget.bytes).toBe(500);
+});
+
+it('all client addresses together get a quarter of the budget, divided among them in the same way', () => {
+  const budget = open();
+  const addressAt = (index: number): string => addressHolder(`192.0.2.${index}`);
+  budget.take(addressAt(0), 100);
+  expect(budget.canTake(addressAt(0), 1)).toBe(false);
+  expect(budget.isExhaustedFor(addressAt(0))).toBe(true);
+  for (const index of [1, 2, 3, 4]) {
+    expect(budget.isExhaustedFor(addressAt(index))).toBe(false);
+    budget.take(addressAt(index), 25);
+    expect(budget.canTake(addressAt(index), 1)).toBe(false);
+  }
+  expect(budget.canTake(addressAt(5), 1)).toBe(false);
+  expect(budget.canTake('key', 200)).toBe(true);
+  budget.release(addressAt(1), 25);
+  expect(budget.canTake(addressAt(5), 25)).toBe(true);
+  expect(budget.bytes).toBe(175);
+});
+
+it('all client addresses together are one holder beside the keys', () => {
+  const budget = open();
+  budget.take('greedy', 400);
+  budget.take(addressHolder('192.0.2.1'), 100);
+  expect(budget.canTake(addressHolder('192.0.2.2'), 1)).toBe(false);
+  expect(budget.canTake('key', 100)).toBe(true);
 });
 
 it('bytes of the gateway itself are never rejected', () => {

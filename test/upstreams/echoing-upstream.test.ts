@@ -26,6 +26,8 @@ const hidden = [password, encodeURIComponent(password), token, encodeURIComponen
 );
 const base64 = Buffer.from(`me:${password}`).toString('base64').replace(/=+$/, '');
 
+const filler = `0x${'ab'.repeat(50_000)}`;
+
 /** What a faulty proxy or a debug endpoint writes about a request: URL and headers, as received and decoded. */
 function echoOf(path: string, received: object): { text: string; whole: object } {
   const { authorization = '' } = received as { authorization?: string };
@@ -40,6 +42,11 @@ const places = ({ text, whole }: ReturnType<typeof echoOf>): readonly object[] =
   { result: [1, { [text]: true }, null] },
   { result: text },
   { result: { id: 1, text: JSON.stringify(whole) } },
+  // Too large to be parsed, and in one case only.
+  { result: { whole, filler } },
+  { result: { text: text.toUpperCase(), filler } },
+  { result: { text: text.toLowerCase(), filler } },
+  { result: { text: JSON.stringify(whole), filler } },
   { error: { code: -32000, message: text } },
   { error: { code: -32000, message: `failed: ${JSON.stringify(whole)}` } },
   { error: { code: -32603, message: 'Internal error', data: whole } },
@@ -96,6 +103,7 @@ it.each(['http', 'ws'] as const)(
     expect(shown.filter((text) => text.includes('<upstream>')).length).toBeGreaterThanOrEqual(8);
     expect(lines.join('')).toContain('upstream failed');
     const all = [...shown, ...lines].join('\n');
-    expect([...hidden, base64, at].filter((text) => all.includes(text))).toEqual([]);
+    const forms = [...hidden, base64, at].flatMap((text) => [text, text.toUpperCase(), text.toLowerCase()]);
+    expect(forms.filter((text) => all.includes(text))).toEqual([]);
   },
 );

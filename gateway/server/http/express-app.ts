@@ -4,6 +4,7 @@ import type { Log } from '../../config/log.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
+import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { pipelineOf, type RequestHandler } from './pipeline.ts';
@@ -17,7 +18,8 @@ export interface ExpressAppOptions {
   readonly pages?: Router | undefined;
   readonly nextRequestId: () => string;
   readonly networks: { readonly hint: string };
-  readonly addressOf: (request: IncomingMessage) => string;
+  readonly holderOf: (request: IncomingMessage) => string;
+  readonly rejectedBodies: RejectedBodies;
   readonly memory: MemoryBudget;
   readonly log: Log;
 }
@@ -32,7 +34,8 @@ export function expressApp({
   pages,
   nextRequestId,
   networks,
-  addressOf,
+  holderOf,
+  rejectedBodies,
   memory,
   log,
 }: ExpressAppOptions): RequestHandler {
@@ -42,30 +45,54 @@ export function expressApp({
   if (ops !== undefined) app.use(withRequestId(nextRequestId), ops);
   // Pages need no key, and are large. Probes are never rejected.
   const admitPage = (request: Request, _response: Response, next: NextFunction): void => {
-    memory.take(addressOf(request), 0);
+    memory.take(holderOf(request), 0);
     next();
   };
   if (pages !== undefined) app.use(admitPage, withRequestId(nextRequestId), pages);
-  app.use((_request, response) => {
-    writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('unknown-network', networks.hint)));
+  const reject = (request: Request, response: Response, requestId: string, rejection: RpcError): void => {
+    writeResponse(response, requestId, rejectionResponse('null', rejection));
+    // The response ends only after its request.
+    rejectedBodies.add(request, holderOf(request));
+  };
+  app.use((request, response) => {
+    reject(request, response, nextRequestId(), new RpcError('unknown-network', networks.hint));
   });
   // Express recognises an error handler by its four parameters.
-  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const requestId = nextRequestId();
     // Express throws errors with a status for paths that it cannot decode.
     const status = (error as { status?: unknown }).status;
     const isClientError = !(error instanceof RpcError) && typeof status === 'number' && status < 500;
     const rejection = isClientError ? new RpcError('bad-http') : rejectionOf(error, requestId, log);
-    writeResponse(response, requestId, rejectionResponse('null', rejection));
+    reject(request, response, requestId, rejection);
   });
   return (request, response, reservation) => {
     if (rpc?.(request, response, reservation) === true) return;
-    reservation.moveTo(addressOf(request));
+    const holder = holderOf(request);
+    reservation.moveTo(holder);
+    const account = (): void => {
+      reservation.setTo(response.writableLength);
+      pipelineOf(request.socket)?.watchUnread(response, reservation);
+    };
+    afterEnd(response, () => {
+      account();
+      rejectedBodies.add(request, holder);
+    });
     app(request, response);
     // Only the admin API reads bodies, on OPS_PORT. Otherwise chunks would be buffered until the response is read.
     if (rpc !== undefined) request.resume();
-    reservation.setTo(response.writableLength);
-    pipelineOf(request.socket)?.watchUnread(response, reservation);
+    // Also of a response that is written in parts.
+    account();
+  };
+}
+
+/** Calls `then` each time after `end`: many responses are written later, and an event follows only when all is sent. */
+function afterEnd(response: ServerResponse, then: () => void): void {
+  const end = response.end.bind(response) as (...parts: unknown[]) => ServerResponse;
+  response.end = (...parts: unknown[]) => {
+    end(...parts);
+    then();
+    return response;
   };
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
+import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import { JoinedChunks, type HeldConnection } from '../../memory/joined-chunks.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
@@ -19,7 +20,9 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
 export interface PipelineOptions {
   readonly memory: MemoryBudget;
   readonly unread: UnreadConnections;
-  readonly addressOf: (request: IncomingMessage) => string;
+  /** Whose share of the memory budget a request uses before its key is known. */
+  readonly holderOf: (request: IncomingMessage) => string;
+  readonly rejectedBodies: RejectedBodies;
 }
 
 /**
@@ -118,15 +121,16 @@ export class Pipeline implements HeldConnection {
 
   #wait(request: IncomingMessage, response: ServerResponse, reservation: Reservation): void {
     if (this.#socket.destroyed) return;
-    const { memory, addressOf } = this.#options;
-    const address = addressOf(request);
-    reservation.moveTo(address);
-    (this.#waiting ??= []).push({ request, response, reservation });
+    const { memory, holderOf } = this.#options;
+    reservation.moveTo(holderOf(request));
+    if (!reservation.canTake(WAITING_REQUEST_BYTES)) {
+      // A rejection would have to wait, too: it is the response to the last request.
+      memory.counts.connection++;
+      this.#socket.destroy();
+      return;
+    }
     reservation.setTo(WAITING_REQUEST_BYTES);
-    // A rejection would have to wait, too: it is the response to the last request.
-    if (!memory.isExhaustedFor(address)) return;
-    memory.counts.connection++;
-    this.#socket.destroy();
+    (this.#waiting ??= []).push({ request, response, reservation });
   }
 
   /** `IncomingMessage` resumes its socket when it is read, so each `resume` is reverted. */

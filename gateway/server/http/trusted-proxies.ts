@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { addressGroup } from '../../auth/formats/address-group.ts';
 import { AddressRanges, plainAddress } from '../../config/address-ranges.ts';
+import { addressHolder } from '../../memory/memory-budget.ts';
 
 /**
  * Determines a client's address, host and scheme. X-Forwarded-… headers are only used if a trusted proxy wrote them,
@@ -28,6 +30,11 @@ export class TrustedProxies {
       if (!ranges.has(address)) return address;
     }
     return address;
+  }
+
+  /** Whose share of the memory budget a request uses before its key is known. */
+  holderOf(request: IncomingMessage): string {
+    return addressHolder(addressGroup(this.addressOf(request)));
   }
 
   /** The host that the client requested: from the nearest trusted proxy, else from the Host header. */

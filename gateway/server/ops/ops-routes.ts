@@ -10,12 +10,15 @@ export interface Readiness {
 /** Serves metrics to Prometheus, and probes to orchestrators and load balancers. */
 export function opsRoutes(registry: Registry, readiness: () => Readiness): Router {
   const router = Router();
-  let page: Promise<string> | undefined;
+  let page: Promise<Buffer> | undefined;
   router.get('/metrics', async (_request, response) => {
-    // Simultaneous requests share one page.
-    page ??= registry.metrics().finally(() => {
-      page = undefined;
-    });
+    // Simultaneous requests share one page, and its memory.
+    page ??= registry
+      .metrics()
+      .then((text) => Buffer.from(text))
+      .finally(() => {
+        page = undefined;
+      });
     response.type(registry.contentType).send(await page);
   });
   router.get('/livez', (_request, response) => {

@@ -10,7 +10,7 @@ import type { UnreadConnections } from '../../memory/unread-connections.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
-import type { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
+import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 
@@ -18,7 +18,7 @@ export interface SessionOptions {
   readonly network: Network;
   readonly caller: Caller;
   /** Shared by all sockets of the key: its permissions, which may change while a socket is open, and open counts. */
-  readonly keySessions: { readonly access: KeyAccess; readonly open: { subscriptions: number } };
+  readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
   readonly limiter: Limiter;
   readonly requestId: string;
   /** Time for all calls of a message together. */

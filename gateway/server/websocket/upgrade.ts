@@ -10,6 +10,7 @@ import type { RequestOptions } from '../http/rpc-route.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
 import { closeReasonFor } from './close-codes.ts';
+import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { Session } from './session.ts';
 
 /** Interval for confirming keys in use and for the checks of sessions: one timer for all. */
@@ -26,28 +27,12 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly subscriptionsPerKey: number;
 }
 
-/** Open sockets and subscriptions of an account: a key, and the keys that it was rotated to. */
-interface OpenCounts {
-  sockets: number;
-  subscriptions: number;
-}
-
-/** The open sockets of one key. */
-interface KeySessions {
-  readonly digest: string;
-  access: KeyAccess;
-  readonly sessions: Set<Session>;
-  readonly account: string;
-  readonly open: OpenCounts;
-  isBeingConfirmed: boolean;
-}
-
 /** Handles upgrades at `<base>/ws/v3/<KEY>`, and closes their sockets when a call with their key would be rejected. */
 export class WebSocketUpgrades {
   readonly #options: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;
   readonly #keySessions = new Map<string, KeySessions>();
-  readonly #accounts = new Map<string, OpenCounts>();
+  readonly #accounts = new OpenCounts();
   #timer: NodeJS.Timeout | undefined;
   #isDraining = false;
 
@@ -80,9 +65,7 @@ export class WebSocketUpgrades {
       const { network } = this.#routeOf(request);
       const digest = digestOf(key);
       const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
-      if ((this.#accounts.get(access.account)?.sockets ?? 0) >= socketsMax) {
-        throw new RpcError('too-many-sockets');
-      }
+      if (this.#accounts.of(access.account).sockets >= socketsMax) throw new RpcError('too-many-sockets');
       const socket = this.#completeHandshake(request, connection, head, requestId);
       if (socket !== undefined)
         this.#open(socket, connection, { network, caller, keySessions: this.#sessionsOf(digest, access), requestId });
@@ -150,13 +133,9 @@ export class WebSocketUpgrades {
 
   #sessionsOf(digest: string, access: KeyAccess): KeySessions {
     const known = this.#keySessions.get(digest);
-    if (known !== undefined) {
-      known.access = access;
-      return known;
-    }
-    const { account } = access;
-    const open = this.#accounts.get(account) ?? { sockets: 0, subscriptions: 0 };
-    return { digest, access, account, open, sessions: new Set(), isBeingConfirmed: false };
+    if (known === undefined) return new KeySessions(digest, access, this.#accounts);
+    known.access = access;
+    return known;
   }
 
   #open(
@@ -165,21 +144,18 @@ export class WebSocketUpgrades {
     own: { network: Network; caller: Caller; keySessions: KeySessions; requestId: string },
   ): void {
     const { network, keySessions } = own;
-    const { digest, account, open } = keySessions;
+    const { digest } = keySessions;
     const session = new Session(socket, connection, { ...this.#options, ...own }, (reason) => {
       network.sockets.closed(reason);
-      keySessions.sessions.delete(session);
-      if (--open.sockets === 0) this.#accounts.delete(account);
+      keySessions.remove(session);
       if (keySessions.sessions.size === 0) this.#keySessions.delete(digest);
       if (this.#keySessions.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
     });
     network.sockets.opened();
-    keySessions.sessions.add(session);
+    keySessions.add(session);
     this.#keySessions.set(digest, keySessions);
-    open.sockets++;
-    this.#accounts.set(account, open);
     this.#timer ??= setInterval(() => {
       this.#tick();
     }, TICK_MS).unref();

@@ -76,7 +76,9 @@ function formsOf(text: string): string[] {
   const bare = text.replace(/=+$/, '');
   const decoded = [text, text.replaceAll('+', ' ')].flatMap((encoded) => decodePercent(encoded) ?? []);
   const encoded = decoded.map(encodeURIComponent);
-  return [bare, bare.replaceAll('+', '-').replaceAll('/', '_'), ...decoded, ...encoded];
+  // RFC 3986 §2.1: the case of the digits does not matter.
+  const inLowerCase = encoded.map((each) => each.replace(/%../g, (digits) => digits.toLowerCase()));
+  return [bare, bare.replaceAll('+', '-').replaceAll('/', '_'), ...decoded, ...encoded, ...inLowerCase];
 }
 
 function decodePercent(text: string): string | undefined {
@@ -91,21 +93,28 @@ function decodeBase64(text: string): string {
   return Buffer.from(text, 'base64').toString();
 }
 
-/** An echo of URL and headers is shorter: nodes limit the headers to 8 kB or 16 kB. */
-const MAX_SCANNED_CHARS = 8_192;
+/** A letter or digit that JSON need not escape. Encoders escape none; then a probe would not be found. */
+const escapedAlphanumeric = /\\u00(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
+
+/** A string or a Buffer. */
+interface Searchable {
+  includes(text: string): boolean;
+  toString(encoding: 'latin1'): string;
+}
 
 /** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
 export class Secrets {
-  /** At least one of them is in each text with a credential. */
+  /** At least one of them is in each text with a credential, as it is or in one case only. */
   readonly #probes: readonly string[];
-  readonly #hexTexts: readonly string[];
+  /** Whether a probe has characters that JSON escapes. */
+  readonly #isEscapable: boolean;
   readonly #pattern: RegExp;
 
   constructor(...all: readonly SecretTexts[]) {
     const credentials = shortestOf(all.flatMap((each) => each.credentials));
     const texts = shortestOf([...all.flatMap(({ hosts }) => hosts), ...credentials]);
-    this.#probes = shortestOf(credentials.map(probeOf));
-    this.#hexTexts = texts.map((text) => Buffer.from(text).toString('hex'));
+    this.#probes = shortestOf(credentials.flatMap(probesOf));
+    this.#isEscapable = this.#probes.some((probe) => /[^\w.~-]/.test(probe));
     // `(?!)` matches nothing.
     this.#pattern = new RegExp(texts.map(escapePattern).join('|') || '(?!)', 'gi');
   }
@@ -123,22 +132,32 @@ export class Secrets {
   }
 
   /**
-   * Replaces words with secrets in the texts of a JSON value, if one of them has a credential. Costs a substring search for
-   * each credential, so it is for short texts: those of 8 kB or more are returned as they are.
+   * Whether a JSON text may have a credential. Costs a native search for each probe: in 190 kB, a hexadecimal one
+   * takes 36 µs, and one with a rare character 2 µs (measured 2026-11-22).
    */
+  mayBeIn(json: Searchable): boolean {
+    if (this.#probes.length === 0) return false;
+    if (this.#probes.some((probe) => json.includes(probe))) return true;
+    if (!json.includes('\\')) return false;
+    return this.#isEscapable || (json.includes('\\u00') && escapedAlphanumeric.test(json.toString('latin1')));
+  }
+
+  /** Replaces words with secrets in the texts of a JSON value, if one of them has a credential. */
   removeFromJson(json: string): string {
-    if (json.length >= MAX_SCANNED_CHARS) return json;
-    if (this.#probes.length === 0) return json;
-    // A credential may be escaped.
-    if (!json.includes('\\') && !this.#probes.some((probe) => json.includes(probe))) return json;
+    if (!this.mayBeIn(json)) return json;
     return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (token) => this.#removeFromToken(token));
   }
 
   /** The error without secrets in its message. Its data is omitted if it has one in hexadecimal, as a revert's reason. */
   removeFromError(error: ErrorResponse): ErrorResponse {
     const { data } = error;
-    const isSecret = typeof data === 'string' && this.#hexTexts.some((text) => data.includes(text));
+    const isSecret = typeof data === 'string' && this.#isInHex(data);
     return { ...error, message: this.removeFrom(error.message), data: isSecret ? undefined : data };
+  }
+
+  /** In any case, of the digits and of the text. A revert's reason has whole bytes. */
+  #isInHex(data: string): boolean {
+    return Buffer.from(data.slice(2), 'hex').toString().search(this.#pattern) !== -1;
   }
 
   /** Hexadecimal values stay as they are: a key of few digits would be found in the data of a chain. */
@@ -161,10 +180,33 @@ function shortestOf(texts: readonly string[]): string[] {
   return shortestFirst.filter((text, at) => !shortestFirst.slice(0, at).some((other) => text.includes(other)));
 }
 
-/** The longest part that is equal in most forms of a text, so that one search finds all of them. */
-function probeOf(text: string): string {
+/**
+ * The longest part that is equal in most forms of a text, so that one search finds all of them. A node or proxy may write
+ * a URL or a hexadecimal text in one case.
+ */
+function probesOf(text: string): string[] {
   const [longest = ''] = (text.match(/[A-Za-z0-9]+/g) ?? []).toSorted((a, b) => b.length - a.length);
-  return longest.length >= MIN_SECRET_CHARS ? longest : text;
+  const part = longest.length >= MIN_SECRET_CHARS ? longest : text;
+  return [part, part.toLowerCase(), part.toUpperCase()].map(fromRareCharacter);
+}
+
+/** Characters of results, the most frequent first. The others are rarer. */
+const COMMON_CHARS = '0123456789abcdefx":,tonshripluHkmPyIgv';
+const HEX_DIGITS = 16;
+/** A shorter text may be part of a member name. */
+const MIN_PROBE_CHARS = 5;
+
+/** The native search is fast until it finds the first character. With hexadecimal digits only, a long text is faster. */
+function fromRareCharacter(text: string): string {
+  const length = Math.max(1, text.length - MIN_PROBE_CHARS + 1);
+  const ranks = Array.from({ length }, (_, at) => rankOf(text.charAt(at)));
+  const highest = Math.max(...ranks);
+  return highest < HEX_DIGITS ? text : text.slice(ranks.indexOf(highest));
+}
+
+function rankOf(char: string): number {
+  const rank = COMMON_CHARS.indexOf(char);
+  return rank === -1 ? COMMON_CHARS.length : rank;
 }
 
 function escapePattern(text: string): string {

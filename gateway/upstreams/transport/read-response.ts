@@ -18,7 +18,7 @@ const MAX_MESSAGE_CHARS = 64 * 1024;
  * Reads an HTTP response. The body takes precedence over the status: nodes send valid errors with 4xx and rate limits
  * with 200. Bodies without an envelope, which providers send with 429 and 5xx, count as errors too.
  * @param id the id of the request
- * @param secrets removed from results below 8 kB. Errors keep theirs, because rules match the original text.
+ * @param secrets removed from results. Errors keep theirs, because rules match the original text.
  * @throws UpstreamFailure if the body has no response to this request
  */
 export function readResponse(response: HttpResponse, id: number, secrets: Secrets): UpstreamResponse {
@@ -26,7 +26,7 @@ export function readResponse(response: HttpResponse, id: number, secrets: Secret
   if (body.length >= LARGE_RESPONSE_BYTES) {
     const large = findResult(body, id);
     const parse = (): ResultResponse | ErrorResponse => readParsed(response, body.toString('utf8'), id, secrets);
-    return large === undefined ? parse() : { kind: 'large', parts: [large], parse };
+    return large === undefined || secrets.mayBeIn(large) ? parse() : { kind: 'large', parts: [large], parse };
   }
   const text = body.toString('utf8');
   return readCommonEnvelope(text, id, secrets) ?? readParsed(response, text, id, secrets);

@@ -2,10 +2,10 @@ import { holdOpen, type RawConnection } from '../processes/raw-connection.ts';
 import type { Attack } from './attack.ts';
 
 const CONNECTIONS = 16;
-/** Comparisons with the token that one address may have in the time of an attack. Without a bound, there are 10,000. */
-const MAX_COMPARED = 1_000;
+/** Wrong tokens of one address that are logged in the time of an attack. Without a bound, there are 10,000. */
+const MAX_LOGGED = 100;
 let guesses = 0;
-let compared = 0;
+let logged = 0;
 
 export const adminTokens: Attack = {
   name: 'wrong admin tokens',
@@ -31,7 +31,8 @@ export const adminTokens: Attack = {
         onText(text) {
           const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(text) ?? [];
           if (status === undefined) return;
-          if (status === '401' && ++compared > MAX_COMPARED) traffic.violation(`more than ${MAX_COMPARED} comparisons`);
+          if (status === '401' && ++logged > MAX_LOGGED)
+            traffic.violation(`more than ${MAX_LOGGED} entries of the log`);
           if (status !== '401' && status !== '429') traffic.violation(`a wrong token: status ${status}`);
           if (current !== undefined) guess(current);
         },

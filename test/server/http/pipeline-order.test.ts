@@ -2,7 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { timeSlicer } from '../../../gateway/jsonrpc/time-slices.ts';
-import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
+import { RejectedBodies } from '../../../gateway/limits/rejected-bodies.ts';
+import { addressHolder, MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { UnreadConnections } from '../../../gateway/memory/unread-connections.ts';
 import { Pipeline } from '../../../gateway/server/http/pipeline.ts';
 
@@ -20,7 +21,10 @@ it('a request that arrives while an earlier one waits for a time slice begins af
   const socket = new Socket();
   const memory = new MemoryBudget({ requestsMax: 100, maxBytes: 100_000_000 });
   const begun: (string | undefined)[] = [];
-  const options = { memory, unread: new UnreadConnections(memory), addressOf: () => '127.0.0.1' };
+  const options = {
+    ...{ memory, unread: new UnreadConnections(memory), rejectedBodies: new RejectedBodies() },
+    holderOf: () => addressHolder('192.0.2.1'),
+  };
   const pipeline = new Pipeline(socket, options, (request) => begun.push(request.url));
   const arrive = (url: string): void => {
     const request = Object.assign(new IncomingMessage(socket), { url });

@@ -4,6 +4,7 @@ import { hang } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { unreadBytes } from './gateway-socket.ts';
 import { openRaw, post, head, type RawConnection } from './raw-connection.ts';
 
 const size = 1_000_000;
@@ -97,8 +98,8 @@ describe('pipelined requests', () => {
   });
 
   it('without a key count for the address, which is disconnected beyond its share', async () => {
-    await start({ BODIES_MAX_BYTES: '8000000' });
-    const page = Array.from({ length: 1_000 }, () => head('GET /openrpc.json'));
+    await start({ BODIES_MAX_BYTES: '28000000' });
+    const page = Array.from({ length: 400 }, () => head('GET /openrpc.json'));
     const connections = [await pipelineUnread(page), await pipelineUnread(page)];
     await eventually(async () => {
       const { value } = await readMetrics(gateway.address);
@@ -128,8 +129,23 @@ describe('pipelined requests', () => {
   });
 });
 
+it('metrics that are written later count until the client reads them', async () => {
+  await start();
+  const connection = await pipelineUnread([]);
+  const pageBytes = (await (await fetch(`${gateway.address}/metrics`)).text()).length;
+  expect(pageBytes).toBeGreaterThan(10_000);
+  await eventually(() => {
+    connection.send(head('GET /metrics'));
+    return unreadBytes(connection.socket) > 0;
+  }, 20_000);
+  for (let count = 1; count < inProgressMax; count++) connection.send(head('GET /metrics'));
+  await eventually(async () => (await bufferedBytes()) > (inProgressMax - 1) * pageBytes);
+  connection.destroy();
+  await eventually(async () => (await bufferedBytes()) < pageBytes);
+});
+
 it('a page is rejected for an address beyond its share, and a probe is not', async () => {
-  await start({ BODIES_MAX_BYTES: '500000' });
+  await start({ BODIES_MAX_BYTES: '2000000' });
   const connection = await pipelineUnread([]);
   await eventually(async () => {
     connection.send(head('GET /openrpc.json'));

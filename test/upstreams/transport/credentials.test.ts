@@ -73,7 +73,9 @@ describe('an upstream’s secrets', () => {
     const secrets = secretsOf(local, { 'x-key': token });
     expect(secrets.removeFromError(error)).toEqual(error);
     const data = error.data + Buffer.from(` ${token}`).toString('hex');
-    expect(secrets.removeFromError({ ...error, data })).toEqual({ ...error, data: undefined });
+    for (const hidden of [data, `0x${data.slice(2).toUpperCase()}`]) {
+      expect(secrets.removeFromError({ ...error, data: hidden })).toEqual({ ...error, data: undefined });
+    }
   });
 
   it.each([
@@ -83,11 +85,44 @@ describe('an upstream’s secrets', () => {
     expect(secretsOf(url).removeFrom(text)).toBe(text);
   });
 
-  it('hexadecimal values and long results stay as they are', () => {
+  it('hexadecimal values stay as they are', () => {
     const secrets = secretsOf(`${local}/12345678`);
     const hex = '{"data":"0xff12345678ff","note":"see \\"x\\""}';
     expect(secrets.removeFromJson(hex)).toBe(hex);
-    const long = JSON.stringify(['12345678', 'x'.repeat(8_192)]);
-    expect(secrets.removeFromJson(long)).toBe(long);
+  });
+
+  const filler = `0x${'ab'.repeat(100_000)}`;
+
+  it.each([
+    ['as it is', 'k3yOfOursWith/Slash'],
+    ['in lower case', 'k3yofourswith/slash'],
+    ['in upper case', 'K3YOFOURSWITH/SLASH'],
+    ['percent-encoded in lower case', 'k3yOfOursWith%2fSlash'],
+    ['escaped', 'k3yOfOurs\\u0057ith\\/Slash'],
+    ['partly in other case, beside one that is not', 'k3yOfOursWith/Slash K3YofOursWITH/sLASH'],
+  ])('are removed from a long result, %s', (_, echoed) => {
+    const secrets = secretsOf(local, { 'x-key': 'k3yOfOursWith/Slash' });
+    const json = `["${filler}","${echoed}"]`;
+    expect(secrets.mayBeIn(Buffer.from(json))).toBe(true);
+    const [first, ...others] = JSON.parse(secrets.removeFromJson(json)) as string[];
+    expect(first).toBe(filler);
+    expect(others.join(' ')).toMatch(/^(<upstream> ?)+$/);
+  });
+
+  it.each(['a"b/c d<e', 'пароль-наш'])('of characters that JSON escapes are found: %s', (secret) => {
+    const secrets = secretsOf(local, { 'x-key': secret });
+    const escaped = JSON.stringify(secret)
+      .replaceAll('/', '\\/')
+      .replaceAll(/[<\u0400-\u04ff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const json = `["${filler}",${escaped}]`;
+    expect(secrets.mayBeIn(Buffer.from(json))).toBe(true);
+    expect(JSON.parse(secrets.removeFromJson(json))).toEqual([filler, expect.stringMatching(/^(<upstream> ?)+$/)]);
+  });
+
+  it('are not in a result with other escapes, which stays as it is', () => {
+    const secrets = secretsOf(`${local}/v2/Ab-dEfGhI.KlMnO_`, { 'x-key': 'k3yOfOurs' });
+    const json = String.raw`["a\u003cb\u0000\n\\\"","\u00e9 \u005f"]`;
+    expect(secrets.mayBeIn(Buffer.from(json))).toBe(false);
+    expect(secrets.removeFromJson(json)).toBe(json);
   });
 });
