@@ -11,6 +11,10 @@ const TIMEOUT_MS = 120_000;
 /** A copy of tool-project/ in a temporary folder, in which the tools of contract developers run. */
 export interface ToolFolder {
   readonly path: string;
+  /** The tools' environment: their caches and manifests go into the folder, and they get no setting of this machine. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The program and the arguments that run Hardhat. */
+  hardhatCommand(args: readonly string[]): readonly [string, ...string[]];
   /** Runs Hardhat. @param url of the networks `gateway` and `fork` @returns what it printed */
   hardhat(url: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
   /** Runs forge. @returns what it printed */
@@ -24,7 +28,6 @@ export function makeToolFolder(): ToolFolder {
   symlinkSync(join(import.meta.dirname, 'node_modules'), join(path, 'node_modules'));
   const solc = join(path, 'solc');
   writeFileSync(solc, `#!/bin/sh\nexec "${process.execPath}" "${path}/solc.js" "$@"\n`, { mode: 0o755 });
-  // The tools' caches and manifests go into the folder. They get no other setting of this machine.
   const common = { PATH: process.env['PATH'] ?? '', HOME: path, TMPDIR: path };
   const run = async (file: string, args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> => {
     const options = { cwd: path, env: { ...common, ...env }, timeout: TIMEOUT_MS };
@@ -35,9 +38,15 @@ export function makeToolFolder(): ToolFolder {
     return stdout + stderr;
   };
   const cli = join(dirname(require.resolve('hardhat/package.json')), 'dist/src/cli.js');
+  const hardhatCommand: ToolFolder['hardhatCommand'] = (args) => [findNode(), cli, ...args];
   return {
     path,
-    hardhat: (url, args, env = {}) => run(findNode(), [cli, ...args], { ...env, GATEWAY_URL: url, CI: 'true' }),
+    env: common,
+    hardhatCommand,
+    hardhat: (url, args, env = {}) => {
+      const [file, ...words] = hardhatCommand(args);
+      return run(file, words, { ...env, GATEWAY_URL: url, CI: 'true' });
+    },
     forge: (args) => run(findForge(), [...args, '--offline'], { FOUNDRY_SOLC: solc }),
     remove: () => {
       rmSync(path, { recursive: true, force: true });
