@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { version } from '../config/package.ts';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -7,7 +6,7 @@ import type { ResponseCache, Validity, CachedResponse, SentTo } from './response
 import { blockInResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf } from './requested-block.ts';
 import type { FinalChain } from './final-chain.ts';
-import type { RedisCache } from './redis-cache.ts';
+import { redisPrefixOf, type RedisCache } from './redis-cache.ts';
 
 /** The head may change between two polls, so an entry for the head is valid for one second at most. */
 const HEAD_VALIDITY_MS = 1_000;
@@ -241,11 +240,6 @@ export class MethodCache {
   #isFinal(number: bigint): boolean {
     return this.#options.final.includes(number, performance.now());
   }
-}
-
-/** Contains the version: another version may normalise differently. @param network its slug and chain id */
-export function redisPrefixOf(network: string): string {
-  return `gatehouse:answer:${version}:${network}:`;
 }
 
 /** An empty list of receipts may come from a node that does not have the block yet. */

@@ -1,3 +1,4 @@
+import { version } from '../config/package.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { RedisCacheMetric } from '../metrics/cache-metrics.ts';
 import { compress, decompress } from './compressed-entry.ts';
@@ -107,4 +108,9 @@ export class RedisCache {
 function isContentError(error: unknown): boolean {
   const { code = '' } = error as { code?: unknown };
   return error instanceof SyntaxError || error instanceof RangeError || String(code).startsWith('Z_');
+}
+
+/** Contains the version: another version may normalise differently. @param network its slug and chain id */
+export function redisPrefixOf(network: string): string {
+  return `gatehouse:answer:${version}:${network}:`;
 }

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FinalChain } from '../cache/final-chain.ts';
-import { redisPrefixOf } from '../cache/method-cache.ts';
-import type { RedisCache } from '../cache/redis-cache.ts';
+import { redisPrefixOf, type RedisCache } from '../cache/redis-cache.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
 import { elementsIn, joinLists } from './list-bytes.ts';
 import { hex, type RangeFilter } from './range-filter.ts';

@@ -145,7 +145,8 @@ async function handleRequest(
       logEntry?.write(rejection.reason);
       reservation.setTo(0);
       request.resume();
-      if (!request.complete) options.rejectedBodies.add(request, reservation.holder || options.proxies.holderOf(request));
+      if (!request.complete)
+        options.rejectedBodies.add(request, reservation.holder || options.proxies.holderOf(request));
     }
   } finally {
     share?.requests.leave(share);
