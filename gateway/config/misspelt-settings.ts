@@ -20,7 +20,8 @@ function isOneStep(given: string, name: string): boolean {
 
 function isTransposition(given: string, name: string): boolean {
   if (given.length !== name.length) return false;
-  const at = [...name].findIndex((letter, index) => letter !== given[index]);
+  let at = 0;
+  while (at < name.length && name[at] === given[at]) at++;
   const swapped = `${name.slice(0, at)}${name[at + 1] ?? ''}${name[at] ?? ''}${name.slice(at + 2)}`;
-  return at >= 0 && given === swapped;
+  return given === swapped;
 }

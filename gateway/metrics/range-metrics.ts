@@ -7,8 +7,8 @@ export type SplitReason = 'range' | 'results' | 'addresses' | 'none' | 'learned'
 
 /** The metrics of ranges of blocks in parts, of one network. */
 export interface NetworkRangeMetrics {
-  partSent(upstream: string, outcome: PartOutcome): void;
-  split(reason: SplitReason): void;
+  readonly partSent: (upstream: string, outcome: PartOutcome) => void;
+  readonly split: (reason: SplitReason) => void;
 }
 
 /** Counts the parts of ranges of blocks. */

@@ -72,10 +72,10 @@ describe('the Kubernetes manifests', () => {
   it.each(manifests.filter(({ kind }) => kind !== 'ServiceMonitor').map((manifest) => [manifest.kind, manifest]))(
     '%s is valid by the schema of Kubernetes',
     (kind, manifest) => {
-      const Model = models[kind as string];
+      const Model = models[kind];
       expect(Model).toBeDefined();
       if (Model !== undefined) new Model(manifest as never).validate();
-      const broken = { ...(manifest as Manifest), spec: 'none' };
+      const broken = { ...(manifest), spec: 'none' };
       if (Model !== undefined)
         expect(() => {
           new Model(broken as never).validate();
