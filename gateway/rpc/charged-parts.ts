@@ -1,20 +1,27 @@
+import type { KeyAccess } from '../auth/key-access.ts';
 import type { Call } from '../jsonrpc/envelope.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { NetworkMethod } from '../networks/network.ts';
 import type { PartCharges } from '../ranges/part-requests.ts';
 import { roundUnits } from '../spec/request-units.ts';
-import type { CallContext } from './handle-call.ts';
+
+/** Of the call. */
+interface ChargeContext {
+  readonly access: KeyAccess;
+  readonly limiter: Limiter;
+}
 
 /** Charges the key for the parts of a range, as if the caller had sent them: for what they cost beyond the call. */
 export class ChargedParts implements PartCharges {
   readonly #call: Call;
   readonly #method: NetworkMethod;
-  readonly #context: CallContext;
+  readonly #context: ChargeContext;
   /** Units that are charged already, of the call at first. */
   #credit: number;
 
   /** @param method that has the range: another one than that of the call for the logs of a filter */
-  constructor(call: Call, method: NetworkMethod, context: CallContext) {
+  constructor(call: Call, method: NetworkMethod, context: ChargeContext) {
     this.#call = call;
     this.#method = method;
     this.#context = context;

@@ -69,7 +69,7 @@ function isBeyondBound(...call: readonly [method: string, params?: unknown]) {
   return async (one: Limited): Promise<boolean> => {
     const { body } = await one.send(call);
     const { error } = body as { error?: { code: number; message: string } };
-    return error?.code === -32005 && error.message.startsWith('max') && error.message.endsWith('would fit');
+    return error?.code === -32005 && /^max\w+ is \d+: the (request|response) has /.test(error.message);
   };
 }
 
