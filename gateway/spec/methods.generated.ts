@@ -2491,6 +2491,7 @@ export const nodeMethods = {
   "blockByNumber": "eth_getBlockByNumber",
   "call": "eth_call",
   "logs": "eth_getLogs",
+  "blockReceipts": "eth_getBlockReceipts",
   "subscribe": "eth_subscribe",
   "unsubscribe": "eth_unsubscribe",
   "newPendingFilter": "eth_newPendingTransactionFilter",

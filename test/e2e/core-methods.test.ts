@@ -102,7 +102,6 @@ describe('on a real node', () => {
     'eth_sendTransaction',
     'eth_sign',
     'eth_signTransaction',
-    'eth_fillTransaction',
     'rpc.describe',
     'debug_traceBlock',
   ])('%s is not served', async (method) => {

@@ -19,7 +19,8 @@ const modes = transports.flatMap((transport) => [
   { transport, isWarm: false, mode: `${transport}, cold` },
   { transport, isWarm: true, mode: `${transport}, from a warm cache` },
 ]);
-const REQUEST_TIMEOUT_MS = 60_000;
+/** A loaded machine needs seconds for a trace or a blob transaction. */
+const patientTimeouts = { UPSTREAM_TIMEOUT_MS: '60000', CALL_TIMEOUT_MS: '60000' };
 type Transport = (typeof transports)[number];
 
 const knownMethods = new Map(methods.map((method) => [method.name, method]));
@@ -98,9 +99,8 @@ async function onGethCopy<Result>(use: (geth: Geth) => Promise<Result>): Promise
 }
 
 async function onGateway<Result>(geth: Geth, use: (gateway: TestGateway) => Promise<Result>): Promise<Result> {
-  // A loaded machine may need seconds for a trace or a blob transaction.
-  const file = network(chain.chainId, [geth.url], { methods: openedMethods(), timeoutMs: REQUEST_TIMEOUT_MS });
-  const gateway = await startGateway({ main: file });
+  const file = network(chain.chainId, [geth.url], { methods: openedMethods() });
+  const gateway = await startGateway({ main: file }, patientTimeouts);
   try {
     return await use(gateway);
   } finally {
