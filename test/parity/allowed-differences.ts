@@ -29,6 +29,12 @@ export const onEveryNode: readonly AllowedDifference[] = [
     reason: 'The gateway responds itself: the version of the node is not shown to clients.',
   },
   {
+    methods: ['rpc_modules'],
+    at: /^\.(result|error)(\.\w+)?$/,
+    fits: (_, gateway) => gateway === undefined || isModules(gateway) || gateway === '1.0',
+    reason: 'The gateway responds itself: the namespaces that the network serves.',
+  },
+  {
     methods: ['eth_newFilter', 'eth_newBlockFilter', 'eth_newPendingTransactionFilter'],
     at: /^\.result$/,
     fits: (node, gateway) => isQuantity(node) && isQuantity(gateway),
@@ -43,6 +49,14 @@ export const onEveryNode: readonly AllowedDifference[] = [
 ];
 
 export const onAnvil: readonly AllowedDifference[] = [
+  {
+    at: /^\.error\.message$/,
+    fits: (node, gateway) =>
+      node === 'Method not found' &&
+      typeof gateway === 'string' &&
+      gateway.endsWith(' does not exist/is not available'),
+    reason: 'An unsupported method is the error -32601 with geth’s text. anvil 1.7.1: `Method not found`.',
+  },
   {
     methods: [...uncleMethods, 'eth_getBlockTransactionCountByNumber'],
     at: /^\.(error|result)$/,
@@ -104,6 +118,10 @@ export const onGeth: readonly AllowedDifference[] = [
     reason: 'eth_getStorageAt requires its block parameter (contract, section 2).',
   },
 ];
+
+function isModules(value: Json): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((version) => version === '1.0');
+}
 
 function isQuantity(value: Json | undefined): boolean {
   return typeof value === 'string' && /^0x[0-9a-f]+$/.test(value);

@@ -136,7 +136,7 @@ function rowsOf({
       [address, [], 'latest'],
       [address, ['0x0'], FUTURE],
     ]),
-    eth_sendRawTransactionSync: [...rejectedTransactions, '0x1234'].map((raw) => [raw, 1_000]),
+    eth_sendRawTransactionSync: [...rejectedTransactions, '0x1234'].map((raw) => [raw]),
     eth_fillTransaction: executions.map((call) => [call]),
     eth_getHeaderByNumber: [...numbers, 'safe', 'finalized'].map((number) => [number]),
     eth_getHeaderByHash: hashes.map((hash) => [hash]),

@@ -125,7 +125,9 @@ function knownResponse({ resultKinds }: MethodSpec, hash: string): UpstreamRespo
 
 /** A result is a hash, or has one. */
 function hashIn(result: unknown): string {
-  return String(typeof result === 'string' ? result : (result as { transactionHash?: unknown } | null)?.transactionHash);
+  return String(
+    typeof result === 'string' ? result : (result as { transactionHash?: unknown } | null)?.transactionHash,
+  );
 }
 
 async function hasTransaction(upstream: Upstream, hash: string, deadline: number): Promise<boolean> {

@@ -38,12 +38,14 @@ export function suiteFolder(): string {
 export function readConversations(folder: string): Conversation[] {
   const methods = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const files = methods.flatMap(({ name }) => readdirSync(join(folder, name)).map((file) => `${name}/${file}`));
-  return files
-    .filter((file) => file.endsWith('.io'))
-    .sort()
-    .map((file) => readConversation(file.slice(0, -'.io'.length), readFileSync(join(folder, file), 'utf8')))
-    // One file of commit 033ca6e6 is empty: eth_getLogs/no-topics.
-    .filter(({ exchanges }) => exchanges.length > 0);
+  return (
+    files
+      .filter((file) => file.endsWith('.io'))
+      .sort()
+      .map((file) => readConversation(file.slice(0, -'.io'.length), readFileSync(join(folder, file), 'utf8')))
+      // One file of commit 033ca6e6 is empty: eth_getLogs/no-topics.
+      .filter(({ exchanges }) => exchanges.length > 0)
+  );
 }
 
 function readConversation(name: string, text: string): Conversation {
