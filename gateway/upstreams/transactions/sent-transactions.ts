@@ -74,7 +74,9 @@ export class SentTransactions {
         (this.#lookups.includes(upstream) && (await hasTransaction(upstream, transaction.hash, deadline))))
     ) {
       this.#record(upstream, transaction, transaction.hash);
-      return { final: true, response: meaning === 'not-mined' ? response : knownResponse(method, transaction.hash) };
+      const isWaiting = meaning === 'not-mined';
+      const { hash } = transaction;
+      return { final: true, response: isWaiting ? noReceipt(response.message, hash) : knownResponse(method, hash) };
     }
     if (outcome.final) return outcome;
     const isAboutTransaction = meaning !== undefined || (outcome.failure === 'unknown' && this.#isDevelopment);
@@ -113,14 +115,16 @@ export class SentTransactions {
   }
 }
 
-/** EIP-7966: no receipt within the wait. The data is the hash, with which a client can poll. */
-const NO_RECEIPT_CODE = 4;
-
-/** The response about a transaction that was sent before: its hash, or an error with it, if the result is more than a hash. */
+/** The response about a transaction that was sent before: its hash, if the method has no other result. */
 function knownResponse({ resultKinds }: MethodSpec, hash: string): UpstreamResponse {
-  if (resultKinds?.includes('string') === true) return { kind: 'result', result: hash };
-  const message = 'The transaction was sent before: its receipt is not waited for';
-  return { kind: 'error', code: NO_RECEIPT_CODE, message, data: hash };
+  return resultKinds?.includes('string') === true
+    ? { kind: 'result', result: hash }
+    : noReceipt('The transaction was sent before: its receipt is not waited for', hash);
+}
+
+/** The error of EIP-7966, with the hash that a client can poll. */
+function noReceipt(message: string, hash: string): UpstreamResponse {
+  return { kind: 'error', code: 4, message, data: hash };
 }
 
 /** A result is a hash, or has one. */
