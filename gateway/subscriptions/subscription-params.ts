@@ -33,7 +33,7 @@ export function parseSubscriptionParams([kind, filter]: readonly unknown[]): Sub
       if (typeof filter === 'boolean')
         throw new RpcError('invalid-params', 'invalid params: filter: expected log filter');
       // As in geth, a block hash does not narrow a subscription, which has logs of new blocks.
-      return { kind: 'logs', filter: parseLogFilter({ ...filter, blockHash: null }) };
+      return { kind: 'logs', filter: parseLogFilter({ ...(filter as object | null | undefined), blockHash: null }) };
     case 'newPendingTransactions':
       if (typeof filter === 'object' && filter !== null)
         throw new RpcError('invalid-params', 'invalid params: filter: expected boolean');

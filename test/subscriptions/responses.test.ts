@@ -4,7 +4,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
-import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
+import { addressOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
 
 const chain = new ScriptedChain();
