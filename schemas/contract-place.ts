@@ -5,10 +5,11 @@ import type { MethodSource } from './read-sources.ts';
 /** Fields with contract addresses, of a call object and of a log filter. */
 const fields = ['to', 'address'];
 
-/** The first parameter that is an address, or has a field with contract addresses. */
+/** The first parameter that is an address, or has contract addresses in a field or as names of its members. */
 export function contractPlace({ params }: MethodSource, types: Types): MethodSpec['contractAt'] {
   for (const [param, { schema }] of params.entries()) {
     if (schema.$ref === refTo('Address')) return { param };
+    if (schema.$ref === refTo('StorageRequest')) return { param, keys: true };
     const { properties = {} } = resolve(schema, types);
     // The addresses of its calls are nested too deep. `blockStateCalls` is no address, so that no list of contracts allows it.
     if (schema.$ref === refTo('Simulation')) return { param, field: 'blockStateCalls' };

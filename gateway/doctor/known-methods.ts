@@ -4,15 +4,7 @@
  * nethermind, besu, bor, zkSync and Otterscan that schemas/never-opened.yaml names, and from their documentation.
  */
 export const knownMethods: Readonly<Record<string, readonly string[]>> = {
-  eth: [
-    'eth_getHeaderByNumber',
-    'eth_getHeaderByHash',
-    'eth_getRawTransactionByHash',
-    'eth_callMany',
-    'eth_getTransactionBySenderAndNonce',
-    'eth_getBlockAccessListByBlockNumber',
-  ],
-  net: ['net_peerCount'],
+  eth: ['eth_callMany', 'eth_getTransactionBySenderAndNonce', 'eth_getBlockAccessListByBlockNumber'],
   debug: [
     'debug_traceTransaction',
     'debug_traceCall',
@@ -50,6 +42,5 @@ export const knownMethods: Readonly<Record<string, readonly string[]>> = {
   ],
   erigon: ['erigon_forks', 'erigon_getHeaderByNumber', 'erigon_getLogsByHash', 'erigon_getBlockByTimestamp'],
   bor: ['bor_getAuthor', 'bor_getSigners', 'bor_getCurrentProposer', 'bor_getCurrentValidators', 'bor_getRootHash'],
-  zks: ['zks_getL1BatchDetails', 'zks_getL1BatchBlockRange', 'zks_getBridgehubContract', 'zks_getProof'],
-  linea: ['linea_estimateGas', 'linea_getProof'],
+  linea: ['linea_getProof'],
 };

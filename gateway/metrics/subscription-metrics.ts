@@ -16,7 +16,7 @@ export class SubscriptionMetrics {
   constructor(registry: Registry) {
     this.#open = new Gauge({
       name: 'gatehouse_subscriptions_open',
-      help: 'Open subscriptions of WebSocket clients, by kind (newHeads, logs, newPendingTransactions, syncing)',
+      help: 'Open subscriptions of WebSocket clients, by kind (newHeads, logs, newPendingTransactions, transactionReceipts, syncing)',
       labelNames: ['network', 'kind'] as const,
       registers: [registry],
     });

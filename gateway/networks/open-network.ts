@@ -170,6 +170,7 @@ function openSubscriptions(
     upstreams,
     blockShape: specOf(nodeMethods.blockByHash, specs).shape,
     logs: specOf(nodeMethods.logs, specs),
+    blockReceipts: specOf(nodeMethods.blockReceipts, specs),
     transactionByHash: specOf(nodeMethods.transactionByHash, specs),
     metrics: metricsByKind as Record<SubscriptionKind, KindSubscriptionMetrics>,
     usage: usage.methodUsage(slug, notificationMethod),

@@ -123,11 +123,10 @@ export class Confirmation {
   }
 }
 
-/** Null, if the method may return it. Of a pass-through method also `0x`, which geth returns for a block that it lacks. */
+/** Null, if the method may return it, or `0x`, which geth returns for a block or raw transaction that it lacks. */
 function isEmptyResponse({ nullable, isPassThrough }: MethodSpec, response: UpstreamResponse): boolean {
-  if (response.kind !== 'result') return false;
-  if (isPassThrough === true) return response.result === null || response.result === '0x';
-  return nullable && response.result === null;
+  if (response.kind !== 'result' || (!nullable && isPassThrough !== true)) return false;
+  return response.result === null || response.result === '0x';
 }
 
 function isPendingTransaction({ shape }: MethodSpec, result: unknown): boolean {

@@ -9,6 +9,8 @@ export const counters: Readonly<Record<string, Readonly<Partial<Record<CountName
   // `eth_subscribe` has only new blocks.
   SubscriptionFilter: { addresses: addressesOf },
   StoragePositions: { storageKeys: lengthOf },
+  Words: { storageKeys: lengthOf },
+  StorageRequest: { storageKeys: (value) => sumOf(Object.values(membersOf(value)), lengthOf) },
   StateOverride: { overrides: overridesOf },
   Simulation: {
     calls: (value) => sumOf(blocksIn(value), (block) => lengthOf(block['calls'])),

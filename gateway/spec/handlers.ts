@@ -1,4 +1,5 @@
 import { version } from '../config/package.ts';
+import { namespaceOf } from '../network-files/namespace-of.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from './method-spec.ts';
 import type { HandledMethods } from './methods.generated.ts';
@@ -13,7 +14,7 @@ export type FilterAction = 'changes' | 'logs' | 'remove' | { readonly open: Filt
 /** How the gateway handles a method in place of an upstream. */
 export type Handler =
   /** The result as JSON text, a constant of the network. */
-  | { readonly by: 'local'; readonly result: (network: Pick<NetworkConfig, 'chainId'>) => string }
+  | { readonly by: 'local'; readonly result: (network: Pick<NetworkConfig, 'chainId' | 'methods'>) => string }
   /** The caller's WebSocket. */
   | { readonly by: 'socket'; readonly action: SocketAction }
   /** The filters of the network. */
@@ -30,6 +31,7 @@ const handlers: HandlerTable = {
   net_version: { by: 'local', result: ({ chainId }) => JSON.stringify(String(chainId)) },
   net_listening: { by: 'local', result: () => 'true' },
   web3_clientVersion: { by: 'local', result: () => JSON.stringify(`Gatehouse/v${version}`) },
+  rpc_modules: { by: 'local', result: ({ methods }) => JSON.stringify(modulesOf(methods)) },
   eth_subscribe: { by: 'socket', action: 'subscribe' },
   eth_unsubscribe: { by: 'socket', action: 'unsubscribe' },
   eth_newFilter: { by: 'filters', action: { open: 'logs' } },
@@ -48,4 +50,10 @@ export const notificationMethod = 'eth_subscription';
 
 export function handlerOf({ name }: MethodSpec): Handler | undefined {
   return byName.get(name);
+}
+
+/** The namespaces of these methods with the version that geth gives all of them. */
+function modulesOf(methods: readonly string[]): Record<string, string> {
+  const namespaces = new Set(methods.map(namespaceOf));
+  return Object.fromEntries([...namespaces].sort().map((namespace) => [namespace, '1.0']));
 }

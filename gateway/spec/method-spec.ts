@@ -53,9 +53,14 @@ export interface MethodSpec {
   readonly gasAt?: readonly GasPlace[];
   /**
    * The place of contract addresses: a parameter that is an address, or a field of one, with one or several addresses.
-   * `overrides`: the position of the state overrides, which can replace the code of any contract.
+   * `keys`: the addresses are the names of the parameter's members. `overrides`: the position of the state overrides, which can replace the code of any contract.
    */
-  readonly contractAt?: { readonly param: number; readonly field?: string; readonly overrides?: number };
+  readonly contractAt?: {
+    readonly param: number;
+    readonly field?: string;
+    readonly keys?: true;
+    readonly overrides?: number;
+  };
   /** Position of the block parameter, or of a filter with two blocks. `readsState`: the method reads the block's state. */
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** Position of a filter with a block range. A range that is too large for upstreams is requested in parts. */

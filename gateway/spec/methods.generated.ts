@@ -1694,6 +1694,334 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": []
   },
   {
+    "name": "eth_sendRawTransactionSync",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "sends": true,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "shape": {
+      "type": "Receipt",
+      "fill": [
+        "blockHash",
+        "blockNumber",
+        "contractAddress",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "from",
+        "gasUsed",
+        "logs",
+        "logsBloom",
+        "to",
+        "transactionHash",
+        "transactionIndex",
+        "type"
+      ],
+      "demand": [],
+      "quantities": [
+        "blockNumber",
+        "cumulativeGasUsed",
+        "effectiveGasPrice",
+        "gasUsed",
+        "transactionIndex",
+        "type",
+        "blobGasUsed",
+        "blobGasPrice",
+        "blockTimestamp"
+      ],
+      "addresses": [
+        "contractAddress",
+        "from",
+        "to"
+      ],
+      "rename": {},
+      "nested": {
+        "logs": {
+          "type": "Log",
+          "fill": [
+            "address",
+            "blockHash",
+            "blockNumber",
+            "data",
+            "logIndex",
+            "removed",
+            "topics",
+            "transactionHash",
+            "transactionIndex"
+          ],
+          "demand": [],
+          "quantities": [
+            "blockNumber",
+            "logIndex",
+            "transactionIndex",
+            "blockTimestamp"
+          ],
+          "addresses": [
+            "address"
+          ],
+          "rename": {},
+          "nested": {},
+          "orHashes": []
+        }
+      },
+      "orHashes": []
+    }
+  },
+  {
+    "name": "eth_fillTransaction",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": true,
+    "omitsPayload": true,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      }
+    ],
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    },
+    "requestUnits": "2"
+  },
+  {
+    "name": "eth_getHeaderByNumber",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "identity": [
+      {
+        "field": "number",
+        "param": 0,
+        "kind": "quantity"
+      }
+    ],
+    "hashParams": [],
+    "blockAt": {
+      "param": 0
+    },
+    "cache": {
+      "param": 0
+    }
+  },
+  {
+    "name": "eth_getHeaderByHash",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "looksUpHash": true,
+    "resultKinds": [
+      "object"
+    ],
+    "identity": [
+      {
+        "field": "hash",
+        "param": 0,
+        "kind": "hash"
+      }
+    ],
+    "hashParams": [
+      0
+    ],
+    "cache": {
+      "param": 0
+    }
+  },
+  {
+    "name": "eth_getRawTransactionByHash",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "looksUpHash": true,
+    "tracks": {
+      "of": "transaction",
+      "param": 0
+    },
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
+    "hashParams": [
+      0
+    ]
+  },
+  {
+    "name": "eth_getRawTransactionByBlockHashAndIndex",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "looksUpHash": true,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
+    "hashParams": [
+      0
+    ]
+  },
+  {
+    "name": "eth_getRawTransactionByBlockNumberAndIndex",
+    "namespace": "eth",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
+    "hashParams": [],
+    "blockAt": {
+      "param": 0
+    }
+  },
+  {
+    "name": "eth_pendingTransactions",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": []
+  },
+  {
+    "name": "eth_getAccountInfo",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [
+      1
+    ],
+    "contractAt": {
+      "param": 0
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
+    "cache": {
+      "param": 1
+    }
+  },
+  {
+    "name": "eth_getStorageValues",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [
+      1
+    ],
+    "contractAt": {
+      "param": 0,
+      "keys": true
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
+    "requestUnits": "1 + storageKeys",
+    "counts": [
+      {
+        "name": "storageKeys",
+        "type": "StorageRequest",
+        "param": 0
+      }
+    ],
+    "cache": {
+      "param": 1
+    }
+  },
+  {
+    "name": "eth_config",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "cache": "head"
+  },
+  {
+    "name": "eth_capabilities",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": []
+  },
+  {
+    "name": "eth_baseFee",
+    "namespace": "eth",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
+    "hashParams": [],
+    "cache": "head"
+  },
+  {
+    "name": "linea_estimateGas",
+    "namespace": "linea",
+    "nullable": false,
+    "reverts": true,
+    "omitsPayload": true,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [
+      1
+    ],
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      }
+    ],
+    "contractAt": {
+      "param": 0,
+      "field": "to",
+      "overrides": 2
+    },
+    "blockAt": {
+      "param": 1,
+      "readsState": true
+    },
+    "requestUnits": "2 + overrides / 10",
+    "counts": [
+      {
+        "name": "overrides",
+        "type": "StateOverride",
+        "param": 2
+      }
+    ]
+  },
+  {
     "name": "net_version",
     "namespace": "net",
     "handledBy": "local",
@@ -1719,9 +2047,34 @@ export const methods: readonly MethodSpec[] = [
     "requestUnits": "0.1"
   },
   {
+    "name": "net_peerCount",
+    "namespace": "net",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
+    "hashParams": [],
+    "requestUnits": "0.1"
+  },
+  {
     "name": "rpc.discover",
     "namespace": "rpc",
     "handledBy": "document",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "requestUnits": "0.1"
+  },
+  {
+    "name": "rpc_modules",
+    "namespace": "rpc",
+    "handledBy": "local",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1863,6 +2216,270 @@ export const methods: readonly MethodSpec[] = [
     "hashParams": [
       0
     ]
+  },
+  {
+    "name": "zks_estimateGasL1ToL2",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": true,
+    "omitsPayload": true,
+    "resultIs": "gas-estimate",
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
+    "hashParams": [],
+    "gasAt": [
+      {
+        "param": 0,
+        "path": [
+          "gas"
+        ]
+      }
+    ],
+    "contractAt": {
+      "param": 0,
+      "field": "to"
+    },
+    "requestUnits": "2"
+  },
+  {
+    "name": "zks_getBridgehubContract",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{40}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_getMainContract",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{40}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_getTestnetPaymaster",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{40}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_getBaseTokenL1Address",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{40}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_getTimestampAsserter",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{40}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_getL2Multicall3",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{40}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_getConfirmedTokens",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": []
+  },
+  {
+    "name": "zks_getAllAccountBalances",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "contractAt": {
+      "param": 0
+    }
+  },
+  {
+    "name": "zks_getL2ToL1MsgProof",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [
+      2
+    ],
+    "contractAt": {
+      "param": 1
+    }
+  },
+  {
+    "name": "zks_getL2ToL1LogProof",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "looksUpHash": true,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [
+      0
+    ]
+  },
+  {
+    "name": "zks_L1BatchNumber",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
+    "hashParams": []
+  },
+  {
+    "name": "zks_getL1BatchBlockRange",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": []
+  },
+  {
+    "name": "zks_getL1BatchDetails",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": []
+  },
+  {
+    "name": "zks_getRawBlockTransactions",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": [],
+    "requestUnits": "10"
+  },
+  {
+    "name": "zks_getBytecodeByHash",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "looksUpHash": true,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": [
+      0
+    ]
+  },
+  {
+    "name": "zks_getL1GasPrice",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
+    "resultIsQuantity": true,
+    "hashParams": []
+  },
+  {
+    "name": "zks_getProtocolVersion",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": []
+  },
+  {
+    "name": "zks_getProof",
+    "namespace": "zks",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "contractAt": {
+      "param": 0
+    },
+    "requestUnits": "1 + storageKeys",
+    "counts": [
+      {
+        "name": "storageKeys",
+        "type": "Words",
+        "param": 1
+      }
+    ]
+  },
+  {
+    "name": "zks_getBatchFeeInput",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": []
+  },
+  {
+    "name": "zks_sendRawTransactionWithDetailedOutput",
+    "namespace": "zks",
+    "nullable": false,
+    "reverts": false,
+    "sends": true,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": []
   }
 ];
 
@@ -1874,6 +2491,7 @@ export const nodeMethods = {
   "blockByNumber": "eth_getBlockByNumber",
   "call": "eth_call",
   "logs": "eth_getLogs",
+  "blockReceipts": "eth_getBlockReceipts",
   "subscribe": "eth_subscribe",
   "unsubscribe": "eth_unsubscribe",
   "newPendingFilter": "eth_newPendingTransactionFilter",
@@ -2015,5 +2633,6 @@ export type HandledMethods = {
   "net_version": "local",
   "net_listening": "local",
   "rpc.discover": "document",
+  "rpc_modules": "local",
   "web3_clientVersion": "local"
 };

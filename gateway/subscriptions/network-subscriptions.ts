@@ -9,6 +9,7 @@ import { BlockLogs, type LogSource } from './feeds/block-logs.ts';
 import { HeadsFeed } from './feeds/heads-feed.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import { LogsFeed } from './feeds/logs-feed.ts';
+import { ReceiptsFeed } from './feeds/receipts-feed.ts';
 import { PendingFeed } from './feeds/pending-feed.ts';
 import type { PendingSource } from './feeds/pending-stream.ts';
 import type { SubscriptionKind, SubscriptionParams } from './subscription-params.ts';
@@ -25,6 +26,8 @@ export interface NetworkSubscriptionsOptions {
   readonly blockShape: ObjectShape | undefined;
   /** The method that requests logs. */
   readonly logs: MethodSpec;
+  /** The method that requests the receipts of a block. */
+  readonly blockReceipts: MethodSpec;
   readonly transactionByHash: MethodSpec;
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   /** Usage of each key: notifications count as calls of their method. */
@@ -43,16 +46,18 @@ export class NetworkSubscriptions {
   #upstreams: SubscriptionSources;
   readonly #heads: HeadsFeed;
   readonly #logs: LogsFeed;
+  readonly #receipts: ReceiptsFeed;
   readonly #pending: PendingFeed;
 
   constructor(options: NetworkSubscriptionsOptions) {
-    const { chain, upstreams, blockShape, logs, transactionByHash, metrics, usage } = options;
+    const { chain, upstreams, blockShape, logs, blockReceipts, transactionByHash, metrics, usage } = options;
     this.metrics = metrics;
     this.usage = usage;
     this.#chain = chain;
     this.#upstreams = upstreams;
     this.#heads = new HeadsFeed(chain, blockShape);
     this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.request(...call), logs));
+    this.#receipts = new ReceiptsFeed(chain, (...call) => this.request(...call), blockReceipts);
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
       fetchTransaction: (hash) =>
@@ -80,6 +85,8 @@ export class NetworkSubscriptions {
         return this.#startFromHead(this.#heads.join(subscriber));
       case 'logs':
         return this.#startFromHead(this.#logs.join(subscription.filter, subscriber));
+      case 'transactionReceipts':
+        return this.#startFromHead(this.#receipts.join(subscriber, subscription.hashes));
       case 'newPendingTransactions':
         return this.#pending.join(subscriber, subscription.isFull);
       case 'syncing':

@@ -38,14 +38,14 @@ beforeEach(async () => {
     debug_traceTransaction: missing,
     debug_traceCall: missing,
     debug_getRawBlock: missing,
-    eth_getHeaderByHash: missing,
+    eth_callMany: missing,
     // Not in rpc_modules.
     trace_block: missing,
   });
   erigon = await startNode({
     trace_block: missing,
     trace_filter: missing,
-    net_peerCount: '0x10',
+    eth_getTransactionBySenderAndNonce: missing,
     debug_traceCall: missing,
     eth_getProof: rpcError(-32_601, 'the method eth_getProof does not exist/is not available'),
   });
@@ -73,15 +73,15 @@ describe('the methods that gatehouse doctor finds', () => {
     place.withNetworks({ five: { name: 'Five', chainId: 5, upstreams: twoUpstreams() } });
     const { upstreams, offer = '' } = await examine();
     expect(upstreams.map(({ methods }) => methods?.others)).toEqual([
-      ['eth_getHeaderByHash', 'debug_traceTransaction', 'debug_traceCall', 'debug_getRawBlock'],
-      ['net_peerCount', 'debug_traceCall', 'trace_block', 'trace_filter'],
+      ['eth_callMany', 'debug_traceTransaction', 'debug_traceCall', 'debug_getRawBlock'],
+      ['eth_getTransactionBySenderAndNonce', 'debug_traceCall', 'trace_block', 'trace_filter'],
     ]);
     expect(offer).toBe(
-      'methods: [eth, net, rpc, web3, eth_getHeaderByHash, debug_traceTransaction, debug_traceCall, debug_getRawBlock, ' +
-        'net_peerCount, trace_block, trace_filter]\n' +
+      'methods: [eth, net, rpc, web3, eth_callMany, debug_traceTransaction, debug_traceCall, debug_getRawBlock, ' +
+        'eth_getTransactionBySenderAndNonce, trace_block, trace_filter]\n' +
         'upstreams:\n' +
-        '  - name: geth\n    methods: { deny: [net_peerCount, trace_block, trace_filter] }\n' +
-        '  - name: erigon\n    methods: { deny: [eth_getProof, eth_getHeaderByHash, debug_traceTransaction, debug_getRawBlock] }\n',
+        '  - name: geth\n    methods: { deny: [eth_getTransactionBySenderAndNonce, trace_block, trace_filter] }\n' +
+        '  - name: erigon\n    methods: { deny: [eth_getProof, eth_callMany, debug_traceTransaction, debug_getRawBlock] }\n',
     );
     const offered = parse(offer) as { methods: string[]; upstreams: { name: string; methods: object }[] };
     const network = parse(readFileSync(file(), 'utf8')) as { upstreams: { name: string }[] };
@@ -92,7 +92,9 @@ describe('the methods that gatehouse doctor finds', () => {
     writeFileSync(file(), stringify({ ...network, methods: offered.methods, upstreams: merged }));
     const checked = await place.run(['check']);
     expect([checked.code, checked.stderr]).toEqual([0, '']);
-    expect(checked.stdout).toContain('  net_peerCount, trace_block, trace_filter (without schema): erigon\n');
+    expect(checked.stdout).toContain(
+      '  eth_getTransactionBySenderAndNonce, trace_block, trace_filter (without schema): erigon\n',
+    );
     expect((await examine()).offer).toBeUndefined();
   });
 

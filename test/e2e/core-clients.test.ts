@@ -208,7 +208,6 @@ describe('viem', () => {
     expect([...methods].sort()).toEqual(
       [
         ...['eth_blobBaseFee', 'eth_blockNumber', 'eth_call', 'eth_createAccessList', 'eth_estimateGas'],
-        // The gateway does not have it; viem then fills the transaction itself.
         'eth_fillTransaction',
         ...['eth_feeHistory', 'eth_gasPrice', 'eth_getBalance', 'eth_getBlockByNumber'],
         ...['eth_getBlockTransactionCountByHash', 'eth_getCode', 'eth_getLogs', 'eth_getProof'],

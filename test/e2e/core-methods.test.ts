@@ -98,17 +98,13 @@ describe('on a real node', () => {
     expect(error?.data).toMatch(/^0x08c379a0/);
   });
 
-  it.each([
-    'eth_sendTransaction',
-    'eth_sign',
-    'eth_signTransaction',
-    'eth_fillTransaction',
-    'rpc.describe',
-    'debug_traceBlock',
-  ])('%s is not served', async (method) => {
-    expect((await gateway.call('local', method)).error).toEqual({
-      code: -32601,
-      message: `The method ${method} does not exist/is not available`,
-    });
-  });
+  it.each(['eth_sendTransaction', 'eth_sign', 'eth_signTransaction', 'rpc.describe', 'debug_traceBlock'])(
+    '%s is not served',
+    async (method) => {
+      expect((await gateway.call('local', method)).error).toEqual({
+        code: -32601,
+        message: `The method ${method} does not exist/is not available`,
+      });
+    },
+  );
 });

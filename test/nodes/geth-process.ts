@@ -25,7 +25,7 @@ export interface GethStart {
   readonly enginePort: number;
 }
 
-const READY_TIMEOUT_MS = 30_000;
+const READY_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 10_000;
 
 /** Writes the genesis block of a new chain into a data folder. */

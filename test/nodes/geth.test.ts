@@ -10,8 +10,8 @@ import { makeTypedChain, sender, type TypedChain } from '../parity/typed-chain.t
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { socketUrl } from '../server/websocket/caller.ts';
 import { findGeth, GETH_VERSION } from './find-geth.ts';
-import { startDevGeth, startSuiteGeth, type Geth } from './geth.ts';
-import { suiteCalls, suiteFolder } from './suite-calls.ts';
+import { importSuiteChain, startDevGeth, type Geth, type SuiteChain } from './geth.ts';
+import { suiteFolder } from './suite/conversations.ts';
 
 /** Not one of the development chains, so that responses are cached. */
 const CHAIN_ID = 7771;
@@ -19,11 +19,9 @@ const CHAIN_ID = 7771;
 const allowed = [...onEveryNode, ...onGeth];
 const used = new Set<AllowedDifference>();
 let binary: string;
-let suite: string;
 
 beforeAll(() => {
   binary = findGeth();
-  suite = suiteFolder();
 });
 
 describe(`a development chain of geth ${GETH_VERSION}`, () => {
@@ -76,25 +74,27 @@ describe(`a development chain of geth ${GETH_VERSION}`, () => {
 });
 
 describe(`the chain of execution-apis on geth ${GETH_VERSION}`, () => {
+  let suite: SuiteChain;
   let geth: Geth;
   let gateway: TestGateway;
   let node: RpcEndpoint;
 
   beforeAll(async () => {
-    geth = await startSuiteGeth(binary, suite);
+    suite = importSuiteChain(binary, suiteFolder());
+    geth = await suite.start();
     node = httpEndpoint('geth', geth.url);
-    const chainId = Number(await fetchResult<string>(node, 'eth_chainId'));
-    gateway = await startGateway({ main: network(chainId, [geth.url]) });
+    gateway = await startGateway({ main: network(suite.chainId, [geth.url]) });
   });
   afterAll(async () => {
     await gateway.stop();
     await geth.stop();
+    suite.delete();
   });
 
   it('responses are those of geth, from the cache too', async () => {
     const facts = await readChain(node);
     const isForwarded = new Set(methods.filter(({ handledBy }) => handledBy === undefined).map(({ name }) => name));
-    const calls = [...coreCalls(facts).filter(({ method }) => isForwarded.has(method)), ...suiteCalls(suite)];
+    const calls = coreCalls(facts).filter(({ method }) => isForwarded.has(method));
     const http = httpEndpoint('HTTP', gateway.url('main'));
     expect(await compareEndpoints(node, http, calls, allowed, used)).toEqual([]);
     expect(await compareEndpoints(node, { ...http, name: 'HTTP, again' }, calls, allowed, used)).toEqual([]);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../support/redis.ts';
@@ -16,6 +16,8 @@ export interface Genesis {
 }
 
 const APIS = 'eth,net,web3';
+/** Of all methods in the conversations of execution-apis. */
+const SUITE_APIS = 'eth,net,web3,debug,txpool,testing';
 
 /** The genesis of geth's development chain, with its newest forks. */
 export function devGenesis(binary: string): Genesis {
@@ -34,54 +36,77 @@ export function startDevGeth(binary: string, chainId: number, rich: string): Pro
     config: { ...config, chainId },
     alloc: { ...alloc, [rich.slice(2)]: { balance: `0x${(10n ** 21n).toString(16)}` } },
   };
-  return startGeth(binary, JSON.stringify(genesis), ['--dev', '--networkid', String(chainId)]);
+  const folder = makeFolder();
+  const args = ['--networkid', String(chainId)];
+  initGeth({ binary, folder: folder.path, args }, JSON.stringify(genesis));
+  return startGeth(folder, binary, ['--dev', ...args], APIS);
 }
 
-/** The chain of execution-apis, with all forks from Frontier to Osaka. @param folder holds genesis.json, chain.rlp, headfcu.json */
-export async function startSuiteGeth(binary: string, folder: string): Promise<Geth> {
-  const genesis = readFileSync(join(folder, 'genesis.json'), 'utf8');
+/** The chain of execution-apis, with all forks from Frontier to Osaka. */
+export interface SuiteChain {
+  readonly chainId: number;
+  /** Starts a geth on a copy of the imported chain, so that what it is sent stays in that copy. */
+  start(): Promise<Geth>;
+  delete(): void;
+}
+
+/** Imports the chain of execution-apis. @param suite holds genesis.json, chain.rlp, headfcu.json */
+export function importSuiteChain(binary: string, suite: string): SuiteChain {
+  const genesis = readFileSync(join(suite, 'genesis.json'), 'utf8');
+  const head = readFileSync(join(suite, 'headfcu.json'), 'utf8');
   const { chainId } = (JSON.parse(genesis) as Genesis).config;
   const args = ['--state.scheme', 'path', '--gcmode', 'archive', '--syncmode', 'full', '--networkid', String(chainId)];
-  return startGeth(binary, genesis, args, {
-    chainFile: join(folder, 'chain.rlp'),
-    head: readFileSync(join(folder, 'headfcu.json'), 'utf8'),
-  });
+  const imported = makeFolder();
+  try {
+    initGeth({ binary, folder: imported.path, args }, genesis);
+    execFileSync(binary, ['--datadir', imported.path, ...args, 'import', join(suite, 'chain.rlp')], { stdio: 'pipe' });
+  } catch (error) {
+    imported.delete();
+    throw error;
+  }
+  return {
+    chainId,
+    async start() {
+      const folder = makeFolder();
+      cpSync(imported.path, folder.path, { recursive: true });
+      const geth = await startGeth(folder, binary, [...args, '--rpc.allow-unprotected-txs'], SUITE_APIS);
+      const text = await postToEngine(geth.engineUrl, head);
+      if (text.includes('"status":"VALID"')) return geth;
+      await geth.stop();
+      throw new Error(`geth rejected the head: ${text}`);
+    },
+    delete: imported.delete,
+  };
 }
 
-/** @param imported the blocks to import, and the engine request that makes the last of them the head */
-async function startGeth(
-  binary: string,
-  genesis: string,
-  args: readonly string[],
-  imported?: { readonly chainFile: string; readonly head: string },
-): Promise<Geth> {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-geth-'));
-  const deleteFolder = (): void => {
-    rmSync(folder, { recursive: true, force: true });
+interface Folder {
+  readonly path: string;
+  delete(): void;
+}
+
+function makeFolder(): Folder {
+  const path = mkdtempSync(join(tmpdir(), 'gatehouse-geth-'));
+  return {
+    path,
+    delete: () => {
+      rmSync(path, { recursive: true, force: true });
+    },
   };
+}
+
+/** @param folder deleted by `stop()`, and if geth does not start */
+async function startGeth(folder: Folder, binary: string, args: readonly string[], apis: string): Promise<GethProcess> {
   try {
-    const own = args.filter((arg) => arg !== '--dev');
-    initGeth({ binary, folder, args: own }, genesis);
-    if (imported !== undefined) {
-      execFileSync(binary, ['--datadir', folder, ...own, 'import', imported.chainFile], { stdio: 'pipe' });
-    }
     const [port, enginePort] = [await freePort(), await freePort()];
     const alone = [...args, '--maxpeers', '0'];
-    const geth = await startGethProcess({ binary, folder, args: alone, apis: APIS, port, enginePort });
+    const geth = await startGethProcess({ binary, folder: folder.path, args: alone, apis, port, enginePort });
     const stop = async (): Promise<void> => {
       await geth.stop();
-      deleteFolder();
+      folder.delete();
     };
-    if (imported !== undefined) {
-      const text = await postToEngine(geth.engineUrl, imported.head);
-      if (!text.includes('"status":"VALID"')) {
-        await stop();
-        throw new Error(`geth rejected the head: ${text}`);
-      }
-    }
     return { ...geth, stop };
   } catch (error) {
-    deleteFolder();
+    folder.delete();
     throw error;
   }
 }

@@ -44,6 +44,21 @@ export const onEveryNode: readonly AllowedDifference[] = [
 
 export const onAnvil: readonly AllowedDifference[] = [
   {
+    methods: ['rpc_modules'],
+    at: /^\.(result|error)$/,
+    fits: (_, gateway) => gateway === undefined || isModules(gateway),
+    reason:
+      'The gateway responds itself: the namespaces that the network serves. anvil 1.7.1 does not have the method.',
+  },
+  {
+    at: /^\.error\.message$/,
+    fits: (node, gateway) =>
+      node === 'Method not found' &&
+      typeof gateway === 'string' &&
+      gateway.endsWith(' does not exist/is not available'),
+    reason: 'An unsupported method is the error -32601 with geth’s text. anvil 1.7.1: `Method not found`.',
+  },
+  {
     methods: [...uncleMethods, 'eth_getBlockTransactionCountByNumber'],
     at: /^\.(error|result)$/,
     fits: (node, gateway) => isNotFound(node) || (node === undefined && gateway === null),
@@ -87,10 +102,17 @@ export const onAnvil: readonly AllowedDifference[] = [
 
 export const onGeth: readonly AllowedDifference[] = [
   {
+    methods: ['eth_getAccountInfo'],
+    at: /^\.error\.message$/,
+    fits: (node, gateway) => isText(node, 'the method ') && isText(gateway, 'The method '),
+    reason: 'An unsupported method is the error -32601 in the words of the contract, section 1.',
+  },
+  {
     methods: blockMethods,
     at: /^\.result\.totalDifficulty$/,
     fits: (node, gateway) => node === undefined && gateway === null,
-    reason: 'The specification names it and does not call it optional (contract, section 3). geth 1.17.5 has none.',
+    reason:
+      '`totalDifficulty` is null: the specification names it and does not call it optional (contract, section 3). geth 1.17.5 has none.',
   },
   {
     at: /^\.error\.message$/,
@@ -104,6 +126,10 @@ export const onGeth: readonly AllowedDifference[] = [
     reason: 'eth_getStorageAt requires its block parameter (contract, section 2).',
   },
 ];
+
+function isModules(value: Json): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((version) => version === '1.0');
+}
 
 function isQuantity(value: Json | undefined): boolean {
   return typeof value === 'string' && /^0x[0-9a-f]+$/.test(value);

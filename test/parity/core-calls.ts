@@ -22,9 +22,11 @@ const UNKNOWN_HASH = `0x${'ab'.repeat(32)}`;
 const FUTURE = '0xfffffff';
 const UNUSED_ADDRESS = `0x${'99'.repeat(20)}`;
 
-/** The methods of every network: those of the spec except zkSync's and `rpc.discover`. */
+const OTHER_CHAINS = ['zks', 'linea'];
+
+/** The methods of every network: those with a schema except zkSync's, Linea's and `rpc.discover`. */
 export const coreMethods: readonly string[] = methods
-  .filter(({ namespace, handledBy }) => namespace !== 'zks' && handledBy !== 'document')
+  .filter(({ namespace, handledBy }) => !OTHER_CHAINS.includes(namespace) && handledBy !== 'document')
   .map(({ name }) => name);
 
 /** Calls of every core method. A method without a row here is called with the example of its schema. */
@@ -32,6 +34,8 @@ export function coreCalls(facts: ChainFacts): CoreCall[] {
   const rows = rowsOf(facts);
   return coreMethods.flatMap((method) => (rows[method] ?? examplesOf(method)).map((params) => ({ method, params })));
 }
+
+const word = (digits: string): string => `0x${digits.padStart(64, '0')}`;
 
 function examplesOf(name: string): Params[] {
   const document = JSON.parse(readFileSync(join(packageRoot, 'schemas/generated/openrpc.json'), 'utf8')) as {
@@ -132,6 +136,19 @@ function rowsOf({
       [address, [], 'latest'],
       [address, ['0x0'], FUTURE],
     ]),
+    eth_sendRawTransactionSync: [...rejectedTransactions, '0x1234'].map((raw) => [raw]),
+    eth_fillTransaction: executions.map((call) => [call]),
+    eth_getHeaderByNumber: [...numbers, 'safe', 'finalized'].map((number) => [number]),
+    eth_getHeaderByHash: hashes.map((hash) => [hash]),
+    eth_getRawTransactionByHash: transactions.map((hash) => [hash]),
+    eth_getRawTransactionByBlockHashAndIndex: hashes.flatMap((hash) => ['0x0', '0x99'].map((at) => [hash, at])),
+    eth_getRawTransactionByBlockNumberAndIndex: numbers.flatMap((number) => ['0x0', '0x99'].map((at) => [number, at])),
+    eth_getAccountInfo: someAddresses.flatMap((address) => atStates(address)),
+    eth_getStorageValues: [
+      ...someAddresses.flatMap((address) => atStates({ [address]: [word('0'), word('1')] })),
+      [{ [UNUSED_ADDRESS]: [word('0')] }],
+      [{}, 'latest'],
+    ],
     eth_subscribe: [['newHeads'], ['logs', {}], ['newPendingTransactions'], ['nonsense']],
     eth_unsubscribe: [
       async (endpoint) =>

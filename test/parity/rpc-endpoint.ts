@@ -7,22 +7,26 @@ export interface RpcEndpoint {
   readonly isSocket: boolean;
   /** `result <JSON>` or `error <JSON>`: the bytes of the response without the envelope. */
   request(method: string, params: readonly unknown[]): Promise<string>;
+  /** Sends the text of a request unchanged. */
+  send(text: string): Promise<string>;
   close(): void;
 }
 
-const REQUEST_TIMEOUT_MS = 15_000;
-const RESPONSE = /^\{"jsonrpc":"2\.0","id":1,"(result|error)":([^]*)\}\s*$/;
+const REQUEST_TIMEOUT_MS = 60_000;
+const RESPONSE = /^\{"jsonrpc":"2\.0","id":\d+,"(result|error)":([^]*)\}\s*$/;
 
 export function httpEndpoint(name: string, url: string): RpcEndpoint {
+  const send = async (body: string): Promise<string> => {
+    const headers = { 'content-type': 'application/json' };
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+    const response = await fetch(url, { method: 'POST', headers, body, signal });
+    return outcomeOf(await response.text());
+  };
   return {
     name,
     isSocket: false,
-    async request(method, params) {
-      const headers = { 'content-type': 'application/json' };
-      const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-      const response = await fetch(url, { method: 'POST', headers, body: requestText(method, params), signal });
-      return outcomeOf(await response.text());
-    },
+    request: (method, params) => send(requestText(method, params)),
+    send,
     close: () => undefined,
   };
 }
@@ -31,18 +35,20 @@ export function httpEndpoint(name: string, url: string): RpcEndpoint {
 export async function openWebSocketEndpoint(name: string, url: string): Promise<RpcEndpoint> {
   const socket = new WebSocket(url);
   await once(socket, 'open');
+  const send = async (request: string): Promise<string> => {
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+    socket.send(request);
+    for (;;) {
+      const [data] = (await once(socket, 'message', { signal })) as [Buffer];
+      const text = data.toString();
+      if (!text.startsWith('{"jsonrpc":"2.0","method"')) return outcomeOf(text);
+    }
+  };
   return {
     name,
     isSocket: true,
-    async request(method, params) {
-      const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-      socket.send(requestText(method, params));
-      for (;;) {
-        const [data] = (await once(socket, 'message', { signal })) as [Buffer];
-        const text = data.toString();
-        if (!text.startsWith('{"jsonrpc":"2.0","method"')) return outcomeOf(text);
-      }
-    },
+    request: (method, params) => send(requestText(method, params)),
+    send,
     close: () => {
       socket.terminate();
     },

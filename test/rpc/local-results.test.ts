@@ -10,6 +10,7 @@ const expected: Record<string, (chainId: number) => unknown> = {
   net_listening: () => true,
   web3_clientVersion: () => `Gatehouse/v${version}`,
   eth_accounts: () => [],
+  rpc_modules: () => ({ eth: '1.0', net: '1.0', rpc: '1.0', web3: '1.0' }),
 };
 const networks = { mainnet: 1, zksync: 324, far: Number.MAX_SAFE_INTEGER };
 

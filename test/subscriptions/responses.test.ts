@@ -4,7 +4,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
-import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
+import { addressOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
 
 const chain = new ScriptedChain();
@@ -40,14 +40,13 @@ describe('over HTTP', () => {
 
 describe('eth_subscribe', () => {
   it.each([
-    [[], 'kind: expected newHeads, logs, newPendingTransactions or syncing'],
-    [[5], 'kind: expected newHeads, logs, newPendingTransactions or syncing'],
-    [[null], 'kind: expected newHeads, logs, newPendingTransactions or syncing'],
+    [[], 'kind: expected newHeads, logs, newPendingTransactions, transactionReceipts or syncing'],
+    [[5], 'kind: expected newHeads, logs, newPendingTransactions, transactionReceipts or syncing'],
+    [[null], 'kind: expected newHeads, logs, newPendingTransactions, transactionReceipts or syncing'],
     [['logs', { address: '0x12' }], 'filter.address: expected 20-byte address'],
     [['logs', { topics: ['0x12'] }], 'filter.topics[0]: expected 32-byte hash'],
     [['logs', 'all'], 'filter: expected log filter with either blockHash or fromBlock and toBlock'],
     [['logs', true], 'filter: expected log filter'],
-    [['logs', { blockHash: hashOf('x') }], 'filter: expected no blockHash: only logs of new blocks are delivered'],
     [['newPendingTransactions', {}], 'filter: expected boolean'],
     [['newHeads', null, 1], 'expected at most 2 parameters'],
   ])('%j is rejected', async (params, sentence) => {

@@ -48,6 +48,8 @@ describe('logs', () => {
     const all = await subscriber.subscribe('logs', {});
     const ours = await subscriber.subscribe('logs', { address: token, topics: [transfer] });
     const none = await subscriber.subscribe('logs', { address: addressOf('unused') });
+    // As in geth, the hash has no effect.
+    const withHash = await subscriber.subscribe('logs', { blockHash: hashOf('x'), address: token, topics: [transfer] });
     const other = { address: addressOf('other'), topics: [transfer] };
     const one = { address: token, topics: [transfer, hashOf('a')] };
     const two = { address: token, topics: [transfer, hashOf('b')] };
@@ -68,6 +70,7 @@ describe('logs', () => {
     ]);
     expect(ours.slice(2)).toEqual([removed(second.logs[0]), removed(first.logs[0]), third.logs[0]]);
     expect(none).toEqual([]);
+    expect(withHash).toEqual(ours);
   });
 
   it('are repeated with removed: true only to subscribers that got them', async () => {

@@ -10,11 +10,12 @@ export function contractCheck(contracts: readonly string[], methods: readonly st
   const named = new Set(methods);
   return ({ name, contractAt, isPassThrough }, params) => {
     if (contractAt === undefined) return isPassThrough !== true || named.has(name);
-    const { param, field, overrides } = contractAt;
+    const { param, field, keys, overrides } = contractAt;
     if (overrides !== undefined && Object.keys(params[overrides] ?? {}).length > 0) return false;
     const given = params[param];
     const found = field === undefined ? given : (given as Record<string, unknown> | null | undefined)?.[field];
-    const addresses: readonly unknown[] = Array.isArray(found) ? found : [found];
+    const listed: readonly unknown[] = Array.isArray(found) ? found : [found];
+    const addresses = keys === true ? Object.keys(given ?? {}) : listed;
     return (
       addresses.length > 0 &&
       addresses.every((address) => typeof address === 'string' && allowed.has(address.toLowerCase()))

@@ -7,7 +7,7 @@ const patterns = { title: 'list of methods and wildcards', type: 'array', minIte
 export const networkMethods = {
   title: 'list of namespaces and methods',
   description:
-    'Methods that the network serves: namespaces (eth) or single methods (zks_estimateFee); a minus removes one (-eth_getStorageAt). Methods without a schema by full name (eth_getHeaderByHash), or as a wildcard (debug_*).',
+    'Methods that the network serves: namespaces (eth) or single methods (zks_estimateFee); a minus removes one (-eth_getStorageAt). Methods without a schema by full name (debug_getRawBlock), or as a wildcard (debug_*).',
   type: 'array',
   minItems: 1,
   default: ['eth', 'net', 'web3', 'rpc'],

@@ -60,7 +60,7 @@ export const stateRules: readonly ErrorRule[] = [
   },
   {
     means: 'node-state',
-    text: /^(?:State already discarded for|Max height of block allowed|failed to compute tipset state|bad tipset height|load state tree: failed|Expect block number from id|invalid blockhash finalized|genesis is not traceable)/i,
+    text: /^(?:State already discarded for|Max height of block allowed|failed to compute tipset state|bad tipset height|load state tree: failed|Expect block number from id|invalid blockhash finalized)/i,
     client: 'moonbeam, bor, lotus, frontier, reth',
     source: 'dshackle EthereumLowerBoundBlockDetector.kt; erpc architecture/evm/util.go',
   },

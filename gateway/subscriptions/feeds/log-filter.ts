@@ -30,7 +30,7 @@ const MAX_TOPICS = 4;
 
 /**
  * Follows geth's rules (eth/filters/filter_system.go, `SubscribeLogs`) with one difference: geth ignores a block hash,
- * Gatehouse rejects it, because a subscription delivers only logs of new blocks.
+ * which is rejected here, because a polled filter has only logs of new blocks. A subscription ignores it as geth does.
  * @throws RpcError invalid-params
  */
 export function parseLogFilter(params: FilterParams): LogFilter {

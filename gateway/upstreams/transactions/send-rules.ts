@@ -1,7 +1,10 @@
-/** One text with which nodes reject a transaction that they may have already. */
+/** One text with which nodes respond about a transaction that they have, or may have. */
 interface SendRule {
-  /** `known`: the node has this transaction. `nonce-used`: it has a transaction with this nonce, maybe this one. */
-  readonly meaning: 'known' | 'nonce-used';
+  /**
+   * `known`: the node has this transaction. `nonce-used`: it has a transaction with this nonce, maybe this one.
+   * `not-mined`: it accepted the transaction, whose receipt did not come in time.
+   */
+  readonly meaning: 'known' | 'nonce-used' | 'not-mined';
   readonly message: RegExp;
   readonly client: string;
 }
@@ -45,12 +48,18 @@ const sendRules: readonly SendRule[] = [
     message: /^failed to forward tx to sequencer,[^']{0,60}'already known'$/,
     client: 'Mantle, from its sequencer',
   },
+  {
+    meaning: 'not-mined',
+    message:
+      /^(?:The )?transaction (?:0x[\da-f]{64} )?was added to the (?:transaction pool|mempool) but wasn't (?:processed|confirmed)\b/i,
+    client: 'geth 1.17.5 recorded, reth: eth_sendRawTransactionSync',
+  },
   { meaning: 'nonce-used', message: /\bnonce\b.*\btoo low\b/i, client: 'geth and nearly all others; Hedera; ganache' },
   { meaning: 'nonce-used', message: /^(OldNonce|OwnNonceAlreadyUsed)\b/, client: 'nethermind' },
   { meaning: 'nonce-used', message: /correct nonce|invalid (transaction )?nonce/i, client: 'ganache; Arbitrum; evmos' },
 ];
 
-/** What a rejection indicates about an earlier send of the same transaction; undefined: nothing. */
+/** What an error indicates about the transaction that was sent; undefined: nothing. */
 export function classifySendRejection(message: string): SendRule['meaning'] | undefined {
   return sendRules.find((rule) => rule.message.test(message))?.meaning;
 }

@@ -3,7 +3,7 @@ import { maxEntries } from '../../config/max-entries.ts';
 import type { Log } from '../../config/log.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
-import { UpstreamFailure } from '../transport/upstream-response.ts';
+import { UpstreamFailure, type UpstreamResponse } from '../transport/upstream-response.ts';
 import type { Outcome } from '../outcome.ts';
 import { classifySendRejection } from './send-rules.ts';
 import { decodeTransaction, type Transaction } from './decode-transaction.ts';
@@ -24,7 +24,7 @@ export interface SentTransactionsOptions {
 }
 
 /**
- * Classifies responses to `eth_sendRawTransaction`, and records which upstream accepted which transaction, for later
+ * Classifies responses to methods that send a raw transaction, and records which upstream accepted which transaction, for later
  * lookups. It does not send or repeat transactions.
  */
 export class SentTransactions {
@@ -47,16 +47,22 @@ export class SentTransactions {
   }
 
   /**
-   * The outcome of a response to `eth_sendRawTransaction`. If the node already has the transaction, the send was
+   * The outcome of a response to a method that sends. If the node already has the transaction, the send was
    * successful: the response to an earlier attempt may be lost, or another sender was faster. An error without a rule
    * does not concern the transaction: one other upstream gets it. On a development chain it is final, because the node
    * may have mined the transaction.
    * @param deadline on the clock of performance.now()
    */
-  async resolveOutcome(upstream: Upstream, raw: string, outcome: Outcome, deadline: number): Promise<Outcome> {
+  async resolveOutcome(
+    upstream: Upstream,
+    method: MethodSpec,
+    raw: string,
+    outcome: Outcome,
+    deadline: number,
+  ): Promise<Outcome> {
     const { response } = outcome;
     if (response?.kind === 'result') {
-      if (outcome.final) this.#record(upstream, decodeTransaction(raw), String(response.result));
+      if (outcome.final) this.#record(upstream, decodeTransaction(raw), hashIn(response.result));
       return outcome;
     }
     if (response?.kind !== 'error') return outcome;
@@ -64,11 +70,13 @@ export class SentTransactions {
     const transaction = meaning === undefined ? undefined : decodeTransaction(raw);
     if (
       transaction !== undefined &&
-      (meaning === 'known' ||
+      (meaning !== 'nonce-used' ||
         (this.#lookups.includes(upstream) && (await hasTransaction(upstream, transaction.hash, deadline))))
     ) {
       this.#record(upstream, transaction, transaction.hash);
-      return { final: true, response: { kind: 'result', result: transaction.hash } };
+      const isWaiting = meaning === 'not-mined';
+      const { hash } = transaction;
+      return { final: true, response: isWaiting ? noReceipt(response.message, hash) : knownResponse(method, hash) };
     }
     if (outcome.final) return outcome;
     const isAboutTransaction = meaning !== undefined || (outcome.failure === 'unknown' && this.#isDevelopment);
@@ -105,6 +113,25 @@ export class SentTransactions {
       );
     }
   }
+}
+
+/** The response about a transaction that was sent before: its hash, if the method has no other result. */
+function knownResponse({ resultKinds }: MethodSpec, hash: string): UpstreamResponse {
+  return resultKinds?.includes('string') === true
+    ? { kind: 'result', result: hash }
+    : noReceipt('The transaction was sent before: its receipt is not waited for', hash);
+}
+
+/** The error of EIP-7966, with the hash that a client can poll. */
+function noReceipt(message: string, hash: string): UpstreamResponse {
+  return { kind: 'error', code: 4, message, data: hash };
+}
+
+/** A result is a hash, or has one. */
+function hashIn(result: unknown): string {
+  return String(
+    typeof result === 'string' ? result : (result as { transactionHash?: unknown } | null)?.transactionHash,
+  );
 }
 
 async function hasTransaction(upstream: Upstream, hash: string, deadline: number): Promise<boolean> {

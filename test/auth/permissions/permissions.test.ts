@@ -67,7 +67,9 @@ describe('a key with permissions', () => {
       logs({ address: [contract] }),
       receipt,
       ['eth_chainId'],
+      ['eth_getStorageValues', [{ [contract]: [] }, 'latest']],
     ] as const;
+    one.node.response('eth_getStorageValues', {});
     for (const each of allowed) expect([each, await statusOf(each)]).toEqual([each, 200]);
     const rejected = [
       storageOf(other),
@@ -80,6 +82,8 @@ describe('a key with permissions', () => {
       // Its addresses are nested, so the method is rejected.
       ['eth_simulateV1', [{ blockStateCalls: [{ calls: [{ to: contract }] }] }]],
       ['eth_simulateV1', [{ blockStateCalls: [] }]],
+      ['eth_getStorageValues', [{ [contract]: [], [other]: [] }, 'latest']],
+      ['eth_getStorageValues', [{}, 'latest']],
     ] as const;
     for (const each of rejected) expect([each, await statusOf(each)]).toEqual([each, 403]);
     // A state override replaces the code of the contract.

@@ -1,0 +1,3 @@
+// a low one
+>> {"jsonrpc":"2.0","id":1,"method":"eth_baseFee","params":[]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x7"}

@@ -1,0 +1,3 @@
+// an address
+>> {"jsonrpc":"2.0","id":1,"method":"zks_getBridgehubContract","params":[]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x8b133a3868993176b613738816247a7f4d357cae"}

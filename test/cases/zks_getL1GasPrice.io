@@ -1,0 +1,3 @@
+// a gas price
+>> {"jsonrpc":"2.0","id":1,"method":"zks_getL1GasPrice","params":[]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x3fcd5d0d9"}

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { rpcError } from '../support/fake-node.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
+import { hashOf, ScriptedChain, type Block } from './scripted-chain.ts';
+import { openSubscriber, type Subscriber } from './subscriber.ts';
+
+const fields = {
+  ...{ contractAddress: null, cumulativeGasUsed: '0x5208', effectiveGasPrice: '0x7', gasUsed: '0x5208', logs: [] },
+  ...{ logsBloom: `0x${'00'.repeat(256)}`, from: `0x${'11'.repeat(20)}`, to: `0x${'22'.repeat(20)}` },
+  ...{ status: '0x1', type: '0x2' },
+};
+
+let chain: ScriptedChain;
+let node: ChainNode;
+let gateway: TestGateway;
+let subscriber: Subscriber;
+
+/** Two transactions in each block. */
+function receiptsOf(hash: string): { readonly transactionHash: string }[] {
+  const { header } = chain.canonical.find((block) => block.header.hash === hash) as Block;
+  return ['a', 'b'].map((name, index) => ({
+    ...fields,
+    ...{ blockHash: hash, blockNumber: header.number, transactionIndex: `0x${index.toString(16)}` },
+    transactionHash: hashOf(`${name} of ${hash}`),
+  }));
+}
+
+beforeEach(async () => {
+  chain = new ScriptedChain();
+  node = await startChainNode(7, chain);
+  node.response('eth_getBlockReceipts', ([hash]) => receiptsOf(String(hash)));
+  gateway = await startGateway({ seven: chainNetwork(7, [node]) });
+  subscriber = await openSubscriber(gateway, 'seven');
+});
+afterEach(async () => {
+  subscriber.caller.socket.terminate();
+  await gateway.stop();
+  await node.stop();
+});
+
+describe('transactionReceipts', () => {
+  it('delivers one list for each block, in order, fetched once for all subscribers', async () => {
+    const [first, second] = [
+      await subscriber.subscribe('transactionReceipts'),
+      await subscriber.subscribe('transactionReceipts', { transactionHashes: [] }),
+    ];
+    const hashes = [chain.mine(), chain.mine(), chain.mine()].map(({ header }) => header.hash);
+    await eventually(() => first.length >= 3 && second.length >= 3);
+    expect(first).toEqual(hashes.map(receiptsOf));
+    expect(second).toEqual(first);
+    expect(node.callsOf('eth_getBlockReceipts').map(({ params }) => params[0])).toEqual(hashes);
+  });
+
+  it('delivers the receipts of the new branch after a reorg', async () => {
+    const lists = await subscriber.subscribe('transactionReceipts');
+    const replaced = chain.mine().header.hash;
+    await eventually(() => lists.length === 1);
+    const before = receiptsOf(replaced);
+    chain.removeBlocks(1);
+    const hashes = [chain.mine(), chain.mine()].map(({ header }) => header.hash);
+    await eventually(() => lists.length >= 3);
+    expect(lists).toEqual([before, ...hashes.map(receiptsOf)]);
+  });
+
+  it('requests again what an upstream does not have yet', async () => {
+    const lists = await subscriber.subscribe('transactionReceipts');
+    let calls = 0;
+    node.response('eth_getBlockReceipts', ([hash]) =>
+      ++calls < 3 ? rpcError(-32_000, 'block not found') : receiptsOf(String(hash)),
+    );
+    const { hash } = chain.mine().header;
+    await eventually(() => lists.length > 0);
+    expect(lists).toEqual([receiptsOf(hash)]);
+  });
+
+  it('delivers only the receipts of the named transactions, in any letter case', async () => {
+    const next = hashOf('block 4');
+    const wanted = hashOf(`b of ${next}`);
+    const some = await subscriber.subscribe('transactionReceipts', {
+      transactionHashes: [wanted.toUpperCase().replace('0X', '0x'), hashOf('none')],
+    });
+    const all = await subscriber.subscribe('transactionReceipts');
+    expect(chain.mine().header.hash).toBe(next);
+    chain.mine();
+    await eventually(() => all.length === 2);
+    expect(some).toEqual([[receiptsOf(next)[1]]]);
+  });
+
+  it.each([[true], [{ transactionHashes: ['0x12'] }], [{ transactionHashes: Array(201).fill(hashOf('x')) }]])(
+    'the filter %j is rejected',
+    async (filter) => {
+      const { error } = await subscriber.call('eth_subscribe', ['transactionReceipts', filter]);
+      expect(error).toEqual({
+        code: -32602,
+        message: 'invalid params: filter: expected transactionHashes with at most 200 hashes',
+      });
+    },
+  );
+});
