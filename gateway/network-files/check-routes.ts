@@ -3,19 +3,15 @@ import type { Diagnostic, Path } from './diagnostics/diagnostic.ts';
 import type { LoadOptions } from './load-options.ts';
 import { permitsMethod, upstreamsOf } from './method-upstreams.ts';
 import type { NetworkConfig } from './network-config.ts';
-import { bestPattern, coversMethod, isWildcard } from './options/method-pattern.ts';
+import { coversMethod, isWildcard } from './options/method-pattern.ts';
 
 type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'developmentMethods' | 'upstreams' | 'route'>;
 
 /** Methods without an upstream are named up to this number. */
 const MAX_NAMED_METHODS = 3;
 
-/**
- * Checks `route` and the `methods` of upstreams beyond the schema: each name is that of a method or upstream, and a route
- * for transactions covers all methods that send some.
- */
-export function checkRoutes(network: Routed, options: LoadOptions): Diagnostic[] {
-  const { knownMethods } = options;
+/** Checks `route` and the `methods` of upstreams beyond the schema: each name is that of a method or upstream. */
+export function checkRoutes(network: Routed, { knownMethods }: LoadOptions): Diagnostic[] {
   const served = servedBy(network);
   return [
     ...network.upstreams.flatMap(({ methods = {} }, index) =>
@@ -29,7 +25,6 @@ export function checkRoutes(network: Routed, options: LoadOptions): Diagnostic[]
       ...checkPattern(pattern, served, ['route', pattern], true),
       ...names.flatMap((name, at) => checkUpstream(name, network, ['route', pattern, at])),
     ]),
-    ...checkTransactions(network, options),
   ];
 }
 
@@ -49,22 +44,6 @@ function checkUpstream(name: string, { upstreams }: Routed, path: Path): Diagnos
   const names = upstreams.map((upstream) => upstream.name);
   if (names.includes(name)) return [];
   return [{ path, message: `route.${String(path[1])}: ${name} is no upstream of the network${suggest(name, names)}` }];
-}
-
-/** A private transaction must not reach other upstreams by another method, such as `eth_sendRawTransactionSync`. */
-function checkTransactions(network: Routed, { sendsTransactions }: LoadOptions): Diagnostic[] {
-  // The node signs what development methods send.
-  const own = network.methods.filter((method) => !network.developmentMethods.includes(method));
-  const sending = own.filter((method) => sendsTransactions?.(method) === true);
-  const patternOf = (method: string): string | undefined => bestPattern(Object.keys(network.route), method);
-  const routed = sending.map(patternOf).find((pattern) => pattern !== undefined);
-  if (routed === undefined) return [];
-  const open = sending.filter((method) => patternOf(method) === undefined && upstreamsOf(method, network).length > 0);
-  return open.map((method) => ({
-    path: ['route', routed],
-    isAtName: true,
-    message: `route.${routed}: ${method} sends transactions too: add a route for it`,
-  }));
 }
 
 /** A method without an upstream would fail in each call, and a network without heads most of them. */

@@ -6,6 +6,7 @@ import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from './diagnostics/parse-yaml.ts';
 import type { LoadOptions } from './load-options.ts';
+import { withTransactionRoutes } from './method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
 import { isWildcard } from './options/method-pattern.ts';
 import { networkFile } from './options/network-file.ts';
@@ -57,7 +58,7 @@ function completeNetwork(
   const served = [...methods, ...selected.openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
   diagnostics.push(...checkUnits(file.units, served, options.countsOf, ['units']), ...checkRoutes(network, options));
   findDuplicateNames(file.upstreams, diagnostics);
-  return { diagnostics, network };
+  return { diagnostics, network: { ...network, route: withTransactionRoutes(network, options) } };
 }
 
 function findDuplicateNames(upstreams: readonly UpstreamConfig[], diagnostics: Diagnostic[]): void {

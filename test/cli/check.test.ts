@@ -51,7 +51,7 @@ describe('gatehouse check', () => {
     place.withNetworks({
       base: {
         ...base,
-        methods: ['eth', 'debug_*', 'eth_getHeaderByHash'],
+        methods: ['eth', 'debug_*', 'eth_getCompilers'],
         upstreams: upstreams.map((upstream, index) => ({ ...upstream, ...rules[index] })),
         route: { eth_sendRawTransaction: ['relay'] },
       },
@@ -59,7 +59,7 @@ describe('gatehouse check', () => {
     const { stdout, code } = await check();
     expect(code).toBe(0);
     expect(stdout.split('\n').slice(1)).toEqual([
-      '  eth_getHeaderByHash, debug_* (without schema): a, b',
+      '  eth_getCompilers, debug_* (without schema): a, b',
       '  eth_sendRawTransaction: relay',
       '  eth_getLogs: a',
       '  debug_trace* (without schema): a',

@@ -207,7 +207,7 @@ describe('viem', () => {
   it('has sent all of these methods', () => {
     expect([...methods].sort()).toEqual(
       [
-        ...['eth_blobBaseFee', 'eth_blockNumber', 'eth_call', 'eth_createAccessList', 'eth_estimateGas'],
+        ...['eth_blobBaseFee', 'eth_blockNumber', 'eth_call', 'eth_createAccessList'],
         'eth_fillTransaction',
         ...['eth_feeHistory', 'eth_gasPrice', 'eth_getBalance', 'eth_getBlockByNumber'],
         ...['eth_getBlockTransactionCountByHash', 'eth_getCode', 'eth_getLogs', 'eth_getProof'],

@@ -152,7 +152,7 @@ describe('methods', () => {
 
   it('default to eth, net, web3 and rpc', () => {
     const namespaces = loadFiles({ 'base.yaml': good.join('\n') })[0]?.methods.map((name) => name.split('_')[0]);
-    expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3', 'rpc.discover']));
+    expect(new Set(namespaces)).toEqual(new Set(['eth', 'net', 'web3', 'rpc', 'rpc.discover']));
   });
 
   it('are namespaces and single methods, without those after a minus, in any order', () => {

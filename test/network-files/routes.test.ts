@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { diagnosticsIn } from './load.ts';
+import { configOf, diagnosticsIn } from './load.ts';
 
 const [one, two] = [
   { name: 'one', url: 'https://one.example' },
@@ -44,14 +44,6 @@ describe('routes of methods', () => {
     [{ route: { eth_cal: ['two'] } }, 'route.eth_cal is no method of the network; did you mean eth_call?'],
     [{ route: { 'debug_*': ['two'] } }, 'route.debug_* is no method of the network'],
     [{ route: { zks_estimateFee: ['two'] } }, 'route.zks_estimateFee is no method of the network'],
-    [
-      { methods: ['eth', 'eth_sendRawTransactionSync'], route: { eth_sendRawTransaction: ['two'] } },
-      'route.eth_sendRawTransaction: eth_sendRawTransactionSync sends transactions too: add a route for it',
-    ],
-    [
-      { methods: ['eth', 'mev_sendBundle'], route: { 'eth_send*': ['two'] } },
-      'route.eth_send*: mev_sendBundle sends transactions too: add a route for it',
-    ],
     [{ route: { eth_call: [] } }, 'route.eth_call: expected list of names of upstreams'],
     [{ route: { eth_call: 'two' } }, 'route.eth_call: expected list of names of upstreams, not text'],
     [{ route: { 'eth call': ['two'] } }, `route.(name not shown): ${names}`],
@@ -84,5 +76,30 @@ describe('routes of methods', () => {
     ],
   ])('%j: %s', (file, diagnostic) => {
     expect(diagnosticsOf(file)).toEqual([diagnostic]);
+  });
+});
+
+describe('the route of eth_sendRawTransaction', () => {
+  const routeOf = (methods: readonly string[], route: object): object =>
+    configOf('base', { methods, route, upstreams: [one, two] }).route;
+
+  it('is that of other methods that send transactions', () => {
+    const methods = ['eth', 'eth_sendBundle', 'mev_sendBundle', 'debug_traceCall'];
+    const [private_, other] = [['two'], ['one']];
+    expect(routeOf(methods, { eth_sendRawTransaction: private_ })).toEqual({
+      eth_sendRawTransaction: private_,
+      eth_sendRawTransactionSync: private_,
+      eth_sendBundle: private_,
+      mev_sendBundle: private_,
+    });
+    expect(routeOf(methods, { 'eth_sendRaw*': private_, mev_sendBundle: other })).toEqual({
+      'eth_sendRaw*': private_,
+      mev_sendBundle: other,
+      eth_sendBundle: private_,
+    });
+  });
+
+  it('leaves other routes alone', () => {
+    expect(routeOf(['eth', 'debug_traceCall'], { debug_traceCall: ['two'] })).toEqual({ debug_traceCall: ['two'] });
   });
 });

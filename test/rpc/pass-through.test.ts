@@ -9,7 +9,7 @@ const methods = [
   'debug_*',
   'trace_*',
   '-debug_traceChain',
-  'eth_getHeaderByHash',
+  'eth_getCompilers',
   'debug_setHead',
   'eth_sendTransaction',
 ];
@@ -18,7 +18,7 @@ const trace = 'debug_traceTransaction';
 async function withTraces(count = 2, env: Record<string, string> = {}, more: object = {}): Promise<WithNodes> {
   const all = await withNodes(count, env, { methods, ...more });
   for (const node of all.nodes) {
-    for (const method of [trace, 'trace_filter', 'eth_getHeaderByHash', 'debug_setHead', 'eth_sendTransaction'])
+    for (const method of [trace, 'trace_filter', 'eth_getCompilers', 'debug_setHead', 'eth_sendTransaction'])
       node.response(method, { of: method });
   }
   return all;
@@ -27,7 +27,7 @@ async function withTraces(count = 2, env: Record<string, string> = {}, more: obj
 const countsOf = ({ nodes }: WithNodes, method: string): number[] => nodes.map((node) => node.callsOf(method).length);
 
 describe('methods without a schema', () => {
-  it.each([trace, 'trace_filter', 'eth_getHeaderByHash', 'debug_setHead'])(
+  it.each([trace, 'trace_filter', 'eth_getCompilers', 'debug_setHead'])(
     '%s is served, with parameters and result as they are',
     async (method) => {
       const all = await withTraces(1);
@@ -58,7 +58,7 @@ describe('methods without a schema', () => {
     'debug_',
     `debug_${'x'.repeat(61)}`,
     'Debug_traceCall',
-    'eth_getHeaderByNumber',
+    'eth_hashrate',
     'bor_getAuthor',
     'admin_peers',
   ])('%s is not served, and no upstream gets it', async (method) => {

@@ -69,7 +69,7 @@ describe('a key with permissions', () => {
       ['eth_chainId'],
       ['eth_getStorageValues', [{ [contract]: [] }, 'latest']],
     ] as const;
-    one.node.response('eth_getStorageValues', {});
+    one.node.response('eth_getStorageValues', { [contract]: [] });
     for (const each of allowed) expect([each, await statusOf(each)]).toEqual([each, 200]);
     const rejected = [
       storageOf(other),
