@@ -1,6 +1,7 @@
 import { table } from '../schemas/markdown-table.ts';
 import type { Outcomes } from './checked-calls.ts';
 import { figuresOf, isMet, median, ratios, show, spread } from './figures.ts';
+import { peersTable } from './peers-table.ts';
 import type { Cost, LatencyRound, Results, ScenarioResult } from './results.ts';
 import { scenarios } from './scenarios.ts';
 
@@ -9,6 +10,7 @@ export function pageOf(results: Results): string {
   const costs = results.scenarios.filter((result) => result.kind === 'cost');
   const latencies = results.scenarios.filter((result) => result.kind === 'latency');
   const scripts = results.scenarios.filter((result) => result.kind === 'script');
+  const compared = peersTable(results);
   const sections = [
     '# Benchmarks',
     `<!-- Generated from bench.json by \`npm run bench\`: run it with \`--write\` instead of editing this page. -->`,
@@ -19,6 +21,7 @@ export function pageOf(results: Results): string {
     '## Targets',
     targetsTable(results),
     countsText(results),
+    ...(compared === undefined ? [] : ['## Peers', compared]),
     '## CPU per call',
     table([
       [
