@@ -41,7 +41,7 @@ describe('--peer', () => {
     chmodSync(path, 0o700);
     process.argv = [...argv, '--peer', `proxyd=${path}`];
     const scenario = { kind: 'cost', name: 'single', title: '', calls: walletMix, comparesPeers: true } as const;
-    const result = await runScenario(scenario, rig, 1, 0.05);
+    const result = await runScenario(scenario, rig, 1, 0.005);
     if (result.kind !== 'cost') throw new Error('not a cost scenario');
     expect(result.rounds[0]?.['proxyd']).toMatchObject({ rejected: 0, failed: 0 });
     expect(result.rounds[0]?.['proxyd']?.correct).toBeGreaterThan(0);
