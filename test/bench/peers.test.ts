@@ -64,7 +64,10 @@ describe('the bytes of a connection', () => {
 
   it.each([1, 2, 7, 1_000])('are split into messages when %i of them arrive at a time', (step) => {
     const bodies: string[] = [];
-    const frames = new HttpFrames((_head, body) => bodies.push(body), (error) => expect.fail(error.message));
+    const frames = new HttpFrames(
+      (_head, body) => bodies.push(body),
+      (error) => expect.fail(error.message),
+    );
     const bytes = Buffer.from(chunked + sized + chunked);
     for (let at = 0; at < bytes.length; at += step) frames.feed(bytes.subarray(at, at + step));
     expect(bodies).toEqual(['{"a":1}', '{}', '{"a":1}']);
