@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CheckedCalls } from './checked-calls.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
+import { peerPrograms } from './peers.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { Cost, CostRound } from './results.ts';
 import type { Rig, RigGateway } from './rig.ts';
@@ -85,6 +86,13 @@ async function startContenders(scenario: CostScenario, rig: Rig, gateways: RigGa
     contenders.push(await start(scenario.baseline, { ...scenario, networks: 1, keys: 1 }));
   }
   contenders.push(await start('Gatehouse', scenario));
+  if (scenario.comparesPeers !== true) return contenders;
+  for (const [name, program] of peerPrograms()) {
+    const { port, pid, path = '/' } = await rig.peer(name, program);
+    const { connections = CONNECTIONS, send = 0 } = scenario;
+    const batchSize = typeof send === 'number' ? send : 0;
+    contenders.push({ name, pid, batchSize, connections, endpoint: { port, paths: [path] } });
+  }
   return contenders;
 }
 

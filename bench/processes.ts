@@ -68,13 +68,36 @@ export function option(name: string, fallback: number): number {
   return at === -1 ? fallback : Number(process.argv[at + 1]);
 }
 
+/** The texts after each `--name` on the command line. */
+export function texts(name: string): string[] {
+  return process.argv.flatMap((one, at, all) => (one === `--${name}` ? [all[at + 1] ?? ''] : []));
+}
+
+/** The Node that runs the programs under test: that of `--node PATH`, or this one. */
+export const node = texts('node')[0] ?? process.execPath;
+
 /** Waits up to a minute until a GET of this URL returns 200. */
 export async function untilReady(url: string): Promise<void> {
+  await untilFetched(url, ({ ok }) => Promise.resolve(ok));
+}
+
+/** Waits up to a minute until a call to this URL gets a result. */
+export async function untilServing(url: string): Promise<void> {
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}',
+  };
+  await untilFetched(url, async (response) => (await response.text()).includes('"0x1"'), init);
+}
+
+async function untilFetched(
+  url: string,
+  accepts: (response: Response) => Promise<boolean>,
+  init?: RequestInit,
+): Promise<void> {
   for (const deadline = performance.now() + 60_000; performance.now() < deadline;) {
-    const isReady = await fetch(url).then(
-      ({ ok }) => ok,
-      () => false,
-    );
+    const isReady = await fetch(url, init).then(accepts, () => false);
     if (isReady) return;
     await delay(25);
   }

@@ -4,12 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { findProgram, onPath } from '../test/support/find-program.ts';
 import { programs } from '../test/support/programs.ts';
 import { pinned } from './pinning.ts';
-import { freePorts, pidOf, start, untilOpen } from './processes.ts';
+import { freePorts, node, pidOf, start, untilOpen } from './processes.ts';
 
-/** A program with which the gateway is compared. It forwards calls unchanged. */
+/** A program with which the gateway is compared. */
 export interface Reference {
   readonly port: number;
   readonly pid: number;
+  /** The path of calls. Undefined: any. */
+  readonly path?: string;
 }
 
 /** One worker, keep-alive connections on both sides, and buffers for the largest response, so that none goes to disk. */
@@ -67,7 +69,7 @@ backend fixed
 export async function startBareProxy(upstream: number): Promise<Reference> {
   const [port = 0] = await freePorts(1);
   const script = join(dirname(fileURLToPath(import.meta.url)), 'bare-proxy.js');
-  return startReference(port, process.execPath, [script, String(port), String(upstream)]);
+  return startReference(port, node, [script, String(port), String(upstream)]);
 }
 
 async function startReference(port: number, file: string, args: readonly string[]): Promise<Reference> {

@@ -5,6 +5,7 @@ import { findProgram } from '../test/support/find-program.ts';
 import { programs } from '../test/support/programs.ts';
 import { FixedUpstream } from './fixed-upstream.ts';
 import { freePorts, pidOf, start, stop, stopAll, untilOpen } from './processes.ts';
+import { startPeer } from './peers.ts';
 import { startBareProxy, startHaproxy, startNginx, type Reference } from './references.ts';
 import type { CostScenario } from './scenarios.ts';
 import { startGateway, type StartedGateway } from './start-gateway.ts';
@@ -22,6 +23,7 @@ export class Rig {
   readonly upstream = new FixedUpstream();
   readonly #folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
   readonly #references = new Map<string, Promise<Reference | undefined>>();
+  readonly #peers = new Map<string, Promise<Reference>>();
   #upstreamPort: Promise<number> | undefined;
   #gateways = 0;
 
@@ -33,6 +35,16 @@ export class Rig {
   reference(name: 'nginx' | 'HAProxy' | 'bare Node proxy'): Promise<Reference | undefined> {
     let started = this.#references.get(name);
     if (started === undefined) this.#references.set(name, (started = this.#start(name)));
+    return started;
+  }
+
+  /** A gateway by others. @param program the path of its program */
+  peer(name: string, program: string): Promise<Reference> {
+    let started = this.#peers.get(name);
+    if (started === undefined) {
+      started = this.upstreamPort.then((port) => startPeer(name, program, join(this.#folder, name), port));
+      this.#peers.set(name, started);
+    }
     return started;
   }
 

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { measureCost } from './measure-cost.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
+import { node } from './processes.ts';
 import type { ScenarioResult } from './results.ts';
 import type { Rig } from './rig.ts';
 import type { Scenario } from './scenarios.ts';
@@ -25,7 +26,7 @@ export async function runScenario(
       return { name, kind, rounds: await measureMemory(scenario, rig, rounds, seconds) };
     case 'script': {
       const file = join(dirname(fileURLToPath(import.meta.url)), `${scenario.script}.js`);
-      const { stdout } = await promisify(execFile)(process.execPath, [file]);
+      const { stdout } = await promisify(execFile)(node, [file]);
       return { name, kind, text: stdout.trim() };
     }
   }

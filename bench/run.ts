@@ -4,7 +4,7 @@ import { onPath } from '../test/support/find-program.ts';
 import { figuresOf, median, show, spread } from './figures.ts';
 import { writePages } from './pages.ts';
 import { pinThisProcess } from './pinning.ts';
-import { option } from './processes.ts';
+import { node, option } from './processes.ts';
 import { countIncorrect, pageOf } from './report.ts';
 import type { Results, ScenarioResult } from './results.ts';
 import { Rig } from './rig.ts';
@@ -18,6 +18,8 @@ import { scenarios, type Scenario } from './scenarios.ts';
  *   npm run bench -- --list                                      lists the scenarios
  *   npm run bench                                                runs all scenarios, in about seven minutes
  *   npm run bench -- --scenario single,rate --rounds 3 --seconds 1
+ *   npm run bench -- --peer erpc=PATH --peer proxyd=PATH         compares these gateways too (bench/peers.ts)
+ *   npm run bench -- --node PATH                                 runs the gateway on this Node, not on its own
  *   npm run bench -- --write                                     writes docs/bench.*, docs/benchmarks.md and README
  *   npm run bench -- --pages                                     writes the same pages from docs/bench.json
  */
@@ -64,6 +66,10 @@ function selectScenarios(): readonly Scenario[] {
   return scenarios.filter(({ name }) => names.includes(name));
 }
 
+function nodeVersion(): string {
+  return execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
+}
+
 function machine(): string {
   const versions = [
     ['nginx', '-v'],
@@ -76,5 +82,5 @@ function machine(): string {
     return `${name} ${/\d+\.\d+\.\d+/.exec(output)?.[0] ?? '?'}`;
   });
   const processor = `${cpus()[0]?.model ?? 'unknown CPU'} × ${cpus().length}`;
-  return [processor, `Node ${process.version}`, ...versions].join(', ');
+  return [processor, `Node ${nodeVersion()}`, ...versions].join(', ');
 }

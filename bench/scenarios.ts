@@ -29,6 +29,8 @@ export interface CostScenario extends Named {
   readonly batch?: boolean;
   /** Other proxies that are measured with the same calls. */
   readonly references?: readonly ('HAProxy' | 'bare Node proxy')[];
+  /** The peers of `--peer` are measured with the same calls. */
+  readonly comparesPeers?: true;
   /** The figure is relative to this: a gateway with one network and one key. Default: nginx. */
   readonly baseline?: 'one of each';
   readonly max?: number;
@@ -64,11 +66,16 @@ export interface ScriptScenario extends Named {
 }
 
 const wallet = { kind: 'cost', calls: walletMix } as const;
+const compared = { ...wallet, comparesPeers: true } as const;
 
 export const scenarios: readonly Scenario[] = [
-  { ...wallet, name: 'single', title: 'single calls', references: ['HAProxy', 'bare Node proxy'], max: 3.5 },
-  { ...wallet, name: 'batch10', title: 'batches of 10', send: 10, connections: 16 },
-  { ...wallet, name: 'batch100', title: 'batches of 100', send: 100, connections: 4 },
+  {
+    ...{ ...compared, name: 'single', title: 'single calls', max: 3.5 },
+    references: ['HAProxy', 'bare Node proxy'],
+  },
+  { ...compared, name: 'single256', title: 'single calls, 256 connections', connections: 256 },
+  { ...compared, name: 'batch10', title: 'batches of 10', send: 10, connections: 16 },
+  { ...compared, name: 'batch100', title: 'batches of 100', send: 100, connections: 4 },
   { ...wallet, name: 'batching', title: 'single calls, upstream with batch: true', batch: true, max: 2.5 },
   {
     ...{ ...wallet, name: 'batching100', title: 'batches of 100, upstream with batch: true', send: 100 },
@@ -81,6 +88,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     ...{ name: 'block', title: 'blocks of 200 kB', kind: 'cost', calls: wholeBlocks, connections: 8 },
+    comparesPeers: true,
     references: ['bare Node proxy'],
   },
   {

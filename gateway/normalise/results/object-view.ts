@@ -10,8 +10,6 @@ export interface ObjectView {
   readonly whole: number;
   /** Hash table by the length and the first and last byte of the name: nearly all slots have one field. */
   readonly fields: readonly (readonly Field[])[];
-  /** Bits of the fields in the last object that was walked. */
-  found: number;
 }
 
 /** One field that is checked. */
@@ -32,6 +30,9 @@ const HASH_SLOTS = 256;
 
 /** Usable bits of an integer. */
 const MAX_FLAGS = 31;
+
+/** For objects without checked fields. */
+export const plainView: ObjectView = { fill: [], required: 0, whole: 0, fields: [] };
 
 const views = new Map<ObjectShape, ObjectView>();
 
@@ -80,7 +81,7 @@ function makeView({ type, fill, quantities, addresses, rename, nested, orHashes 
     fields[slotOf(field.name, 0, field.name.length)]?.push(field);
   }
   const whole = flagged.reduce((bits, name) => bits | bitOf(name), 0);
-  return { fill, required: required.reduce((bits, name) => bits | bitOf(name), 0), whole, fields, found: 0 };
+  return { fill, required: required.reduce((bits, name) => bits | bitOf(name), 0), whole, fields };
 }
 
 /** Fields whose absence changes other fields, or the status of the object. */
