@@ -31,6 +31,8 @@ export class NodeHistory {
 const CATCH_UP_MS = 5_000;
 /** The same after an outage: polls of an upstream that fails back off to 15 s. */
 const OUTAGE_MS = 16_000;
+/** A response at `latest` may be this much older than its call: it was cached, or an earlier call waited for it. */
+const SHARED_MS = 1_500;
 /** After this time, a live node's branch is known to the gateway: three polls confirm a lower head. */
 const BRANCH_MS = 12_000;
 
@@ -124,12 +126,12 @@ export class ChainHistory {
   }
 
   /**
-   * The number up to which every response can reach. Behind one URL, the gateway cannot see which node returned a value that
-   * does not name its block.
+   * The number up to which every response reaches. Behind one URL, the gateway cannot see which node returned a value that
+   * does not name its block, also in a response that calls share.
    */
   lowestServing(from: number, to: number): number {
     if (!this.isPool) return Infinity;
-    const states = this.#nodes.flatMap((node) => node.during(from, to));
+    const states = this.#nodes.flatMap((node) => node.during(from - SHARED_MS, to));
     const numbers = states.map(({ head }) => this.canonicalAncestor(head, from, to).number);
     return Math.min(...numbers);
   }

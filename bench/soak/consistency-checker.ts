@@ -43,6 +43,7 @@ export class ConsistencyChecker {
   readonly #violations: Violations;
   readonly #wasDelayed: (since: number) => boolean;
   #newest: NewestServed = {};
+  /** The highest served block, also if the true chain has replaced it without a live node that has the new branch. */
   #highest: TrueBlock | undefined;
   readonly #lag = new LatestLag();
   #checked = 0;
@@ -68,7 +69,7 @@ export class ConsistencyChecker {
 
   /** A call is sent. */
   send(at: number): SentCall {
-    return { at, newest: this.#newest, highest: this.#highest };
+    return { at, newest: this.#newest };
   }
 
   /** A response arrived. */
@@ -98,7 +99,7 @@ export class ConsistencyChecker {
     const { sent, at } = exchange;
     const visible = this.history.lowestServing(sent.at, at);
     if (!this.#checkNumber('latest', number, block, exchange, visible)) return;
-    if (number < this.#floor('state', exchange)) this.#olderStates++;
+    if (number < this.floor('state', exchange)) this.#olderStates++;
     const served = block ?? this.#canonicalAt(number, at);
     if (served !== undefined) this.#record(['state'], served, at);
   }
@@ -125,7 +126,7 @@ export class ConsistencyChecker {
   /** Whether the block was served before the call was sent, and in the true chain from then until the response. */
   isServed(block: TrueBlock, exchange: Exchange): boolean {
     const { sent, at } = exchange;
-    return block.number <= this.#floor('latest', exchange) && this.history.isCanonical(block, sent.at, at);
+    return block.number <= this.floor('latest', exchange) && this.history.isCanonical(block, sent.at, at);
   }
 
   /** A block, or an object in it, is delivered to a subscriber. */
@@ -150,7 +151,7 @@ export class ConsistencyChecker {
     maxFloor = Infinity,
   ): boolean {
     const { sent, at } = exchange;
-    const floor = Math.min(this.#floor(tag, exchange), maxFloor);
+    const floor = Math.min(this.floor(tag, exchange), maxFloor);
     const highest = this.history.highestKnown(sent.at, at);
     if (!(number <= highest)) {
       this.violate('wrong', exchange, `a block ≤ ${highest}`, String(number));
@@ -163,18 +164,21 @@ export class ConsistencyChecker {
   }
 
   /** The number below which no block may be served. */
-  #floor(tag: Tag | 'state', { sent, at }: Exchange): number {
+  floor(tag: Tag | 'state', { sent, at }: Exchange): number {
     const block = sent.newest[tag];
     if (block === undefined || this.history.isAbandoned(block, sent.at, at)) return 0;
     return this.history.canonicalAncestor(block, sent.at, at).number;
   }
 
-  /** The number below which the gateway serves no block, as far as live nodes have shown it a reorg. */
+  /**
+   * The number below which the gateway serves no block, as far as live nodes have shown it a reorg. A newer block may be
+   * served during the call.
+   */
   #knownFloor(exchange: Exchange): number {
     const { sent, at } = exchange;
-    const { highest } = sent;
+    const highest = this.#highest;
     const isKnown = highest !== undefined && !this.history.isReplaced(highest, sent.at, at);
-    return isKnown ? highest.number : this.#floor('latest', exchange);
+    return isKnown ? highest.number : this.floor('latest', exchange);
   }
 
   #checkKnown(block: TrueBlock, exchange: Exchange): void {

@@ -120,7 +120,8 @@ const rows: Row[] = [
   ['a list of logs needs the end of the range', [at(999), a], logsUpTo(1_000), {}, 'b a:stale!'],
   ['or the head, if the range ends above it', [at(999), a], logsUpTo(1_001), {}, 'b a:stale!'],
   ['the newest of lagging heads is first', [at(990), at(998), at(992)], finalized, {}, 'b:behind c:behind a:behind'],
-  ['but only for a tag', [at(980, 20), at(990, 10)], {}, {}, 'a:behind b:behind'],
+  ['also for a pass-through method', [at(990), at(998)], { isPassThrough: true }, {}, 'b:behind a:behind'],
+  ['but not for other calls', [at(980, 20), at(990, 10)], {}, {}, 'a:behind b:behind'],
   [
     'and after closed circuits with any lag',
     [{ ...at(999, 1), ...open }, at(900, 100)],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkedReads } from '../../../bench/soak/checked-reads.ts';
 import type { CheckedRead } from '../../../bench/soak/consistency-checker.ts';
-import { served } from './soak-rig.ts';
+import { served, SoakRig } from './soak-rig.ts';
 
 describe('logs', () => {
   it.each([0, 1, 4])('finds a list that ends %i blocks before the end of the range', (missing) => {
@@ -31,6 +31,17 @@ describe('logs', () => {
     rig.grow(1);
     rig.read(checkedReads.logs(rig.below(9)), old);
     rig.read(checkedReads.logs(rig.below(9), rig.head), old);
+    expect(rig.kinds).toEqual([]);
+  });
+
+  it('accepts the logs of an old branch while no node with the served one is live', () => {
+    const rig = new SoakRig();
+    const old = rig.head;
+    rig.reorg(1, 4, rig.nodes.slice(1));
+    served(rig);
+    rig.nodes[1]?.add(rig.now, rig.head, false);
+    rig.wait(1);
+    rig.read(checkedReads.logs(rig.below(9)), old);
     expect(rig.kinds).toEqual([]);
   });
 
