@@ -83,8 +83,8 @@ export class ChainHistory {
 
   /** All heads of the true chain and of live nodes, newest first. */
   headsDuring(from: number, to: number): TrueBlock[] {
-    const live = this.#nodes.flatMap((node) => node.during(from, to).filter(({ isLive }) => isLive));
-    return [...new Set([...inEffect(this.#heads, from, to), ...live].map(({ head }) => head))].reverse();
+    const heads = inEffect(this.#heads, from, to).map(({ head }) => head);
+    return [...new Set([...heads, ...this.#liveDuring(from, to)])].reverse();
   }
 
   /** The highest number that the true chain or a live node had up to now. */
@@ -112,12 +112,32 @@ export class ChainHistory {
   }
 
   /**
-   * Whether no live node has the block, and one has another branch: the nodes with the block failed after a reorg that the
-   * others do not have yet. To the gateway, this is a reorg.
+   * The number of the newest block that must be served after this one: its newest ancestor in the true chain. The gateway
+   * sees a reorg also while no live node has the block and one has another branch: then it is the newest ancestor that a
+   * live node has.
    */
-  isAbandoned(block: TrueBlock, from: number, to: number): boolean {
-    const live = this.#nodes.flatMap((node) => node.during(from, to).filter(({ isLive }) => isLive));
-    return !live.some(({ head }) => includes(head, block)) && live.some(({ head }) => isRival(head, block));
+  floorAfter(block: TrueBlock, from: number, to: number): number {
+    const since = from - SHARED_MS;
+    const changes = this.#nodes.flatMap((node) => node.during(since, to));
+    const times = new Set([since, ...changes.map(({ at }) => Math.max(at, since))]);
+    const numbers = [...times].map((time) => this.#floorAt(block, time));
+    return Math.min(this.canonicalAncestor(block, from, to).number, ...numbers);
+  }
+
+  #floorAt(block: TrueBlock, time: number): number {
+    const heads = this.#liveDuring(time, time);
+    const shared = heads.map((head) => commonAncestor(head, block));
+    const isAbandoned = !shared.includes(block) && shared.some((ancestor, index) => ancestor !== heads[index]);
+    return isAbandoned ? Math.max(...shared.map(({ number }) => number)) : Infinity;
+  }
+
+  /** Whether a live node had the block. */
+  isHeld(block: TrueBlock, from: number, to: number): boolean {
+    return this.#liveDuring(from, to).some((head) => includes(head, block));
+  }
+
+  #liveDuring(from: number, to: number): TrueBlock[] {
+    return this.#nodes.flatMap((node) => node.during(from, to).flatMap(({ isLive, head }) => (isLive ? head : [])));
   }
 
   /** Whether some node, or the true chain, had another block at this height. */

@@ -90,7 +90,7 @@ export class ConsistencyChecker {
   checkTagged(tag: Tag, number: number, block: TrueBlock | undefined, exchange: Exchange): void {
     if (!this.#checkNumber(tag, number, block, exchange)) return;
     const { at } = exchange;
-    const served = block ?? this.#canonicalAt(number, at);
+    const served = block ?? this.#heldAt(number, exchange);
     if (served !== undefined) this.#record([tag, 'latest'], served, at);
   }
 
@@ -100,7 +100,7 @@ export class ConsistencyChecker {
     const visible = this.history.lowestServing(sent.at, at);
     if (!this.#checkNumber('latest', number, block, exchange, visible)) return;
     if (number < this.floor('state', exchange)) this.#olderStates++;
-    const served = block ?? this.#canonicalAt(number, at);
+    const served = block ?? this.#heldAt(number, exchange);
     if (served !== undefined) this.#record(['state'], served, at);
   }
 
@@ -166,8 +166,7 @@ export class ConsistencyChecker {
   /** The number below which no block may be served. */
   floor(tag: Tag | 'state', { sent, at }: Exchange): number {
     const block = sent.newest[tag];
-    if (block === undefined || this.history.isAbandoned(block, sent.at, at)) return 0;
-    return this.history.canonicalAncestor(block, sent.at, at).number;
+    return block === undefined ? 0 : this.history.floorAfter(block, sent.at, at);
   }
 
   /**
@@ -231,6 +230,13 @@ export class ConsistencyChecker {
     const isPossible = this.history.isPool || this.history.hasRival(target, sent.at, at);
     if (!isPossible || hash === undefined) return true;
     return this.servedObjects.has(hash, sent.at);
+  }
+
+  /** The block of the true chain with this number, or its newest ancestor that a live node had: the number may be of a removed block. */
+  #heldAt(number: number, { sent, at }: Exchange): TrueBlock | undefined {
+    let block = this.#canonicalAt(number, at);
+    while (block !== undefined && !this.history.isHeld(block, sent.at, at)) block = block.parent;
+    return block;
   }
 
   #canonicalAt(number: number, at: number): TrueBlock | undefined {

@@ -105,7 +105,8 @@ export function canSendAgain(
 
 /** The polled heads (`heads/`). */
 interface PolledHeads {
-  headOf(upstream: Upstream): { readonly number: bigint; readonly at: number } | undefined;
+  /** Without a header, it is the number of a block that it returned to a caller. */
+  headOf(upstream: Upstream): { readonly number: bigint; readonly at: number; readonly header: unknown } | undefined;
   /** Polls an upstream's head now. */
   poll(upstream: Upstream): Promise<unknown>;
 }
@@ -189,7 +190,7 @@ export async function pollLagging(
       !upstream.isOnOtherChain &&
       monotonic.isLagging(upstream) &&
       !(method.isPassThrough === true && tried.includes(upstream)) &&
-      now - (heads.headOf(upstream)?.at ?? 0) > MIN_POLL_AGE_MS,
+      !wasPolledSince(now - MIN_POLL_AGE_MS, heads.headOf(upstream)),
   );
   if (lagging.length === 0) return false;
   const polls = lagging.map(async (upstream) => {
@@ -206,4 +207,8 @@ export async function pollLagging(
   routedCall.pinned = undefined;
   for (const upstream of caughtUp) if (tried.includes(upstream)) tried.splice(tried.indexOf(upstream), 1);
   return true;
+}
+
+function wasPolledSince(time: number, head: ReturnType<PolledHeads['headOf']>): boolean {
+  return head?.header !== undefined && head.at >= time;
 }

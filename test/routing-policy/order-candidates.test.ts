@@ -112,6 +112,7 @@ const rows: Row[] = [
   ['a lag up to the limit is allowed', [at(992, 8), a], {}, {}, 'a b'],
   ['a lag above it is not', [at(991, 9), a], {}, {}, 'b a:behind'],
   ['latest needs the newest served block', [at(999, 1), a], latest, {}, 'b a:stale!'],
+  ['also of a marked upstream', [{ ...at(999, 1), ...marked }, tried], latest, {}, 'a:stale!'],
   ['also if no caller was served it', [at(999, 1), a], latest, { newestServed: 0 }, 'b a:behind'],
   ['which may be above the head', [at(999, 1), at(1_005)], latest, { newestServed: 1_005 }, 'b a:stale!'],
   ['the number of the head is raised', [at(999, 1), a], { ...latest, isHeadNumber: true }, {}, 'b a:behind'],

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { checkedReads } from '../../../bench/soak/checked-reads.ts';
-import type { CheckedRead } from '../../../bench/soak/consistency-checker.ts';
-import { served, SoakRig } from './soak-rig.ts';
+import type { CheckedRead, RpcReply } from '../../../bench/soak/consistency-checker.ts';
+import { respond } from '../../../bench/soak/node-responses.ts';
+import { served, software, SoakRig } from './soak-rig.ts';
 
 describe('logs', () => {
   it.each([0, 1, 4])('finds a list that ends %i blocks before the end of the range', (missing) => {
@@ -41,8 +42,15 @@ describe('logs', () => {
     served(rig);
     rig.nodes[1]?.add(rig.now, rig.head, false);
     rig.wait(1);
-    rig.read(checkedReads.logs(rig.below(9)), old);
+    const sent = rig.checker.send(rig.now);
+    rig.nodes[0]?.add(rig.now + 1, rig.head, true);
+    rig.wait(2);
+    const { result } = respond(1, { software, head: old }, 'eth_getLogs', [{ fromBlock: '0x10' }]) as RpcReply;
+    rig.checker.receive(checkedReads.logs(rig.below(rig.head.number - 16)), sent, rig.now, { result });
     expect(rig.kinds).toEqual([]);
+    rig.wait(2_000);
+    rig.read(checkedReads.logs(rig.below(9)), old);
+    expect(rig.kinds).toEqual(['logs-gap']);
   });
 
   it('finds logs of both branches of a reorg', () => {
