@@ -131,11 +131,6 @@ export class ChainHistory {
     return isAbandoned ? Math.max(...shared.map(({ number }) => number)) : Infinity;
   }
 
-  /** Whether a live node had the block. */
-  isHeld(block: TrueBlock, from: number, to: number): boolean {
-    return this.#liveDuring(from, to).some((head) => includes(head, block));
-  }
-
   #liveDuring(from: number, to: number): TrueBlock[] {
     return this.#nodes.flatMap((node) => node.during(from, to).flatMap(({ isLive, head }) => (isLive ? head : [])));
   }

@@ -90,7 +90,7 @@ export class ConsistencyChecker {
   checkTagged(tag: Tag, number: number, block: TrueBlock | undefined, exchange: Exchange): void {
     if (!this.#checkNumber(tag, number, block, exchange)) return;
     const { at } = exchange;
-    const served = block ?? this.#heldAt(number, exchange);
+    const served = block ?? this.#identifiedBy(number, exchange);
     if (served !== undefined) this.#record([tag, 'latest'], served, at);
   }
 
@@ -100,7 +100,7 @@ export class ConsistencyChecker {
     const visible = this.history.lowestServing(sent.at, at);
     if (!this.#checkNumber('latest', number, block, exchange, visible)) return;
     if (number < this.floor('state', exchange)) this.#olderStates++;
-    const served = block ?? this.#heldAt(number, exchange);
+    const served = block ?? this.#identifiedBy(number, exchange);
     if (served !== undefined) this.#record(['state'], served, at);
   }
 
@@ -232,10 +232,10 @@ export class ConsistencyChecker {
     return this.servedObjects.has(hash, sent.at);
   }
 
-  /** The block of the true chain with this number, or its newest ancestor that a live node had: the number may be of a removed block. */
-  #heldAt(number: number, { sent, at }: Exchange): TrueBlock | undefined {
+  /** The newest block that was served for certain with this number: after a reorg, the number may be of a removed block. */
+  #identifiedBy(number: number, { sent, at }: Exchange): TrueBlock | undefined {
     let block = this.#canonicalAt(number, at);
-    while (block !== undefined && !this.history.isHeld(block, sent.at, at)) block = block.parent;
+    while (block !== undefined && this.history.hasRival(block, sent.at, at)) block = block.parent;
     return block;
   }
 
