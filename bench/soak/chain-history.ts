@@ -135,6 +135,19 @@ export class ChainHistory {
     return this.#nodes.flatMap((node) => node.during(from, to).flatMap(({ isLive, head }) => (isLive ? head : [])));
   }
 
+  /**
+   * The number above which a subscription gets all blocks. After a restart from genesis, the gateway continues at the head
+   * that it has when it sees the restart.
+   */
+  deliveredAbove(startedAt: number, at: number): number {
+    const heads = inEffect(this.#heads, startedAt - BRANCH_MS, startedAt);
+    const restart = heads.find(
+      ({ head }, index) => index > 0 && commonAncestor((heads[index - 1] as HeadAt).head, head).number === 0,
+    );
+    const since = restart === undefined ? startedAt : Math.max(startedAt, Math.min(restart.at + BRANCH_MS, at));
+    return this.headAt(since).number;
+  }
+
   /** Whether some node, or the true chain, had another block at this height. */
   hasRival(block: TrueBlock, from: number, to: number): boolean {
     return this.headsDuring(from - BRANCH_MS, to).some((head) => isRival(head, block));

@@ -41,7 +41,7 @@ export const mutations: readonly Mutation[] = [
     takenOut: 'A shorter part of the same chain is not a reorg',
     edits: [{ file: 'heads/agreed-head', find: 'return header.hash !== knownHash', replace: 'return true' }],
     network: 'nodes',
-    kinds: ['removed', 'head-twice', 'log-twice', 'older-read'],
+    kinds: ['removed', 'head-twice', 'log-twice'],
   },
   {
     name: 'null-of-served',

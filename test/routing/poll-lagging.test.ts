@@ -31,3 +31,20 @@ it('an upstream that lags is polled before a call fails, also if it just returne
   expect(await poll()).toBe(true);
   expect(heads.headOf(lagging)?.number).toBe(103n);
 });
+
+it('an upstream that failed before is polled and asked again, if its null needs confirmation and no other is left', async () => {
+  const chain = new ScriptedChain();
+  const { heads, upstreams, nodes } = await withHeads([chain], { usedMinMs: 60_000, usedMaxMs: 60_000 });
+  const [upstream] = upstreams as [Upstream];
+  heads.markUsed(performance.now());
+  await heads.poll(upstream);
+  upstream.isHeadUncertain = true;
+  const monotonic = new MonotonicReads<Upstream>(heads, blockInResult);
+  if (spec === undefined) throw new Error('there is no such method');
+  const routedCall = createRoutedCall(createCall(spec, [], performance.now() + 9_000), undefined, undefined);
+  routedCall.tried.push(upstream);
+  routedCall.unconfirmed = { kind: 'result', result: null };
+  const polls = nodes[0]?.polls() ?? 0;
+  expect(await pollLagging(routedCall, upstreams, heads, monotonic)).toBe(true);
+  expect([nodes[0]?.polls(), upstream.isHeadUncertain, routedCall.tried]).toEqual([polls + 1, false, []]);
+});
