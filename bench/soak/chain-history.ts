@@ -140,8 +140,8 @@ export class ChainHistory {
    * that it has when it sees the restart.
    */
   deliveredAbove(startedAt: number, at: number): number {
-    const heads = inEffect(this.#heads, startedAt - BRANCH_MS, startedAt);
-    const restart = heads.find(
+    const heads = inEffect(this.#heads, startedAt - BRANCH_MS, at);
+    const restart = heads.findLast(
       ({ head }, index) => index > 0 && commonAncestor((heads[index - 1] as HeadAt).head, head).number === 0,
     );
     const since = restart === undefined ? startedAt : Math.max(startedAt, Math.min(restart.at + BRANCH_MS, at));
