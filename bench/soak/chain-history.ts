@@ -136,13 +136,16 @@ export class ChainHistory {
   }
 
   /**
-   * The number above which a subscription gets all blocks. After a restart from genesis, the gateway continues at the head
-   * that it has when it sees the restart.
+   * The number above which a subscription gets all blocks of the chain of this block. After a restart from genesis, the
+   * gateway continues at the head that it has when it sees the restart.
    */
-  deliveredAbove(startedAt: number, at: number): number {
+  deliveredAbove(startedAt: number, block: TrueBlock, at: number): number {
     const heads = inEffect(this.#heads, startedAt - BRANCH_MS, at);
     const restart = heads.findLast(
-      ({ head }, index) => index > 0 && commonAncestor((heads[index - 1] as HeadAt).head, head).number === 0,
+      ({ head }, index) =>
+        index > 0 &&
+        commonAncestor((heads[index - 1] as HeadAt).head, head).number === 0 &&
+        commonAncestor(head, block).number > 0,
     );
     const since = restart === undefined ? startedAt : Math.max(startedAt, Math.min(restart.at + BRANCH_MS, at));
     return this.headAt(since).number;

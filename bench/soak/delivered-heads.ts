@@ -38,7 +38,7 @@ export class DeliveredHeads {
       this.#violate(
         'head-missing',
         at,
-        last === undefined ? `block ${this.#startedAbove(at) + 1}` : `a successor of ${describe(last)}`,
+        last === undefined ? `block ${this.#startedAbove(block, at) + 1}` : `a successor of ${describe(last)}`,
         describe(block),
       );
     }
@@ -56,22 +56,22 @@ export class DeliveredHeads {
 
   /** At the end of the run, when all nodes have been healthy for a while. @param newest the head that must be delivered */
   finish(newest: TrueBlock, at: number): void {
-    if (newest.number <= this.#startedAbove(at) || this.has(newest)) return;
+    if (newest.number <= this.#startedAbove(newest, at) || this.has(newest)) return;
     this.#violate('head-missing', at, describe(newest), describe(this.#chain.at(-1)));
   }
 
   /** Whether a block without its parent is delivered: the first one, or after a reorg of all delivered blocks. */
   #mayFollowAll(block: TrueBlock, at: number): boolean {
     const [oldest] = this.#chain;
-    if (oldest === undefined) return block.number <= this.#startedAbove(at) + 1;
+    if (oldest === undefined) return block.number <= this.#startedAbove(block, at) + 1;
     const fork = commonAncestor(oldest, block);
     // A chain that starts again from genesis has no reorg: the gateway continues at the head.
     return fork !== oldest && (block.number <= oldest.number || fork.number === 0);
   }
 
   /** Heads above this number must be delivered. */
-  #startedAbove(at: number): number {
-    return this.#checker.history.deliveredAbove(this.#startedAt, at);
+  #startedAbove(block: TrueBlock, at: number): number {
+    return this.#checker.history.deliveredAbove(this.#startedAt, block, at);
   }
 
   #violate(kind: 'wrong' | 'head-twice' | 'head-missing', at: number, expected: string, came: string): void {

@@ -72,7 +72,7 @@ export class DeliveredLogs {
 
   /** Checks that all logs of a branch above the start of the subscription are delivered. Each gap is reported once. */
   #checkUpTo(head: TrueBlock, at: number): void {
-    const startedAbove = this.#checker.history.deliveredAbove(this.#startedAt, at);
+    const startedAbove = this.#checker.history.deliveredAbove(this.#startedAt, head, at);
     for (let block: TrueBlock | undefined = head; block !== undefined; block = block.parent) {
       if (block.number <= startedAbove) return;
       const expected = logsOf(block, this.#address).map(identityOf);

@@ -170,6 +170,17 @@ describe('delivered logs', () => {
 });
 
 describe('after a restart from genesis', () => {
+  it('a head of the chain before may still be delivered first', () => {
+    const rig = new SoakRig({ nodes: 1 });
+    const heads = new DeliveredHeads(rig.checker, 'heads', rig.now);
+    rig.grow(1);
+    const { hash } = rig.head;
+    rig.wait(1_000);
+    rig.setHead(rig.mineOn(rig.below(rig.head.number)));
+    heads.add(hash, rig.now);
+    expect(rig.kinds).toEqual([]);
+  });
+
   it('a subscription that starts before the gateway sees it may begin at a later head, and then misses none', () => {
     const rig = new SoakRig({ nodes: 1 });
     rig.wait(1_000);
