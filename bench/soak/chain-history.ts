@@ -131,6 +131,11 @@ export class ChainHistory {
     return isAbandoned ? Math.max(...shared.map(({ number }) => number)) : Infinity;
   }
 
+  /** The highest number that a live node had. */
+  highestHeld(from: number, to: number): number {
+    return Math.max(0, ...this.#liveDuring(from, to).map(({ number }) => number));
+  }
+
   #liveDuring(from: number, to: number): TrueBlock[] {
     return this.#nodes.flatMap((node) => node.during(from, to).flatMap(({ isLive, head }) => (isLive ? head : [])));
   }

@@ -176,6 +176,8 @@ export class ConsistencyChecker {
   #knownFloor(exchange: Exchange): number {
     const { sent, at } = exchange;
     const highest = this.#highest;
+    // Behind one URL, the newest block of any node may be served during the call.
+    if (this.history.isPool) return Math.max(this.floor('latest', exchange), this.history.highestHeld(sent.at, at));
     const isKnown = highest !== undefined && !this.history.isReplaced(highest, sent.at, at);
     return isKnown ? highest.number : this.floor('latest', exchange);
   }

@@ -128,6 +128,18 @@ describe('reads at latest', () => {
     expect(rig.kinds).toEqual(['older-read', 'older-read']);
   });
 
+  it('behind one URL, accepts an error at latest while nodes differ, not otherwise', () => {
+    const error = { error: { code: -32603, message: 'no upstream could answer' } };
+    const rig = served(new SoakRig({ isPool: true }));
+    rig.grow(1, rig.nodes.slice(1));
+    rig.read(checkedReads.blockNumber(), error);
+    expect(rig.kinds).toEqual([]);
+    rig.nodes[0]?.add(rig.now, rig.head, true);
+    rig.wait(6_000);
+    rig.read(checkedReads.blockNumber(), error);
+    expect(rig.kinds).toEqual(['failed']);
+  });
+
   it('behind one URL, accepts state of a node that was behind shortly before the call, as in a shared response', () => {
     const rig = new SoakRig({ isPool: true });
     const [first] = rig.nodes;
