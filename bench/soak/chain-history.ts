@@ -31,6 +31,8 @@ export class NodeHistory {
 const CATCH_UP_MS = 5_000;
 /** The same after an outage: polls of an upstream that fails back off to 15 s. */
 const OUTAGE_MS = 16_000;
+/** A response at `latest` may be this much older than its call: it was cached, or an earlier call waited for it. */
+const SHARED_MS = 1_500;
 /** After this time, a live node's branch is known to the gateway: three polls confirm a lower head. */
 const BRANCH_MS = 12_000;
 
@@ -81,8 +83,8 @@ export class ChainHistory {
 
   /** All heads of the true chain and of live nodes, newest first. */
   headsDuring(from: number, to: number): TrueBlock[] {
-    const live = this.#nodes.flatMap((node) => node.during(from, to).filter(({ isLive }) => isLive));
-    return [...new Set([...inEffect(this.#heads, from, to), ...live].map(({ head }) => head))].reverse();
+    const heads = inEffect(this.#heads, from, to).map(({ head }) => head);
+    return [...new Set([...heads, ...this.#liveDuring(from, to)])].reverse();
   }
 
   /** The highest number that the true chain or a live node had up to now. */
@@ -110,12 +112,48 @@ export class ChainHistory {
   }
 
   /**
-   * Whether no live node has the block, and one has another branch: the nodes with the block failed after a reorg that the
-   * others do not have yet. To the gateway, this is a reorg.
+   * The number of the newest block that must be served after this one: its newest ancestor in the true chain. The gateway
+   * sees a reorg also while no live node has the block and one has another branch: then it is the newest ancestor that a
+   * live node has.
    */
-  isAbandoned(block: TrueBlock, from: number, to: number): boolean {
-    const live = this.#nodes.flatMap((node) => node.during(from, to).filter(({ isLive }) => isLive));
-    return !live.some(({ head }) => includes(head, block)) && live.some(({ head }) => isRival(head, block));
+  floorAfter(block: TrueBlock, from: number, to: number): number {
+    const since = from - SHARED_MS;
+    const changes = this.#nodes.flatMap((node) => node.during(since, to));
+    const times = new Set([since, ...changes.map(({ at }) => Math.max(at, since))]);
+    const numbers = [...times].map((time) => this.#floorAt(block, time));
+    return Math.min(this.canonicalAncestor(block, from, to).number, ...numbers);
+  }
+
+  #floorAt(block: TrueBlock, time: number): number {
+    const heads = this.#liveDuring(time, time);
+    const shared = heads.map((head) => commonAncestor(head, block));
+    const isAbandoned = !shared.includes(block) && shared.some((ancestor, index) => ancestor !== heads[index]);
+    return isAbandoned ? Math.max(...shared.map(({ number }) => number)) : Infinity;
+  }
+
+  /** The highest number that a live node had. */
+  highestHeld(from: number, to: number): number {
+    return Math.max(0, ...this.#liveDuring(from, to).map(({ number }) => number));
+  }
+
+  #liveDuring(from: number, to: number): TrueBlock[] {
+    return this.#nodes.flatMap((node) => node.during(from, to).flatMap(({ isLive, head }) => (isLive ? head : [])));
+  }
+
+  /**
+   * The number above which a subscription gets all blocks of the chain of this block. After a restart from genesis, the
+   * gateway continues at the head that it has when it sees the restart.
+   */
+  deliveredAbove(startedAt: number, block: TrueBlock, at: number): number {
+    const heads = inEffect(this.#heads, startedAt - BRANCH_MS, at);
+    const restart = heads.findLast(
+      ({ head }, index) =>
+        index > 0 &&
+        commonAncestor((heads[index - 1] as HeadAt).head, head).number === 0 &&
+        commonAncestor(head, block).number > 0,
+    );
+    const since = restart === undefined ? startedAt : Math.max(startedAt, Math.min(restart.at + BRANCH_MS, at));
+    return this.headAt(since).number;
   }
 
   /** Whether some node, or the true chain, had another block at this height. */
@@ -124,12 +162,12 @@ export class ChainHistory {
   }
 
   /**
-   * The number up to which every response can reach. Behind one URL, the gateway cannot see which node returned a value that
-   * does not name its block.
+   * The number up to which every response reaches. Behind one URL, the gateway cannot see which node returned a value that
+   * does not name its block, also in a response that calls share.
    */
   lowestServing(from: number, to: number): number {
     if (!this.isPool) return Infinity;
-    const states = this.#nodes.flatMap((node) => node.during(from, to));
+    const states = this.#nodes.flatMap((node) => node.during(from - SHARED_MS, to));
     const numbers = states.map(({ head }) => this.canonicalAncestor(head, from, to).number);
     return Math.min(...numbers);
   }

@@ -26,8 +26,7 @@ export function checkLogsOfRange(
   const { history } = checker;
   const { sent, at } = exchange;
   const logs = identitiesIn(result);
-  const newest = sent.newest.latest && history.canonicalAncestor(sent.newest.latest, sent.at, at);
-  const mustReach = Math.min(to ?? Infinity, newest?.number ?? 0, history.lowestServing(sent.at, at));
+  const mustReach = Math.min(to ?? Infinity, checker.floor('latest', exchange), history.lowestServing(sent.at, at));
   const expectedOn = (head: TrueBlock): TrueLog[] =>
     blocksBetween(head, from, to ?? head.number).flatMap((block) => logsOf(block, address));
   const isCompleteOn = (head: TrueBlock): boolean => {

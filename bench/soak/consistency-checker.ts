@@ -43,6 +43,7 @@ export class ConsistencyChecker {
   readonly #violations: Violations;
   readonly #wasDelayed: (since: number) => boolean;
   #newest: NewestServed = {};
+  /** The highest served block, also if the true chain has replaced it without a live node that has the new branch. */
   #highest: TrueBlock | undefined;
   readonly #lag = new LatestLag();
   #checked = 0;
@@ -68,7 +69,7 @@ export class ConsistencyChecker {
 
   /** A call is sent. */
   send(at: number): SentCall {
-    return { at, newest: this.#newest, highest: this.#highest };
+    return { at, newest: this.#newest };
   }
 
   /** A response arrived. */
@@ -89,7 +90,7 @@ export class ConsistencyChecker {
   checkTagged(tag: Tag, number: number, block: TrueBlock | undefined, exchange: Exchange): void {
     if (!this.#checkNumber(tag, number, block, exchange)) return;
     const { at } = exchange;
-    const served = block ?? this.#canonicalAt(number, at);
+    const served = block ?? this.#identifiedBy(number, exchange);
     if (served !== undefined) this.#record([tag, 'latest'], served, at);
   }
 
@@ -98,8 +99,8 @@ export class ConsistencyChecker {
     const { sent, at } = exchange;
     const visible = this.history.lowestServing(sent.at, at);
     if (!this.#checkNumber('latest', number, block, exchange, visible)) return;
-    if (number < this.#floor('state', exchange)) this.#olderStates++;
-    const served = block ?? this.#canonicalAt(number, at);
+    if (number < this.floor('state', exchange)) this.#olderStates++;
+    const served = block ?? this.#identifiedBy(number, exchange);
     if (served !== undefined) this.#record(['state'], served, at);
   }
 
@@ -125,7 +126,7 @@ export class ConsistencyChecker {
   /** Whether the block was served before the call was sent, and in the true chain from then until the response. */
   isServed(block: TrueBlock, exchange: Exchange): boolean {
     const { sent, at } = exchange;
-    return block.number <= this.#floor('latest', exchange) && this.history.isCanonical(block, sent.at, at);
+    return block.number <= this.floor('latest', exchange) && this.history.isCanonical(block, sent.at, at);
   }
 
   /** A block, or an object in it, is delivered to a subscriber. */
@@ -150,7 +151,7 @@ export class ConsistencyChecker {
     maxFloor = Infinity,
   ): boolean {
     const { sent, at } = exchange;
-    const floor = Math.min(this.#floor(tag, exchange), maxFloor);
+    const floor = Math.min(this.floor(tag, exchange), maxFloor);
     const highest = this.history.highestKnown(sent.at, at);
     if (!(number <= highest)) {
       this.violate('wrong', exchange, `a block ≤ ${highest}`, String(number));
@@ -163,18 +164,22 @@ export class ConsistencyChecker {
   }
 
   /** The number below which no block may be served. */
-  #floor(tag: Tag | 'state', { sent, at }: Exchange): number {
+  floor(tag: Tag | 'state', { sent, at }: Exchange): number {
     const block = sent.newest[tag];
-    if (block === undefined || this.history.isAbandoned(block, sent.at, at)) return 0;
-    return this.history.canonicalAncestor(block, sent.at, at).number;
+    return block === undefined ? 0 : this.history.floorAfter(block, sent.at, at);
   }
 
-  /** The number below which the gateway serves no block, as far as live nodes have shown it a reorg. */
+  /**
+   * The number below which the gateway serves no block, as far as live nodes have shown it a reorg. A newer block may be
+   * served during the call.
+   */
   #knownFloor(exchange: Exchange): number {
     const { sent, at } = exchange;
-    const { highest } = sent;
+    const highest = this.#highest;
+    // Behind one URL, the newest block of any node may be served during the call.
+    if (this.history.isPool) return Math.max(this.floor('latest', exchange), this.history.highestHeld(sent.at, at));
     const isKnown = highest !== undefined && !this.history.isReplaced(highest, sent.at, at);
-    return isKnown ? highest.number : this.#floor('latest', exchange);
+    return isKnown ? highest.number : this.floor('latest', exchange);
   }
 
   #checkKnown(block: TrueBlock, exchange: Exchange): void {
@@ -227,6 +232,13 @@ export class ConsistencyChecker {
     const isPossible = this.history.isPool || this.history.hasRival(target, sent.at, at);
     if (!isPossible || hash === undefined) return true;
     return this.servedObjects.has(hash, sent.at);
+  }
+
+  /** The newest block that was served for certain with this number: after a reorg, the number may be of a removed block. */
+  #identifiedBy(number: number, { sent, at }: Exchange): TrueBlock | undefined {
+    let block = this.#canonicalAt(number, at);
+    while (block !== undefined && this.history.hasRival(block, sent.at, at)) block = block.parent;
+    return block;
   }
 
   #canonicalAt(number: number, at: number): TrueBlock | undefined {

@@ -5,15 +5,15 @@ import { commonAncestor, type TrueBlock } from './true-chain.ts';
 export class DeliveredHeads {
   readonly #checker: ConsistencyChecker;
   readonly #of: string;
-  /** The number of the true head when the subscription was confirmed. Heads above it must be delivered. */
-  readonly #startedAbove: number;
+  /** When the subscription was confirmed. */
+  readonly #startedAt: number;
   /** The delivered blocks that were not replaced, oldest first. */
   #chain: TrueBlock[] = [];
 
   constructor(checker: ConsistencyChecker, of: string, at: number) {
     this.#checker = checker;
     this.#of = of;
-    this.#startedAbove = checker.history.headAt(at).number;
+    this.#startedAt = at;
   }
 
   add(hash: unknown, at: number): void {
@@ -30,19 +30,23 @@ export class DeliveredHeads {
     }
     const parentAt = this.#chain.lastIndexOf(block.parent as TrueBlock);
     if (parentAt !== -1) {
-      this.#chain.splice(parentAt + 1, Infinity, block);
+      this.#replace(parentAt + 1, block);
       return;
     }
-    if (!this.#mayFollowAll(block)) {
+    if (!this.#mayFollowAll(block, at)) {
       const last = this.#chain.at(-1);
       this.#violate(
         'head-missing',
         at,
-        last === undefined ? `block ${this.#startedAbove + 1}` : `a successor of ${describe(last)}`,
+        last === undefined ? `block ${this.#startedAbove(block, at) + 1}` : `a successor of ${describe(last)}`,
         describe(block),
       );
     }
-    this.#chain = [block];
+    this.#replace(0, block);
+  }
+
+  #replace(index: number, block: TrueBlock): void {
+    for (const replaced of this.#chain.splice(index, Infinity, block)) this.#checker.servedObjects.removeHead(replaced);
   }
 
   /** Whether the block is delivered, and was not replaced. */
@@ -52,17 +56,22 @@ export class DeliveredHeads {
 
   /** At the end of the run, when all nodes have been healthy for a while. @param newest the head that must be delivered */
   finish(newest: TrueBlock, at: number): void {
-    if (newest.number <= this.#startedAbove || this.has(newest)) return;
+    if (newest.number <= this.#startedAbove(newest, at) || this.has(newest)) return;
     this.#violate('head-missing', at, describe(newest), describe(this.#chain.at(-1)));
   }
 
   /** Whether a block without its parent is delivered: the first one, or after a reorg of all delivered blocks. */
-  #mayFollowAll(block: TrueBlock): boolean {
+  #mayFollowAll(block: TrueBlock, at: number): boolean {
     const [oldest] = this.#chain;
-    if (oldest === undefined) return block.number <= this.#startedAbove + 1;
+    if (oldest === undefined) return block.number <= this.#startedAbove(block, at) + 1;
     const fork = commonAncestor(oldest, block);
     // A chain that starts again from genesis has no reorg: the gateway continues at the head.
     return fork !== oldest && (block.number <= oldest.number || fork.number === 0);
+  }
+
+  /** Heads above this number must be delivered. */
+  #startedAbove(block: TrueBlock, at: number): number {
+    return this.#checker.history.deliveredAbove(this.#startedAt, block, at);
   }
 
   #violate(kind: 'wrong' | 'head-twice' | 'head-missing', at: number, expected: string, came: string): void {

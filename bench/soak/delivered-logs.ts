@@ -8,9 +8,8 @@ export class DeliveredLogs {
   readonly #checker: ConsistencyChecker;
   readonly #of: string;
   readonly #address: string | undefined;
+  /** When the subscription was confirmed. */
   readonly #startedAt: number;
-  /** The number of the true head when the subscription was confirmed. Logs above it must be delivered. */
-  readonly #startedAbove: number;
   /** Delivered logs that were not removed, by block. */
   readonly #delivered = new Map<TrueBlock, Set<string>>();
 
@@ -20,7 +19,6 @@ export class DeliveredLogs {
     this.#of = of;
     this.#address = address;
     this.#startedAt = at;
-    this.#startedAbove = checker.history.headAt(at).number;
   }
 
   add(log: Readonly<Record<string, unknown>>, at: number): void {
@@ -74,8 +72,9 @@ export class DeliveredLogs {
 
   /** Checks that all logs of a branch above the start of the subscription are delivered. Each gap is reported once. */
   #checkUpTo(head: TrueBlock, at: number): void {
+    const startedAbove = this.#checker.history.deliveredAbove(this.#startedAt, head, at);
     for (let block: TrueBlock | undefined = head; block !== undefined; block = block.parent) {
-      if (block.number <= this.#startedAbove) return;
+      if (block.number <= startedAbove) return;
       const expected = logsOf(block, this.#address).map(identityOf);
       const delivered = this.#delivered.get(block);
       const missing = expected.filter((identity) => delivered?.has(identity) !== true);

@@ -9,8 +9,6 @@ export type NewestServed = Readonly<Partial<Record<Tag | 'state', TrueBlock>>>;
 export interface SentCall {
   readonly at: number;
   readonly newest: NewestServed;
-  /** The highest served block, also if the true chain has replaced it without a live node that has the new branch. */
-  readonly highest: TrueBlock | undefined;
 }
 
 /** A call that was sent, and the time of its response. */

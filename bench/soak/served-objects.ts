@@ -11,10 +11,16 @@ interface Read {
 /** Remembers when blocks and transactions were last served, by hash. */
 export class ServedObjects {
   readonly #servedAt = new Map<string, number>();
+  readonly #deliveredAt = new Map<string, number>();
 
   /** A block was delivered to a subscriber. */
   addHead({ hash }: TrueBlock, at: number): void {
-    this.#servedAt.set(hash, at);
+    this.#deliveredAt.set(hash, at);
+  }
+
+  /** A block that was delivered to a subscriber was replaced by another: from now on, it may not exist. */
+  removeHead({ hash }: TrueBlock): void {
+    this.#deliveredAt.delete(hash);
   }
 
   /** Adds the hashes of a block, of its transactions, and of an object that was read by its hash. */
@@ -27,7 +33,8 @@ export class ServedObjects {
 
   /** Whether the gateway must remember that it served the object, at the time of a call. */
   has(hash: string, at: number): boolean {
-    const servedAt = this.#servedAt.get(hash);
-    return servedAt !== undefined && servedAt <= at && servedAt > at - REMEMBERED_MS;
+    return [this.#servedAt.get(hash), this.#deliveredAt.get(hash)].some(
+      (servedAt = -Infinity) => servedAt <= at && servedAt > at - REMEMBERED_MS,
+    );
   }
 }

@@ -35,14 +35,22 @@ export class SoakGateway {
     this.#measure = measure;
   }
 
-  /** @param networks network files by slug */
-  static async start(name: string, folder: string, networks: Readonly<Record<string, object>>): Promise<SoakGateway> {
+  /**
+   * @param networks network files by slug
+   * @param args of node, and more environment variables
+   */
+  static async start(
+    name: string,
+    folder: string,
+    networks: Readonly<Record<string, object>>,
+    { args = [], env = {} }: { args?: readonly string[]; env?: Readonly<Record<string, string>> } = {},
+  ): Promise<SoakGateway> {
     const own = join(folder, name);
     mkdirSync(own);
     const slugs = Object.keys(networks);
     const { child, port, paths } = await startGateway(own, {
-      ...{ networks, keys: slugs.length, env: { UPSTREAM_RESPONSE_MAX_BYTES: '1000000' } },
-      script: ['--expose-gc', join(here, '../measured-gateway.js')],
+      ...{ networks, keys: slugs.length, env: { UPSTREAM_RESPONSE_MAX_BYTES: '1000000', ...env } },
+      script: ['--expose-gc', ...args, join(here, '../measured-gateway.js')],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     const measure = async (): Promise<Measures> => {

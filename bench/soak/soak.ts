@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { stopAll } from '../processes.ts';
 import { Random } from '../random.ts';
-import { readOverHttp, readOverWebSocket } from './chain-callers.ts';
 import { runChainFaults } from './chain-faults.ts';
 import { ChainNetwork } from './chain-network.ts';
-import { pollFilters, subscribe, type EndCounts } from './chain-subscribers.ts';
-import { ConsistencyChecker } from './consistency-checker.ts';
+import { CheckedNetwork, networks } from './checked-network.ts';
 import { KnownLoad } from './known-load.ts';
 import { ProcessDelay } from './process-delay.ts';
 import { SoakGateway } from './soak-gateway.ts';
@@ -24,20 +22,6 @@ import { Violations } from './violations.ts';
 const ATTEMPT_TIMEOUT_MS = 1_000;
 /** Faults end before the run does, by the time after which the gateway knows all nodes again. */
 const CALM_MS = 25_000;
-
-/**
- * Several upstreams, with and without subscribers, whose feeds poll heads more often; one URL with several nodes; one node
- * that starts again from genesis.
- */
-const networks = [
-  { name: 'nodes', chainId: 7_701, nodes: 3, isPool: false, hasFollowers: true },
-  { name: 'polled', chainId: 7_702, nodes: 2, isPool: false, hasFollowers: false },
-  { name: 'pool', chainId: 7_703, nodes: 2, isPool: true, hasFollowers: true },
-  { name: 'restarts', chainId: 7_771, nodes: 1, isPool: false, hasFollowers: true },
-] as const;
-/** Two HTTP readers, one WebSocket reader, two subscribers and one filter client for each network at each gateway. */
-const callers = [readOverHttp, readOverHttp, readOverWebSocket] as const;
-const followers = [subscribe, subscribe, pollFilters] as const;
 
 const text = { type: 'string' } as const;
 const { values } = parseArgs({
@@ -101,23 +85,13 @@ async function soak(): Promise<string[]> {
   const faultDeadline = hasFaults ? deadline - CALM_MS : startedAt;
   const checks = gateways.flatMap((gateway) =>
     chains.map((chain) => {
-      const name = `${gateway.name} ${chain.options.name}`;
       const violations = new Violations(shown, startedAt, (violation) => {
-        console.log(`${name}: ${violation} [${[...chain.activeFaults].join(', ')}]`);
+        console.log(`${gateway.name} ${chain.options.name}: ${violation} [${[...chain.activeFaults].join(', ')}]`);
       });
-      const checker = new ConsistencyChecker(chain.history, violations, wasDelayed);
-      const ends: EndCounts = {};
-      return { name, gateway, chain, violations, checker, ends };
+      return new CheckedNetwork(gateway, chain, violations, wasDelayed);
     }),
   );
-  const running = checks.flatMap(({ gateway, chain: { options }, checker, ends }) => {
-    const parts = () => ({
-      ...{ url: gateway.urlOf(options.name), webSocketUrl: gateway.webSocketUrlOf(options.name) },
-      ...{ checker, deadline, random: new Random(random.between(1, 1e9)) },
-    });
-    const following = options.hasFollowers ? followers.map((follow) => follow(parts(), ends)) : [];
-    return [...callers.map((call) => call(parts())), ...following];
-  });
+  const running = checks.map((check) => check.run(random, deadline));
   const faults = chains.map(async (chain) => {
     const counts = await runChainFaults(chain, new Random(random.between(1, 1e9)), faultDeadline);
     return `${chain.options.name} ${JSON.stringify(counts)}`;

@@ -60,6 +60,11 @@ export class Violations {
     return [...this.#found.values()].reduce((sum, { count }) => sum + count, 0);
   }
 
+  /** The kinds that occurred. */
+  get kinds(): ViolationKind[] {
+    return [...this.#found.keys()];
+  }
+
   /** One line per kind that occurred. */
   summary(): string[] {
     return [...this.#found].map(([kind, { count }]) => `${count} × ${kind}: ${violationKinds[kind]}`);

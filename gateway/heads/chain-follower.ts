@@ -13,6 +13,9 @@ const MAX_WALK = 128;
 /** Blocks of a gap that are fetched at the same time. */
 const CONCURRENT_FETCHES = 8;
 
+/** The upstream that reported a head has its ancestors. If it returns null, another node behind its URL may have them. */
+const MAX_REPEATED_FETCHES = 3;
+
 /** If a gap could not be filled for this time, the chain restarts at the head. */
 const MAX_GAP_MS = 60_000;
 
@@ -186,16 +189,19 @@ function isLargeGap(head: Header, current: Header | undefined): boolean {
 
 /**
  * Fetches a header from the first source that has it.
- * @param sources a source that fails is removed, so that the next blocks do not wait for it
+ * @param sources the one that reported the head is first, and is asked again at the end. One that fails is removed, so that
+ * the next blocks do not wait for it
  */
 async function fetchHeader(method: string, block: string, sources: HeadSource[]): Promise<Header | undefined> {
-  for (const source of [...sources]) {
+  const repeated = sources.slice(0, 1).flatMap((reporter) => Array<HeadSource>(MAX_REPEATED_FETCHES).fill(reporter));
+  for (const source of [...sources, ...repeated]) {
+    const at = sources.indexOf(source);
+    if (at === -1) continue;
     try {
       const header = parseHeader(await source.fetchResult(method, `["${block}",false]`));
       if (header !== undefined) return header;
     } catch {
-      const at = sources.indexOf(source);
-      if (at !== -1) sources.splice(at, 1);
+      sources.splice(at, 1);
     }
   }
   return undefined;

@@ -51,7 +51,7 @@ const DEFAULT_BLOCK_MS = 2_000;
  * @param sinceUseMs time since the last call; undefined: there are watchers
  * @param blockMs time between blocks, if known
  */
-export function pollIntervalMs(times: HeadTimes, sinceUseMs: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
+function pollIntervalMs(times: HeadTimes, sinceUseMs: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
   if (sinceUseMs === undefined) return clamp(blockMs / 2, times.watchedMinMs, times.watchedMaxMs);
   return Math.max(clamp(blockMs, times.usedMinMs, times.usedMaxMs), 2 * sinceUseMs);
 }
@@ -62,6 +62,38 @@ export function pollIntervalMs(times: HeadTimes, sinceUseMs: number | undefined,
  */
 export function confirmationIntervalMs(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
   return clamp(blockMs, times.confirmMinMs, times.usedMaxMs);
+}
+
+/** The times of one round, in which the upstreams are polled. */
+export interface Round {
+  /** Minimum time between two polls of an upstream. */
+  readonly intervalMs: number;
+  /** Time after which a call may start the next round. */
+  readonly minIntervalMs: number;
+  /** Time after which the next round starts. */
+  readonly nextMs: number;
+}
+
+/** What the times of a round depend on. */
+export interface RoundState {
+  /** Time since the last call; undefined: there are watchers. */
+  readonly sinceUseMs: number | undefined;
+  /** The first watcher waits for the head. */
+  readonly isFirstWatch: boolean;
+  /** A lower head is being confirmed. */
+  readonly hasUnconfirmedLower: boolean;
+  readonly blockMs: number | undefined;
+}
+
+export function planRound(times: HeadTimes, state: RoundState): Round {
+  const { sinceUseMs, isFirstWatch, hasUnconfirmedLower, blockMs } = state;
+  const minIntervalMs = pollIntervalMs(times, sinceUseMs === undefined ? undefined : 0, blockMs);
+  const confirmMs = confirmationIntervalMs(times, blockMs);
+  return {
+    minIntervalMs,
+    intervalMs: isFirstWatch ? 0 : hasUnconfirmedLower ? confirmMs : minIntervalMs,
+    nextMs: hasUnconfirmedLower ? confirmMs : pollIntervalMs(times, sinceUseMs, blockMs),
+  };
 }
 
 /** Limits for the time without newHeads notifications. */

@@ -6,7 +6,7 @@ import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower } from './head-follower.ts';
 import type { HeadSource } from './head-source.ts';
-import { confirmationIntervalMs, pollIntervalMs, silenceLimits, defaultTimes, type HeadTimes } from './head-times.ts';
+import { confirmationIntervalMs, planRound, silenceLimits, defaultTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
 import type { BlockPace } from './block-pace.ts';
 import type { NewestServedBlock } from './newest-served-block.ts';
@@ -170,8 +170,7 @@ export class NetworkHeads implements CanonicalChain {
   /** Updates all followers, which poll if due, and schedules the next round. */
   #startRound(now = performance.now(), isFirstWatch = false): void {
     if (this.#isClosed) return;
-    const isWatched = this.#watchers.size > 0;
-    const sinceUseMs = isWatched ? undefined : now - this.#usedAt;
+    const sinceUseMs = this.#watchers.size > 0 ? undefined : now - this.#usedAt;
     if (sinceUseMs !== undefined && sinceUseMs > this.#times.idleAfterMs) {
       this.#stop();
       return;
@@ -185,16 +184,14 @@ export class NetworkHeads implements CanonicalChain {
     }
     const { hasUnconfirmedLower } = this.#agreed;
     const blockMs = this.pace.ms;
-    const minIntervalMs = pollIntervalMs(this.#times, isWatched ? undefined : 0, blockMs);
-    const confirmMs = confirmationIntervalMs(this.#times, blockMs);
-    const intervalMs = isFirstWatch ? 0 : hasUnconfirmedLower ? confirmMs : minIntervalMs;
+    const round = planRound(this.#times, { sinceUseMs, isFirstWatch, hasUnconfirmedLower, blockMs });
+    const silence = silenceLimits(this.#times, blockMs);
     for (const follower of this.#followers.values()) {
       const isDue = hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now);
-      follower.update(now, intervalMs, silenceLimits(this.#times, blockMs), isDue);
+      follower.update(now, round.intervalMs, silence, isDue);
     }
-    this.#nextRoundAt = now + minIntervalMs;
-    const nextMs = hasUnconfirmedLower ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
-    this.#setTimer(wasStopped ? Math.min(nextMs, this.#times.startMs) : nextMs);
+    this.#nextRoundAt = now + round.minIntervalMs;
+    this.#setTimer(wasStopped ? Math.min(round.nextMs, this.#times.startMs) : round.nextMs);
     this.#updateAgreed(undefined);
   }
 

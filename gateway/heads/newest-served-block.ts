@@ -1,10 +1,12 @@
 import type { HeadFollower } from './head-follower.ts';
 import type { HeadSource } from './head-source.ts';
 import type { PolledHead } from './polled-head.ts';
-import { highestPlausible } from './select-head.ts';
+import { highestPlausible, nearBlocks } from './select-head.ts';
 
 /** After this time the upstream that returned the block has it at each poll, or the number was wrong. */
 const MAX_ABOVE_HEAD_MS = 15_000;
+
+const NONE = { number: -1n, at: -Infinity };
 
 /**
  * Holds the number of the newest block of one network that callers and subscribers were served, for the cache and for
@@ -17,7 +19,7 @@ export class NewestServedBlock {
   #recordedAt = -Infinity;
   #source: HeadSource | undefined;
   /** The newest block that was served as `latest` although it is lower: the chain may have started anew. */
-  #lower = { number: -1n, at: -Infinity };
+  #lower = NONE;
   #head: PolledHead | undefined;
   #blockMs: number | undefined;
 
@@ -36,6 +38,7 @@ export class NewestServedBlock {
     if (number <= this.#number) return;
     if (this.#head !== undefined && number > highestPlausible(this.#head, now, this.#blockMs)) return;
     this.#number = number;
+    this.#lower = NONE;
     this.#recordedAt = now;
     this.#source = source;
   }
@@ -63,8 +66,11 @@ export class NewestServedBlock {
     if (this.#number > highest) this.#number = hasFallen ? this.#lowerFrom(head, blockMs) : head.number;
   }
 
+  /** Responses arrive out of order. A block far below the last one is of another chain, and replaces it. */
   #recordLower(number: bigint, now: number): void {
-    if (number < this.#lower.number && now - this.#lower.at < MAX_ABOVE_HEAD_MS) return;
+    const { number: last, at } = this.#lower;
+    const isOlder = number < last && last - number <= nearBlocks(this.#blockMs) / 2n;
+    if (isOlder && now - at < MAX_ABOVE_HEAD_MS) return;
     this.#lower = { number, at: now };
   }
 

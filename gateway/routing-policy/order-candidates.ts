@@ -40,18 +40,19 @@ export function orderCandidates<Candidate extends CandidateState>(
 }
 
 /**
- * The position among the last resorts. For a tag, the newest of several lagging heads is first. An open circuit is never before
- * `circuit-open`, whatever the skip reason.
+ * The position among the last resorts. For a tag or a pass-through method, the newest of several lagging heads is first. An
+ * open circuit is never before `circuit-open`, whatever the skip reason.
  */
 export function lastResortOrder(
   reason: SkipReason,
   { circuit, head }: CandidateState,
-  { purpose, blocks }: CallNeeds,
+  { purpose, blocks, isPassThrough }: CallNeeds,
   network: NetworkState,
 ): number {
   const { lastResort } = skipReasons[reason];
   if (lastResort === 'never' || purpose === 'hedge') return NEVER;
-  const isLagging = reason === 'behind' && blocks?.tag !== undefined && head !== undefined && head < network.head;
+  const needsNewest = blocks?.tag !== undefined || isPassThrough;
+  const isLagging = reason === 'behind' && needsNewest && head !== undefined && head < network.head;
   // Below 1, so that the rows of the table decide first.
   const order = isLagging ? lastResort + 1 - 1 / (1 + network.head - head) : lastResort;
   if (circuit === 'closed') return order;

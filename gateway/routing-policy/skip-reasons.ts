@@ -29,17 +29,18 @@ export const skipReasons = {
     applies: ({ hasCapacity }) => !hasCapacity,
     lastResort: 'never',
   },
-  'unsupported-method': {
-    meaning:
-      'It is marked for the method: it returned that it does not support it (for 10 min), returned an impossible result, or timed out three times in a row (for 30 s).',
-    applies: ({ isMethodMarked, isPreferred }) => isMethodMarked && !isPreferred,
-    lastResort: 1,
-  },
+  // Before all rows with a last resort: a marked upstream that lags would be used otherwise.
   stale: {
     meaning:
       'Its head is below the newest served block, for a read at `latest`, or below the end of the range, for logs. Its response would be older than served ones, or a list with gaps. Its head is polled again before such a call fails with 503.',
     applies: (candidate, needs, network) => !candidate.isPreferred && isStale(candidate, needs, network),
     lastResort: 'never',
+  },
+  'unsupported-method': {
+    meaning:
+      'It is marked for the method: it returned that it does not support it (for 10 min), returned an impossible result, or timed out three times in a row (for 30 s).',
+    applies: ({ isMethodMarked, isPreferred }) => isMethodMarked && !isPreferred,
+    lastResort: 1,
   },
   'missing-block': {
     meaning:

@@ -86,10 +86,14 @@ export class Confirmation {
     return upstream.blocks.isMissingHistory || this.#mayLag(upstream, askedAt);
   }
 
-  /** Whether the response is so old that its upstream may be tried again: several nodes may share its URL. */
+  /**
+   * Whether the response is so old that its upstream may be tried again: several nodes may share its URL. A second null of the
+   * same upstream is no evidence beside others.
+   */
   canRepeat(routedCall: RoutedCall): boolean {
     const { unconfirmed, pinned } = routedCall;
-    return unconfirmed !== undefined && pinned === undefined && this.#isOlder(routedCall, unconfirmed);
+    if (unconfirmed === undefined || pinned !== undefined) return false;
+    return this.#isAlone ? this.#isOlder(routedCall, unconfirmed) : this.#monotonic.isOlder(routedCall, unconfirmed);
   }
 
   /**

@@ -108,7 +108,8 @@ export function canSendAgain(
 
 /** The polled heads (`heads/`). */
 interface PolledHeads {
-  headOf(upstream: Upstream): { readonly number: bigint; readonly at: number } | undefined;
+  /** Without a header, it is the number of a block that it returned to a caller. */
+  headOf(upstream: Upstream): { readonly number: bigint; readonly at: number; readonly header: unknown } | undefined;
   /** Polls an upstream's head now. */
   poll(upstream: Upstream): Promise<unknown>;
 }
@@ -187,26 +188,36 @@ export async function pollLagging(
   const now = performance.now();
   if (routedCall.hasPolledHeads || !isRead(method) || deadline - now <= MIN_ATTEMPT_MS) return false;
   routedCall.hasPolledHeads = true;
+  const mayLag = (upstream: Upstream): boolean => monotonic.isLagging(upstream) || upstream.isHeadUncertain;
   const lagging = upstreams.filter(
     (upstream) =>
       !upstream.isOnOtherChain &&
-      monotonic.isLagging(upstream) &&
+      (monotonic.isLagging(upstream) || isUncertain(upstream, routedCall)) &&
       !(method.isPassThrough === true && tried.includes(upstream)) &&
-      now - (heads.headOf(upstream)?.at ?? 0) > MIN_POLL_AGE_MS,
+      (upstream.isHeadUncertain || !wasPolledSince(now - MIN_POLL_AGE_MS, heads.headOf(upstream))),
   );
   if (lagging.length === 0) return false;
   const polls = lagging.map(async (upstream) => {
     await heads.poll(upstream);
-    if (monotonic.isLagging(upstream)) throw new Error('the upstream still lags');
+    if (mayLag(upstream)) throw new Error('the upstream still lags');
   });
   const waitMs = Math.min(deadline - now - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
   await withTimeout(Promise.any(polls), waitMs, () => new Error('no upstream has caught up in time')).catch(
     () => undefined, // upstreams without a response still lag
   );
-  const caughtUp = lagging.filter((upstream) => !monotonic.isLagging(upstream));
+  const caughtUp = lagging.filter((upstream) => !mayLag(upstream));
   if (caughtUp.length === 0) return false;
   routedCall.unconfirmed = undefined;
   routedCall.pinned = undefined;
   for (const upstream of caughtUp) if (tried.includes(upstream)) tried.splice(tried.indexOf(upstream), 1);
   return true;
+}
+
+/** Whether the response that needs confirmation may be evidence after a poll of its upstream, which failed before. */
+function isUncertain({ isHeadUncertain, circuit }: Upstream, { unconfirmed }: RoutedCall): boolean {
+  return isHeadUncertain && circuit.isClosed && unconfirmed !== undefined;
+}
+
+function wasPolledSince(time: number, head: ReturnType<PolledHeads['headOf']>): boolean {
+  return head?.header !== undefined && head.at >= time;
 }

@@ -4,6 +4,9 @@ import type { RoutedCall } from './routed-call.ts';
 import type { ServedBlock } from '../heads/agreed-head.ts';
 import { blocksNamedBy, hashNamedBy, type HeadPositions, type Tag } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { headIn, newestLogIn } from './served/block-in-response.ts';
+import { NewestTagged } from './served/newest-tagged.ts';
+import { ServedHashes } from './served/served-hashes.ts';
 
 /** The polled heads, which are also updated with the blocks that callers are served. */
 export type ServedHeads<U> = HeadPositions<U> & {
@@ -12,13 +15,6 @@ export type ServedHeads<U> = HeadPositions<U> & {
 
 /** Reads the block in a response, or the block that contains its object. A function of `cache/`. */
 export type BlockIn = (response: UpstreamResponse) => ServedBlock | undefined;
-
-/** Time for which an upstream with an older safe or finalized block is skipped. Those blocks are not polled. */
-const BEHIND_TTL_MS = 12_000;
-
-/** A hash is remembered for one to two periods. A node that lacks a block for longer is skipped because of its head. */
-const HASH_PERIOD_MS = 30_000;
-const MAX_HASHES = 20_000;
 
 /** Types of results that name their block. */
 const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Transaction', 'Receipt']);
@@ -167,82 +163,7 @@ export class MonotonicReads<U extends object> {
   }
 }
 
-/** Tracks the newest served block of one tag, and the upstreams that are behind it. */
-class NewestTagged<U extends object> {
-  #number = -1n;
-  readonly #behindUntil = new WeakMap<U, number>();
-
-  record(upstream: U, number: bigint, now: number): void {
-    if (number < this.#number) this.#behindUntil.set(upstream, now + BEHIND_TTL_MS);
-    else {
-      this.#number = number;
-      this.#behindUntil.delete(upstream);
-    }
-  }
-
-  /** The number, unless the chain is shorter: it started anew. @param head of the network; undefined: not known */
-  numberUpTo(head: bigint | undefined): bigint {
-    if (head !== undefined && this.#number > head) this.#number = -1n;
-    return this.#number;
-  }
-
-  isBehind(upstream: U, now: number): boolean {
-    return now < (this.#behindUntil.get(upstream) ?? -Infinity);
-  }
-}
-
-/** Remembers the hashes of blocks and transactions that callers were served in the last minute. */
-export class ServedHashes {
-  #recent = new Set<string>();
-  #previous = new Set<string>();
-  #startedAt = -Infinity;
-
-  add(hash: unknown, now: number): void {
-    if (typeof hash !== 'string') return;
-    if (now - this.#startedAt >= HASH_PERIOD_MS || this.#recent.size >= MAX_HASHES) {
-      this.#previous = now - this.#startedAt < 2 * HASH_PERIOD_MS ? this.#recent : new Set();
-      this.#recent = new Set();
-      this.#startedAt = now;
-    }
-    this.#recent.add(hash);
-  }
-
-  has(hash: string, now: number): boolean {
-    const ageMs = now - this.#startedAt;
-    return (
-      (ageMs < 2 * HASH_PERIOD_MS && this.#recent.has(hash)) || (ageMs < HASH_PERIOD_MS && this.#previous.has(hash))
-    );
-  }
-}
-
 /** Whether null means that the block does not exist. */
 function isBlockLookup({ resultIs, shape }: MethodSpec): boolean {
   return shape?.type === 'Block' || resultIs === 'block-objects';
-}
-
-function headIn(response: UpstreamResponse): ServedBlock | undefined {
-  return response.kind === 'result' ? blockOf(response.result) : undefined;
-}
-
-/** The block of the last log, which is the newest: logs are in chain order. */
-function newestLogIn(response: UpstreamResponse): ServedBlock | undefined {
-  if (response.kind === 'large') {
-    const bytes = response.parts[response.parts.length - 1] ?? response.parts[0];
-    return blockOf(textAtEnd('"blockNumber":"', bytes), textAtEnd('"blockHash":"', bytes));
-  }
-  const logs = response.kind === 'result' && Array.isArray(response.result) ? (response.result as unknown[]) : [];
-  const { blockNumber, blockHash } = (logs.at(-1) ?? {}) as Readonly<Record<string, unknown>>;
-  return blockOf(blockNumber, blockHash);
-}
-
-function textAtEnd(name: string, bytes: Buffer): string | undefined {
-  const at = bytes.lastIndexOf(name);
-  return at === -1
-    ? undefined
-    : /^0x[0-9a-f]+/i.exec(bytes.toString('latin1', at + name.length, at + name.length + 66))?.[0];
-}
-
-function blockOf(number: unknown, hash?: unknown): ServedBlock | undefined {
-  if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
-  return { number: BigInt(number), hash: typeof hash === 'string' ? hash.toLowerCase() : undefined };
 }

@@ -123,7 +123,7 @@ export class Router {
           now = performance.now();
         }
         const upstream = this.#budgeted.selectNext(routedCall, now) ?? this.#selectAgain(routedCall, now);
-        if (upstream === undefined || (routedCall.unconfirmed !== undefined && !upstream.circuit.isClosed)) {
+        if (upstream === undefined) {
           if (
             !routedCall.isEvidence &&
             (await pollLagging(routedCall, routedCall.candidates ?? this.all, this.#heads, this.#monotonic))

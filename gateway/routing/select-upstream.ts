@@ -179,16 +179,16 @@ export class BudgetedSelector {
     this.#budget = previous === undefined ? new RetryBudget() : previous.#budget;
   }
 
-  /** Undefined: no further attempt is made. */
+  /** Undefined: no further attempt is made. A response is confirmed at closed circuits only. */
   selectNext(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const { tried, failed, deadline, method } = routedCall;
+    const { tried, failed, deadline, method, unconfirmed } = routedCall;
     const isFirst = tried.length === 0;
     if (isFirst) this.#budget.countCall(now);
     if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS)) return undefined;
     if (failed.length > 1 && failed.filter(isUnknownError).length >= MAX_UNKNOWN_ERRORS) {
       return undefined;
     }
-    const upstream = this.#selector.select(routedCall, now);
+    const upstream = this.#selector.select(routedCall, now, unconfirmed === undefined ? 'attempt' : 'closed-retry');
     // A range that is too large for one upstream is no failure.
     if (isFirst || upstream === undefined || isRefusedRange(routedCall)) return upstream;
     if (upstream.circuit.isClosed || method.sends === true) {

@@ -73,6 +73,18 @@ describe('the newest served block', () => {
     expect(newest.number).toBe(4n);
   });
 
+  it.each([
+    ['before a newer one', [41n, 42n, 40n, 45n]],
+    ['after the newest one', [41n, 45n, 42n]],
+  ])('does not fall to a late block of the longer chain, returned %s', (_name, late) => {
+    const newest = new NewestServedBlock();
+    newest.follow(headAt(44n), 750, false, []);
+    for (const number of late) newest.record(number, source, 500, true);
+    for (const number of [1n, 2n]) newest.record(number, source, 1_000, true);
+    newest.follow(headAt(2n, 2_000), 750, true, []);
+    expect(newest.number).toBe(2n);
+  });
+
   it('remains if that upstream has failed, so that the others lag', () => {
     const newest = served([105n, 0]);
     newest.follow(headAt(100n, 16_000), BLOCK_MS, false, [{ source, latest: headAt(105n, 0) }]);

@@ -22,6 +22,30 @@ describe('the canonical chain of nodes that differ', () => {
     expect(replay(changes)).toHaveLength(12);
   });
 
+  it('follows a deep reorg within a few polls although every second response is from a node that lacks the branch', async () => {
+    const chain = new ScriptedChain();
+    const { heads, nodes, changes, watch } = await withHeads([chain]);
+    await watch();
+    chain.mine(20);
+    await eventually(() => heads.head?.number === 120n);
+    let requests = 0;
+    let polls = 0;
+    nodes[0]?.response('eth_getBlockByHash', ([hash = '']: string[]) =>
+      requests++ % 2 === 0 ? null : chain.byHash(hash),
+    );
+    nodes[0]?.response('eth_getBlockByNumber', ([block = '']: string[]) => {
+      if (block === 'latest') polls++;
+      return chain.byNumber(block);
+    });
+    let pollsUntilReorg = Infinity;
+    heads.watch(() => (pollsUntilReorg = Math.min(pollsUntilReorg, polls)));
+    polls = 0;
+    chain.reorganise(18);
+    await eventually(() => heads.head?.hash === chain.head.hash);
+    expect(pollsUntilReorg).toBeLessThan(6);
+    expect(changes.at(-1)?.removed).toHaveLength(18);
+  });
+
   it('lowers the head of an upstream on the replaced branch until its next poll', async () => {
     const one = new ScriptedChain();
     const { heads, nodes, upstreams, watch } = await withHeads([one, one]);

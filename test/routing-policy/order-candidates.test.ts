@@ -112,6 +112,7 @@ const rows: Row[] = [
   ['a lag up to the limit is allowed', [at(992, 8), a], {}, {}, 'a b'],
   ['a lag above it is not', [at(991, 9), a], {}, {}, 'b a:behind'],
   ['latest needs the newest served block', [at(999, 1), a], latest, {}, 'b a:stale!'],
+  ['also of a marked upstream', [{ ...at(999, 1), ...marked }, tried], latest, {}, 'a:stale!'],
   ['also if no caller was served it', [at(999, 1), a], latest, { newestServed: 0 }, 'b a:behind'],
   ['which may be above the head', [at(999, 1), at(1_005)], latest, { newestServed: 1_005 }, 'b a:stale!'],
   ['the number of the head is raised', [at(999, 1), a], { ...latest, isHeadNumber: true }, {}, 'b a:behind'],
@@ -120,7 +121,8 @@ const rows: Row[] = [
   ['a list of logs needs the end of the range', [at(999), a], logsUpTo(1_000), {}, 'b a:stale!'],
   ['or the head, if the range ends above it', [at(999), a], logsUpTo(1_001), {}, 'b a:stale!'],
   ['the newest of lagging heads is first', [at(990), at(998), at(992)], finalized, {}, 'b:behind c:behind a:behind'],
-  ['but only for a tag', [at(980, 20), at(990, 10)], {}, {}, 'a:behind b:behind'],
+  ['also for a pass-through method', [at(990), at(998)], { isPassThrough: true }, {}, 'b:behind a:behind'],
+  ['but not for other calls', [at(980, 20), at(990, 10)], {}, {}, 'a:behind b:behind'],
   [
     'and after closed circuits with any lag',
     [{ ...at(999, 1), ...open }, at(900, 100)],

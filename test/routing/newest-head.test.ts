@@ -114,6 +114,22 @@ describe('a read of the newest block', () => {
     expect(performance.now() - again).toBeLessThan(290);
   });
 
+  it('is sent to the same upstream again after an older block, if the circuits of the others are open', async () => {
+    const all = await twoNodes();
+    await serveNewer(all);
+    setHead(all.own, '0x11');
+    expect(await all.resultOf('eth_gasPrice')).toBe('0x11');
+    await all.paid.refuse();
+    all.own.next(lacksBlock, 'eth_getBlockByNumber');
+    await all.send('eth_getBlockByNumber', ['0x11', true]);
+    const olderBlock: Behaviour = ({ id, response }) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: block('0x10') }));
+    };
+    all.own.next(olderBlock, 'eth_getBlockByNumber');
+    expect(await all.resultOf('eth_getBlockByNumber', ['latest', true])).toMatchObject({ number: '0x11' });
+  });
+
   it('causes no polls while the first upstream is at the head', async () => {
     const all = await twoNodes();
     setHead(all.own, '0x11');

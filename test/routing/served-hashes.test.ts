@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ServedHashes } from '../../gateway/routing/monotonic-reads.ts';
+import { ServedHashes } from '../../gateway/routing/served/served-hashes.ts';
 
 describe('served hashes', () => {
   it('are remembered for 30 s at least, and for 60 s at most', () => {

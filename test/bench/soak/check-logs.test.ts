@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { checkedReads } from '../../../bench/soak/checked-reads.ts';
-import type { CheckedRead } from '../../../bench/soak/consistency-checker.ts';
-import { served } from './soak-rig.ts';
+import type { CheckedRead, RpcReply } from '../../../bench/soak/consistency-checker.ts';
+import { respond } from '../../../bench/soak/node-responses.ts';
+import { served, software, SoakRig } from './soak-rig.ts';
 
 describe('logs', () => {
   it.each([0, 1, 4])('finds a list that ends %i blocks before the end of the range', (missing) => {
@@ -32,6 +33,24 @@ describe('logs', () => {
     rig.read(checkedReads.logs(rig.below(9)), old);
     rig.read(checkedReads.logs(rig.below(9), rig.head), old);
     expect(rig.kinds).toEqual([]);
+  });
+
+  it('accepts the logs of an old branch while no node with the served one is live', () => {
+    const rig = new SoakRig();
+    const old = rig.head;
+    rig.reorg(1, 4, rig.nodes.slice(1));
+    served(rig);
+    rig.nodes[1]?.add(rig.now, rig.head, false);
+    rig.wait(1);
+    const sent = rig.checker.send(rig.now);
+    rig.nodes[0]?.add(rig.now + 1, rig.head, true);
+    rig.wait(2);
+    const { result } = respond(1, { software, head: old }, 'eth_getLogs', [{ fromBlock: '0x10' }]) as RpcReply;
+    rig.checker.receive(checkedReads.logs(rig.below(rig.head.number - 16)), sent, rig.now, { result });
+    expect(rig.kinds).toEqual([]);
+    rig.wait(2_000);
+    rig.read(checkedReads.logs(rig.below(9)), old);
+    expect(rig.kinds).toEqual(['logs-gap']);
   });
 
   it('finds logs of both branches of a reorg', () => {

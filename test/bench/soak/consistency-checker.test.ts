@@ -127,6 +127,32 @@ describe('reads at latest', () => {
     rig.read(checkedReads.blockNumber(), rig.below(4));
     expect(rig.kinds).toEqual(['older-read', 'older-read']);
   });
+
+  it('behind one URL, accepts an error at latest while nodes differ, not otherwise', () => {
+    const error = { error: { code: -32603, message: 'no upstream could answer' } };
+    const rig = served(new SoakRig({ isPool: true }));
+    rig.grow(1, rig.nodes.slice(1));
+    rig.read(checkedReads.blockNumber(), error);
+    expect(rig.kinds).toEqual([]);
+    rig.nodes[0]?.add(rig.now, rig.head, true);
+    rig.wait(6_000);
+    rig.read(checkedReads.blockNumber(), error);
+    expect(rig.kinds).toEqual(['failed']);
+  });
+
+  it('behind one URL, accepts state of a node that was behind shortly before the call, as in a shared response', () => {
+    const rig = new SoakRig({ isPool: true });
+    const [first] = rig.nodes;
+    rig.grow(4, rig.nodes.slice(1));
+    served(rig);
+    first?.add(rig.now, rig.head, true);
+    rig.wait(1_400);
+    rig.read(checkedReads.nonce('latest'), rig.below(4));
+    expect(rig.kinds).toEqual([]);
+    rig.wait(200);
+    rig.read(checkedReads.nonce('latest'), rig.below(4));
+    expect(rig.kinds).toEqual(['older-read']);
+  });
 });
 
 describe('reads of an object', () => {
@@ -198,6 +224,20 @@ describe('reads of an object', () => {
     for (const node of [one, other]) node?.add(rig.now, rig.head, false);
     rig.read(checkedReads.logs(rig.below(1), rig.head), { error: { code, message: '' } });
     expect(rig.kinds).toEqual(['error']);
+  });
+
+  it('accepts an error after a block that no other live node has is served during the call', () => {
+    const rig = new SoakRig();
+    const sent = rig.checker.send(rig.now);
+    rig.grow(1, rig.nodes.slice(1));
+    const [, newest] = rig.nodes;
+    const response = { error: { code: -32603, message: 'no upstream could answer' } };
+    newest?.add(rig.now, rig.head, false);
+    rig.checker.receive(checkedReads.blockNumber(), sent, rig.now, response);
+    expect(rig.kinds).toEqual(['failed']);
+    rig.checker.recordDelivered(rig.head, rig.now);
+    rig.checker.receive(checkedReads.blockNumber(), sent, rig.now, response);
+    expect(rig.kinds).toEqual(['failed']);
   });
 
   it('finds an error although a node has the block, not while all nodes are behind or gone', () => {

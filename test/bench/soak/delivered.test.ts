@@ -168,3 +168,34 @@ describe('delivered logs', () => {
     expect(rig.kinds).toEqual(['wrong']);
   });
 });
+
+describe('after a restart from genesis', () => {
+  it('a head of the chain before may still be delivered first', () => {
+    const rig = new SoakRig({ nodes: 1 });
+    const heads = new DeliveredHeads(rig.checker, 'heads', rig.now);
+    rig.grow(1);
+    const { hash } = rig.head;
+    rig.wait(1_000);
+    rig.setHead(rig.mineOn(rig.below(rig.head.number)));
+    heads.add(hash, rig.now);
+    expect(rig.kinds).toEqual([]);
+  });
+
+  it('a subscription that starts before the gateway sees it may begin at a later head, and then misses none', () => {
+    const rig = new SoakRig({ nodes: 1 });
+    rig.wait(1_000);
+    rig.setHead(rig.mineOn(rig.below(rig.head.number)));
+    const heads = new DeliveredHeads(rig.checker, 'heads', rig.now);
+    const logs = new DeliveredLogs(rig.checker, 'logs', rig.now);
+    const deliver = (): void => {
+      heads.add(rig.head.hash, rig.now);
+      for (const log of logsOf(rig.head)) logs.add(logObject(log), rig.now);
+    };
+    rig.grow(3);
+    deliver();
+    expect(rig.kinds).toEqual([]);
+    rig.grow(12);
+    deliver();
+    expect(new Set(rig.kinds)).toEqual(new Set(['head-missing', 'log-missing']));
+  });
+});

@@ -5,7 +5,7 @@ import { respond } from '../../../bench/soak/node-responses.ts';
 import { ancestorAt, makeGenesis, mineBlock, type TrueBlock } from '../../../bench/soak/true-chain.ts';
 import { Violations } from '../../../bench/soak/violations.ts';
 
-const software = { rejectsFutureLogs: false, missingRawBlock: '0x' } as const;
+export const software = { rejectsFutureLogs: false, missingRawBlock: '0x' } as const;
 
 /** A true chain with a block per second, nodes that follow it, and a checker. Time moves only by `grow` and `wait`. */
 export class SoakRig {
