@@ -59,8 +59,8 @@ describe('gatehouse check', () => {
     const { stdout, code } = await check();
     expect(code).toBe(0);
     expect(stdout.split('\n').slice(1)).toEqual([
+      '  eth_sendRawTransaction, eth_sendRawTransactionSync: relay',
       '  eth_getCompilers, debug_* (without schema): a, b',
-      '  eth_sendRawTransaction: relay',
       '  eth_getLogs: a',
       '  debug_trace* (without schema): a',
       '  all others: a, b',

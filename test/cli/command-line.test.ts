@@ -1,4 +1,3 @@
-import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -29,15 +28,6 @@ describe('the command line', () => {
     const { code, stdout } = await place.run([...command.split(' '), '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`\nExamples:\n  gatehouse ${command}`));
-  });
-
-  it('names the setting of a port that is in use', async () => {
-    const used = createServer();
-    await once(used.listen(0, '127.0.0.1'), 'listening');
-    const { port } = used.address() as AddressInfo;
-    const { code, stderr } = await place.run(['start'], { PORT: String(port) });
-    used.close();
-    expect([code, stderr]).toEqual([1, `port ${port} is in use: stop the other process, or set another PORT\n`]);
   });
 
   it('warns at start about names that resemble a setting', async () => {

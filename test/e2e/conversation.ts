@@ -64,7 +64,7 @@ export async function gatewayFor(exchanges: readonly Exchange[], chainId: number
       return error === undefined ? result : rpcError(error.code, error.message, error.data);
     });
   }
-  const methods = ['eth', 'net', 'web3', 'zks', 'linea'];
+  const methods = ['eth', 'net', 'web3', 'rpc', 'zks', 'linea'];
   const gateway = await startGateway({ chain: network(chainId, [node.url], { methods }) });
   onTestFinished(async () => {
     await gateway.stop();

@@ -192,7 +192,7 @@ it('a gateway with Redis serves calls even if DATA_DIR is not writable', async (
     writeFileSync(join(spawned.folder, 'file'), '');
     const started = await spawned.start({ ...redisUrl(), DATA_DIR: 'file/data' });
     expect(started.banner).toContain('\nKeys: in Redis (REDIS_URL)\n');
-    expect(started.stderr()).toContain('DATA_DIR cannot be written: `gatehouse demo` will not work');
+    expect(started.stderr()).toContain('DATA_DIR cannot be written: the command demo will not work');
     expect(await started.stop()).toMatchObject({ code: 0 });
   } finally {
     await spawned.close();

@@ -103,7 +103,7 @@ describe('the status page', () => {
       `[...document.querySelectorAll('#method-table tbody tr')].map(({ cells }) => [...cells].map(({ innerText }) => innerText).join(' | '))`,
     );
     expect(rows).toHaveLength(4);
-    expect(rows).toContain('eth_sendRawTransaction | relay | ');
+    expect(rows).toContain('eth_sendRawTransaction, eth_sendRawTransactionSync | relay | ');
     expect(rows).toContain('debug_* | one, relay | Without schema: not checked or cached, sent once.');
     expect(rows).toContainEqual(expect.stringMatching(/^eth_chainId, .* \| Gatehouse itself \| $/));
     expect(await textOf(tab, '#method-list')).toContain('debug_*');
