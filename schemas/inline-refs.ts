@@ -15,6 +15,9 @@ export function inlineRefs(schema: JsonSchema, types: Types): JsonSchema {
     ...target,
     ...(target.properties && { properties: mapValues(target.properties, recur) }),
     ...(target.items && { items: recur(target.items) }),
+    ...(typeof target.additionalProperties === 'object' && {
+      additionalProperties: recur(target.additionalProperties),
+    }),
     ...(target.anyOf && { anyOf: target.anyOf.map(recur) }),
     ...(target.oneOf && { oneOf: target.oneOf.map(recur) }),
     ...(target.if && { if: recur(target.if) }),

@@ -11,6 +11,7 @@ export interface JsonSchema {
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, JsonSchema | boolean>>;
   readonly items?: JsonSchema;
+  readonly additionalProperties?: JsonSchema | boolean;
   readonly anyOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
   readonly if?: JsonSchema;
@@ -59,6 +60,7 @@ export function notNull(schema: JsonSchema): JsonSchema | undefined {
 /** The schemas directly inside this one. */
 export function partsOf(schema: JsonSchema): JsonSchema[] {
   const properties = Object.values(schema.properties ?? {}).filter((part) => typeof part !== 'boolean');
-  const single = [schema.items, schema.if, schema.then, schema.else].filter((part) => part !== undefined);
+  const others = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+  const single = [schema.items, others, schema.if, schema.then, schema.else].filter((part) => part !== undefined);
   return [...properties, ...single, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
 }

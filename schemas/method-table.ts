@@ -46,6 +46,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(tracks !== undefined && { tracks: trackOf(tracks, method) }),
     ...(unsupported !== undefined && { nullWhenUnsupported: true }),
     resultKinds: (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name)),
+    ...(isMap(resolve(result, types)) && { resultIsMap: true as const }),
     ...(pattern !== undefined && { resultPattern: pattern }),
     ...(notes?.pad !== undefined && { padResult: notes.pad }),
     ...(isA('Quantity', result) && { resultIsQuantity: true as const }),
@@ -62,6 +63,11 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),
   };
+}
+
+/** Whether the names of an object are data, as in `{ [address]: values }`. */
+function isMap({ type, additionalProperties }: JsonSchema): boolean {
+  return type === 'object' && typeof additionalProperties === 'object';
 }
 
 function resultKind({ type }: JsonSchema, method: string): ResultKind {

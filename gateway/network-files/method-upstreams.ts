@@ -4,9 +4,6 @@ import { bestPattern, coversMethod } from './options/method-pattern.ts';
 
 type Rules = UpstreamConfig['methods'];
 
-/** Its route is that of all methods that send transactions. */
-const SEND_METHOD = 'eth_sendRawTransaction';
-
 /** Whether the `methods` of an upstream permit a method, or all methods of a wildcard. */
 export function permitsMethod(rules: Rules, method: string): boolean {
   if (rules === undefined) return true;
@@ -33,19 +30,18 @@ export function upstreamsOf(
 
 /**
  * Adds routes for methods that send transactions, because a private transaction must not reach other upstreams by another
- * method, such as `eth_sendRawTransactionSync`: without a route of its own, such a method has that of
- * `eth_sendRawTransaction`, or else of the first that has one.
+ * method: without a route of its own, such a method has the route of the first method of the spec that sends some.
  */
 export function withTransactionRoutes(
   { methods, developmentMethods, route }: Pick<NetworkConfig, 'methods' | 'developmentMethods' | 'route'>,
-  { sendsTransactions }: LoadOptions,
+  { knownMethods, sendsTransactions }: LoadOptions,
 ): NetworkConfig['route'] {
   const patterns = Object.keys(route);
   if (patterns.length === 0) return route;
   // The node signs what development methods send.
   const own = methods.filter((method) => !developmentMethods.includes(method));
   const sending = own.filter((method) => sendsTransactions?.(method) === true);
-  const routed = [SEND_METHOD, ...sending]
+  const routed = [...knownMethods.filter((method) => sending.includes(method)), ...sending]
     .map((method) => bestPattern(patterns, method))
     .find((pattern) => pattern !== undefined);
   const upstreams = routed === undefined ? undefined : route[routed];

@@ -37,6 +37,8 @@ export interface MethodSpec {
   readonly nullWhenUnsupported?: true;
   /** JSON types of a result that is not null. Absent: any, and the result is forwarded unchanged. */
   readonly resultKinds?: readonly ResultKind[];
+  /** The names of the result are data, so that it may be empty. */
+  readonly resultIsMap?: true;
   /** Pattern of a string result, after padding. */
   readonly resultPattern?: string;
   /** Bytes to which a hexadecimal result is left-padded. */

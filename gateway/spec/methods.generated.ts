@@ -1926,6 +1926,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
+    "resultIsMap": true,
     "hashParams": [
       1
     ],
@@ -2080,6 +2081,7 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
+    "resultIsMap": true,
     "hashParams": [],
     "requestUnits": "0.1"
   },

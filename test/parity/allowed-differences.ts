@@ -71,7 +71,7 @@ export const onAnvil: readonly AllowedDifference[] = [
     reason: 'A quantity is 0x-hex (specification). anvil 1.7.1 writes a JSON number here.',
   },
   {
-    methods: ['eth_call', 'eth_estimateGas', 'eth_createAccessList'],
+    methods: ['eth_call', 'eth_estimateGas', 'eth_createAccessList', 'eth_fillTransaction'],
     at: /^\.error\.message$/,
     fits: (node, gateway) =>
       (isText(node, 'execution reverted: panic: ') && isText(gateway, 'execution reverted: ')) ||

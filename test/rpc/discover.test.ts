@@ -10,7 +10,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 5 });
   gateway = await startGateway({
-    all: network(5, [node.url], { methods: ['eth', 'net', 'web3', 'rpc', 'zks'] }),
+    all: network(5, [node.url], { methods: ['eth', 'net', 'web3', 'rpc', 'zks', 'linea'] }),
     few: network(5, [node.url], { methods: ['eth_chainId', 'rpc.discover', 'debug_traceBlock'] }),
     none: network(5, [node.url], { methods: ['eth_chainId'] }),
   });
