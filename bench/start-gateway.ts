@@ -47,7 +47,7 @@ export async function startGateway(folder: string, setup: GatewaySetup): Promise
   const own = { PORT: String(port), NETWORKS_DIR: networks, DATA_DIR: folder, LOG_LEVEL: 'error' };
   const redis: Record<string, string> = setup.redisUrl === undefined ? {} : { REDIS_URL: setup.redisUrl };
   const env = { PATH: process.env['PATH'], ...own, ...redis, ...setup.env };
-  const child = start(...pinned(node, script), env, setup.stdio);
+  const child = start(...pinned(node, [...script, 'start']), env, setup.stdio);
   await untilReady(`http://127.0.0.1:${port}/readyz`);
   const slugs = Object.keys(setup.networks);
   const paths = keys.map((key, index) => `/${slugs[index % slugs.length] ?? ''}/v3/${key}`);
