@@ -75,7 +75,9 @@ export function importSuiteChain(binary: string, suite: string): SuiteChain {
       await geth.stop();
       throw new Error(`geth rejected the head: ${text}`);
     },
-    delete: imported.delete,
+    delete: () => {
+      imported.delete();
+    },
   };
 }
 

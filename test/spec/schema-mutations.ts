@@ -39,7 +39,7 @@ export function* mutatedPatterns(document: OpenRpcDocument): Generator<Mutation>
 function* mutatedObject(schema: JsonSchema): Generator<[string, JsonSchema]> {
   const { properties, required = [], oneOf } = schema;
   if (properties === undefined || schema.type !== 'object') return;
-  yield [' closed', { ...schema, additionalProperties: false } as JsonSchema];
+  yield [' closed', { ...schema, additionalProperties: false }];
   yield [' with a field more', { ...schema, properties: { ...properties, surplus: { type: 'string' } } }];
   if (schema['x-gatehouse'] !== undefined) yield [' without missing', without(schema, 'x-gatehouse')];
   if (oneOf !== undefined) {
