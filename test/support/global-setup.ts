@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { packageRoot } from '../../gateway/config/package.ts';
 import { findProgram } from './find-program.ts';
 import { programs } from './programs.ts';
 
@@ -10,10 +13,14 @@ declare module 'vitest' {
 }
 
 /**
- * Runs once before all tests and installs missing programs, one after the other, because apt-get cannot run twice at a
- * time. Each test starts its own Redis (`startRedis`).
+ * Runs once before all tests. Installs missing programs, one after the other, because apt-get cannot run twice at a time,
+ * and compiles the gateway if needed: beside other tests that takes longer than they wait for a start. Each test starts its
+ * own Redis (`startRedis`).
  */
 export default function setup(project: TestProject): void {
   for (const program of Object.values(programs)) findProgram(program);
+  execFileSync(process.execPath, [join(packageRoot, 'bin/gatehouse.js'), '--version'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   project.provide('redisServer', findProgram(programs.redis));
 }
