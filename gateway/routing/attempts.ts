@@ -104,7 +104,8 @@ export class Attempts {
     if (!outcome.final && outcome.followUp !== undefined) {
       outcome = await this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation);
     }
-    if (method.sends === true) outcome = await sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
+    if (method.sends === true)
+      outcome = await sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
     if (!outcome.final) {
       // Callers can name any method of a wildcard: only those that exist are marked.
       const canMark = method.openedBy === undefined || this.#options.isSupported(method.name);

@@ -75,7 +75,7 @@ describe('the Kubernetes manifests', () => {
       const Model = models[kind];
       expect(Model).toBeDefined();
       if (Model !== undefined) new Model(manifest as never).validate();
-      const broken = { ...(manifest), spec: 'none' };
+      const broken = { ...manifest, spec: 'none' };
       if (Model !== undefined)
         expect(() => {
           new Model(broken as never).validate();

@@ -45,7 +45,8 @@ function checkObject(
   response: ResultResponse,
 ): Outcome {
   // ganache-cli 6 returns `{}` for an uncle that does not exist.
-  if (isEmptyObject(object) && method.resultIsMap !== true) return method.nullable ? final(null) : fail('malformed', object);
+  if (isEmptyObject(object) && method.resultIsMap !== true)
+    return method.nullable ? final(null) : fail('malformed', object);
   return outcomeOf(checkObjectFields(method, params, object), method, response);
 }
 
