@@ -19,9 +19,9 @@ type Call = readonly [method: string, ...params: unknown[]];
 
 interface DevelopmentNode {
   readonly clientVersion: RegExp;
-  start(): Promise<HardhatNode>;
+  readonly start: () => Promise<HardhatNode>;
   /** Calls that sign with an account of the node. */
-  signatures(account: string): readonly Call[];
+  readonly signatures: (account: string) => readonly Call[];
   /** Calls that set the balance of `other` to 7. */
   readonly setBalance: Call;
   /** Other calls that set state, and what each returns. */
