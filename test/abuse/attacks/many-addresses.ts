@@ -1,4 +1,5 @@
 import { holdOpen } from '../processes/raw-connection.ts';
+import { pipelinedGets } from '../processes/requests.ts';
 import type { Attack } from './attack.ts';
 
 const ADDRESSES = 100;
@@ -12,8 +13,7 @@ export const manyAddresses: Attack = {
   key: undefined,
   atLeast: { connections: ADDRESSES, bytes: ADDRESSES * BYTES },
   start(target, traffic) {
-    const request = 'GET /openrpc.json HTTP/1.1\r\nHost: a\r\n\r\n';
-    const requests = Buffer.from(request.repeat(Math.ceil(BYTES / request.length)));
+    const requests = pipelinedGets('/openrpc.json', BYTES);
     // Linux accepts all addresses of 127.0.0.0/8.
     for (let index = 1; index <= ADDRESSES; index++) {
       const own = { ...target, localAddress: `127.0.1.${index}` };

@@ -1,4 +1,5 @@
 import { holdOpen } from '../processes/raw-connection.ts';
+import { pipelinedGets } from '../processes/requests.ts';
 import type { Attack } from './attack.ts';
 
 const CONNECTIONS = 8;
@@ -12,8 +13,7 @@ export const pipelinedDocument: Attack = {
   key: undefined,
   atLeast: { connections: CONNECTIONS, bytes: CONNECTIONS * BYTES },
   start(target, traffic) {
-    const request = 'GET /openrpc.json HTTP/1.1\r\nHost: a\r\n\r\n';
-    const requests = Buffer.from(request.repeat(Math.ceil(BYTES / request.length)));
+    const requests = pipelinedGets('/openrpc.json', BYTES);
     for (let count = 0; count < CONNECTIONS; count++) {
       holdOpen(target, traffic, { reads: 'none', onOpen: ({ write }) => void write(requests) });
     }

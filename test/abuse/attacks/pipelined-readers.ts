@@ -1,8 +1,9 @@
 import { holdOpen, writeRepeatedly } from '../processes/raw-connection.ts';
+import { pipelinedGets } from '../processes/requests.ts';
 import type { Attack } from './attack.ts';
 
 const CONNECTIONS_EACH = 4;
-const REQUESTS_PER_WRITE = 50;
+const BYTES_PER_WRITE = 2_000;
 
 /** A client that reads takes no memory, but its responses could keep the event loop. */
 export const pipelinedReaders: Attack = {
@@ -19,7 +20,7 @@ export const pipelinedReaders: Attack = {
       [target.port, target.path],
       [target.opsPort, '/metrics'],
     ] as const) {
-      const requests = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(REQUESTS_PER_WRITE));
+      const requests = pipelinedGets(path, BYTES_PER_WRITE);
       for (let count = 0; count < CONNECTIONS_EACH; count++) {
         holdOpen(target, traffic, {
           port,

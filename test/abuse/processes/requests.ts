@@ -77,3 +77,9 @@ function post({ port, path, localAddress }: Target, agent: Agent, body: string):
     sent.end(body);
   });
 }
+
+/** Pipelined GET requests of at least so many bytes together. */
+export function pipelinedGets(path: string, minBytes: number): Buffer {
+  const request = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+  return Buffer.from(request.repeat(Math.ceil(minBytes / request.length)));
+}
