@@ -51,7 +51,7 @@ function compile() {
   if (status !== 0) process.exit(1);
 }
 
-/** Only one process compiles: `npm start` in one shell, `npx gatehouse keys …` in another. */
+/** Only one process compiles: `npm start` in one shell, `npx gatehouse-rpc keys …` in another. */
 function takeLock() {
   for (;;) {
     try {

@@ -52,7 +52,7 @@ const sendRules: readonly SendRule[] = [
     meaning: 'not-mined',
     message:
       /^(?:The )?transaction (?:0x[\da-f]{64} )?was added to the (?:transaction pool|mempool) but wasn't (?:processed|confirmed)\b/i,
-    client: 'geth 1.17.5 recorded, reth: eth_sendRawTransactionSync',
+    client: 'geth 1.17.5 recorded; reth and zksync-os, from their source: eth_sendRawTransactionSync',
   },
   { meaning: 'nonce-used', message: /\bnonce\b.*\btoo low\b/i, client: 'geth and nearly all others; Hedera; ganache' },
   { meaning: 'nonce-used', message: /^(OldNonce|OwnNonceAlreadyUsed)\b/, client: 'nethermind' },
