@@ -5,7 +5,10 @@ import { maxEntries } from '../config/max-entries.ts';
 /** Twice the keys that the authenticator caches, so that the share of a cached key is not dropped. */
 const maxShares = 20_000;
 
-/** The share of each account, and which one the limit of a key is in. Keys of one account, and a key whose record changes, have the same one. */
+/**
+ * The share of each account, and which one the limit of a key is in. Keys of one account, and a key whose record changes,
+ * have the same one.
+ */
 export class KeyShares {
   /** The share with the limit of a key, by key. */
   readonly #limited = new LRUCache<string, KeyShare>(maxEntries(maxShares));
