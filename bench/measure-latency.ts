@@ -11,7 +11,7 @@ const WARMUP_CALLS = 20_000;
 /** The share of the gateway's maximum load. */
 const LOAD_SHARE = 0.5;
 
-/** Latencies at half of the gateway's maximum load: through the gateway, through nginx and direct, at the same rate. */
+/** Latencies at half of the gateway's maximum load: through the gateway, through a bare Node proxy, through nginx and direct, at the same rate. */
 export async function measureLatency(
   { calls }: LatencyScenario,
   rig: Rig,
@@ -21,9 +21,11 @@ export async function measureLatency(
   const gateway = await rig.gateway({});
   try {
     const nginx = await rig.reference('nginx');
+    const bare = await rig.reference('bare Node proxy');
     const endpoints = {
       direct: { port: await rig.upstreamPort, paths: ['/'] },
       nginx: { port: nginx?.port ?? 0, paths: ['/'] },
+      bare: { port: bare?.port ?? 0, paths: ['/'] },
       Gatehouse: { port: gateway.port, paths: gateway.paths },
     };
     for (let sent = 0; sent < WARMUP_CALLS * seconds;)
@@ -34,15 +36,16 @@ export async function measureLatency(
       const outcomes: Outcomes = { correct: 0, rejected: 0, failed: 0 };
       const measure = async (endpoint: Endpoint): Promise<Latencies> => {
         const load = await LoadGenerator.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
-        // The same seed gives the same arrival times for all three.
+        // The same seed gives the same arrival times for all.
         const latencies = await load.sendAtRate(callsPerSecond, 2 * seconds, new Random(round));
         load.close();
         for (const name of ['correct', 'rejected', 'failed'] as const) outcomes[name] += load.outcomes[name];
         return latencies;
       };
       const [direct, ofNginx] = [await measure(endpoints.direct), await measure(endpoints.nginx)];
-      const ofGatehouse = await measure(endpoints.Gatehouse);
-      latencyRounds.push({ callsPerSecond, direct, nginx: ofNginx, Gatehouse: ofGatehouse, outcomes });
+      const [ofBare, ofGatehouse] = [await measure(endpoints.bare), await measure(endpoints.Gatehouse)];
+      const proxies = { nginx: ofNginx, 'bare Node proxy': ofBare, Gatehouse: ofGatehouse };
+      latencyRounds.push({ callsPerSecond, direct, ...proxies, outcomes });
     }
     return latencyRounds;
   } finally {

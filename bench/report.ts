@@ -152,12 +152,12 @@ time at which a call was due.`;
 }
 
 function timeTable(rounds: readonly LatencyRound[]): string {
-  const rows = (['direct', 'nginx', 'Gatehouse'] as const).map((through) => {
-    const of = (share: 'p50' | 'p99'): string => `${show(median(rounds.map((round) => round[through][share])))} ms`;
+  const rows = (['direct', 'nginx', 'bare Node proxy', 'Gatehouse'] as const).map((through) => {
+    const middle = (of: (round: LatencyRound) => number | undefined): string =>
+      `${show(median(rounds.map((round) => of(round) ?? NaN)))} ms`;
+    const of = (share: 'p50' | 'p99'): string => middle((round) => round[through]?.[share]);
     const added = (share: 'p50' | 'p99'): string =>
-      through === 'direct'
-        ? ''
-        : `${show(median(rounds.map((round) => round[through][share] - round.direct[share])))} ms`;
+      through === 'direct' ? '' : middle((round) => (round[through]?.[share] ?? NaN) - round.direct[share]);
     return [through, of('p50'), added('p50'), of('p99'), added('p99')];
   });
   return table([['through', 'p50', 'added', 'p99', 'added'], ...rows]);

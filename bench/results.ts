@@ -41,6 +41,8 @@ export interface LatencyRound {
   readonly callsPerSecond: number;
   readonly direct: { readonly p50: number; readonly p99: number };
   readonly nginx: { readonly p50: number; readonly p99: number };
+  /** Undefined in results from before 2026-11-22. */
+  readonly 'bare Node proxy'?: { readonly p50: number; readonly p99: number };
   readonly Gatehouse: { readonly p50: number; readonly p99: number };
   readonly outcomes: Readonly<Outcomes>;
 }

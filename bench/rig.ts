@@ -48,11 +48,11 @@ export class Rig {
     return started;
   }
 
-  async gateway({ networks = 1, keys = 1, store, permissions, env, batch = false }: GatewayParts): Promise<RigGateway> {
+  async gateway({ networks = 1, keys = 1, store, permissions, env, batch }: GatewayParts): Promise<RigGateway> {
     const folder = join(this.#folder, `gateway-${++this.#gateways}`);
     const redis = store === 'redis' ? await this.#startRedis() : undefined;
     const url = `http://127.0.0.1:${await this.upstreamPort}`;
-    const upstreams = [{ name: 'fixed', url, batch }];
+    const upstreams = [{ name: 'fixed', url, ...(batch !== undefined && { batch }) }];
     const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks'], upstreams };
     const gateway = await startGateway(folder, {
       networks: Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file])),

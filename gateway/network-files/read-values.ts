@@ -25,7 +25,7 @@ export function readValues(options: Options, given: unknown): Values {
 function readValue(schema: ValueSchema, given: unknown): unknown {
   const { type, items, properties, additionalProperties } = schema;
   if (schema.then !== undefined && schema.else !== undefined) {
-    return readValue(typeof given === 'number' ? schema.then : schema.else, given);
+    return readValue(typeof given === 'string' ? schema.else : schema.then, given);
   }
   const allowed: readonly unknown[] | undefined = schema.const === undefined ? schema.enum : [schema.const];
   if (allowed !== undefined) return allowed.includes(given) ? given : undefined;

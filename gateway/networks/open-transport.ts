@@ -6,6 +6,10 @@ import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts';
 
+/** Time without batches after an upstream refused one, with `batch: auto` and with `batch: true`. */
+const REFUSED_MS = 600_000;
+const RETRIED_MS = 60_000;
+
 export type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
 
 /** Opens the transport of a single upstream. Undefined for a node that the gateway spawns. Connects with the first call. */
@@ -27,7 +31,7 @@ export function openHttp(
 ): Transport {
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
   const http = new HttpUpstream({ url, headers, connections, responseMaxBytes, memory });
-  return batch ? new BatchingUpstream(http) : http;
+  return batch === false ? http : new BatchingUpstream(http, batch === 'auto' ? REFUSED_MS : RETRIED_MS);
 }
 
 /** As `openHttp`. */

@@ -37,7 +37,7 @@ it('measures a round of one scenario, in which all responses are correct', async
     ...{ date: '', command: '', machine: '', rounds: 1, seconds: 0.05, isPinned: false, scenarios: [result] },
   };
   expect(countIncorrect(results)).toBe(0);
-  expect(targetsTable(results)).toMatch(/single calls, CPU +\| ≤ 3.5 × nginx \| [\d.,?]+ × nginx/);
+  expect(targetsTable(results)).toMatch(/single calls, CPU +\| ≤ 3.2 × nginx \| [\d.,?]+ × nginx/);
 });
 
 it('sends calls at random times with a given rate', async () => {

@@ -204,7 +204,7 @@ describe('a network with as many calls in progress as it may have', () => {
 
 describe.each([
   ['', (http: HttpUpstream) => http],
-  [' in a batch', (http: HttpUpstream) => new BatchingUpstream(http)],
+  [' in a batch', (http: HttpUpstream) => new BatchingUpstream(http, 60_000)],
 ])('a call that waits for a slot%s', (_, transportOver) => {
   async function openUpstream(): Promise<Transport> {
     const node = await startFakeNode({ chainId: 7 });

@@ -29,8 +29,8 @@ export const storageParams = [`0x${'11'.repeat(20)}`, '0x0', 'latest'];
 export const hedged = { hedge: undefined };
 
 /**
- * Starts a gateway in front of this many fake nodes, best first, until the test ends. No read is hedged, because the tests
- * count upstream requests, and any read can be slow on a loaded machine.
+ * Starts a gateway in front of this many fake nodes, best first, until the test ends. No read is hedged or batched, because
+ * the tests count upstream requests, any read can be slow on a loaded machine, and any two can be in one turn.
  * @param more keys of the network file
  * @param keys of each upstream in the network file, beside name and url
  */
@@ -46,7 +46,7 @@ export async function withNodes(
     ),
   );
   const urls = nodes.map(({ url }) => url);
-  const upstreams = urls.map((url, index) => ({ name: `node-${index}`, url, ...keys[index] }));
+  const upstreams = urls.map((url, index) => ({ name: `node-${index}`, url, batch: false, ...keys[index] }));
   const file = network(CHAIN_ID, urls, { methods: ['eth', 'zks'], upstreams, hedge: 'off', ...more });
   // Without a cache, because the tests count upstream requests.
   const gateway = await startGateway({ test: file }, { CACHE_MAX_BYTES: '0', ...env });

@@ -1,3 +1,4 @@
+import { batch } from './batch-option.ts';
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
 import { hedge } from './hedge-option.ts';
@@ -75,11 +76,7 @@ export const upstreamOptions = {
     replaces: 'upstream',
   },
   batch: {
-    title: 'true or false',
-    description:
-      'Send simultaneous lookups of one key as one JSON-RPC batch of up to 100 calls, for up to 40 % less CPU under load. Only with url.',
-    type: 'boolean',
-    default: false,
+    ...batch,
     replaces: 'upstream',
   },
   limits: {

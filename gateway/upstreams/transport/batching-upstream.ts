@@ -6,9 +6,6 @@ import type { HttpResponse, HttpUpstream } from './http-upstream.ts';
 import type { MethodGroup } from '../../spec/method-group.ts';
 import type { Transport } from './transport.ts';
 
-/** Time without batches after the upstream rejected one. */
-const BATCH_REJECTED_MS = 60_000;
-
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. */
 const MAX_ITEM_CHARS = 20_000;
 
@@ -27,11 +24,14 @@ const MAX_ITEM_CHARS = 20_000;
 export class BatchingUpstream implements Transport {
   readonly secrets: SecretTexts;
   readonly #http: HttpUpstream;
+  readonly #pauseMs: number;
   readonly #next = new Map<SlotOwner, Batch>();
   #rejectedUntil = -Infinity;
 
-  constructor(http: HttpUpstream) {
+  /** @param pauseMs time without batches after the upstream refused one */
+  constructor(http: HttpUpstream, pauseMs: number) {
     this.#http = http;
+    this.#pauseMs = pauseMs;
     this.secrets = http.secrets;
   }
 
@@ -62,7 +62,7 @@ export class BatchingUpstream implements Transport {
         if (this.#next.get(owner) === batch) this.#next.delete(owner);
       },
       onRejected: () => {
-        this.#rejectedUntil = performance.now() + BATCH_REJECTED_MS;
+        this.#rejectedUntil = performance.now() + this.#pauseMs;
       },
     });
     this.#next.set(owner, batch);

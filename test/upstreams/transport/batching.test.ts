@@ -14,12 +14,16 @@ const address = `0x${'11'.repeat(20)}`;
 const position = (number: number): string => `0x${number.toString(16)}`;
 
 /** A gateway with one upstream that accepts batches, and returns the position as the value of each storage slot. */
-async function withBatches(): Promise<
-  WithNodes & { node: FakeNode; sendAll: (calls: TestCall[]) => Promise<JsonRpcResponse[]> }
+async function withBatches(batch?: unknown): Promise<
+  WithNodes & {
+    node: FakeNode;
+    forward: (ms: number) => void;
+    sendAll: (calls: TestCall[]) => Promise<JsonRpcResponse[]>;
+  }
 > {
   // No time slice ends, so that concurrent calls stay together on a slow machine, too.
-  shiftClock();
-  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '2' }, {}, [{ batch: true }]);
+  const { forward } = shiftClock();
+  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '2' }, {}, [{ batch }]);
   const [node] = all.nodes as [FakeNode];
   node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
   node.response('eth_getBalance', '0x1');
@@ -30,7 +34,7 @@ async function withBatches(): Promise<
     const body = calls.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
     return (await all.gateway.post('test', JSON.stringify(body))).json() as Promise<JsonRpcResponse[]>;
   };
-  return { ...all, node, sendAll };
+  return { ...all, node, forward, sendAll };
 }
 
 type TestCall = readonly [method: string, params: readonly unknown[]];
@@ -52,7 +56,7 @@ const write =
     response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   };
 
-describe('an upstream with batch: true', () => {
+describe('an upstream with batch: auto, the default,', () => {
   it('gets concurrent calls in one request, and each call gets its own response', async () => {
     const { node, sendAll } = await withBatches();
     const responses = await sendAll(storage(20));
@@ -121,11 +125,27 @@ describe('an upstream with batch: true', () => {
     expect(requests(node).map(({ length }) => length)).toEqual([3, 1, 1, 1]);
   });
 
-  it('that rejects batches gets none for a while', async () => {
-    const { node, sendAll } = await withBatches();
+  it.each([
+    ['auto', 600_000],
+    [true, 60_000],
+  ])('that rejects batches gets none for a while: batch: %s', async (batch, pauseMs) => {
+    const { node, sendAll, forward } = await withBatches(batch);
+    const sizes = async (): Promise<number[]> => {
+      node.calls.length = 0;
+      await sendAll(storage(3));
+      return requests(node).map(({ length }) => length);
+    };
     node.next(write(400, '{"error":{"code":-32600,"message":"batch requests are not supported"}}'));
-    await sendAll(storage(3));
-    node.calls.length = 0;
+    expect(await sizes()).toEqual([3, 1, 1, 1]);
+    expect(await sizes()).toEqual([1, 1, 1]);
+    forward(pauseMs - 1);
+    expect(await sizes()).toEqual([1, 1, 1]);
+    forward(1);
+    expect(await sizes()).toEqual([3]);
+  });
+
+  it('gets none with batch: false', async () => {
+    const { node, sendAll } = await withBatches(false);
     await sendAll(storage(3));
     expect(requests(node).map(({ length }) => length)).toEqual([1, 1, 1]);
   });
@@ -154,7 +174,7 @@ describe('an upstream with batch: true', () => {
   });
 
   it('that is slow for one batch counts as slow once, however many calls it has', async () => {
-    const { gateway, nodes, requestCounts } = await withNodes(2, {}, { hedge: 50 }, [{ batch: true }, {}]);
+    const { gateway, nodes, requestCounts } = await withNodes(2, {}, { hedge: 50 }, [{ batch: 'auto' }, {}]);
     for (const node of nodes) node.response('eth_getStorageAt', word(5));
     const calls = storage(8).map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
     // By now there are enough samples for hedging.
@@ -181,7 +201,7 @@ it('a batch response takes its bytes from the share of its key', async () => {
   node.response('eth_getBalance', `0x${'1'.repeat(3_000)}`);
   const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 80_000 });
   const http = new HttpUpstream({ url: node.url, connections: 2, headers: {}, responseMaxBytes: 100_000, memory });
-  const batching = new BatchingUpstream(http);
+  const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
   memory.takeAnyway('greedy', 39_000);
   const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
@@ -199,7 +219,7 @@ it('a batch response takes its bytes from the share of its key', async () => {
 
 it('a defect while a batch is sent ends its calls at once, and is not a timeout', async () => {
   const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
-  const batching = new BatchingUpstream(http);
+  const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
   const defect = new TypeError('undefined is not a function');
   vi.spyOn(http, 'send').mockRejectedValue(defect);
@@ -209,7 +229,7 @@ it('a defect while a batch is sent ends its calls at once, and is not a timeout'
 
 it('a defect while the first call of a rejected batch is sent alone ends its calls at once', async () => {
   const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
-  const batching = new BatchingUpstream(http);
+  const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
   const defect = new TypeError('undefined is not a function');
   const rejected = { status: 500, body: Buffer.from('no'), retryAfter: undefined };
