@@ -60,6 +60,11 @@ const table = {
     default: 3600,
     meaning: 'Seconds for which a key checked before stays valid while Redis is unavailable',
   },
+  KEY_HEADERS: {
+    type: ['off', 'on'],
+    default: 'off',
+    meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
+  },
   UNKNOWN_KEYS_MAX: { type: 'count', default: 500, meaning: 'Maximum unknown keys per client address in 10 s' },
   TRUSTED_PROXIES: {
     type: 'ranges',

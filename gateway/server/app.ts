@@ -129,6 +129,7 @@ export async function openGateway(
   const requestOptions = {
     networks: networks.finder,
     authenticator,
+    acceptsKeyHeaders: settings.KEY_HEADERS === 'on',
     limiter,
     proxies,
     metrics,

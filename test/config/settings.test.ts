@@ -88,10 +88,11 @@ describe('a setting that is set', () => {
     }
   });
 
-  it('QUOTAS_WITHOUT_REDIS may be open or closed, METRICS_PER_KEY off or on', () => {
+  it('QUOTAS_WITHOUT_REDIS may be open or closed, METRICS_PER_KEY and KEY_HEADERS off or on', () => {
     expect(readSettings({ QUOTAS_WITHOUT_REDIS: 'closed' }).QUOTAS_WITHOUT_REDIS).toBe('closed');
     expect(() => readSettings({ QUOTAS_WITHOUT_REDIS: 'no' })).toThrow('expected one of open, closed');
     expect(readSettings({ METRICS_PER_KEY: 'on' }).METRICS_PER_KEY).toBe('on');
+    expect([readSettings({}).KEY_HEADERS, readSettings({ KEY_HEADERS: 'on' }).KEY_HEADERS]).toEqual(['off', 'on']);
     expect(() => readSettings({ METRICS_PER_KEY: 'yes' })).toThrow('expected one of off, on');
   });
 
@@ -125,7 +126,7 @@ describe('every setting', () => {
     const known = ['string', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
     // ADMIN_TOKEN and ADMIN_TOKENS are tested with the admin API, STATUS_PAGE with the pages.
-    const lists = ['STATUS_PAGE', 'LOG_LEVEL', 'ACCESS_LOG', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY'];
+    const lists = ['STATUS_PAGE', 'LOG_LEVEL', 'ACCESS_LOG', 'KEY_HEADERS', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY'];
     expect(others).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', ...lists]);
   });
 

@@ -6,6 +6,7 @@ import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
+import { sentKey } from '../../auth/sent-key.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
@@ -36,6 +37,8 @@ export const DECODED_FACTOR = 2;
 export interface RequestOptions {
   readonly networks: NetworkFinder<Network>;
   readonly authenticator: Authenticator;
+  /** Whether headers may have the key, beside the path. */
+  readonly acceptsKeyHeaders: boolean;
   readonly limiter: Limiter;
   readonly proxies: TrustedProxies;
   readonly metrics: Metrics;
@@ -82,7 +85,7 @@ async function handleRequest(
   response: ServerResponse,
   reservation: Reservation,
   connection: Connection,
-  { network, key, isWebSocket }: Route<Network>,
+  { network, key: pathKey, isWebSocket }: Route<Network>,
 ): Promise<void> {
   const requestId = options.nextRequestId();
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
@@ -100,7 +103,9 @@ async function handleRequest(
     if (isWebSocket) throw new RpcError('upgrade-required');
     if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
     const address = options.proxies.addressOf(request);
-    const authenticated = options.authenticator.authenticate(key, address, connection.digestOf(key));
+    const key = options.acceptsKeyHeaders ? sentKey(pathKey, request.headers) : pathKey;
+    const digest = key === pathKey ? connection.digestOf(key) : undefined;
+    const authenticated = options.authenticator.authenticate(key, address, digest);
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: network.config.slug, address, headers: request.headers });

@@ -6,6 +6,7 @@ import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
+import { sentKey } from '../../auth/sent-key.ts';
 import type { RequestOptions } from '../http/rpc-route.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
@@ -54,7 +55,8 @@ export class WebSocketUpgrades {
   async upgrade(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): Promise<void> {
     const logEntry = openAccessLogEntry(this.#options.accessLog, requestId);
     try {
-      const { network: found, key } = this.#routeOf(request);
+      const { network: found, key: pathKey } = this.#routeOf(request);
+      const key = this.#options.acceptsKeyHeaders ? sentKey(pathKey, request.headers) : pathKey;
       logEntry?.setNetwork(found.config.slug);
       const address = this.#options.proxies.addressOf(request);
       const access = await this.#options.authenticator.authenticate(key, address);

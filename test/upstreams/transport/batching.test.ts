@@ -17,12 +17,12 @@ const position = (number: number): string => `0x${number.toString(16)}`;
 async function withBatches(batch?: unknown): Promise<
   WithNodes & {
     node: FakeNode;
-    forward: (ms: number) => void;
+    clock: ReturnType<typeof shiftClock>;
     sendAll: (calls: TestCall[]) => Promise<JsonRpcResponse[]>;
   }
 > {
   // No time slice ends, so that concurrent calls stay together on a slow machine, too.
-  const { forward } = shiftClock();
+  const clock = shiftClock();
   const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '2' }, {}, [{ batch }]);
   const [node] = all.nodes as [FakeNode];
   node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
@@ -34,7 +34,7 @@ async function withBatches(batch?: unknown): Promise<
     const body = calls.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
     return (await all.gateway.post('test', JSON.stringify(body))).json() as Promise<JsonRpcResponse[]>;
   };
-  return { ...all, node, forward, sendAll };
+  return { ...all, node, clock, sendAll };
 }
 
 type TestCall = readonly [method: string, params: readonly unknown[]];
@@ -129,7 +129,7 @@ describe('an upstream with batch: auto, the default,', () => {
     ['auto', 600_000],
     [true, 60_000],
   ])('that rejects batches gets none for a while: batch: %s', async (batch, pauseMs) => {
-    const { node, sendAll, forward } = await withBatches(batch);
+    const { node, sendAll, clock } = await withBatches(batch);
     const sizes = async (): Promise<number[]> => {
       node.calls.length = 0;
       await sendAll(storage(3));
@@ -138,9 +138,9 @@ describe('an upstream with batch: auto, the default,', () => {
     node.next(write(400, '{"error":{"code":-32600,"message":"batch requests are not supported"}}'));
     expect(await sizes()).toEqual([3, 1, 1, 1]);
     expect(await sizes()).toEqual([1, 1, 1]);
-    forward(pauseMs - 1);
+    clock.forward(pauseMs - 1);
     expect(await sizes()).toEqual([1, 1, 1]);
-    forward(1);
+    clock.forward(1);
     expect(await sizes()).toEqual([3]);
   });
 
