@@ -49,7 +49,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const received = { status: 200, body };
   const secrets = new Secrets(transport.secrets);
   const monotonicReads = new MonotonicReads<Upstream>(network.heads, () => undefined);
-  const selector = new UpstreamSelector(network.upstreams.all, network.heads, monotonicReads, undefined);
+  const selector = new UpstreamSelector(network.upstreams.all, network.heads, monotonicReads, {});
   const routedCall: RoutedCall = { ...createHeadPoll(), method: spec, group: groupOf(spec), params: call.params };
   const { response } = normalise(spec, call.params, readResponse(received, 1, secrets));
   const charge = { units: 1, byMethod: new Map<string, number>() };

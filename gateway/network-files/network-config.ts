@@ -33,6 +33,7 @@ export type LiveUpstreamOptions = ValuesOf<RowsReplacing<'nothing', typeof upstr
 export type UpstreamLimitsConfig = NonNullable<UpstreamConfig['limits']>;
 
 export type ConfirmNull = NetworkConfig['confirmNull'];
+export type Balance = NetworkConfig['balance'];
 
 /** Equal while a reload retains the network's heads, subscriptions and upstreams. */
 export function chainIdentity(network: ChainConfig): string {

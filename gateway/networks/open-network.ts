@@ -77,7 +77,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     confirmNull: replaceable.confirmNull,
     isDevelopment,
     hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
-    maxLagBlocks: replaceable.maxLagBlocks,
+    ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
     metrics: parts.metrics.routing.networkMetrics(config.slug),
     heads,
     log,

@@ -1,7 +1,7 @@
 import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
-import type { ConfirmNull } from '../network-files/network-config.ts';
+import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
 import type { MethodRoutes } from '../routing-policy/method-routes.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Normalise, ResultCheck } from './attempts.ts';
@@ -17,6 +17,7 @@ export interface RouterOptions<Previous> {
   /** Which upstreams may get which method. */
   readonly routes: MethodRoutes<Upstream>;
   readonly hedgeAfterMs: number | undefined;
+  readonly balance: Balance;
   readonly maxLagBlocks: number | undefined;
   readonly metrics: NetworkRoutingMetrics;
   readonly heads: NetworkHeads;

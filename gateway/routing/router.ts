@@ -8,7 +8,8 @@ import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { FairQueue } from '../admission/fair-queue.ts';
 import { gatehouse } from '../admission/fair-slots.ts';
-import { BudgetedSelector, isUnsupportedByAll, UpstreamSelector } from './select-upstream.ts';
+import { BudgetedSelector } from './budgeted-selector.ts';
+import { isUnsupportedByAll, UpstreamSelector } from './select-upstream.ts';
 import { Confirmation } from './confirmation.ts';
 import {
   canSendAgain,
@@ -52,7 +53,7 @@ export class Router {
 
   /** @param all upstreams in the order of the network file */
   constructor(all: readonly Upstream[], options: RouterOptions<Router>) {
-    const { isDevelopment, hedgeAfterMs, maxLagBlocks, metrics, heads, routes, previous, log } = options;
+    const { isDevelopment, hedgeAfterMs, balance, maxLagBlocks, metrics, heads, routes, previous, log } = options;
     this.all = all;
     this.#options = options;
     const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
@@ -61,7 +62,8 @@ export class Router {
     this.#heads = heads;
     this.#monotonic =
       previous === undefined ? new MonotonicReads<Upstream>(heads, options.blockIn) : previous.#monotonic;
-    this.selector = new UpstreamSelector(all, heads, this.#monotonic, maxLagBlocks, previous?.selector, headSources);
+    const selection = { balance, maxLagBlocks, headSources, previous: previous?.selector };
+    this.selector = new UpstreamSelector(all, heads, this.#monotonic, selection);
     this.#budgeted = new BudgetedSelector(this.selector, metrics, previous && previous.#budgeted);
     const previousDelay = previous && previous.#hedgeDelay;
     if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);

@@ -1,21 +1,26 @@
-import { MIN_ATTEMPT_MS } from './attempts.ts';
-import { RetryBudget } from './retry/retry-budget.ts';
 import { createHeadPoll, type RoutedCall } from './routed-call.ts';
-import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
+import type { Balance } from '../network-files/network-config.ts';
 import type { HeadPositions } from '../upstreams/available-blocks.ts';
 import type { CallNeeds } from '../routing-policy/candidate.ts';
 import { lastResortOrder, NEVER, orderCandidates, type OrderedCandidate } from '../routing-policy/order-candidates.ts';
 import { skipReasonOf, type SkipReason } from '../routing-policy/skip-reasons.ts';
-import { Ranking } from './ranking.ts';
+import { BalancedRanking } from './ranking/balanced-ranking.ts';
+import { Ranking } from './ranking/ranking.ts';
 import { SelectionState, type UpstreamState } from './selection-state.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
-import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 type Purpose = CallNeeds['purpose'];
 
-/** An unknown error is retried once, at another upstream. The second unknown error is the response. */
-const MAX_UNKNOWN_ERRORS = 2;
+interface SelectorOptions {
+  readonly balance?: Balance;
+  /** An upstream further behind is skipped; undefined: by the block time of the network. */
+  readonly maxLagBlocks?: number | undefined;
+  /** The upstreams whose heads may be polled; undefined: all. */
+  readonly headSources?: readonly Upstream[] | undefined;
+  /** Of the same network before a reload. */
+  readonly previous?: UpstreamSelector | undefined;
+}
 
 /**
  * Selects the upstream of an attempt: the first one in the order of the routing policy. `BudgetedSelector`
@@ -23,27 +28,25 @@ const MAX_UNKNOWN_ERRORS = 2;
  */
 export class UpstreamSelector {
   readonly #upstreams: readonly Upstream[];
-  readonly #ranking: Ranking<Upstream>;
+  readonly #ranking: Ranking<Upstream> | BalancedRanking<Upstream>;
+  /** Undefined: one upstream is first until another is clearly faster. */
+  readonly #balanced: BalancedRanking<Upstream> | undefined;
   readonly #monotonic: MonotonicReads<Upstream>;
   readonly #state: SelectionState;
   /** The upstreams whose heads may be polled; undefined: all. */
   readonly #headSources: readonly Upstream[] | undefined;
   readonly #heads: HeadPositions<Upstream>;
 
-  /**
-   * @param maxLagBlocks an upstream further behind is skipped; undefined: by the block time of the network
-   * @param previous of the same network before a reload
-   */
   constructor(
     upstreams: readonly Upstream[],
     heads: HeadPositions<Upstream>,
     monotonic: MonotonicReads<Upstream>,
-    maxLagBlocks: number | undefined,
-    previous?: UpstreamSelector,
-    headSources?: readonly Upstream[],
+    { balance = 'first', maxLagBlocks, headSources, previous }: SelectorOptions,
   ) {
     this.#upstreams = upstreams;
-    this.#ranking = new Ranking(upstreams, previous === undefined ? undefined : previous.#ranking);
+    this.#balanced = balance === 'first' ? undefined : new BalancedRanking(upstreams, balance);
+    const before = previous === undefined ? undefined : previous.#ranking;
+    this.#ranking = this.#balanced ?? new Ranking(upstreams, before instanceof Ranking ? before : undefined);
     this.#monotonic = monotonic;
     this.#heads = heads;
     this.#headSources = headSources;
@@ -66,7 +69,7 @@ export class UpstreamSelector {
     this.#state.readCall(routedCall, purpose);
     if (isAttempt && preferred !== undefined && !tried.includes(preferred)) {
       this.#state.readUpstream(preferred, routedCall, now);
-      if (skipReasonOf(candidate, needs, network) === undefined) return begin(preferred, now);
+      if (skipReasonOf(candidate, needs, network) === undefined) return this.#begin(preferred, routedCall, now);
     }
     let lastResort: Upstream | undefined;
     let lowest = NEVER;
@@ -75,7 +78,7 @@ export class UpstreamSelector {
       this.#state.readUpstream(upstream, routedCall, now);
       const reason = skipReasonOf(candidate, needs, network);
       if (reason !== 'excluded' && range?.allows(upstream) === false) continue;
-      if (reason === undefined) return begin(upstream, now);
+      if (reason === undefined) return this.#begin(upstream, routedCall, now);
       if (isAttempt && tried.length === 0) upstream.metrics.skipped(reason);
       if (isAttempt && !reportsAll) observer?.skipped(upstream.name, reason);
       const order = lastResortOrder(reason, candidate, needs, network);
@@ -149,93 +152,17 @@ export class UpstreamSelector {
     }
     return longest;
   }
+
+  /** An upstream without a skip reason gets the call. If its circuit is not closed, the call is a trial. */
+  #begin(upstream: Upstream, { group }: RoutedCall, now: number): Upstream {
+    upstream.circuit.tryBeginTrial(now);
+    this.#balanced?.take(upstream, group);
+    return upstream;
+  }
 }
 
 /** Whether all upstreams that may get the method are marked as not supporting it. */
 export function isUnsupportedByAll(method: string, candidates: readonly Upstream[]): boolean {
   for (const { methods } of candidates) if (!methods.isUnsupported(method)) return false;
   return candidates.length > 0;
-}
-
-/** An upstream without a skip reason gets the call. If its circuit is not closed, the call is a trial. */
-function begin(upstream: Upstream, now: number): Upstream {
-  upstream.circuit.tryBeginTrial(now);
-  return upstream;
-}
-
-/**
- * Selects the upstream of each attempt and hedge of a network: while there is time, while another attempt may change
- * the outcome, and within the retry budget.
- */
-export class BudgetedSelector {
-  readonly #selector: UpstreamSelector;
-  readonly #metrics: NetworkRoutingMetrics;
-  readonly #budget: RetryBudget;
-
-  /** @param previous of the same network before a reload; its budget is continued */
-  constructor(selector: UpstreamSelector, metrics: NetworkRoutingMetrics, previous?: BudgetedSelector) {
-    this.#selector = selector;
-    this.#metrics = metrics;
-    this.#budget = previous === undefined ? new RetryBudget() : previous.#budget;
-  }
-
-  /** Undefined: no further attempt is made. A response is confirmed at closed circuits only. */
-  selectNext(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const { tried, failed, deadline, method, unconfirmed } = routedCall;
-    const isFirst = tried.length === 0;
-    if (isFirst) this.#budget.countCall(now);
-    if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS)) return undefined;
-    if (failed.length > 1 && failed.filter(isUnknownError).length >= MAX_UNKNOWN_ERRORS) {
-      return undefined;
-    }
-    const upstream = this.#selector.select(routedCall, now, unconfirmed === undefined ? 'attempt' : 'closed-retry');
-    // A range that is too large for one upstream is no failure.
-    if (isFirst || upstream === undefined || isRefusedRange(routedCall)) return upstream;
-    if (upstream.circuit.isClosed || method.sends === true) {
-      this.#budget.countExtra();
-      return upstream;
-    }
-    if (this.takeRetry(now)) return upstream;
-    routedCall.observer?.budgetExceeded('retry');
-    // An upstream with a closed circuit may come later in the order, despite a skip reason.
-    return this.#selector.select(routedCall, now, 'closed-retry');
-  }
-
-  /** Selects the only upstream that was tried once more, within the retry budget. */
-  selectAgain({ tried, deadline }: RoutedCall, now: number): Upstream | undefined {
-    const [upstream, other] = tried;
-    if (upstream === undefined || other !== undefined || deadline - now <= MIN_ATTEMPT_MS) return undefined;
-    if (!upstream.circuit.isClosed || upstream.limits?.hasCapacity(now) === false) return undefined;
-    return this.takeRetry(now) ? upstream : undefined;
-  }
-
-  /** Selects the upstream of a hedged request, and counts the attempt. */
-  selectHedge(routedCall: RoutedCall, now: number): Upstream | undefined {
-    const upstream = this.#selector.select(routedCall, now, 'hedge');
-    if (upstream === undefined) return undefined;
-    if (!this.#budget.takeExtra(now)) {
-      this.#metrics.budgetExceeded('hedge');
-      routedCall.observer?.budgetExceeded('hedge');
-      return undefined;
-    }
-    this.#metrics.hedged('started');
-    routedCall.tried.push(upstream);
-    return upstream;
-  }
-
-  /** Takes one retry from the budget. @returns whether there was one */
-  takeRetry(now: number): boolean {
-    const hasTaken = this.#budget.takeExtra(now);
-    if (!hasTaken) this.#metrics.budgetExceeded('retry');
-    return hasTaken;
-  }
-}
-
-function isRefusedRange({ range, failed }: RoutedCall): boolean {
-  return range !== undefined && failed.at(-1)?.failure === 'too-large';
-}
-
-/** A guessed revert (code 3) does not count: it is passed on only if no upstream has a usable response. */
-function isUnknownError({ failure, response }: FailedOutcome): boolean {
-  return failure === 'unknown' && !(response?.kind === 'error' && response.code === 3);
 }

@@ -49,6 +49,8 @@ export class Upstream {
   /** Whether the last check returned the chain id of another network. */
   isOnOtherChain = false;
   isHeadUncertain = false;
+  /** Requests that have not ended. */
+  inFlight = 0;
   #chainCheck: Promise<void> | undefined;
   #respondedAt = -Infinity;
   #id = 0;
@@ -85,6 +87,7 @@ export class Upstream {
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const startedAt = performance.now();
     this.limits?.beginRequest(startedAt);
+    this.inFlight++;
     try {
       const remainingMs = this.#hasCheckedChain ? timeLimitMs : await this.#prepare(startedAt + timeLimitMs);
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
@@ -106,6 +109,7 @@ export class Upstream {
       throw failure;
     } finally {
       this.limits?.endRequest();
+      this.inFlight--;
     }
   }
 
@@ -200,9 +204,7 @@ export class Upstream {
       await withTimeout(started, deadline - performance.now(), () => new TimedOut());
       this.#localNodeStart = undefined;
     }
-    this.#chainCheck ??= this.#checkChain().finally(() => {
-      this.#chainCheck = undefined;
-    });
+    this.#chainCheck ??= this.#checkChain().finally(() => void (this.#chainCheck = undefined));
     await withTimeout(this.#chainCheck, deadline - performance.now(), () => new TimedOut());
     return deadline - performance.now();
   }

@@ -81,7 +81,7 @@ function randomCase(seed: number) {
     hasAdvancedSince: () => false,
   };
   const monotonic = new MonotonicReads<Upstream>(positions, () => undefined);
-  const selector = new UpstreamSelector(upstreams, positions, monotonic, undefined);
+  const selector = new UpstreamSelector(upstreams, positions, monotonic, {});
   const preferred = isTrue() ? upstreams[random(COUNT)] : undefined;
   const routedCall = createRoutedCall(createCall(spec, params, Infinity), blocksNamedBy(spec, params), preferred);
   routedCall.tried.push(...upstreams.filter(isTrue));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Ranking } from '../../gateway/routing/ranking.ts';
+import { Ranking } from '../../gateway/routing/ranking/ranking.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
 import { withNodes, word } from './with-nodes.ts';

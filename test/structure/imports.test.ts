@@ -18,7 +18,7 @@ const layers: readonly (readonly string[])[] = [
   ['networks', 'cli'],
   ['subscriptions', 'doctor', 'ranges'],
   ['subscriptions/feeds', 'routing'],
-  ['routing/retry', 'routing/served', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
+  ['routing/retry', 'routing/served', 'routing/ranking', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
   ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],

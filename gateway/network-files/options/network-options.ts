@@ -1,3 +1,4 @@
+import { balance, weight } from './balance-options.ts';
 import { batch } from './batch-option.ts';
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
@@ -66,6 +67,10 @@ export const upstreamOptions = {
     minimum: 0,
     maximum: 1000,
     default: 0,
+    replaces: 'nothing',
+  },
+  weight: {
+    ...weight,
     replaces: 'nothing',
   },
   archive: {
@@ -146,6 +151,10 @@ export const networkOptions = {
   },
   route: {
     ...route,
+    replaces: 'network',
+  },
+  balance: {
+    ...balance,
     replaces: 'network',
   },
   confirmNull: {

@@ -1,6 +1,6 @@
-import type { LiveUpstreamOptions } from '../network-files/network-config.ts';
-import { methodGroups, type MethodGroup } from '../spec/method-group.ts';
-import type { LatencyScore } from '../upstreams/latency-score.ts';
+import type { LiveUpstreamOptions } from '../../network-files/network-config.ts';
+import { methodGroups, type MethodGroup } from '../../spec/method-group.ts';
+import type { LatencyScore } from '../../upstreams/latency-score.ts';
 
 /** An upstream replaces the first if its latency score is better by this factor and by this many ms in addition. */
 const MIN_GAIN_FACTOR = 1.3;
@@ -12,7 +12,7 @@ const MIN_STAY_MS = 30_000;
 const MAX_STAY_MS = 300_000;
 
 interface Ranked {
-  readonly config: LiveUpstreamOptions;
+  readonly config: Pick<LiveUpstreamOptions, 'priority'>;
   readonly latencyScore: LatencyScore;
 }
 
