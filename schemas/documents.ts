@@ -1,5 +1,6 @@
 import { inlineRefs, orNull } from './inline-refs.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
+import { portableSchema } from './portable-schema.ts';
 import type { ErrorSource, Frame, MethodSource, ParamSource, Sources } from './read-sources.ts';
 
 export interface OpenRpcDocument extends Omit<Frame, 'components'> {
@@ -18,7 +19,11 @@ export interface ParamsSchema {
 /** The OpenRPC document of all methods: for readers, and for `rpc.discover`. */
 export function openRpcDocument({ frame, methods, types }: Sources): OpenRpcDocument {
   const { openrpc, info, servers, components } = frame;
-  return { openrpc, info, servers, methods, components: { schemas: types, errors: components.errors } };
+  const portable = <Part extends object>(part: Part): Part => portableSchema(part, types);
+  return {
+    ...{ openrpc, info, servers, methods: methods.map(portable) },
+    components: { schemas: portable(types), errors: components.errors },
+  };
 }
 
 export function paramSchemas({ methods, types }: Sources): Record<string, ParamsSchema> {

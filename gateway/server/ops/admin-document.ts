@@ -41,7 +41,7 @@ interface OperationObject {
 
 const verbs = ['get', 'post', 'patch'] as const;
 /** Keywords of OpenAPI that JSON Schema does not have: Ajv gets the whole document. */
-const openApiKeywords = ['openapi', 'info', 'security', 'paths', 'components'];
+const openApiKeywords = ['openapi', 'info', 'servers', 'security', 'paths', 'components'];
 
 /** Reads schemas/generated/admin-api.json, from which routes and body checks are derived. */
 export function readAdminDocument(): { text: string; operations: readonly Operation[] } {
