@@ -4,6 +4,8 @@ import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './server/app.ts';
+import { backupCommands } from './cli/backup.ts';
+import { BackupError } from './backup/restore.ts';
 import { addressOf, banner } from './cli/banner.ts';
 import { checkNetworks, readNetworks } from './cli/check.ts';
 import { commandName } from './cli/command-name.ts';
@@ -98,6 +100,7 @@ program
     out(addNetwork(settings().NETWORKS_DIR, process.env, chainId, slug));
   });
 program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
+for (const command of backupCommands(settings, out)) program.addCommand(command);
 
 try {
   // Without a command, the help is the result, not an error.
@@ -214,7 +217,8 @@ function exitCodeFor(error: unknown): number {
   // Commander has already printed the message.
   if (error instanceof CommanderError) return error.exitCode;
   const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
-  if (isConfiguration || error instanceof DemoError || error instanceof NetworkFileError) {
+  const isOperation = [DemoError, NetworkFileError, BackupError].some((kind) => error instanceof kind);
+  if (isConfiguration || isOperation) {
     err(`${(error as Error).message}\n`);
     return isConfiguration ? EX_CONFIG : 1;
   }

@@ -1,17 +1,18 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { causeOf, type Log } from '../config/log.ts';
 import { withFileLock } from '../auth/stores/file-lock.ts';
 import { makePrivateFolderFor } from '../auth/stores/private-file.ts';
-import { appendUsage, compactUsage, usageOf } from './usage-file.ts';
+import { appendUsage, compactUsage, usageByKey, usageOf } from './usage-file.ts';
 import {
   byDayAndMethod,
   lastDays,
   rowOf,
   usageRetentionDays,
+  type ListedUsageStore,
   type UsageBatch,
+  type UsageDay,
   type UsageRow,
-  type UsageStore,
 } from './usage-store.ts';
 
 /** A file is compacted when its size exceeds the last compacted size times this factor, plus this number of bytes. */
@@ -22,7 +23,7 @@ const minGrowthBytes = 100_000;
  * Stores usage in files under DATA_DIR: `usage/<YYYY-MM-DD>/<digit>.txt`, where the digit is the first of the key id.
  * Compacting a file blocks calls, for some milliseconds with thousands of keys; so the keys of a day have 16 files.
  */
-export class FileUsageStore implements UsageStore {
+export class FileUsageStore implements ListedUsageStore {
   readonly isUp = true;
   readonly #folder: string;
   readonly #log: Log;
@@ -57,6 +58,15 @@ export class FileUsageStore implements UsageStore {
       [...usageOf(key, this.#pathFor(key, day))].map(([place, amounts]) => rowOf(day, place, amounts)),
     );
     return Promise.resolve(rows.sort(byDayAndMethod));
+  }
+
+  // eslint-disable-next-line @typescript-eslint/require-await -- files are read synchronously
+  async *entries(): AsyncIterable<UsageDay> {
+    for (const day of existing(this.#folder).filter(isDay)) {
+      for (const file of existing(join(this.#folder, day))) {
+        for (const [key, amounts] of usageByKey(join(this.#folder, day, file))) yield { key, day, amounts };
+      }
+    }
   }
 
   waitUntilReady(): Promise<void> {
@@ -123,11 +133,20 @@ export class FileUsageStore implements UsageStore {
     this.#compactedBytes.clear();
     try {
       for (const name of readdirSync(this.#folder)) {
-        if (!/^\d{4}-\d\d-\d\d$/.test(name) || name >= oldest) continue;
+        if (!isDay(name) || name >= oldest) continue;
         rmSync(join(this.#folder, name), { recursive: true, force: true });
       }
     } catch (error) {
       this.#log.warn(causeOf(error), 'expired usage files cannot be removed');
     }
   }
+}
+
+function isDay(name: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(name);
+}
+
+/** Names in a folder; none if it does not exist. */
+function existing(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder) : [];
 }

@@ -4,13 +4,13 @@ import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { FileUsageStore } from './file-usage-store.ts';
 import { RedisUsageStore } from './redis-usage-store.ts';
-import type { UsageStore } from './usage-store.ts';
+import type { ListedUsageStore } from './usage-store.ts';
 
 /** Opens the usage store: Redis if REDIS_URL is set, else files. @throws SettingsError for a malformed REDIS_URL */
 export function openUsageStore(
   { REDIS_URL: url, DATA_DIR }: Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>,
   log: Log,
-): UsageStore {
+): ListedUsageStore {
   return url === undefined
     ? new FileUsageStore(DATA_DIR, log)
     : new RedisUsageStore(new RedisLink({ purpose: 'usage', address: parseRedisUrl(url), log, autoPipelining: true }));

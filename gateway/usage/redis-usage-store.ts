@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { RedisClient } from '../redis/client.ts';
+import { primariesOf, type RedisClient } from '../redis/client.ts';
 import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
 import type { RedisLink } from '../redis/link.ts';
 import {
@@ -10,9 +10,11 @@ import {
   textOf,
   usageRetentionDays,
   type Amounts,
+  type PlacedAmounts,
+  type ListedUsageStore,
   type UsageBatch,
+  type UsageDay,
   type UsageRow,
-  type UsageStore,
 } from './usage-store.ts';
 
 /**
@@ -45,7 +47,7 @@ return 1`;
 type CountingRedis = RedisClient & { gatehouseUse(key: string, ...args: (string | number)[]): Promise<number> };
 
 /** Stores usage in Redis, summed over all gateways. */
-export class RedisUsageStore implements UsageStore {
+export class RedisUsageStore implements ListedUsageStore {
   readonly #link: RedisLink;
   readonly #redis: CountingRedis;
   /** Field with the number of this gateway's last batch. */
@@ -76,6 +78,25 @@ export class RedisUsageStore implements UsageStore {
     try {
       const hashes = await Promise.all(days.map((day) => this.#redis.hgetall(nameOf(key, day))));
       return days.flatMap((day, index) => rowsOf(day, hashes[index] ?? {})).sort(byDayAndMethod);
+    } catch (error) {
+      throw storeUnreachable(this.#link.reportFailure(error));
+    }
+  }
+
+  async *entries(): AsyncIterable<UsageDay> {
+    try {
+      for (const primary of primariesOf(this.#redis)) {
+        let cursor = '0';
+        do {
+          const [next, names] = await primary.scan(cursor, 'MATCH', `${usagePrefix}*`, 'COUNT', 1000);
+          const hashes = await Promise.all(names.map((name) => this.#redis.hgetall(name)));
+          for (const [index, name] of names.entries()) {
+            const [key = '', day = ''] = name.slice(usagePrefix.length).split(':');
+            yield { key, day, amounts: amountsOf(hashes[index] ?? {}) };
+          }
+          cursor = next;
+        } while (cursor !== '0');
+      }
     } catch (error) {
       throw storeUnreachable(this.#link.reportFailure(error));
     }
@@ -112,6 +133,10 @@ function nameOf(key: string, day: string): string {
 }
 
 function rowsOf(day: string, hash: Readonly<Record<string, string>>): UsageRow[] {
+  return amountsOf(hash).map(({ place, ...amounts }) => rowOf(day, place, amounts));
+}
+
+function amountsOf(hash: Readonly<Record<string, string>>): PlacedAmounts[] {
   const places = new Map<string, Amounts>();
   for (const [field, value] of Object.entries(hash)) {
     const [network, method, name] = field.split(' ');
@@ -122,5 +147,5 @@ function rowsOf(day: string, hash: Readonly<Record<string, string>>): UsageRow[]
     amounts[amount] = Number(value);
     places.set(place, amounts);
   }
-  return [...places].map(([place, amounts]) => rowOf(day, place, amounts));
+  return [...places].map(([place, amounts]) => ({ place, ...amounts }));
 }

@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { errorCode } from '../config/log.ts';
 import { makePrivateFolderFor, writePrivateFile } from '../auth/stores/private-file.ts';
-import { newAmounts, textOf, type Amounts, type UsageBatch } from './usage-store.ts';
+import { newAmounts, textOf, type Amounts, type PlacedAmounts, type UsageBatch } from './usage-store.ts';
 
 /**
  * Appends batches to a usage file. Its lines are `<key id> <network> <method> <calls> <units> <errors> <bytes>`; lines
@@ -50,6 +50,19 @@ export function compactUsage(path: string): number {
 export function usageOf(key: string, path: string): Map<string, Amounts> {
   const own = [...sums(read(path))].filter(([owner]) => owner.startsWith(`${key} `));
   return new Map(own.map(([owner, amounts]) => [owner.slice(key.length + 1), amounts]));
+}
+
+/** The usage of all keys of a file. */
+export function usageByKey(path: string): Map<string, PlacedAmounts[]> {
+  const found = new Map<string, PlacedAmounts[]>();
+  for (const [owner, amounts] of sums(read(path))) {
+    const [key = '', ...place] = owner.split(' ');
+    const own = found.get(key);
+    const placed = { place: place.join(' '), ...amounts };
+    if (own === undefined) found.set(key, [placed]);
+    else own.push(placed);
+  }
+  return found;
 }
 
 function linesOf({ key, amounts }: UsageBatch): string {

@@ -34,6 +34,13 @@ export interface UsageRow extends Amounts {
   readonly method: string;
 }
 
+/** The usage of one key on one day, in UTC. */
+export interface UsageDay {
+  readonly key: string;
+  readonly day: string;
+  readonly amounts: readonly PlacedAmounts[];
+}
+
 /** Stores usage by key and day. */
 export interface UsageStore {
   /** Whether `add` can succeed now. */
@@ -48,6 +55,12 @@ export interface UsageStore {
   /** Waits until the store is available, at most `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A store whose usage can be backed up. */
+export interface ListedUsageStore extends UsageStore {
+  /** The usage of all keys. @throws as `read` does */
+  entries(): AsyncIterable<UsageDay>;
 }
 
 export function newAmounts(): Amounts {

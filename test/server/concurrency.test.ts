@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { listKeys } from '../../gateway/auth/stores/key-store.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { heldHttp, type HeldNode } from '../routing/held-node.ts';
 import { addKey, postTo, readAt } from '../routing/two-keys.ts';
@@ -190,7 +191,9 @@ it('rejected requests whose bodies do not arrive count for their address: above 
 
 it('a key that replaces another one shares its concurrency', async () => {
   const { gateway, arrived, release, url } = await withConcurrency(1);
-  const { id } = (await gateway.gateway.keys.list()).find(({ permissions }) => permissions !== undefined) ?? { id: '' };
+  const { id } = (await listKeys(gateway.gateway.keys)).find(({ permissions }) => permissions !== undefined) ?? {
+    id: '',
+  };
   const rotated = await addKey(gateway, 'main', { concurrency: '1', account: id });
   const first = postTo(url, readAt(1));
   await eventually(() => arrived().length === 1);

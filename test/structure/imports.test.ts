@@ -16,7 +16,7 @@ const layers: readonly (readonly string[])[] = [
   ['server/http'],
   ['rpc'],
   ['networks', 'cli'],
-  ['subscriptions', 'doctor', 'ranges'],
+  ['subscriptions', 'doctor', 'ranges', 'backup'],
   ['subscriptions/feeds', 'routing'],
   ['routing/retry', 'routing/served', 'routing/ranking', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],

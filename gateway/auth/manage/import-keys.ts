@@ -22,7 +22,7 @@ export async function importKeys(dataDir: string, store: KeyStore, manager: KeyM
   }
   const file = new FileKeyStore(dataDir, openLog('silent'));
   try {
-    const entries = file.entries();
+    const entries = [...(await file.entries())];
     const importable = entries.filter(([, key]) => key.development !== true);
     let added = 0;
     for (const [digest, key] of importable) {

@@ -3,6 +3,7 @@ import { compileAccess } from '../key-access.ts';
 import { InvalidPermissionsError, parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
 import {
+  listKeys,
   mergePermissions,
   KeyStoreError,
   type KeyRecord,
@@ -154,7 +155,7 @@ export class KeyManager {
 
   /** All keys, revoked ones too, oldest first. */
   list(): Promise<KeyRecord[]> {
-    return this.#store.list();
+    return listKeys(this.#store);
   }
 
   async #existing(id: string): Promise<KeyRecord> {

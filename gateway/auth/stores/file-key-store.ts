@@ -4,7 +4,6 @@ import { withFileLock } from './file-lock.ts';
 import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
 import { keyIdOf } from '../formats/key.ts';
 import {
-  byAge,
   mergePermissions,
   keyRecord,
   type ChangeListener,
@@ -70,8 +69,8 @@ export class FileKeyStore implements KeyStore {
     });
   }
 
-  list(): Promise<KeyRecord[]> {
-    return Promise.resolve([...this.#records.values()].sort(byAge));
+  entries(): Promise<ReadonlyMap<string, KeyRecord>> {
+    return Promise.resolve(this.#records);
   }
 
   show(id: string): Promise<KeyRecord | undefined> {
@@ -100,11 +99,6 @@ export class FileKeyStore implements KeyStore {
     clearInterval(this.#timer);
     this.#listeners.clear();
     return Promise.resolve();
-  }
-
-  /** All stored keys with their digests, for `keys import`. */
-  entries(): [digest: string, key: StoredKey][] {
-    return [...this.#file.keys];
   }
 
   #changeOne(id: string, edit: (key: StoredKey) => StoredKey): Promise<KeyRecord | undefined> {

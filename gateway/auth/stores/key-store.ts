@@ -44,8 +44,8 @@ export interface KeyStore {
    * @returns whether the key was new
    */
   add(digest: string, key: StoredKey): Promise<boolean>;
-  /** All keys, revoked ones too, oldest first. */
-  list(): Promise<KeyRecord[]>;
+  /** All keys, revoked ones too, by digest, in any order. */
+  entries(): Promise<ReadonlyMap<string, KeyRecord>>;
   /** The key with this id (12 hex digits), revoked or not. */
   show(id: string): Promise<KeyRecord | undefined>;
   /** Revokes the key with this id. @returns its new record; undefined if there is none */
@@ -139,6 +139,11 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-export function byAge(a: KeyRecord, b: KeyRecord): number {
+/** All keys of a store, oldest first. */
+export async function listKeys(store: Pick<KeyStore, 'entries'>): Promise<KeyRecord[]> {
+  return [...(await store.entries()).values()].sort(byAge);
+}
+
+function byAge(a: KeyRecord, b: KeyRecord): number {
   return a.createdAt.localeCompare(b.createdAt) || a.id.localeCompare(b.id);
 }

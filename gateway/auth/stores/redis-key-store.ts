@@ -1,7 +1,6 @@
 import type { Log } from '../../config/log.ts';
 import { isDigest, isKeyId } from '../formats/key.ts';
 import {
-  byAge,
   fieldsOfKey,
   keyFromFields,
   keyRecord,
@@ -104,14 +103,15 @@ export class RedisKeyStore implements KeyStore {
     return isNew === 1;
   }
 
-  async list(): Promise<KeyRecord[]> {
+  async entries(): Promise<ReadonlyMap<string, KeyRecord>> {
     const digests = await this.#digests('');
-    const records: (KeyRecord | undefined)[] = [];
+    const records = new Map<string, KeyRecord>();
     for (let from = 0; from < digests.length; from += maxConcurrentLookups) {
       const part = digests.slice(from, from + maxConcurrentLookups);
-      records.push(...(await Promise.all(part.map((digest) => this.find(digest)))));
+      const found = await Promise.all(part.map((digest) => this.find(digest)));
+      for (const [index, record] of found.entries()) if (record !== undefined) records.set(part[index] ?? '', record);
     }
-    return records.filter((record) => record !== undefined).sort(byAge);
+    return records;
   }
 
   async show(id: string): Promise<KeyRecord | undefined> {

@@ -14,6 +14,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { listKeys } from '../../../gateway/auth/stores/key-store.ts';
 import { ensureDevelopmentKey } from '../../../gateway/auth/development-key.ts';
 import { withFileLock } from '../../../gateway/auth/stores/file-lock.ts';
 import { FileKeyStore } from '../../../gateway/auth/stores/file-key-store.ts';
@@ -55,18 +56,18 @@ describe('the key file', () => {
     const folder = makeFolder();
     const dataDir = join(folder, 'data');
     const [killed, ...writers] = ['killed', 'a', 'b', 'c', 'd'].map((name) => startFileWriter(folder, dataDir, name));
-    await eventually(() => open(dataDir).entries().length > 10, 10_000);
+    await eventually(async () => (await open(dataDir).entries()).size > 10, 10_000);
     killed?.kill('SIGKILL');
     const codes = await Promise.all(writers.map(async (child) => ((await once(child, 'exit')) as [number])[0]));
     expect(codes).toEqual([0, 0, 0, 0]);
-    const names = (await open(dataDir).list()).map((record) => record.name);
+    const names = (await listKeys(open(dataDir))).map((record) => record.name);
     for (const name of ['a', 'b', 'c', 'd']) expect(names.filter((other) => other === name)).toHaveLength(25);
   });
 
   it('is not created before the first key', async () => {
     const dataDir = join(makeFolder(), 'data');
     const store = open(dataDir);
-    expect(await store.list()).toEqual([]);
+    expect(await listKeys(store)).toEqual([]);
     expect(readdirSync(join(dataDir, '..'))).toEqual([]);
   });
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { listKeys } from '../../../gateway/auth/stores/key-store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { status } from '../../support/behaviours.ts';
 import { storageParams, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
@@ -18,7 +19,7 @@ beforeEach(async () => {
 
 async function allow(): Promise<void> {
   const { keys } = all.gateway.gateway;
-  const [key] = await keys.list();
+  const [key] = await listKeys(keys);
   await keys.update(key?.id ?? '', { permissions: 'explain' });
   await eventually(async () => (await explained(call(1))).header !== null, 5_000);
   for (const node of all.nodes) node.calls.length = 0;
