@@ -214,7 +214,7 @@ it('a call that joined one beyond the memory share of another key is sent again'
   const request = (owner: KeyShare): Promise<unknown> => {
     const participant = { deadline: performance.now() + 60_000, caller: new Cancellation(), owner };
     return calls.request('call', participant, async (cancellation) => {
-      accounts.push(cancellation.owner?.account);
+      accounts.push(cancellation.owner?.holder?.name);
       await Promise.resolve();
       if (cancellation.owner === greedyKey) throw new RpcError('memory-share');
       return { kind: 'result', result: '0x1' };

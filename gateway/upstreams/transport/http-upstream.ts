@@ -178,11 +178,12 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
       return;
     }
     try {
-      this.#take(chunk.length);
+      this.#bounds.memory?.take(this.#owner.holder, chunk.length);
     } catch (error) {
       this.fail(error as RpcError);
       return;
     }
+    this.#takenBytes += chunk.length;
     this.#collected.add(chunk);
   }
 
@@ -203,23 +204,11 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   #release(): void {
     clearTimeout(this.#timer);
     this.#cancellation?.delete(this);
-    const { memory } = this.#bounds;
-    const { account } = this.#owner;
-    if (account === undefined) memory?.releaseOwn(this.#takenBytes);
-    else memory?.release(account, this.#takenBytes);
+    this.#bounds.memory?.add(this.#owner.holder, -this.#takenBytes);
     this.#takenBytes = 0;
     const slots = this.#slots;
     this.#slots = undefined;
     slots?.leave(this.#owner);
-  }
-
-  /** @throws RpcError */
-  #take(bytes: number): void {
-    const { memory } = this.#bounds;
-    const { account } = this.#owner;
-    if (account === undefined) memory?.takeOwn(bytes);
-    else memory?.take(account, bytes);
-    this.#takenBytes += bytes;
   }
 }
 

@@ -20,7 +20,7 @@ it('the body of a request whose client disconnected before it is read is aborted
   const reading = readBody(
     request,
     1_000,
-    new Reservation(new MemoryBudget({ requestsMax: 10, maxBytes: 1_000_000 }), 'a'),
+    new Reservation(new MemoryBudget({ requestsMax: 10, maxBytes: 1_000_000 })),
   );
   await expect(reading).rejects.toBeInstanceOf(RequestAborted);
 });
