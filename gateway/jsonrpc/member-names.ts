@@ -1,3 +1,5 @@
+import { BACKSLASH } from './json-text.ts';
+
 /** A member that another JSON parser may read differently: a known name in another case, or a duplicate. */
 export class MemberFault extends Error {
   override readonly name = 'MemberFault';
@@ -17,7 +19,6 @@ export class MemberFault extends Error {
 
 /** An escaped character takes up to six characters: `\u0074`. */
 const MAX_ESCAPED_CHARS = 6;
-const BACKSLASH = 92;
 /** Each name has one bit in `seen`. */
 const MAX_NAMES = 31;
 
@@ -52,7 +53,9 @@ export class MemberNames {
     const quoted = this.#quoted;
     for (let index = 0; index < quoted.length; index++) {
       const name = quoted[index] as string;
-      if (name.length === end - start && text.startsWith(name, start)) return this.#rejectDuplicate(index, seen);
+      if (name.length !== end - start || !text.startsWith(name, start)) continue;
+      if ((seen & (1 << index)) !== 0) throw this.#duplicate(index);
+      return index;
     }
     return this.#findUnusual(text, start, end, seen);
   }
@@ -64,7 +67,9 @@ export class MemberNames {
     if (!hasBackslash(text, start, end)) return this.#rejectVariant(text, start + 1, length);
     const name = JSON.parse(text.slice(start, end)) as string;
     const index = this.names.indexOf(name);
-    return index === -1 ? this.#rejectVariant(name, 0, name.length) : this.#rejectDuplicate(index, seen);
+    if (index === -1) return this.#rejectVariant(name, 0, name.length);
+    if ((seen & (1 << index)) !== 0) throw this.#duplicate(index);
+    return index;
   }
 
   /** @returns -1 if the name that starts here is unknown @throws MemberFault if it differs from a known one in case only */
@@ -78,9 +83,8 @@ export class MemberNames {
     return -1;
   }
 
-  #rejectDuplicate(index: number, seen: number): number {
-    if ((seen & (1 << index)) !== 0) throw new MemberFault(this.names[index] ?? '', false);
-    return index;
+  #duplicate(index: number): MemberFault {
+    return new MemberFault(this.names[index] ?? '', false);
   }
 }
 

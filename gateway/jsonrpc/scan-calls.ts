@@ -1,4 +1,4 @@
-import { endOfValue, isArrayAt, isObjectAt, skipSpace, walkArray, walkObject } from './json-text.ts';
+import { endOfValue, isArrayAt, isObjectAt, startOfNext, walkArray, walkObject } from './json-text.ts';
 import { MemberFault, MemberNames } from './member-names.ts';
 import { requestMembers } from './request-members.generated.ts';
 
@@ -27,7 +27,7 @@ const PARAMS = requestMembers.indexOf('params');
  * @param text valid JSON
  */
 export function scanCalls(text: string): ScannedCall[] {
-  const start = skipSpace(text, 0);
+  const start = startOfNext(text, 0);
   const calls: ScannedCall[] = [];
   if (isArrayAt(text, start)) walkArray(text, start, scanItem, calls);
   else scanItem(text, start, 0, calls);
