@@ -104,7 +104,7 @@ export class FairSlots {
 
   /** Releases the slot of a request that had one, and starts waiting ones. */
   leave(owner: SlotOwner): void {
-    const flow = this.#flowOf(owner);
+    const flow = this.#flows.get(owner) as Flow;
     const isWaiting = flow.waiting.first !== undefined;
     if (isWaiting) this.#removeFlow(flow);
     flow.taken--;

@@ -60,6 +60,16 @@ export class MemberNames {
     return this.#findUnusual(text, start, end, seen);
   }
 
+  /** The first member whose name differs from a known one in case only. @param object without duplicates */
+  findVariant(object: object): MemberFault | undefined {
+    for (const name in object) {
+      if (this.names.includes(name)) continue;
+      const variant = this.#variantOf(name, 0, name.length);
+      if (variant !== undefined) return new MemberFault(variant, true);
+    }
+    return undefined;
+  }
+
   /** For an escaped name, one in another case, or an unknown one. A usual unknown name allocates no string. */
   #findUnusual(text: string, start: number, end: number, seen: number): number {
     const length = end - start - 2;
@@ -74,13 +84,19 @@ export class MemberNames {
 
   /** @returns -1 if the name that starts here is unknown @throws MemberFault if it differs from a known one in case only */
   #rejectVariant(text: string, start: number, length: number): number {
+    const variant = this.#variantOf(text, start, length);
+    if (variant !== undefined) throw new MemberFault(variant, true);
+    return -1;
+  }
+
+  /** The known name from which the name that starts here differs in case only. */
+  #variantOf(text: string, start: number, length: number): string | undefined {
     const all = this.#folded;
     for (let index = 0; index < all.length; index++) {
       const folded = all[index] as string;
-      if (folded.length === length && isFolded(text, start, folded))
-        throw new MemberFault(this.names[index] ?? '', true);
+      if (folded.length === length && isFolded(text, start, folded)) return this.names[index];
     }
-    return -1;
+    return undefined;
   }
 
   #duplicate(index: number): MemberFault {

@@ -24,6 +24,7 @@ export class MemoryBudget {
   /** Rejections and closed connections by reason, for the metrics. */
   readonly counts = { budget: 0, share: 0, requests: 0, connection: 0 };
   readonly #whole: Pool;
+  readonly #commonBytes: number;
   readonly #addresses: Pool;
   readonly #bytesOfAddress = new Map<string, number>();
   readonly #requestsMax: number;
@@ -32,6 +33,7 @@ export class MemoryBudget {
   constructor({ requestsMax, maxBytes }: { requestsMax: number; maxBytes: number }) {
     this.#requestsMax = requestsMax;
     this.#whole = { maxBytes, bytes: 0 };
+    this.#commonBytes = maxBytes / COMMON_PARTS;
     this.#addresses = { maxBytes: maxBytes / ADDRESSES_PARTS, bytes: 0 };
   }
 
@@ -47,8 +49,11 @@ export class MemoryBudget {
 
   /** @throws RpcError overloaded or memory-share; then nothing is taken */
   take(holder: Holder | undefined, bytes: number): void {
-    const reason = this.#problem(holder, bytes);
-    if (reason !== undefined) throw this.#rejection(reason);
+    // All but addresses may take bytes of the half for all holders.
+    if (this.#whole.bytes + bytes > this.#commonBytes || holder?.isAddress === true) {
+      const reason = this.#problem(holder, bytes);
+      if (reason !== undefined) throw this.#rejection(reason);
+    }
     this.add(holder, bytes);
   }
 

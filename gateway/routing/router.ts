@@ -150,16 +150,6 @@ export class Router {
     }
   }
 
-  /** The newest header of the followed chain. */
-  get head(): unknown {
-    return this.#heads.head;
-  }
-
-  /** The number of the newest block that callers were served. */
-  get newestServed(): bigint {
-    return this.#monotonic.newest;
-  }
-
   /** The upstreams that may get requests of Gatehouse itself. */
   sourcesOf(method: string): readonly Upstream[] {
     return this.#options.routes.sourcesOf(method);

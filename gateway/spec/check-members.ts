@@ -39,8 +39,6 @@ export function compileMemberCheck(params: readonly MemberSchema[]): MemberCheck
   const rules = params.map((schema) => memberRulesOf([schema]));
   if (rules.every((rule) => rule === undefined)) return () => undefined;
   return (text) => {
-    // The usual parameters have no object.
-    if (!text.includes('{')) return undefined;
     try {
       walkArray(text, startOfNext(text, 0), checkParam, rules);
       return undefined;

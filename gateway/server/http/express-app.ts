@@ -8,7 +8,7 @@ import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import { pipelineOf, type RequestHandler } from './pipeline.ts';
+import { watchUnread, type RequestHandler } from './pipeline.ts';
 import { writeResponse } from './write-response.ts';
 
 export interface ExpressAppOptions {
@@ -73,7 +73,7 @@ export function expressApp({
     reservation.moveTo(holder);
     const account = (): void => {
       reservation.setTo(response.writableLength);
-      pipelineOf(request.socket)?.watchUnread(response, reservation);
+      watchUnread(response, reservation);
     };
     afterEnd(response, () => {
       account();

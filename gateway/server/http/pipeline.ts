@@ -98,9 +98,7 @@ export class Pipeline implements HeldConnection {
     if (!this.#mustNotRead()) this.#socket.resume();
   }
 
-  /** Watches the connection if the client has not read all of the response just written. */
-  watchUnread(response: ServerResponse, { holder }: Reservation): void {
-    if (holder === undefined || (response.writableLength === 0 && response.writableEnded)) return;
+  watchUnread(holder: Holder): void {
     const socket = this.#socket;
     this.#options.unread.watch(socket, holder, MAX_STALLED_MS, () => socket.destroy());
   }
@@ -148,9 +146,10 @@ export class Pipeline implements HeldConnection {
 
 const pipelines = new WeakMap<Socket, Pipeline>();
 
-/** The pipeline of a connection; undefined before its first request. */
-export function pipelineOf(socket: Socket): Pipeline | undefined {
-  return pipelines.get(socket);
+/** Watches the connection if the client has not read all of the response just written. */
+export function watchUnread(response: ServerResponse, { holder }: Reservation): void {
+  if (holder === undefined || (response.writableLength === 0 && response.writableEnded)) return;
+  pipelines.get(response.req.socket)?.watchUnread(holder);
 }
 
 /** Creates the listener for the requests of a server. */

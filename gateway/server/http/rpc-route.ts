@@ -24,7 +24,7 @@ import { connectionOf, type Connection } from './connection.ts';
 import { acceptsHtml } from './accepts.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
-import { pipelineOf } from './pipeline.ts';
+import { watchUnread } from './pipeline.ts';
 import { createExplanation } from './observe-requests.ts';
 import { writeResponse, writePreflight, type EncodedResponse } from './write-response.ts';
 
@@ -167,7 +167,7 @@ function writeAccounted(
 ): void {
   writeResponse(response, requestId, encoded, explanation);
   reservation.setTo(REQUEST_BYTES + (encoded?.body.length ?? 0));
-  pipelineOf(response.req.socket)?.watchUnread(response, reservation);
+  watchUnread(response, reservation);
 }
 
 type RejectionContext = Parameters<typeof rejectBody>[2];
