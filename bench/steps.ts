@@ -65,7 +65,7 @@ async function costRows(kinds: readonly CallKind[]): Promise<string[][]> {
 async function countRows(kinds: readonly CallKind[]): Promise<string[][]> {
   const rows: string[][] = [['', 'promises', 'timers', 'functions']];
   const add = (name: string, { promises, timers, functions }: CallCounts): void => {
-    rows.push([name, ...[promises, timers, functions].map((count) => count.toFixed(1))]);
+    rows.push([name, ...[promises, timers, functions].map(String)]);
   };
   for (const kind of kinds) {
     for (const { name, work } of await stepsOf(kind, parts)) {

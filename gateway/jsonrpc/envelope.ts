@@ -143,9 +143,20 @@ function readCall(item: unknown, texts: CallTexts | undefined): Call | InvalidIt
     return invalidItem('invalid request: expected id to be a string, a number or null');
   }
   if (typeof method !== 'string') return invalidItem('invalid request: expected method to be a string');
-  if (params === undefined || params === null) return callOf(texts.id, method, [], undefined, undefined);
-  if (Array.isArray(params))
-    return callOf(texts.id, method, params, texts.params, texts.isPlain ? texts.params : undefined);
+  const positional = params ?? [];
+  if (Array.isArray(positional)) {
+    const originalParamsText = positional === params ? texts.params : undefined;
+    const text = texts.isPlain ? originalParamsText : undefined;
+    return {
+      id: texts.id,
+      method,
+      params: positional,
+      originalParamsText,
+      text,
+      precheck: undefined,
+      requestUnits: undefined,
+    };
+  }
   if (typeof params === 'object') {
     const rejection = new RpcError('invalid-params', 'invalid params: expected a positional array');
     return { id: texts.id, rejection };
@@ -155,16 +166,6 @@ function readCall(item: unknown, texts: CallTexts | undefined): Call | InvalidIt
 
 function isId(id: unknown): boolean {
   return typeof id === 'string' || typeof id === 'number' || id === null;
-}
-
-function callOf(
-  id: string | undefined,
-  method: string,
-  params: readonly unknown[],
-  originalParamsText: string | undefined,
-  text: string | undefined,
-): Call {
-  return { id, method, params, originalParamsText, text, precheck: undefined, requestUnits: undefined };
 }
 
 function explainFault({ member, isVariant }: MemberFault): string {

@@ -81,9 +81,7 @@ export class Router {
         if (method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
         if (blocks !== undefined) upstream.blocks.recordMissing(method.name, blocks, heads.number, now);
       },
-      onResponse: (upstream, routedCall, response, ms, now) => {
-        this.#recordResponse(upstream, routedCall, response, ms, now);
-      },
+      onResponse: this.#recordResponse.bind(this),
       log,
     });
     this.gasLimit = new BlockGasLimit({

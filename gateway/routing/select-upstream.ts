@@ -159,7 +159,7 @@ export function isUnsupportedByAll(method: string, candidates: readonly Upstream
 
 /** An upstream without a skip reason gets the call. If its circuit is not closed, the call is a trial. */
 function begin(upstream: Upstream, now: number): Upstream {
-  upstream.circuit.tryBeginTrial(now);
+  if (!upstream.circuit.isClosed) upstream.circuit.tryBeginTrial(now);
   return upstream;
 }
 
