@@ -27,9 +27,13 @@ export async function countOverHttp(folder: string, upstreamPort: number, kind: 
     return (await answered)[0];
   };
   const counting: Counting = {
-    begin: async () => void (await ask('begin')),
+    begin: async () => {
+      await ask('begin');
+    },
     take: async () => (await ask('take')) as CallCounts,
-    end: async () => void (await ask('end')),
+    end: async () => {
+      await ask('end');
+    },
   };
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const headers = { 'content-type': 'application/json' };
@@ -38,7 +42,9 @@ export async function countOverHttp(folder: string, upstreamPort: number, kind: 
   const call = async (): Promise<void> => {
     const slot = slotOf(++number);
     const sent = request(options);
-    sent.end(`{"jsonrpc":"2.0","id":${number},"method":"${kind.method}","params":${kind.params.replaceAll(SLOT, slot)}}`);
+    sent.end(
+      `{"jsonrpc":"2.0","id":${number},"method":"${kind.method}","params":${kind.params.replaceAll(SLOT, slot)}}`,
+    );
     const [response] = (await once(sent, 'response')) as [NodeJS.ReadableStream];
     const expected = `{"jsonrpc":"2.0","id":${number},"result":${kind.result.replaceAll(SLOT, slot)}}`;
     if ((await text(response)) !== expected) throw new Error(`${kind.method}: a wrong response`);

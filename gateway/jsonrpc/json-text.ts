@@ -17,7 +17,7 @@ export function endOfValue(text: string, start: number): number {
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return endOfNested(text, start);
   let at = start;
   // At the end of the text, the code is NaN.
-  for (let code = first; code > 32 && code !== COMMA && code !== CLOSE_BRACE && code !== CLOSE_BRACKET; )
+  for (let code = first; code > 32 && code !== COMMA && code !== CLOSE_BRACE && code !== CLOSE_BRACKET;)
     code = text.charCodeAt(++at);
   return at;
 }

@@ -8,7 +8,7 @@ import { stopAll } from '../../bench/processes.ts';
 import { walletMix, type CallKind } from '../../bench/wallet-calls.ts';
 
 /** Lower them when a change makes a call cheaper. */
-const max = { promises: 15, timers: 2, functions: 223 };
+const max = { promises: 15, timers: 2, functions: 222 };
 
 const upstream = new FixedUpstream();
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-counts-'));
@@ -23,7 +23,7 @@ it('a call over HTTP creates no more promises and timers, and runs no more funct
   const [storage] = walletMix as [CallKind];
   const counts = await countOverHttp(folder, await upstream.listen(), storage);
   // Zero would show that nothing was counted.
-  expect(Math.min(...Object.values(counts))).toBeGreaterThan(0);
+  expect(Math.min(counts.promises, counts.timers, counts.functions)).toBeGreaterThan(0);
   expect(counts.promises).toBeLessThanOrEqual(max.promises);
   expect(counts.timers).toBeLessThanOrEqual(max.timers);
   expect(counts.functions).toBeLessThanOrEqual(max.functions);

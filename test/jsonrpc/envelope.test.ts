@@ -72,7 +72,9 @@ describe('a text that JSON.stringify writes in the same way', () => {
         const read = readCallTexts(text, JSON.parse(text));
         const scanned = scanCalls(text);
         expect(read.map(({ fault }) => fault?.member)).toEqual(scanned.map(({ fault }) => fault?.member));
-        const texts = read.map(({ id, params, fault }, at) => (fault === undefined ? [id, params] : (scanned[at] ?? {})));
+        const texts = read.map(({ id, params, fault }, at) =>
+          fault === undefined ? [id, params] : (scanned[at] ?? {}),
+        );
         expect(texts).toEqual(
           scanned.map(({ id, params, fault }, at) => (fault === undefined ? [id, params] : (scanned[at] ?? {}))),
         );

@@ -50,7 +50,12 @@ describe('a poll of a filter without results', () => {
 });
 
 describe('what a filter buffers', () => {
-  function withBudget(): { memory: MemoryBudget; other: Holder | undefined; filter: PolledFilter; isRemoved: () => boolean } {
+  function withBudget(): {
+    memory: MemoryBudget;
+    other: Holder | undefined;
+    filter: PolledFilter;
+    isRemoved: () => boolean;
+  } {
     const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 1_000 });
     const [key, other] = ['key', 'other'].map((name): Holder => ({ name, isAddress: false, bytes: 0 }));
     const ofKey = {
