@@ -2,22 +2,28 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packageRoot } from '../gateway/config/package.ts';
 import { table } from '../schemas/markdown-table.ts';
-import { countAsync } from './count-async.ts';
+import { writeTable } from '../test/support/page-table.ts';
+import { CallCounter, countPerCall, type CallCounts } from './call-counter.ts';
+import { countOverHttp } from './count-over-http.ts';
 import { median, show } from './figures.ts';
 import { openParts } from './gateway-parts.ts';
 import { freePorts, start, stopAll, untilOpen } from './processes.ts';
 import { stepsOf, type Step } from './step-list.ts';
-import { walletMix, wholeBlocks } from './wallet-calls.ts';
+import { walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
 
 /**
- * Measures the CPU time of each step of a call with the gateway's own functions, to locate a regression, and counts its
- * promises and timers. The last row is the whole call except HTTP with the client.
+ * Measures the CPU time of each step of a call with the gateway's own functions, to locate a regression. The last row is the
+ * whole call except HTTP with the client. Then counts the promises, timers and functions of small calls.
  *
  *   npm run bench:steps
+ *   npm run bench:steps -- --counts           only counts
+ *   npm run bench:steps -- --counts --write   also writes the counts into docs/lifecycle.md
  */
 const methods = ['eth_getStorageAt', 'eth_getTransactionReceipt'];
-const kinds = [...methods.flatMap((name) => walletMix.find(({ method }) => method === name) ?? []), ...wholeBlocks];
+const smallKinds = methods.flatMap((name) => walletMix.find(({ method }) => method === name) ?? []);
+const page = join(packageRoot, 'docs/lifecycle.md');
 
 const ROUNDS = 9;
 const ROUND_MS = 60;
@@ -33,6 +39,17 @@ const upstreams = [{ name: 'fixed', url: `http://127.0.0.1:${port}` }];
 writeFileSync(join(folder, 'bench.yaml'), JSON.stringify({ name: 'Bench', chainId: 1, upstreams }));
 const parts = await openParts(folder);
 try {
+  if (!process.argv.includes('--counts')) console.log(table(await costRows([...smallKinds, ...wholeBlocks])));
+  const rows = await countRows(smallKinds);
+  console.log(table(rows));
+  if (process.argv.includes('--write')) writeTable(page, 'counts', rows, 'npm run bench:steps -- --counts');
+} finally {
+  await parts.close();
+  stopAll();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function costRows(kinds: readonly CallKind[]): Promise<string[][]> {
   const columns: [string, Step[]][] = [];
   for (const kind of kinds) columns.push([`${kind.method}, ${sizeText(kind.result)}`, await stepsOf(kind, parts)]);
   const rows: string[][] = [['µs of CPU', ...columns.map(([title]) => title)]];
@@ -41,25 +58,23 @@ try {
     for (const [, steps] of columns) costs.push(show(await measureStep(steps[index] as Step)));
     rows.push([name, ...costs]);
   }
-  console.log(table(rows));
-  console.log(table(await countRows(columns)));
-} finally {
-  await parts.close();
-  stopAll();
-  rmSync(folder, { recursive: true, force: true });
+  return rows;
 }
 
-/** Promises and timers of each asynchronous step, which must not become more. */
-async function countRows(columns: readonly [string, Step[]][]): Promise<string[][]> {
-  const rows: string[][] = [['promises and timers per call', ...columns.map(([title]) => title)]];
-  for (const [index, { name, work }] of (columns[0]?.[1] ?? []).entries()) {
-    if (!isAsync(work)) continue;
-    const cells: string[] = [];
-    for (const [, steps] of columns) {
-      const { promises, timers } = await countAsync(() => Promise.resolve(steps[index]?.work()));
-      cells.push(`${promises.toFixed(1)} + ${timers.toFixed(1)}`);
+/** Of each asynchronous step, and of a call over HTTP. They must not become more. */
+async function countRows(kinds: readonly CallKind[]): Promise<string[][]> {
+  const rows: string[][] = [['', 'promises', 'timers', 'functions']];
+  const add = (name: string, { promises, timers, functions }: CallCounts): void => {
+    rows.push([name, ...[promises, timers, functions].map(String)]);
+  };
+  for (const kind of kinds) {
+    for (const { name, work } of await stepsOf(kind, parts)) {
+      if (!isAsync(work)) continue;
+      const counts = await countPerCall(() => Promise.resolve(work()), new CallCounter());
+      // One promise is that of the await in `countPerCall`.
+      add(`${kind.method}, ${name}`, { ...counts, promises: counts.promises - 1 });
     }
-    rows.push([name, ...cells]);
+    add(`${kind.method}, over HTTP`, await countOverHttp(join(folder, kind.method), port, kind));
   }
   return rows;
 }

@@ -27,34 +27,23 @@ interface Departing {
 }
 
 /**
- * Limits the requests in progress by `FairSlots`, and lets further ones wait. A request that need not wait costs no
- * promise, timer or allocation.
+ * Lets requests wait for one of the `FairSlots`. A request that need not wait costs no promise, timer or allocation.
  */
-export class FairQueue {
+export class FairQueue extends FairSlots {
   readonly #options: FairQueueOptions;
-  readonly #slots: FairSlots;
   #size: number;
   #waiting = 0;
 
   constructor(options: FairQueueOptions) {
+    super(options.slots);
     this.#options = options;
-    this.#slots = new FairSlots(options.slots);
     this.#size = options.slots;
   }
 
   set size(slots: number) {
     const change = slots - this.#size;
     this.#size = slots;
-    if (change !== 0) this.#slots.resize(change);
-  }
-
-  /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must `wait` */
-  tryEnter(owner: SlotOwner): boolean {
-    return this.#slots.take(owner);
-  }
-
-  leave(owner: SlotOwner): void {
-    this.#slots.release(owner);
+    if (change !== 0) this.resize(change);
   }
 
   /**
@@ -65,9 +54,8 @@ export class FairQueue {
   wait(owner: SlotOwner, timeLimitMs: number, departure: Departure | undefined): Promise<void> {
     const { queueMax = Infinity, maxWaitMs = Infinity, rejection, onQueued } = this.#options;
     if (departure?.isCancelled === true) return Promise.reject(departure.reason);
-    if (this.#slots.waitingOf(owner) >= queueMax - this.#waiting) return Promise.reject(rejection());
+    if (this.waitersOf(owner) >= queueMax - this.#waiting) return Promise.reject(rejection());
     return new Promise((resolve, reject) => {
-      const slots = this.#slots;
       const end = (): void => {
         clearTimeout(timer);
         departure?.delete(waiter);
@@ -75,7 +63,7 @@ export class FairQueue {
         onQueued?.(-1);
       };
       const leaveWith = (reason: Error): void => {
-        slots.leave(owner, waiter);
+        this.removeWaiter(owner, waiter);
         end();
         reject(reason);
       };
@@ -97,7 +85,7 @@ export class FairQueue {
           leaveWith((departure as Departure).reason);
         },
       };
-      slots.wait(owner, waiter);
+      this.addWaiter(owner, waiter);
       departure?.add(waiter);
       this.#waiting++;
       onQueued?.(1);

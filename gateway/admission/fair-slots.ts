@@ -1,3 +1,4 @@
+import type { Holder } from '../memory/holder.ts';
 import { LinkedList, type Linked } from './linked-list.ts';
 
 /** Whom a request counts for: a key, an address, or Gatehouse itself. Requests of one object share its slots. */
@@ -5,7 +6,7 @@ export interface SlotOwner {
   /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
   readonly weight: number;
   /** Whose share of the memory budget upstream responses use; undefined: Gatehouse itself. */
-  readonly account?: string;
+  readonly holder?: Holder;
 }
 
 /** Gatehouse's own requests, such as polls. They take any free slot, and wait for none before others that have fewer. */
@@ -69,18 +70,19 @@ export class FairSlots {
     this.#startWaiting();
   }
 
-  /** Takes a slot for a request. @returns false if it must wait: see `wait` */
-  take(owner: SlotOwner): boolean {
-    const flow = this.#flowOf(owner);
-    this.#countRequest(flow);
+  /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
+  tryEnter(owner: SlotOwner): boolean {
+    let flow = this.#latest;
+    if (flow?.owner === owner) this.#sinceOther++;
+    else flow = this.#beginOther(owner);
     if (flow.waiting.first !== undefined || !this.#mayTake(flow)) return false;
     this.#free--;
     flow.taken++;
     return true;
   }
 
-  /** Adds a request to the waiting ones of its owner. `release` starts it. */
-  wait(owner: SlotOwner, waiter: Waiter): void {
+  /** Adds a request to the waiting ones of its owner. `leave` starts it. */
+  addWaiter(owner: SlotOwner, waiter: Waiter): void {
     const flow = this.#flowOf(owner);
     if (flow.waiting.first === undefined) this.#addFlow(flow);
     flow.waiting.push(waiter);
@@ -88,12 +90,12 @@ export class FairSlots {
   }
 
   /** The number of waiting requests of an owner. */
-  waitingOf(owner: SlotOwner): number {
+  waitersOf(owner: SlotOwner): number {
     return this.#flows.get(owner)?.waitingCount ?? 0;
   }
 
   /** Removes a request that waits. */
-  leave(owner: SlotOwner, waiter: Waiter): void {
+  removeWaiter(owner: SlotOwner, waiter: Waiter): void {
     const flow = this.#flowOf(owner);
     flow.waiting.remove(waiter);
     flow.waitingCount--;
@@ -101,19 +103,19 @@ export class FairSlots {
   }
 
   /** Releases the slot of a request that had one, and starts waiting ones. */
-  release(owner: SlotOwner): void {
-    const flow = this.#flowOf(owner);
+  leave(owner: SlotOwner): void {
+    const flow = this.#flows.get(owner) as Flow;
     const isWaiting = flow.waiting.first !== undefined;
     if (isWaiting) this.#removeFlow(flow);
     flow.taken--;
     if (isWaiting) this.#addFlow(flow);
     this.#free++;
-    this.#startWaiting();
+    if (this.#levels !== 0) this.#startWaiting();
   }
 
   /** A request that starts may release its slot at once: the loop of the first call then continues. */
   #startWaiting(): void {
-    if (this.#isStarting || this.#levels === 0) return;
+    if (this.#isStarting) return;
     this.#isStarting = true;
     for (let flow = this.#nextFlow(); flow !== undefined && this.#mayTake(flow); flow = this.#nextFlow()) {
       const waiter = flow.waiting.first as Waiter;
@@ -137,12 +139,12 @@ export class FairSlots {
     return this.#sinceOther >= LONE_AFTER && this.#latest?.owner === owner;
   }
 
-  #countRequest(flow: Flow): void {
-    if (flow === this.#latest) this.#sinceOther++;
-    else if (flow.owner !== gatehouse) {
-      if (this.#latest !== undefined) this.#sinceOther = 0;
-      this.#latest = flow;
-    }
+  /** For a request of another owner than the latest one. Those of Gatehouse itself do not count. */
+  #beginOther(owner: SlotOwner): Flow {
+    const flow = this.#flowOf(owner);
+    if (owner === gatehouse) return flow;
+    if (this.#latest !== undefined) this.#sinceOther = 0;
+    return (this.#latest = flow);
   }
 
   #flowOf(owner: SlotOwner): Flow {

@@ -1,4 +1,5 @@
 import { RpcError, type Allowance } from '../jsonrpc/errors.ts';
+import type { Holder } from '../memory/holder.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { SlotOwner } from './fair-slots.ts';
 
@@ -9,11 +10,12 @@ export const DEFAULT_CONCURRENCY = 256;
 const MAX_WAIT_MS = 1_000;
 
 /**
- * What the keys of one account use of this gateway together: their requests in flight, and their slots at networks and
- * upstreams. A key with four times the default concurrency gets four times the slots of others.
+ * What the keys of one account use of this gateway together: their requests in flight, their buffered bytes, and their
+ * slots at networks and upstreams. A key with four times the default concurrency gets four times the slots of others.
  */
 export class KeyShare implements SlotOwner {
-  readonly account: string;
+  readonly holder: Holder;
+  weight = 1;
   #concurrency = DEFAULT_CONCURRENCY;
   /** Of the keys that set one. */
   readonly #limits = new Map<string, number>();
@@ -26,11 +28,7 @@ export class KeyShare implements SlotOwner {
   });
 
   constructor(account: string) {
-    this.account = account;
-  }
-
-  get weight(): number {
-    return Math.max(1, this.#concurrency / DEFAULT_CONCURRENCY);
+    this.holder = { name: account, isAddress: false, bytes: 0 };
   }
 
   /** The lowest limit of the account's keys holds for all of them. @param requests undefined: the key sets no limit */
@@ -38,6 +36,7 @@ export class KeyShare implements SlotOwner {
     if (requests === undefined) this.#limits.delete(key);
     else this.#limits.set(key, requests);
     this.#concurrency = this.#limits.size === 0 ? DEFAULT_CONCURRENCY : Math.min(...this.#limits.values());
+    this.weight = Math.max(1, this.#concurrency / DEFAULT_CONCURRENCY);
     this.requests.size = this.#concurrency;
   }
 

@@ -2,7 +2,7 @@ import { BatchBytes, decodeText } from './batch-bytes.ts';
 import { BatchTooLarge, RpcError } from './errors.ts';
 import type { MemberFault } from './member-names.ts';
 import { exceeds } from './nesting.ts';
-import { scanCalls, type ScannedCall } from './scan-calls.ts';
+import { readCallTexts, type CallTexts } from './call-texts.ts';
 
 /**
  * Above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a dozen
@@ -19,7 +19,7 @@ export interface Call {
   readonly params: readonly unknown[];
   /** The parameters as the caller wrote them. Undefined after validation, so that the body can be garbage collected. */
   originalParamsText: string | undefined;
-  /** The parameters as JSON, once `textOf` has made it. */
+  /** The parameters as JSON.stringify writes them, if known. */
   text: string | undefined;
   /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
   precheck: RpcError | 'none' | undefined;
@@ -46,11 +46,11 @@ export interface Envelope {
  */
 export function readEnvelope(text: string, maxItems: number): Envelope {
   const body = parse(text);
-  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, scanCalls(text)[0])] };
+  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, readCallTexts(text, body)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
   if (body.length > maxItems) throw new BatchTooLarge(firstId(body, text));
-  const scanned = scanCalls(text);
-  return { isBatch: true, items: body.map((item, index) => readCall(item, scanned[index])) };
+  const texts = readCallTexts(text, body);
+  return { isBatch: true, items: body.map((item, index) => readCall(item, texts[index])) };
 }
 
 /** Bodies above this size are read in steps: parsing one at once would block the event loop for more than 1 ms. */
@@ -82,7 +82,8 @@ async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder): 
     if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, timeSlicer));
     let pause = timeSlicer.next();
     if (pause !== undefined) await pause;
-    items.push(readCall(parseJson(item), scanCalls(item)[0]));
+    const value = parseJson(item);
+    items.push(readCall(value, readCallTexts(item, value)[0]));
     pause = timeSlicer.next();
     if (pause !== undefined) await pause;
   }
@@ -95,10 +96,10 @@ export function textOf(call: Call): string {
   return (call.text ??= JSON.stringify(call.params));
 }
 
-/** The id of the first request of a batch as JSON text. */
+/** The id of the first request of a batch as JSON text. @param text of the batch, or of its only item */
 function firstId(batch: readonly unknown[], text: string): string {
   const index = batch.findIndex(hasId);
-  return index === -1 ? 'null' : (scanCalls(text)[index]?.id ?? 'null');
+  return index === -1 ? 'null' : (readCallTexts(text, batch)[index]?.id ?? 'null');
 }
 
 /** As `firstId`, for a large batch. It reads the items up to that request again, usually one. */
@@ -133,35 +134,38 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readCall(item: unknown, scanned: ScannedCall | undefined): Call | InvalidItem {
-  if (typeof item !== 'object' || item === null || Array.isArray(item) || scanned === undefined) return invalidItem();
-  if (scanned.fault !== undefined) return invalidItem(explainFault(scanned.fault));
+function readCall(item: unknown, texts: CallTexts | undefined): Call | InvalidItem {
+  if (typeof item !== 'object' || item === null || Array.isArray(item) || texts === undefined) return invalidItem();
+  if (texts.fault !== undefined) return invalidItem(explainFault(texts.fault));
   const { jsonrpc, id, method, params } = item as Record<string, unknown>;
   if (jsonrpc !== '2.0') return invalidItem('invalid request: expected jsonrpc to be "2.0"');
   if (id !== undefined && !isId(id)) {
     return invalidItem('invalid request: expected id to be a string, a number or null');
   }
   if (typeof method !== 'string') return invalidItem('invalid request: expected method to be a string');
-  if (params === undefined || params === null) return callOf(scanned.id, method, [], undefined);
-  if (Array.isArray(params)) return callOf(scanned.id, method, params, scanned.params);
+  const positional = params ?? [];
+  if (Array.isArray(positional)) {
+    const originalParamsText = positional === params ? texts.params : undefined;
+    const text = texts.isPlain ? originalParamsText : undefined;
+    return {
+      id: texts.id,
+      method,
+      params: positional,
+      originalParamsText,
+      text,
+      precheck: undefined,
+      requestUnits: undefined,
+    };
+  }
   if (typeof params === 'object') {
     const rejection = new RpcError('invalid-params', 'invalid params: expected a positional array');
-    return { id: scanned.id, rejection };
+    return { id: texts.id, rejection };
   }
   return invalidItem('invalid request: expected params to be an array');
 }
 
 function isId(id: unknown): boolean {
   return typeof id === 'string' || typeof id === 'number' || id === null;
-}
-
-function callOf(
-  id: string | undefined,
-  method: string,
-  params: readonly unknown[],
-  originalParamsText: string | undefined,
-): Call {
-  return { id, method, params, originalParamsText, text: undefined, precheck: undefined, requestUnits: undefined };
 }
 
 function explainFault({ member, isVariant }: MemberFault): string {

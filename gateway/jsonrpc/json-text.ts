@@ -1,7 +1,8 @@
 const QUOTE = 34;
 const COMMA = 44;
+const COLON = 58;
 const OPEN_BRACKET = 91;
-const BACKSLASH = 92;
+export const BACKSLASH = 92;
 const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
@@ -15,20 +16,19 @@ export function endOfValue(text: string, start: number): number {
   if (first === QUOTE) return endOfString(text, start);
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return endOfNested(text, start);
   let at = start;
-  while (at < text.length && !endsScalar(text.charCodeAt(at))) at++;
+  // At the end of the text, the code is NaN.
+  for (let code = first; code > 32 && code !== COMMA && code !== CLOSE_BRACE && code !== CLOSE_BRACKET;)
+    code = text.charCodeAt(++at);
   return at;
-}
-
-function endsScalar(code: number): boolean {
-  return code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 32;
 }
 
 export function endOfString(text: string, start: number): number {
   let at = text.indexOf('"', start + 1);
-  while (isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  while (text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at)) at = text.indexOf('"', at + 1);
   return at + 1;
 }
 
+/** Whether a quote is part of a string. Usually there is no backslash before it. */
 export function isEscaped(text: string, quote: number): boolean {
   let slashes = 0;
   while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
@@ -51,9 +51,11 @@ function endOfNested(text: string, start: number): number {
   return at;
 }
 
-export function skipSpace(text: string, start: number): number {
+/** Skips the white space before a value, name or bracket, with the comma or colon. */
+export function startOfNext(text: string, start: number): number {
   let at = start;
-  while (text.charCodeAt(at) <= 32) at++;
+  let code = text.charCodeAt(at);
+  while (code <= 32 || code === COMMA || code === COLON) code = text.charCodeAt(++at);
   return at;
 }
 
@@ -76,12 +78,10 @@ export function walkObject<Context>(
   onMember: (text: string, nameStart: number, nameEnd: number, valueStart: number, context: Context) => number,
   context: Context,
 ): number {
-  let at = skipSpace(text, start + 1);
+  let at = startOfNext(text, start + 1);
   while (text.charCodeAt(at) !== CLOSE_BRACE) {
     const nameEnd = endOfString(text, at);
-    const valueStart = skipSpace(text, skipSpace(text, nameEnd) + 1);
-    at = skipSpace(text, onMember(text, at, nameEnd, valueStart, context));
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+    at = startOfNext(text, onMember(text, at, nameEnd, startOfNext(text, nameEnd), context));
   }
   return at + 1;
 }
@@ -97,10 +97,8 @@ export function walkArray<Context>(
   onElement: (text: string, start: number, index: number, context: Context) => number,
   context: Context,
 ): number {
-  let at = skipSpace(text, start + 1);
-  for (let index = 0; text.charCodeAt(at) !== CLOSE_BRACKET; index++) {
-    at = skipSpace(text, onElement(text, at, index, context));
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
-  }
+  let at = startOfNext(text, start + 1);
+  for (let index = 0; text.charCodeAt(at) !== CLOSE_BRACKET; index++)
+    at = startOfNext(text, onElement(text, at, index, context));
   return at + 1;
 }

@@ -1,3 +1,5 @@
+import { BACKSLASH } from './json-text.ts';
+
 /** A member that another JSON parser may read differently: a known name in another case, or a duplicate. */
 export class MemberFault extends Error {
   override readonly name = 'MemberFault';
@@ -17,7 +19,6 @@ export class MemberFault extends Error {
 
 /** An escaped character takes up to six characters: `\u0074`. */
 const MAX_ESCAPED_CHARS = 6;
-const BACKSLASH = 92;
 /** Each name has one bit in `seen`. */
 const MAX_NAMES = 31;
 
@@ -52,9 +53,21 @@ export class MemberNames {
     const quoted = this.#quoted;
     for (let index = 0; index < quoted.length; index++) {
       const name = quoted[index] as string;
-      if (name.length === end - start && text.startsWith(name, start)) return this.#rejectDuplicate(index, seen);
+      if (name.length !== end - start || !text.startsWith(name, start)) continue;
+      if ((seen & (1 << index)) !== 0) throw this.#duplicate(index);
+      return index;
     }
     return this.#findUnusual(text, start, end, seen);
+  }
+
+  /** The first member whose name differs from a known one in case only. @param object without duplicates */
+  findVariant(object: object): MemberFault | undefined {
+    for (const name in object) {
+      if (this.names.includes(name)) continue;
+      const variant = this.#variantOf(name, 0, name.length);
+      if (variant !== undefined) return new MemberFault(variant, true);
+    }
+    return undefined;
   }
 
   /** For an escaped name, one in another case, or an unknown one. A usual unknown name allocates no string. */
@@ -64,23 +77,30 @@ export class MemberNames {
     if (!hasBackslash(text, start, end)) return this.#rejectVariant(text, start + 1, length);
     const name = JSON.parse(text.slice(start, end)) as string;
     const index = this.names.indexOf(name);
-    return index === -1 ? this.#rejectVariant(name, 0, name.length) : this.#rejectDuplicate(index, seen);
+    if (index === -1) return this.#rejectVariant(name, 0, name.length);
+    if ((seen & (1 << index)) !== 0) throw this.#duplicate(index);
+    return index;
   }
 
   /** @returns -1 if the name that starts here is unknown @throws MemberFault if it differs from a known one in case only */
   #rejectVariant(text: string, start: number, length: number): number {
-    const all = this.#folded;
-    for (let index = 0; index < all.length; index++) {
-      const folded = all[index] as string;
-      if (folded.length === length && isFolded(text, start, folded))
-        throw new MemberFault(this.names[index] ?? '', true);
-    }
+    const variant = this.#variantOf(text, start, length);
+    if (variant !== undefined) throw new MemberFault(variant, true);
     return -1;
   }
 
-  #rejectDuplicate(index: number, seen: number): number {
-    if ((seen & (1 << index)) !== 0) throw new MemberFault(this.names[index] ?? '', false);
-    return index;
+  /** The known name from which the name that starts here differs in case only. */
+  #variantOf(text: string, start: number, length: number): string | undefined {
+    const all = this.#folded;
+    for (let index = 0; index < all.length; index++) {
+      const folded = all[index] as string;
+      if (folded.length === length && isFolded(text, start, folded)) return this.names[index];
+    }
+    return undefined;
+  }
+
+  #duplicate(index: number): MemberFault {
+    return new MemberFault(this.names[index] ?? '', false);
   }
 }
 

@@ -1,4 +1,4 @@
-import { isEscaped } from './json-text.ts';
+import { BACKSLASH, isEscaped } from './json-text.ts';
 
 /**
  * Whether a text exceeds the limits of nesting or of values; called before the text is parsed. JSON.parse of 5 MB of `[`
@@ -10,7 +10,12 @@ export function exceeds(text: string, limits: { readonly depth: number; readonly
   let values = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 34) at = endOfString(text, at);
+    if (code === 34) {
+      do at = text.indexOf('"', at + 1);
+      while (text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at));
+      // The rest is a string without an end.
+      if (at === -1) return false;
+    }
     // `[` and `{` differ in one bit, as do `]` and `}`.
     else if ((code & ~32) === 91) {
       if (++depth > limits.depth) return true;
@@ -19,11 +24,4 @@ export function exceeds(text: string, limits: { readonly depth: number; readonly
     else if (code === 44 && ++values > limits.values) return true;
   }
   return false;
-}
-
-/** The position of the closing quote, or the end of the text. */
-function endOfString(text: string, start: number): number {
-  let at = text.indexOf('"', start + 1);
-  while (at !== -1 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
-  return at === -1 ? text.length : at;
 }

@@ -8,19 +8,16 @@ const MAX_BLOCK_BYTES = 65_536;
  * takes at most twice its size. The usual body of one chunk is neither copied nor does it need a list.
  */
 export class CollectedBytes {
-  #length = 0;
+  /** Only `add` and `clear` change it. */
+  length = 0;
   #first: Buffer | undefined;
   #chunks: Buffer[] | undefined;
   #block: Buffer | undefined;
   #blockLength = 0;
 
-  get length(): number {
-    return this.#length;
-  }
-
   add(chunk: Buffer): void {
-    this.#length += chunk.length;
-    if (this.#length === chunk.length) this.#first = chunk;
+    this.length += chunk.length;
+    if (this.length === chunk.length) this.#first = chunk;
     else if (chunk.length >= COPIED_BELOW_BYTES) {
       this.#endBlock();
       this.#list().push(chunk);
@@ -31,13 +28,13 @@ export class CollectedBytes {
   join(): Buffer {
     if (this.#first !== undefined && this.#chunks === undefined && this.#block === undefined) return this.#first;
     this.#endBlock();
-    return Buffer.concat(this.#list(), this.#length);
+    return Buffer.concat(this.#list(), this.length);
   }
 
   /** Drops the bytes at once, although other objects may still refer to this one. */
   clear(): void {
     this.#first = this.#chunks = this.#block = undefined;
-    this.#length = this.#blockLength = 0;
+    this.length = this.#blockLength = 0;
   }
 
   #list(): Buffer[] {
@@ -47,7 +44,7 @@ export class CollectedBytes {
   #copy(chunk: Buffer): void {
     if (this.#block === undefined || this.#blockLength + chunk.length > this.#block.length) {
       this.#endBlock();
-      const bytes = Math.min(MAX_BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, this.#length, chunk.length));
+      const bytes = Math.min(MAX_BLOCK_BYTES, Math.max(FIRST_BLOCK_BYTES, this.length, chunk.length));
       this.#block = Buffer.allocUnsafe(bytes);
     }
     this.#blockLength += chunk.copy(this.#block, this.#blockLength);

@@ -32,7 +32,7 @@ export class IncomingMessageBytes {
   }
 
   #set(bytes: number): void {
-    this.#memory.takeOwn(bytes - this.#takenBytes);
+    this.#memory.add(undefined, bytes - this.#takenBytes);
     this.#takenBytes = bytes;
   }
 }

@@ -1,4 +1,5 @@
 import { RpcError } from '../jsonrpc/errors.ts';
+import { AddressHolder, type Holder } from './holder.ts';
 
 /** Each holder may use this part of the budget while others use the rest. */
 const SHARE_PARTS = 8;
@@ -6,10 +7,6 @@ const SHARE_PARTS = 8;
 const COMMON_PARTS = 2;
 /** All client addresses together may use this part of the budget, before authentication. */
 const ADDRESSES_PARTS = 4;
-/** No account's name starts with it. */
-const ADDRESS_PREFIX = 'address ';
-/** Entries after which those of holders without bytes are removed. */
-const MIN_SWEEP_SIZE = 10_000;
 
 /** A part of the budget, or all of it. */
 interface Pool {
@@ -17,35 +14,26 @@ interface Pool {
   bytes: number;
 }
 
-interface Holder {
-  readonly isAddress: boolean;
-  bytes: number;
-}
-
-/** @param group the address, or the network of one customer: `addressGroup` of auth/formats */
-export function addressHolder(group: string): string {
-  return ADDRESS_PREFIX + group;
-}
-
 /**
- * Accounts all bytes that the process buffers for callers and upstreams, on every transport. A holder is the account of
- * a key, or a client address before authentication. Half of the budget is for all holders together. Of the other half
- * each holder gets bytes only up to its share, an eighth of the budget, so that none can use it alone. All addresses
- * together are one holder, which never gets more than a quarter; this is divided among them in the same way.
+ * Accounts all bytes that the process buffers for callers and upstreams, on every transport. Half of the budget is for all
+ * holders together. Of the other half each holder gets bytes only up to its share, an eighth of the budget, so that none
+ * can use it alone. All addresses together are one holder, which never gets more than a quarter; this is divided among
+ * them in the same way. The holder `undefined` is Gatehouse itself: its requests, such as polls, are few and never rejected.
  */
 export class MemoryBudget {
   /** Rejections and closed connections by reason, for the metrics. */
   readonly counts = { budget: 0, share: 0, requests: 0, connection: 0 };
   readonly #whole: Pool;
+  readonly #commonBytes: number;
   readonly #addresses: Pool;
+  readonly #bytesOfAddress = new Map<string, number>();
   readonly #requestsMax: number;
   #requests = 0;
-  readonly #holders = new Map<string, Holder>();
-  #sweepSize = MIN_SWEEP_SIZE;
 
   constructor({ requestsMax, maxBytes }: { requestsMax: number; maxBytes: number }) {
     this.#requestsMax = requestsMax;
     this.#whole = { maxBytes, bytes: 0 };
+    this.#commonBytes = maxBytes / COMMON_PARTS;
     this.#addresses = { maxBytes: maxBytes / ADDRESSES_PARTS, bytes: 0 };
   }
 
@@ -54,42 +42,37 @@ export class MemoryBudget {
     return this.#whole.bytes;
   }
 
+  /** @param group the address, or the network of one customer: `addressGroup` of auth/formats */
+  addressHolder(group: string): Holder {
+    return new AddressHolder(group, this.#bytesOfAddress);
+  }
+
   /** @throws RpcError overloaded or memory-share; then nothing is taken */
-  take(holder: string, bytes: number): void {
-    const own = this.#holderOf(holder);
-    const reason = this.#problem(own, bytes);
-    if (reason !== undefined) throw this.#rejection(reason);
-    this.#add(own, bytes);
+  take(holder: Holder | undefined, bytes: number): void {
+    // All but addresses may take bytes of the half for all holders.
+    if (this.#whole.bytes + bytes > this.#commonBytes || holder?.isAddress === true) {
+      const reason = this.#problem(holder, bytes);
+      if (reason !== undefined) throw this.#rejection(reason);
+    }
+    this.add(holder, bytes);
   }
 
-  canTake(holder: string, bytes: number): boolean {
-    return this.#problem(this.#holderOf(holder), bytes) === undefined;
+  canTake(holder: Holder | undefined, bytes: number): boolean {
+    return this.#problem(holder, bytes) === undefined;
   }
 
-  /** Takes bytes that exist already and cannot be rejected any more, even above the bounds. */
-  takeAnyway(holder: string, bytes: number): void {
-    this.#add(this.#holderOf(holder), bytes);
-  }
-
-  release(holder: string, bytes: number): void {
-    this.#add(this.#holderOf(holder), -bytes);
-  }
-
-  /** Takes bytes of the gateway's own requests, such as polls. They are few, and never rejected. */
-  takeOwn(bytes: number): void {
+  /** Adds bytes that exist already and cannot be rejected any more, even above the bounds. @param bytes negative: released */
+  add(holder: Holder | undefined, bytes: number): void {
     this.#whole.bytes += bytes;
-  }
-
-  releaseOwn(bytes: number): void {
-    this.#whole.bytes -= bytes;
+    if (holder === undefined) return;
+    holder.bytes += bytes;
+    if (holder.isAddress) this.#addresses.bytes += bytes;
   }
 
   /** Whether the holder has more than its share, and the half for everyone has less left than a share. */
-  isExhaustedFor(holder: string): boolean {
-    const own = this.#holders.get(holder);
-    if (own === undefined) return false;
-    if (!own.isAddress) return isExhausted(this.#whole, own.bytes);
-    return isExhausted(this.#addresses, own.bytes) || isExhausted(this.#whole, this.#addresses.bytes);
+  isExhaustedFor(holder: Holder): boolean {
+    if (!holder.isAddress) return isExhausted(this.#whole, holder.bytes);
+    return isExhausted(this.#addresses, holder.bytes) || isExhausted(this.#whole, this.#addresses.bytes);
   }
 
   /** @throws RpcError overloaded; then nothing is counted */
@@ -102,35 +85,15 @@ export class MemoryBudget {
     this.#requests--;
   }
 
-  #add(own: Holder, bytes: number): void {
-    own.bytes += bytes;
-    if (own.isAddress) this.#addresses.bytes += bytes;
-    this.#whole.bytes += bytes;
-  }
-
-  #problem(own: Holder, bytes: number): 'budget' | 'share' | undefined {
-    if (!own.isAddress) return problemIn(this.#whole, own.bytes, bytes);
-    return problemIn(this.#addresses, own.bytes, bytes) ?? problemIn(this.#whole, this.#addresses.bytes, bytes);
+  #problem(holder: Holder | undefined, bytes: number): 'budget' | 'share' | undefined {
+    if (holder === undefined) return undefined;
+    if (!holder.isAddress) return problemIn(this.#whole, holder.bytes, bytes);
+    return problemIn(this.#addresses, holder.bytes, bytes) ?? problemIn(this.#whole, this.#addresses.bytes, bytes);
   }
 
   #rejection(reason: 'budget' | 'share' | 'requests'): RpcError {
     this.counts[reason]++;
     return new RpcError(reason === 'share' ? 'memory-share' : 'overloaded');
-  }
-
-  #holderOf(holder: string): Holder {
-    const own = this.#holders.get(holder);
-    if (own !== undefined) return own;
-    if (this.#holders.size >= this.#sweepSize) this.#sweep();
-    const added = { isAddress: holder.startsWith(ADDRESS_PREFIX), bytes: 0 };
-    this.#holders.set(holder, added);
-    return added;
-  }
-
-  /** The next sweep comes only after as many new entries as this one left, so that its cost per entry is constant. */
-  #sweep(): void {
-    for (const [holder, { bytes }] of this.#holders) if (bytes === 0) this.#holders.delete(holder);
-    this.#sweepSize = Math.max(MIN_SWEEP_SIZE, 2 * this.#holders.size);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Holder } from './holder.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 
 /**
@@ -6,22 +7,15 @@ import type { MemoryBudget } from './memory-budget.ts';
  */
 export class Reservation {
   readonly #budget: MemoryBudget;
-  #holder: string;
+  /** Undefined until it is known. Bytes are taken only after that. */
+  holder: Holder | undefined;
   #bytes = 0;
   #isCounted = false;
   #isReleased = false;
 
-  constructor(budget: MemoryBudget, holder: string) {
+  constructor(budget: MemoryBudget, holder?: Holder) {
     this.#budget = budget;
-    this.#holder = holder;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  get holder(): string {
-    return this.#holder;
+    this.holder = holder;
   }
 
   /** Counts the request as one in progress. @throws RpcError overloaded or memory-share */
@@ -33,36 +27,34 @@ export class Reservation {
   }
 
   /** Accounts the bytes to another holder. */
-  moveTo(holder: string): void {
-    if (holder === this.#holder) return;
+  moveTo(holder: Holder): void {
     if (this.#bytes > 0) {
-      this.#budget.release(this.#holder, this.#bytes);
-      this.#budget.takeAnyway(holder, this.#bytes);
+      this.#budget.add(this.holder, -this.#bytes);
+      this.#budget.add(holder, this.#bytes);
     }
-    this.#holder = holder;
+    this.holder = holder;
   }
 
   canTake(bytes: number): boolean {
-    return this.#budget.canTake(this.#holder, bytes);
+    return this.#budget.canTake(this.holder, bytes);
   }
 
   /** @throws RpcError overloaded or memory-share; then nothing is taken */
   take(bytes: number): void {
     if (this.#isReleased) return;
-    this.#budget.take(this.#holder, bytes);
+    this.#budget.take(this.holder, bytes);
     this.#bytes += bytes;
   }
 
   /** Releases a part of the bytes. */
   giveBack(bytes: number): void {
-    if (!this.#isReleased) this.setTo(this.#bytes - bytes);
+    this.setTo(this.#bytes - bytes);
   }
 
   /** Sets the bytes to those that are still buffered. */
   setTo(bytes: number): void {
-    if (this.#isReleased) return;
-    if (bytes > this.#bytes) this.#budget.takeAnyway(this.#holder, bytes - this.#bytes);
-    else this.#budget.release(this.#holder, this.#bytes - bytes);
+    if (this.#isReleased || bytes === this.#bytes) return;
+    this.#budget.add(this.holder, bytes - this.#bytes);
     this.#bytes = bytes;
   }
 

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Holder } from './holder.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 
 const CHECK_INTERVAL_MS = 1_000;
@@ -6,7 +7,7 @@ const CHECK_INTERVAL_MS = 1_000;
 const MAX_STALLED_CHECKS_EXHAUSTED = 5;
 
 interface Watched {
-  readonly holder: string;
+  readonly holder: Holder;
   readonly maxStalledChecks: number;
   readonly close: () => void;
   sent: number;
@@ -30,7 +31,7 @@ export class UnreadConnections {
    * Watches a connection with unread bytes until it has none.
    * @param maxStalledMs Infinity: the connection is closed only if the budget has no byte for its holder
    */
-  watch(socket: Socket, holder: string, maxStalledMs: number, close: () => void): void {
+  watch(socket: Socket, holder: Holder, maxStalledMs: number, close: () => void): void {
     if (this.#watched.has(socket)) return;
     const maxStalledChecks = maxStalledMs / CHECK_INTERVAL_MS;
     this.#watched.set(socket, { holder, maxStalledChecks, close, sent: sentBytes(socket), stalledChecks: 0 });

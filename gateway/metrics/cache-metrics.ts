@@ -27,7 +27,7 @@ export class CacheMetrics {
     const of = (outcome: string): CounterValue => this.#lookups.labels(network, method, outcome);
     const counters = { hit: of('hit'), redis: of('redis'), miss: of('miss') };
     return (outcome) => {
-      counters[outcome].add(1);
+      counters[outcome].value++;
     };
   }
 

@@ -14,12 +14,12 @@ export class CallMetric {
   }
 
   started(): void {
-    this.#inFlight.add(1);
+    this.#inFlight.value++;
   }
 
   /** @param outcome a name from a closed list, never text that a caller sent */
   ended(outcome: string, startedAt: number): void {
-    this.#inFlight.add(-1);
+    this.#inFlight.value--;
     this.#seconds.observe((performance.now() - startedAt) / 1000);
     this.count(outcome);
   }
@@ -28,6 +28,6 @@ export class CallMetric {
   count(outcome: string): void {
     let counter = this.#outcomes.get(outcome);
     if (counter === undefined) this.#outcomes.set(outcome, (counter = this.#counterFor(outcome)));
-    counter.add(1);
+    counter.value++;
   }
 }

@@ -71,7 +71,7 @@ export class CallMetrics {
   queueMetric(network: string): (change: 1 | -1) => void {
     const queued = this.#callsQueued.labels(network);
     return (change) => {
-      queued.add(change);
+      queued.value += change;
     };
   }
 
@@ -79,7 +79,7 @@ export class CallMetrics {
   coalescedMetric(network: string): () => void {
     const coalesced = this.#callsCoalesced.labels(network);
     return () => {
-      coalesced.add(1);
+      coalesced.value++;
     };
   }
 }

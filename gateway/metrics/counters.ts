@@ -62,12 +62,8 @@ abstract class LabelledMetric<Child> {
 }
 
 /** One child of a counter or gauge: a number. */
-export class CounterValue {
-  value = 0;
-
-  add(change: number): void {
-    this.value += change;
-  }
+export interface CounterValue {
+  value: number;
 }
 
 /** A counter. Children with the value 0 are not on the page. */
@@ -75,7 +71,7 @@ export class CounterMetric extends LabelledMetric<CounterValue> {
   readonly type: 'counter' | 'gauge' = 'counter';
 
   protected create(): CounterValue {
-    return new CounterValue();
+    return { value: 0 };
   }
 
   protected read({ value }: CounterValue, labels: Labels): Value[] {

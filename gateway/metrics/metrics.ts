@@ -101,11 +101,11 @@ export class Metrics {
     return {
       ...this.routing.upstreamMetrics(network, upstream),
       succeeded: (durationS) => {
-        successes.add(1);
+        successes.value++;
         seconds.observe(durationS);
       },
       failed: (failure, durationS) => {
-        this.#attempts.labels(network, upstream, failure).add(1);
+        this.#attempts.labels(network, upstream, failure).value++;
         seconds.observe(durationS);
       },
       deviated: (method) => {

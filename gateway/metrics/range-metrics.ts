@@ -38,10 +38,10 @@ export class RangeMetrics {
   networkMetrics(network: string): NetworkRangeMetrics {
     return {
       partSent: (upstream, outcome) => {
-        this.#parts.labels(network, upstream, outcome).add(1);
+        this.#parts.labels(network, upstream, outcome).value++;
       },
       split: (reason) => {
-        this.#splits.labels(network, reason).add(1);
+        this.#splits.labels(network, reason).value++;
       },
     };
   }

@@ -84,7 +84,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     previous: reusable?.upstreams,
   });
   const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
-  const coalesced = new CoalescedCalls(router, parts.metrics.calls.coalescedMetric(config.slug));
+  const coalesced = new CoalescedCalls(heads, parts.metrics.calls.coalescedMetric(config.slug));
   const cache = replaceable.cache === 'off' ? undefined : parts.cache;
   const cacheParts = { ...parts, config, cache, chain: heads, metrics: parts.metrics.cache };
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);

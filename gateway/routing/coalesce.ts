@@ -9,12 +9,11 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 type CoalescedResponse = UpstreamResponse | CachedResponse;
 type SendCall = (cancellation: Cancellation) => Promise<CoalescedResponse>;
 
-/** The state of the chain that callers were served. */
-export interface ChainState {
+/** The state of the chain that callers were served. `heads/` implements it. */
+export interface ServedChain {
   /** The polled head; another object after each change. */
   readonly head: unknown;
-  /** The highest block number that a caller was served. */
-  readonly newestServed: bigint;
+  readonly newestServed: { readonly number: bigint };
 }
 
 export interface CallParticipant {
@@ -31,12 +30,12 @@ export interface CallParticipant {
  */
 export class CoalescedCalls {
   readonly #inFlight = new Map<string, InFlightCall>();
-  readonly #served: ChainState;
+  readonly #chain: ServedChain;
   readonly #onCoalesced: () => void;
 
   /** @param onCoalesced called for each call that joins another one */
-  constructor(served: ChainState, onCoalesced: () => void) {
-    this.#served = served;
+  constructor(chain: ServedChain, onCoalesced: () => void) {
+    this.#chain = chain;
     this.#onCoalesced = onCoalesced;
   }
 
@@ -53,7 +52,8 @@ export class CoalescedCalls {
     observer?: Pick<CallObserver, 'cached'>,
   ): Promise<CoalescedResponse> {
     if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
-    const { head, newestServed } = this.#served;
+    const { head } = this.#chain;
+    const newestServed = this.#chain.newestServed.number;
     const existing = this.#inFlight.get(call);
     if (
       existing !== undefined &&
@@ -93,7 +93,7 @@ export class CoalescedCalls {
 }
 
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
-class InFlightCall implements ChainState {
+class InFlightCall {
   readonly head: unknown;
   readonly newestServed: bigint;
   readonly deadline: number;

@@ -83,9 +83,7 @@ export class Router {
         if (method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
         if (blocks !== undefined) upstream.blocks.recordMissing(method.name, blocks, heads.number, now);
       },
-      onResponse: (upstream, routedCall, response, ms, now) => {
-        this.#recordResponse(upstream, routedCall, response, ms, now);
-      },
+      onResponse: this.#recordResponse.bind(this),
       log,
     });
     this.gasLimit = new BlockGasLimit({
@@ -150,16 +148,6 @@ export class Router {
     } finally {
       queue?.leave(call.caller?.owner ?? gatehouse);
     }
-  }
-
-  /** The newest header of the followed chain. */
-  get head(): unknown {
-    return this.#heads.head;
-  }
-
-  /** The number of the newest block that callers were served. */
-  get newestServed(): bigint {
-    return this.#monotonic.newest;
   }
 
   /** The upstreams that may get requests of Gatehouse itself. */

@@ -155,7 +155,7 @@ export class UpstreamSelector {
 
   /** An upstream without a skip reason gets the call. If its circuit is not closed, the call is a trial. */
   #begin(upstream: Upstream, { group }: RoutedCall, now: number): Upstream {
-    upstream.circuit.tryBeginTrial(now);
+    if (!upstream.circuit.isClosed) upstream.circuit.tryBeginTrial(now);
     this.#balanced?.take(upstream, group);
     return upstream;
   }

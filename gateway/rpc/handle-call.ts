@@ -196,14 +196,15 @@ function requestUpstreams(
   if (cached !== undefined) return { kind: 'cached', result: cached };
   const request = (cancellation: Cancellation, sentTo?: SentTo): Promise<UpstreamResponse> =>
     admitCall(upstreams, queue, { method: spec, params, text, deadline, caller: cancellation, observer, sentTo });
-  const requestOrFetch = (cancellation: Cancellation): Promise<UpstreamResponse | CachedResponse> => {
-    if (cache === undefined) return request(cancellation);
-    return cache.fetch(params, text, (sentTo) => {
+  const participant = { deadline, caller, owner };
+  const key = `${spec.name} ${text}`;
+  if (cache === undefined) return coalesced.request(key, participant, request, observer);
+  const fetch = (cancellation: Cancellation): Promise<UpstreamResponse | CachedResponse> =>
+    cache.fetch(params, text, (sentTo) => {
       observer?.cached(cache.isCacheable(params) ? 'miss' : 'not-cacheable');
       return request(cancellation, sentTo);
     });
-  };
-  return coalesced.request(`${spec.name} ${text}`, { deadline, caller, owner }, requestOrFetch, observer);
+  return coalesced.request(key, participant, fetch, observer);
 }
 
 /** Runs before a large result is copied, since one result may serve many calls. @throws RpcError */

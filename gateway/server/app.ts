@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
@@ -18,6 +19,7 @@ import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
+import type { Holder } from '../memory/holder.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
 import { UnreadConnections } from '../memory/unread-connections.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -153,8 +155,10 @@ export async function openGateway(
     ops.use(adminRoutes({ tokens, proxies, onRejected, keys, usage: usageStore, dataDir, log, explain }));
   }
   const rejectedBodies = new RejectedBodies();
+  const holderOf = (request: IncomingMessage): Holder => memory.addressHolder(proxies.addressGroupOf(request));
   const rpc = rpcRoute({
     ...requestOptions,
+    holderOf,
     rejectedBodies,
     nextRequestId,
     hasPages: settings.STATUS_PAGE === 'public',
@@ -172,7 +176,7 @@ export async function openGateway(
   networks.onChange = () => {
     webSockets.followNetworks();
   };
-  const pipeline = { memory, unread, holderOf: proxies.holderOf.bind(proxies), rejectedBodies };
+  const pipeline = { memory, unread, holderOf, rejectedBodies };
   const common = { nextRequestId, networks: networks.finder, ...pipeline, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];

@@ -1,4 +1,4 @@
-import { endOfValue, isArrayAt, isObjectAt, skipSpace, walkArray, walkObject } from '../jsonrpc/json-text.ts';
+import { endOfValue, isArrayAt, isObjectAt, startOfNext, walkArray, walkObject } from '../jsonrpc/json-text.ts';
 import { MemberFault, MemberNames } from '../jsonrpc/member-names.ts';
 
 /** The part of a schema from which the member rules are derived. */
@@ -40,7 +40,7 @@ export function compileMemberCheck(params: readonly MemberSchema[]): MemberCheck
   if (rules.every((rule) => rule === undefined)) return () => undefined;
   return (text) => {
     try {
-      walkArray(text, skipSpace(text, 0), checkParam, rules);
+      walkArray(text, startOfNext(text, 0), checkParam, rules);
       return undefined;
     } catch (error) {
       if (error instanceof MemberFault) return error;

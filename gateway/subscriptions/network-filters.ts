@@ -1,6 +1,7 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
+import type { Holder } from '../memory/holder.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { FilterAction, FilterKind } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -81,12 +82,12 @@ export class NetworkFilters {
     return this.#byKey.get(record.id)?.get(id.toLowerCase())?.filterParams;
   }
 
-  async #openFilter(kind: FilterKind, param: unknown, { record, account }: KeyAccess): Promise<string> {
+  async #openFilter(kind: FilterKind, param: unknown, { record, share }: KeyAccess): Promise<string> {
     const subscription = subscriptionParamsOf(kind, param);
     if (costOf(subscription) > MAX_COST_PER_FILTER) {
       throw new RpcError('invalid-params', 'invalid params: filter: too many addresses and topics in one filter');
     }
-    const filter = new PolledFilter(param ?? {}, subscription, this.#memoryOf(account), () =>
+    const filter = new PolledFilter(param ?? {}, subscription, this.#memoryOf(share.holder), () =>
       this.#removeFilter(record.id, filter.id),
     );
     const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
@@ -111,11 +112,11 @@ export class NetworkFilters {
     return filter.id;
   }
 
-  #memoryOf(account: string): FilterMemory {
+  #memoryOf(holder: Holder): FilterMemory {
     const { memory } = this.#parts;
     return {
-      take: (bytes) => memory?.take(account, bytes),
-      release: (bytes) => memory?.release(account, bytes),
+      take: (bytes) => memory?.take(holder, bytes),
+      release: (bytes) => memory?.add(holder, -bytes),
     };
   }
 

@@ -112,7 +112,7 @@ export function hashNamedBy({ blockAt, looksUpHash }: MethodSpec, params: readon
 
 function between(from: unknown, to: unknown, readsState: boolean): NamedBlocks | undefined {
   const lowest = numberOf(from);
-  const highest = numberOf(to);
+  const highest = to === from ? lowest : numberOf(to);
   const tag = highest === undefined ? tagOf(to) : undefined;
   if (lowest === undefined && tag !== undefined) return tagged[tag];
   if (lowest === undefined && highest === undefined) return undefined;

@@ -23,6 +23,8 @@ const MAX_EXCESS_SLOW_CALLS = 5;
  */
 export class CircuitBreaker {
   readonly #random: () => number;
+  /** False from a failure until the next success. */
+  isClosed = true;
   #excessSlowCalls = 0;
   #failures = 0;
   #openUntil = 0;
@@ -33,11 +35,6 @@ export class CircuitBreaker {
     this.#random = random;
   }
 
-  /** False from a failure until the next success. */
-  get isClosed(): boolean {
-    return this.#failures === 0;
-  }
-
   get state(): CircuitState {
     if (this.isClosed) return 'closed';
     return this.#isHalfOpen ? 'half-open' : 'open';
@@ -45,7 +42,7 @@ export class CircuitBreaker {
 
   /** Whether the upstream may get a call now. Unless the circuit is closed, true begins a trial. */
   tryBeginTrial(now: number): boolean {
-    if (this.#failures === 0) return true;
+    if (this.isClosed) return true;
     if (now < this.#openUntil) return false;
     this.#openUntil = now + TRIAL_INTERVAL_MS;
     this.#isHalfOpen = true;
@@ -58,6 +55,7 @@ export class CircuitBreaker {
 
   recordSuccess(): void {
     if (this.#excessSlowCalls > 0) this.#excessSlowCalls--;
+    this.isClosed = true;
     this.#failures = 0;
     this.#openUntil = 0;
     this.#isHalfOpen = false;
@@ -85,6 +83,7 @@ export class CircuitBreaker {
       retryAfterMs === undefined ? estimateMs * (1 - this.#random() / 4) : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
     const wasClosed = this.isClosed;
     if (isNewFailure) this.#failures++;
+    this.isClosed = this.#failures === 0;
     this.#openUntil = Math.max(this.#openUntil, now + cooldownMs);
     this.#isHalfOpen = false;
     this.#excessSlowCalls = 0;

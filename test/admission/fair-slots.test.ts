@@ -19,23 +19,23 @@ class Requests {
   }
 
   request(letter: string): void {
-    if (this.slots.take(this.owner(letter))) {
+    if (this.slots.tryEnter(this.owner(letter))) {
       this.started.push(letter);
       return;
     }
     const start = (): void => void this.started.push(letter);
     const waiter: Waiter = { previous: undefined, next: undefined, start };
     this.waiters.set(letter, [...(this.waiters.get(letter) ?? []), waiter]);
-    this.slots.wait(this.owner(letter), waiter);
+    this.slots.addWaiter(this.owner(letter), waiter);
   }
 
   /** `a`: a request of a; `-a`: one of a's requests ends; `x2`: a's second waiting request leaves. */
   run(steps: string): string {
     for (const step of steps.split(' ')) {
       const letter = step.at(-1) as string;
-      if (step.startsWith('-')) this.slots.release(this.owner(letter));
+      if (step.startsWith('-')) this.slots.leave(this.owner(letter));
       else if (step.startsWith('x'))
-        this.slots.leave(this.owner('a'), this.waiters.get('a')?.[Number(letter)] as Waiter);
+        this.slots.removeWaiter(this.owner('a'), this.waiters.get('a')?.[Number(letter)] as Waiter);
       else this.request(letter);
     }
     return this.started.join('');
@@ -68,7 +68,7 @@ it.each([
   requests.run(`${many('b', 1_000)} ${many('a', 1_000)}`);
   // The oldest requests end first.
   const inProgress = (): string[] => requests.started.slice(-60);
-  for (let ended = 0; ended < 400; ended++) requests.slots.release(requests.owner(requests.started[ended] as string));
+  for (let ended = 0; ended < 400; ended++) requests.slots.leave(requests.owner(requests.started[ended] as string));
   const ofA = inProgress().filter((letter) => letter === 'a').length;
   expect(Math.abs(ofA - expected)).toBeLessThanOrEqual(6);
 });
@@ -111,16 +111,16 @@ describe('slots for owners that have none', () => {
 it('a request that ends as it starts lets the next ones start', () => {
   const slots = new FairSlots(1);
   const owner: SlotOwner = { weight: 1 };
-  expect(slots.take(owner)).toBe(true);
+  expect(slots.tryEnter(owner)).toBe(true);
   let started = 0;
   const start = (): void => {
     started++;
-    slots.release(owner);
+    slots.leave(owner);
   };
-  for (let index = 0; index < 20_000; index++) slots.wait(owner, { previous: undefined, next: undefined, start });
-  slots.release(owner);
+  for (let index = 0; index < 20_000; index++) slots.addWaiter(owner, { previous: undefined, next: undefined, start });
+  slots.leave(owner);
   expect(started).toBe(20_000);
-  expect(slots.take(owner)).toBe(true);
+  expect(slots.tryEnter(owner)).toBe(true);
 });
 
 it('fewer slots take effect as requests end, more slots at once', () => {
@@ -179,26 +179,26 @@ describe('the number of steps', () => {
       work();
       most = Math.max(most, steps);
     };
-    for (const owner of owners.slice(0, 4)) slots.take(owner);
+    for (const owner of owners.slice(0, 4)) slots.tryEnter(owner);
     const waiters = owners.map((owner) =>
       Array.from({ length: perOwner }, () => {
         const waiter = new CountingWaiter();
         counted(() => {
-          slots.wait(owner, waiter);
+          slots.addWaiter(owner, waiter);
         });
         return waiter;
       }),
     );
     for (const owner of owners.slice(0, 4)) {
       counted(() => {
-        slots.release(owner);
+        slots.leave(owner);
       });
     }
     for (const [index, owner] of owners.entries()) {
       counted(() => {
-        slots.leave(owner, waiters[index]?.[perOwner >> 1] as Waiter);
+        slots.removeWaiter(owner, waiters[index]?.[perOwner >> 1] as Waiter);
       });
-      counted(() => slots.take(owner));
+      counted(() => slots.tryEnter(owner));
     }
     return most;
   }

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { readEnvelope, readLargeEnvelope, type Envelope } from '../../gateway/jsonrpc/envelope.ts';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
-import { scanCalls } from '../../gateway/jsonrpc/scan-calls.ts';
+import { readCallTexts, scanCalls } from '../../gateway/jsonrpc/call-texts.ts';
 
 const read = (text: string) => readEnvelope(text, 1000);
-const scanIds = (text: string) => scanCalls(text).map(({ id }) => id);
+const scanIds = (text: string) => readCallTexts(text, JSON.parse(text)).map(({ id }) => id);
 
 describe('ids as JSON text', () => {
   it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '1e3', '"\\u0041"', '"a\\"}b"', '"]"'])(
@@ -58,6 +58,37 @@ describe('ids as JSON text', () => {
       ),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('a text that JSON.stringify writes in the same way', () => {
+  const names = ['id', 'params', 'method', 'Id', 'param\u017f', '__proto__', '0', 'x'];
+  const request = fc.dictionary(fc.constantFrom(...names), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 6 });
+
+  it('has the same texts as one that is scanned', () => {
+    fc.assert(
+      fc.property(fc.oneof(request, fc.array(fc.oneof(request, fc.jsonValue()), { maxLength: 3 })), (body) => {
+        const text = JSON.stringify(body);
+        const read = readCallTexts(text, JSON.parse(text));
+        const scanned = scanCalls(text);
+        expect(read.map(({ fault }) => fault?.member)).toEqual(scanned.map(({ fault }) => fault?.member));
+        const texts = read.map(({ id, params, fault }, at) =>
+          fault === undefined ? [id, params] : (scanned[at] ?? {}),
+        );
+        expect(texts).toEqual(
+          scanned.map(({ id, params, fault }, at) => (fault === undefined ? [id, params] : (scanned[at] ?? {}))),
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is not scanned, so that its parameters are written once for checks and for the upstream', () => {
+    const text = '{"jsonrpc":"2.0","id":1,"method":"m","params":[{"to":"0x1"},"latest"]}';
+    const params = '[{"to":"0x1"},"latest"]';
+    expect(read(text).items).toMatchObject([{ originalParamsText: params, text: params }]);
+    const spaced = params.replace(',', ', ');
+    expect(read(text.replace(params, spaced)).items).toMatchObject([{ originalParamsText: spaced, text: undefined }]);
   });
 });
 

@@ -1,13 +1,16 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import { addressHolder, MemoryBudget } from '../../gateway/memory/memory-budget.ts';
+import type { Holder } from '../../gateway/memory/holder.ts';
+import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { Reservation } from '../../gateway/memory/reservation.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 const open = (requestsMax = 100): MemoryBudget => new MemoryBudget({ requestsMax, maxBytes: 800 });
+const keyOf = (name: string): Holder => ({ name, isAddress: false, bytes: 0 });
+const keysOf = (...names: string[]): Holder[] => names.map(keyOf);
 const reasonOf = (take: () => void): string => {
   try {
     take();
@@ -19,36 +22,37 @@ const reasonOf = (take: () => void): string => {
 
 it('one holder gets half of the budget, and the others get their shares of the rest', () => {
   const budget = open();
-  budget.take('greedy', 400);
+  const [greedy, last] = [keyOf('greedy'), keyOf('e')];
+  budget.take(greedy, 400);
   expect(
     reasonOf(() => {
-      budget.take('greedy', 1);
+      budget.take(greedy, 1);
     }),
   ).toBe('memory-share');
-  expect(budget.isExhaustedFor('greedy')).toBe(true);
-  for (const other of ['a', 'b', 'c', 'd']) {
+  expect(budget.isExhaustedFor(greedy)).toBe(true);
+  for (const other of keysOf('a', 'b', 'c', 'd')) {
     expect(budget.isExhaustedFor(other)).toBe(false);
     budget.take(other, 100);
     expect(
       reasonOf(() => {
         budget.take(other, 1);
       }),
-    ).toBe(other === 'd' ? 'overloaded' : 'memory-share');
+    ).toBe(other.name === 'd' ? 'overloaded' : 'memory-share');
   }
   expect(
     reasonOf(() => {
-      budget.take('e', 1);
+      budget.take(last, 1);
     }),
   ).toBe('overloaded');
   expect(budget.counts).toEqual({ budget: 2, share: 4, requests: 0, connection: 0 });
-  budget.release('greedy', 400);
-  budget.take('e', 100);
+  budget.add(greedy, -400);
+  budget.take(last, 100);
   expect(budget.bytes).toBe(500);
 });
 
 it('all client addresses together get a quarter of the budget, divided among them in the same way', () => {
   const budget = open();
-  const addressAt = (index: number): string => addressHolder(`192.0.2.${index}`);
+  const addressAt = (index: number): Holder => budget.addressHolder(`192.0.2.${index}`);
   budget.take(addressAt(0), 100);
   expect(budget.canTake(addressAt(0), 1)).toBe(false);
   expect(budget.isExhaustedFor(addressAt(0))).toBe(true);
@@ -58,67 +62,74 @@ it('all client addresses together get a quarter of the budget, divided among the
     expect(budget.canTake(addressAt(index), 1)).toBe(false);
   }
   expect(budget.canTake(addressAt(5), 1)).toBe(false);
-  expect(budget.canTake('key', 200)).toBe(true);
-  budget.release(addressAt(1), 25);
+  expect(budget.canTake(keyOf('key'), 200)).toBe(true);
+  budget.add(addressAt(1), -25);
   expect(budget.canTake(addressAt(5), 25)).toBe(true);
   expect(budget.bytes).toBe(175);
 });
 
 it('all client addresses together are one holder beside the keys', () => {
   const budget = open();
-  budget.take('greedy', 400);
-  budget.take(addressHolder('192.0.2.1'), 100);
-  expect(budget.canTake(addressHolder('192.0.2.2'), 1)).toBe(false);
-  expect(budget.canTake('key', 100)).toBe(true);
+  budget.take(keyOf('greedy'), 400);
+  budget.take(budget.addressHolder('192.0.2.1'), 100);
+  expect(budget.canTake(budget.addressHolder('192.0.2.2'), 1)).toBe(false);
+  expect(budget.canTake(keyOf('key'), 100)).toBe(true);
 });
 
 it('bytes of the gateway itself are never rejected', () => {
   const budget = open();
-  budget.takeAnyway('a', 300);
-  budget.takeOwn(1_000);
+  budget.add(keyOf('a'), 300);
+  budget.take(undefined, 1_000);
   expect(budget.bytes).toBe(1_300);
-  budget.releaseOwn(1_000);
+  budget.add(undefined, -1_000);
   expect(budget.bytes).toBe(300);
 });
 
 it('a reservation moves its bytes to another holder, and takes none after its release', () => {
   const budget = open(1);
-  const reservation = new Reservation(budget, 'address');
+  const [former, key] = [keyOf('former'), keyOf('key')];
+  const reservation = new Reservation(budget, former);
   reservation.take(200);
-  reservation.moveTo('key');
+  reservation.moveTo(key);
   reservation.begin(50);
   expect(
     reasonOf(() => {
-      new Reservation(budget, 'other').begin(1);
+      new Reservation(budget, keyOf('other')).begin(1);
     }),
   ).toBe('overloaded');
-  budget.takeAnyway('address', 600);
+  expect([former.bytes, key.bytes]).toEqual([0, 250]);
+  budget.add(former, 600);
   expect(
     reasonOf(() => {
       reservation.take(1);
     }),
   ).toBe('overloaded');
-  budget.release('address', 600);
+  budget.add(former, -600);
   reservation.setTo(10);
   expect(budget.bytes).toBe(11);
   reservation.release();
   reservation.take(500);
   reservation.release();
   expect(budget.bytes).toBe(1);
-  new Reservation(budget, 'other').begin(1);
+  new Reservation(budget, keyOf('other')).begin(1);
 });
 
-it('holders without bytes are removed', () => {
+it('addresses without bytes are not kept, and all objects of an address have the same bytes', () => {
   const budget = open();
   const heap = (): number => {
     collectGarbage();
     return process.memoryUsage().heapUsed;
   };
+  const [one, same] = [budget.addressHolder('192.0.2.1'), budget.addressHolder('192.0.2.1')];
   const before = heap();
   for (let index = 0; index < 300_000; index++) {
-    budget.take(`holder ${index}`, 1);
-    budget.release(`holder ${index}`, 1);
+    budget.take(budget.addressHolder(`address ${index}`), 1);
+    budget.add(budget.addressHolder(`address ${index}`), -1);
   }
   expect(heap() - before).toBeLessThan(5_000_000);
   expect(budget.bytes).toBe(0);
+  budget.take(one, 60);
+  expect(same.bytes).toBe(60);
+  budget.add(same, -60);
+  expect([one.bytes, budget.bytes]).toEqual([0, 0]);
 });

@@ -190,7 +190,7 @@ async function sumOf(address: string, metric: string): Promise<number> {
 }
 
 it('the other participants are settled even if sending the call again fails', async () => {
-  const coalesced = new CoalescedCalls({ head: undefined, newestServed: 0n }, () => undefined);
+  const coalesced = new CoalescedCalls({ head: undefined, newestServed: { number: 0n } }, () => undefined);
   const from = performance.now();
   let requests = 0;
   const send = (): Promise<never> => {
@@ -208,13 +208,13 @@ it('the other participants are settled even if sending the call again fails', as
 });
 
 it('a call that joined one beyond the memory share of another key is sent again', async () => {
-  const calls = new CoalescedCalls({ head: 1, newestServed: 0n }, () => undefined);
+  const calls = new CoalescedCalls({ head: 1, newestServed: { number: 0n } }, () => undefined);
   const accounts: (string | undefined)[] = [];
   const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
   const request = (owner: KeyShare): Promise<unknown> => {
     const participant = { deadline: performance.now() + 60_000, caller: new Cancellation(), owner };
     return calls.request('call', participant, async (cancellation) => {
-      accounts.push(cancellation.owner?.account);
+      accounts.push(cancellation.owner?.holder?.name);
       await Promise.resolve();
       if (cancellation.owner === greedyKey) throw new RpcError('memory-share');
       return { kind: 'result', result: '0x1' };

@@ -5,6 +5,7 @@ import {
   NetworkSubscriptions,
   type NetworkSubscriptionsOptions,
 } from '../../gateway/subscriptions/network-subscriptions.ts';
+import type { Holder } from '../../gateway/memory/holder.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { PolledFilter } from '../../gateway/subscriptions/polled-filter.ts';
 import { ScriptedChain } from '../heads/scripted-chain.ts';
@@ -49,14 +50,20 @@ describe('a poll of a filter without results', () => {
 });
 
 describe('what a filter buffers', () => {
-  function withBudget(): { memory: MemoryBudget; filter: PolledFilter; isRemoved: () => boolean } {
+  function withBudget(): {
+    memory: MemoryBudget;
+    other: Holder | undefined;
+    filter: PolledFilter;
+    isRemoved: () => boolean;
+  } {
     const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 1_000 });
+    const [key, other] = ['key', 'other'].map((name): Holder => ({ name, isAddress: false, bytes: 0 }));
     const ofKey = {
       take: (bytes: number) => {
-        memory.take('key', bytes);
+        memory.take(key, bytes);
       },
       release: (bytes: number) => {
-        memory.release('key', bytes);
+        memory.add(key, -bytes);
       },
     };
     let isRemoved = false;
@@ -64,7 +71,7 @@ describe('what a filter buffers', () => {
       isRemoved = true;
       filter.close();
     });
-    return { memory, filter, isRemoved: () => isRemoved };
+    return { memory, other, filter, isRemoved: () => isRemoved };
   }
 
   it('takes bytes from the memory budget of its key until it is polled or removed', async () => {
@@ -80,8 +87,8 @@ describe('what a filter buffers', () => {
   });
 
   it('removes the filter if the budget has no bytes left for the key', () => {
-    const { memory, filter, isRemoved } = withBudget();
-    memory.takeAnyway('other', 600);
+    const { memory, other, filter, isRemoved } = withBudget();
+    memory.add(other, 600);
     filter.deliver(['x'.repeat(100)]);
     expect([isRemoved(), memory.bytes]).toEqual([false, 700]);
     filter.deliver(['x'.repeat(100)]);

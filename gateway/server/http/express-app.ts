@@ -5,9 +5,10 @@ import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
+import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import { pipelineOf, type RequestHandler } from './pipeline.ts';
+import { watchUnread, type RequestHandler } from './pipeline.ts';
 import { writeResponse } from './write-response.ts';
 
 export interface ExpressAppOptions {
@@ -18,7 +19,7 @@ export interface ExpressAppOptions {
   readonly pages?: Router | undefined;
   readonly nextRequestId: () => string;
   readonly networks: { readonly hint: string };
-  readonly holderOf: (request: IncomingMessage) => string;
+  readonly holderOf: (request: IncomingMessage) => Holder;
   readonly rejectedBodies: RejectedBodies;
   readonly memory: MemoryBudget;
   readonly log: Log;
@@ -52,7 +53,7 @@ export function expressApp({
   const reject = (request: Request, response: Response, requestId: string, rejection: RpcError): void => {
     writeResponse(response, requestId, rejectionResponse('null', rejection));
     // The response ends only after its request.
-    rejectedBodies.add(request, holderOf(request));
+    rejectedBodies.add(request, holderOf(request).name);
   };
   app.use((request, response) => {
     reject(request, response, nextRequestId(), new RpcError('unknown-network', networks.hint));
@@ -72,11 +73,11 @@ export function expressApp({
     reservation.moveTo(holder);
     const account = (): void => {
       reservation.setTo(response.writableLength);
-      pipelineOf(request.socket)?.watchUnread(response, reservation);
+      watchUnread(response, reservation);
     };
     afterEnd(response, () => {
       account();
-      rejectedBodies.add(request, holder);
+      rejectedBodies.add(request, holder.name);
     });
     app(request, response);
     // Only the admin API reads bodies, on OPS_PORT. Otherwise chunks would be buffered until the response is read.

@@ -66,7 +66,7 @@ export async function listen(
       rejected.set(socket, { response, hasBegun: false });
       response.setHeader('Connection', 'close');
       writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
-      pipelineOptions.rejectedBodies.add(request, pipelineOptions.holderOf(request));
+      pipelineOptions.rejectedBodies.add(request, pipelineOptions.holderOf(request).name);
     }
     // Requests without a handler wait in it too, so that their bytes are bounded.
     addToPipeline(request, response);

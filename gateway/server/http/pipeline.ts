@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import { JoinedChunks, type HeldConnection } from '../../memory/joined-chunks.ts';
+import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
 import type { UnreadConnections } from '../../memory/unread-connections.ts';
@@ -21,7 +22,7 @@ export interface PipelineOptions {
   readonly memory: MemoryBudget;
   readonly unread: UnreadConnections;
   /** Whose share of the memory budget a request uses before its key is known. */
-  readonly holderOf: (request: IncomingMessage) => string;
+  readonly holderOf: (request: IncomingMessage) => Holder;
   readonly rejectedBodies: RejectedBodies;
 }
 
@@ -57,7 +58,7 @@ export class Pipeline implements HeldConnection {
   }
 
   arrived(request: IncomingMessage, response: ServerResponse): void {
-    const reservation = new Reservation(this.#options.memory, '');
+    const reservation = new Reservation(this.#options.memory);
     if (request.headers['transfer-encoding'] !== undefined)
       (this.#chunks ??= new JoinedChunks(this)).joinThoseOf(request);
     if (this.#isFull()) this.#wait(request, response, reservation);
@@ -97,9 +98,7 @@ export class Pipeline implements HeldConnection {
     if (!this.#mustNotRead()) this.#socket.resume();
   }
 
-  /** Watches the connection if the client has not read all of the response just written. */
-  watchUnread(response: ServerResponse, { holder }: Reservation): void {
-    if (response.writableLength === 0 && response.writableEnded) return;
+  watchUnread(holder: Holder): void {
     const socket = this.#socket;
     this.#options.unread.watch(socket, holder, MAX_STALLED_MS, () => socket.destroy());
   }
@@ -147,9 +146,10 @@ export class Pipeline implements HeldConnection {
 
 const pipelines = new WeakMap<Socket, Pipeline>();
 
-/** The pipeline of a connection; undefined before its first request. */
-export function pipelineOf(socket: Socket): Pipeline | undefined {
-  return pipelines.get(socket);
+/** Watches the connection if the client has not read all of the response just written. */
+export function watchUnread(response: ServerResponse, { holder }: Reservation): void {
+  if (holder === undefined || (response.writableLength === 0 && response.writableEnded)) return;
+  pipelines.get(response.req.socket)?.watchUnread(holder);
 }
 
 /** Creates the listener for the requests of a server. */

@@ -13,6 +13,7 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import type { NetworkFinder, Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
+import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import type { UnreadConnections } from '../../memory/unread-connections.ts';
@@ -24,7 +25,7 @@ import { connectionOf, type Connection } from './connection.ts';
 import { acceptsHtml } from './accepts.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { readBody, RequestAborted } from './read-body.ts';
-import { pipelineOf } from './pipeline.ts';
+import { watchUnread } from './pipeline.ts';
 import { createExplanation } from './observe-requests.ts';
 import { writeResponse, writePreflight, type EncodedResponse } from './write-response.ts';
 
@@ -54,6 +55,8 @@ export interface RequestOptions {
 }
 
 export interface RpcRouteOptions extends RequestOptions {
+  /** Whose share of the memory budget a request uses before its key is known. */
+  readonly holderOf: (request: IncomingMessage) => Holder;
   readonly rejectedBodies: RejectedBodies;
   readonly nextRequestId: () => string;
   readonly bodyMaxBytes: number;
@@ -109,7 +112,7 @@ async function handleRequest(
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: network.config.slug, address, headers: request.headers });
-    reservation.moveTo(access.account);
+    reservation.moveTo(access.share.holder);
     // Before the body, so that slow bodies count for their key.
     if (!access.share.requests.tryEnter(access.share)) {
       const rejected = await waitForSlot(options, request, reservation, connection, { network, access, logEntry });
@@ -151,7 +154,7 @@ async function handleRequest(
       reservation.setTo(0);
       request.resume();
       if (!request.complete)
-        options.rejectedBodies.add(request, reservation.holder || options.proxies.holderOf(request));
+        options.rejectedBodies.add(request, (reservation.holder ?? options.holderOf(request)).name);
     }
   } finally {
     share?.requests.leave(share);
@@ -169,7 +172,7 @@ function writeAccounted(
 ): void {
   writeResponse(response, requestId, encoded, explanation);
   reservation.setTo(REQUEST_BYTES + (encoded?.body.length ?? 0));
-  pipelineOf(response.req.socket)?.watchUnread(response, reservation);
+  watchUnread(response, reservation);
 }
 
 type RejectionContext = Parameters<typeof rejectBody>[2];

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { addressGroup } from '../../auth/formats/address-group.ts';
 import { AddressRanges, plainAddress } from '../../config/address-ranges.ts';
-import { addressHolder } from '../../memory/memory-budget.ts';
 
 /**
  * Determines a client's address, host and scheme. X-Forwarded-… headers are only used if a trusted proxy wrote them,
@@ -32,9 +31,9 @@ export class TrustedProxies {
     return address;
   }
 
-  /** Whose share of the memory budget a request uses before its key is known. */
-  holderOf(request: IncomingMessage): string {
-    return addressHolder(addressGroup(this.addressOf(request)));
+  /** The client's address, or the network of one customer. */
+  addressGroupOf(request: IncomingMessage): string {
+    return addressGroup(this.addressOf(request));
   }
 
   /** The host that the client requested: from the nearest trusted proxy, else from the Host header. */

@@ -49,7 +49,7 @@ export function createContext(
   logEntry?.setNetwork(network.config.slug);
   logEntry?.setKey(access.record.id);
   const deadline = performance.now() + callTimeoutMs;
-  const reservation = new Reservation(memory, access.account);
+  const reservation = new Reservation(memory, access.share.holder);
   return {
     ...{ network, access, limiter, requestId, deadline, caller, observers: tracing, log },
     ...{ logEntry, subscriptions, reservation },

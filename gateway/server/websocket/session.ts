@@ -47,7 +47,7 @@ export class Session {
     this.#network.use.begin();
     const close = this.close.bind(this);
     const { memory, unread, keySessions } = options;
-    const holder = keySessions.access.account;
+    const { holder } = keySessions.access.share;
     this.#memory = new SocketMemory(socket, connection, { memory, unread, holder }, close.bind(this, 'slow-reader'));
     this.#incomplete = new FragmentedMessage(connection, this.#memory);
     this.#notifications = new Notifications(socket, connection, this.#memory, close);

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { UnreadConnections } from '../../memory/unread-connections.ts';
 
@@ -15,7 +16,7 @@ export class SocketMemory {
   readonly #connection: Socket;
   readonly #memory: MemoryBudget;
   readonly #unread: UnreadConnections;
-  readonly #holder: string;
+  readonly #holder: Holder;
   readonly #close: () => void;
   /** Bytes of messages that wait and of the incomplete one, set by the session. */
   waitingBytes = 0;
@@ -27,7 +28,7 @@ export class SocketMemory {
   constructor(
     socket: WebSocket,
     connection: Socket,
-    { memory, unread, holder }: { memory: MemoryBudget; unread: UnreadConnections; holder: string },
+    { memory, unread, holder }: { memory: MemoryBudget; unread: UnreadConnections; holder: Holder },
     close: () => void,
   ) {
     this.#socket = socket;
@@ -58,8 +59,7 @@ export class SocketMemory {
 
   #set(bytes: number): void {
     if (this.#isReleased) return;
-    if (bytes > this.#takenBytes) this.#memory.takeAnyway(this.#holder, bytes - this.#takenBytes);
-    else if (bytes < this.#takenBytes) this.#memory.release(this.#holder, this.#takenBytes - bytes);
+    this.#memory.add(this.#holder, bytes - this.#takenBytes);
     this.#takenBytes = bytes;
   }
 }

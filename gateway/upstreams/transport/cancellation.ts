@@ -24,7 +24,8 @@ export class Cancellation implements Cancellable {
   /** Usually there is only one at a time: it needs no Set. */
   #first: Cancellable | undefined;
   #others: Set<Cancellable> | undefined;
-  #isCancelled = false;
+  /** Only `cancel` changes it. */
+  isCancelled = false;
   /** The account whose slots and memory the work takes; undefined: the work is of Gatehouse itself, or of several accounts. */
   readonly owner: SlotOwner | undefined;
 
@@ -41,10 +42,6 @@ export class Cancellation implements Cancellable {
     return this.#first?.isWaiting === true;
   }
 
-  get isCancelled(): boolean {
-    return this.#isCancelled;
-  }
-
   add(work: Cancellable): void {
     if (this.#first === undefined) this.#first = work;
     else (this.#others ??= new Set()).add(work);
@@ -57,7 +54,7 @@ export class Cancellation implements Cancellable {
 
   /** Work must not start after this: check `isCancelled` first. */
   cancel(): void {
-    this.#isCancelled = true;
+    this.isCancelled = true;
     const all = [...(this.#first === undefined ? [] : [this.#first]), ...(this.#others ?? [])];
     this.#first = undefined;
     this.#others = undefined;

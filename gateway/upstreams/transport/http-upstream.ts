@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
+import { Deadlines, type Timed } from '../../admission/deadlines.ts';
 import { FairQueue } from '../../admission/fair-queue.ts';
 import { gatehouse, type SlotOwner } from '../../admission/fair-slots.ts';
 import { errorCode } from '../../config/log.ts';
@@ -51,6 +52,7 @@ export class HttpUpstream {
   readonly #path: string;
   readonly #headers: string[];
   readonly #bounds: ResponseBounds;
+  readonly #deadlines = new Deadlines();
   /** Requests in flight, a batch is one: as many as connections. Others wait here, fairly over their keys. */
   readonly slots: FairQueue;
 
@@ -95,7 +97,8 @@ export class HttpUpstream {
   ): Promise<HttpResponse> {
     const slots = hasSlot ? this.slots : undefined;
     return new Promise((resolve, reject) => {
-      const exchange = new HttpExchange(resolve, reject, this.#bounds, timeLimitMs, cancellation, slots);
+      const deadline = performance.now() + timeLimitMs;
+      const exchange = new HttpExchange(resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, slots);
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
       } catch (error) {
@@ -114,11 +117,12 @@ export class HttpUpstream {
 type Failure = UpstreamFailure | Cancelled | RpcError;
 
 /** Collects one response from undici's events, with a time limit and a size limit. */
-class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
+class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Timed {
   readonly #resolve: (response: HttpResponse) => void;
   readonly #reject: (reason: Failure) => void;
   readonly #bounds: ResponseBounds;
-  readonly #timer: NodeJS.Timeout;
+  readonly deadline: number;
+  readonly #deadlines: Deadlines;
   readonly #cancellation: Cancellation | undefined;
   readonly #owner: SlotOwner;
   /** Undefined: without a slot, or after its release. */
@@ -134,15 +138,17 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
     resolve: (response: HttpResponse) => void,
     reject: (reason: Failure) => void,
     bounds: ResponseBounds,
-    timeLimitMs: number,
+    deadline: number,
+    deadlines: Deadlines,
     cancellation: Cancellation | undefined,
     slots: FairQueue | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#bounds = bounds;
-    // Node has one list for timers of equal duration, so that a timer per call is cheap.
-    this.#timer = setTimeout(onTimeout, timeLimitMs, this);
+    this.deadline = deadline;
+    this.#deadlines = deadlines;
+    deadlines.add(this);
     this.#cancellation = cancellation;
     this.#owner = cancellation?.owner ?? gatehouse;
     this.#slots = slots;
@@ -151,6 +157,10 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
 
   cancel(): void {
     this.fail(new Cancelled());
+  }
+
+  timeOut(): void {
+    this.fail(new TimedOut());
   }
 
   /** Aborting a request over HTTP/1.1 closes its connection. A request without a connection is dropped. */
@@ -178,11 +188,12 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
       return;
     }
     try {
-      this.#take(chunk.length);
+      this.#bounds.memory?.take(this.#owner.holder, chunk.length);
     } catch (error) {
       this.fail(error as RpcError);
       return;
     }
+    this.#takenBytes += chunk.length;
     this.#collected.add(chunk);
   }
 
@@ -201,30 +212,14 @@ class HttpExchange implements Dispatcher.DispatchHandler, Cancellable {
   }
 
   #release(): void {
-    clearTimeout(this.#timer);
+    this.#deadlines.delete(this);
     this.#cancellation?.delete(this);
-    const { memory } = this.#bounds;
-    const { account } = this.#owner;
-    if (account === undefined) memory?.releaseOwn(this.#takenBytes);
-    else memory?.release(account, this.#takenBytes);
+    this.#bounds.memory?.add(this.#owner.holder, -this.#takenBytes);
     this.#takenBytes = 0;
     const slots = this.#slots;
     this.#slots = undefined;
     slots?.leave(this.#owner);
   }
-
-  /** @throws RpcError */
-  #take(bytes: number): void {
-    const { memory } = this.#bounds;
-    const { account } = this.#owner;
-    if (account === undefined) memory?.takeOwn(bytes);
-    else memory?.take(account, bytes);
-    this.#takenBytes += bytes;
-  }
-}
-
-function onTimeout(exchange: HttpExchange): void {
-  exchange.fail(new TimedOut());
 }
 
 /** Uses only the code, because messages of network errors contain the host. */

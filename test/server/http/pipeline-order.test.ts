@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { timeSlicer } from '../../../gateway/jsonrpc/time-slices.ts';
 import { RejectedBodies } from '../../../gateway/limits/rejected-bodies.ts';
-import { addressHolder, MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
+import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { UnreadConnections } from '../../../gateway/memory/unread-connections.ts';
 import { Pipeline } from '../../../gateway/server/http/pipeline.ts';
 
@@ -23,7 +23,7 @@ it('a request that arrives while an earlier one waits for a time slice begins af
   const begun: (string | undefined)[] = [];
   const options = {
     ...{ memory, unread: new UnreadConnections(memory), rejectedBodies: new RejectedBodies() },
-    holderOf: () => addressHolder('192.0.2.1'),
+    holderOf: () => memory.addressHolder('192.0.2.1'),
   };
   const pipeline = new Pipeline(socket, options, (request) => begun.push(request.url));
   const arrive = (url: string): void => {
