@@ -12,7 +12,9 @@ it('of a connection that is closed because it pipelines too much, the rest of th
   const node = await startFakeNode({ chainId: 5 });
   const gateway = await startGateway({ main: network(5, [node.url]) }, { BODIES_MAX_BYTES: '100000' });
   let parsed = 0;
-  const count = (): void => void parsed++;
+  const count = (): void => {
+    parsed++;
+  };
   subscribe('http.server.request.start', count);
   onTestFinished(async () => {
     unsubscribe('http.server.request.start', count);
