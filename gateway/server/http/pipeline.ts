@@ -23,6 +23,8 @@ export interface PipelineOptions {
   /** Whose share of the memory budget a request uses before its key is known. */
   readonly holderOf: (request: IncomingMessage) => string;
   readonly rejectedBodies: RejectedBodies;
+  /** Open connections above which idle ones are closed. */
+  readonly connectionsMax: number;
 }
 
 /**
