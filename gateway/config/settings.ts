@@ -94,6 +94,11 @@ const table = {
     meaning: 'Redis in which gateways share cached responses about final blocks, best a separate one; unset: none',
   },
   BODY_MAX_BYTES: { type: 'count', default: 5_000_000, meaning: 'Maximum request body, also after gunzip' },
+  CONNECTIONS_MAX: {
+    type: 'count',
+    default: 5_000,
+    meaning: 'Maximum open HTTP connections on a port; past it, the oldest without a request in progress is closed',
+  },
   REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Maximum requests in progress; past it 503' },
   NETWORK_CONCURRENCY: {
     type: 'count',

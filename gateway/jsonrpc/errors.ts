@@ -50,7 +50,7 @@ const catalogue = {
   'node-state': { code: -32603, status: 200, message: 'no upstream could answer' },
   'beyond-bound': { code: -32005, status: 200, message: 'the request or its response is beyond a bound' },
   'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
-  'response-too-large': { code: -32603, status: 200, message: 'the answers of this batch are too large together' },
+  'response-too-large': { code: -32005, status: 200, message: 'the responses of this batch are too large together' },
   'no-upstream': { code: -32603, status: 503, retryAfterS: 1, message: 'no upstream could answer' },
   'key-store-unreachable': {
     code: -32603,
@@ -143,4 +143,10 @@ export class BatchTooLarge extends RpcError {
 export function methodNotFound(method: string, hint?: string): RpcError {
   const message = `The method ${method.slice(0, 100)} does not exist/is not available`;
   return new RpcError('method-not-found', hint === undefined ? message : `${message}: ${hint}`);
+}
+
+/** Some responses of a batch do not fit. */
+export function batchBytesRejection(maxBytes: number): RpcError {
+  const message = `BATCH_ANSWER_MAX_BYTES is ${maxBytes}: the responses of this batch are larger; fewer calls would fit`;
+  return new RpcError('response-too-large', message);
 }

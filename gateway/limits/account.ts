@@ -31,13 +31,13 @@ export interface Account {
   limits: KeyLimits | undefined;
   /** Whether any charge had a quota. The keys of a team may have different limits. */
   hasQuota: boolean;
-  /** Time of the last response of Redis, on the clock of performance.now(). */
+  /** When Redis was sent the last request that it responded to, on the clock of performance.now(). */
   confirmedAt: number;
   /** The connection to Redis that had the last response: a later one may be to a Redis that lost data. */
   connection: number;
   /** Identifies the hash of the last response. */
   since: string;
-  /** Units charged while Redis was unavailable, and not reported to it yet. Negative: unused units of a lease. */
+  /** Units charged while Redis was unavailable, and not reported to it yet. */
   debtUnits: number;
   /** Units that were reserved in advance. `limits`: those that Redis checked. */
   readonly lease: { unusedUnits: number; deadline: number; limits: KeyLimits | undefined };

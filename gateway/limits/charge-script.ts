@@ -14,8 +14,8 @@ import type { Report } from './report.ts';
 /**
  * An account is one hash, `gatehouse:limit:<key id>`, with the fields day, dayUsed, month and monthUsed. Each bucket has
  * the Unix time in ms at which it is full, and the units that were missing at its last change: `fullAt` and `missing` for
- * the key, `fullAt:<method>` and `missing:<method>` for a method. `since` identifies the hash. It is one Redis key, so a
- * cluster needs no hash tag. DEL resets the account.
+ * the key, `fullAt:<method>` and `missing:<method>` for a method. `since` identifies the hash in one run of Redis, `run`. It
+ * is one Redis key, so a cluster needs no hash tag. DEL resets the account.
  */
 const limitPrefix = 'gatehouse:limit:';
 /** Longer than a month, because the count of the month must not expire. */
@@ -40,13 +40,14 @@ const maxTtlMs = 1e12;
  * most burst + rate × t + one charge passes, with or without leases. A lease is granted only if four times its units are
  * available.
  *
- * A Redis that restarts or fails over may have lost data. On a new connection, a gateway reports what it has counted. If the
- * hash is another one than then, `restored:<date>` has how much of the lost count was reported, by any gateway.
+ * A Redis that restarts or fails over may have lost data, or some of it. On a new connection, a gateway reports what it has
+ * counted. If that was in another run of Redis, `restored:<date>` has how much of that count Redis had kept, or was reported
+ * by any gateway: the rest is added.
  *
  * ARGV: day, month, daily and monthly quota (0: none), debt (units charged while Redis was unavailable, minus unused
  * units of a lease), expiry of the hash in ms, wanted lease in units (0: none), leaseMs, number of buckets, next day,
  * next month, counted units of the day and of the month without the debt (0: as stored), `since` of the hash in which they
- * were counted. Then for each bucket: its method, ms in which a unit returns, its burst, its part of the debt, units that it
+ * were counted (empty: nothing is counted). Then for each bucket: its method, ms in which a unit returns, its burst, its part of the debt, units that it
  * lacks at least (0: as stored). Then for each charge: its units in total and in each bucket.
  * Returns as text: a digit for each charge (1: taken), leased units, dayUsed, monthUsed, day, month, since, units that
  * each bucket lacks.
@@ -71,6 +72,17 @@ local dayUsed, monthUsed = 0, 0
 local since = stored[5] or time[1] .. time[2]
 if stored[1] and stored[1] >= day and stored[1] <= ARGV[10] then day = stored[1]; dayUsed = tonumber(stored[2]) or 0 end
 if stored[3] and stored[3] >= month and stored[3] <= ARGV[11] then month = stored[3]; monthUsed = tonumber(stored[4]) or 0 end
+local changed = false
+if ARGV[14] ~= '' then
+  -- An ACL may forbid INFO. Then the greater count is used.
+  local info = redis.pcall('INFO', 'server')
+  local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)')
+  if run and run ~= redis.call('HGET', KEYS[1], 'run') then
+    since = time[1] .. time[2]
+    changed = true
+    redis.call('HSET', KEYS[1], 'run', run, 'restored:' .. day, dayUsed, 'restored:' .. month, monthUsed)
+  end
+end
 local function restore(used, counted, field)
   if counted == 0 or since == ARGV[14] then return math.max(used, counted) end
   local restored = tonumber(redis.call('HGET', KEYS[1], field) or '') or 0
@@ -80,7 +92,7 @@ local function restore(used, counted, field)
 end
 dayUsed = math.max(0, restore(dayUsed, tonumber(ARGV[12]), 'restored:' .. day) + debt)
 monthUsed = math.max(0, restore(monthUsed, tonumber(ARGV[13]), 'restored:' .. month) + debt)
-local changed = debt ~= 0 or ARGV[12] ~= '0' or ARGV[13] ~= '0'
+changed = changed or debt ~= 0 or ARGV[12] ~= '0' or ARGV[13] ~= '0'
 for i = 1, buckets do
   full[i] = math.max(now, tonumber(stored[4 + 2 * i] or '') or 0)
   local latest = now + (tonumber(stored[5 + 2 * i] or '') or ARGV[12 + 5 * i]) * unit[i]
@@ -159,6 +171,8 @@ export interface ChargeRequest {
   readonly leaseUnits: number;
   readonly leaseMs: number;
   readonly date: UtcDate;
+  /** On the clock of performance.now(). `state` is as of then, so it never shows a bucket emptier than it is. */
+  readonly sentAt: number;
 }
 
 /**
@@ -169,11 +183,9 @@ export async function chargeAtRedis(
   redis: ChargingRedis,
   limits: KeyLimits,
   charges: readonly Charge[],
-  { state, hasQuota, report, leaseUnits, leaseMs, date }: ChargeRequest,
+  { state, hasQuota, report, leaseUnits, leaseMs, date, sentAt }: ChargeRequest,
 ): Promise<{ taken: boolean[]; leasedUnits: number; since: string }> {
   const { debtUnits, isComplete } = report;
-  // Taken before the request is sent, so that `state` never shows a bucket emptier than it is.
-  const sentAt = performance.now();
   const buckets = bucketsOf(limits, charges);
   const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', since = '', ...missing] =
     await redis.gatehouseCharge(

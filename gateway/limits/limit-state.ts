@@ -107,10 +107,7 @@ export function shortageOf(
   };
 }
 
-/**
- * The shortage if Redis is unavailable, or rejected the charge and enough units have returned since. The wait is the
- * minimum.
- */
+/** The shortage if Redis is unavailable, or rejected the charge by a rounding error. The wait is the minimum. */
 export function briefShortage(
   reason: Reason,
   limit: string,

@@ -25,7 +25,6 @@ const maxAccounts = 100_000;
 const exhaustedTtlMs = 1_000;
 /** Charges per round trip, and accounts reported at once. Redis runs one script at a time, and delays other commands. */
 const maxChargesPerTrip = 500;
-
 /** Interval at which accounts that are not charged are reported to Redis. */
 const reportIntervalMs = 1_000;
 
@@ -171,7 +170,7 @@ export class Limiter {
       let shortage: Shortage | undefined;
       if (taken[index] === true) account.usedUnits += charge.units;
       else {
-        // Enough units may have returned since Redis decided.
+        // As of the charge, Redis and this state decide the same, except for rounding errors.
         shortage =
           shortageOf(state, limits, charge, at, date) ?? briefShortage('rate-limit', 'rate', charge, allowance);
         ({ allowance } = shortage);
@@ -180,7 +179,7 @@ export class Limiter {
     }
   }
 
-  /** Sends charges and the report of the account. @throws the error of Redis; then nothing of the report is lost */
+  /** Sends charges and the report of the account. @throws the error of Redis; then no debt of the report is lost */
   async #send(account: Account, limits: KeyLimits, charges: readonly Charge[], link: RedisLink): Promise<boolean[]> {
     const { state, lease, hasQuota } = account;
     const { connection } = link;
@@ -188,17 +187,18 @@ export class Limiter {
     const leaseUnits = charges.length === 0 || limits.methodRates !== undefined ? 0 : leaseFor(account, now);
     const report = takeReport(account, limits, connection, date);
     try {
-      const request = { state, hasQuota, report, leaseUnits, leaseMs, date };
+      const request = { state, hasQuota, report, leaseUnits, leaseMs, date, sentAt: now };
       const { taken, leasedUnits, since } = await chargeAtRedis(link.redis as ChargingRedis, limits, charges, request);
       // What was charged without Redis since the report.
       addUnreported(account, limits, account.debtUnits);
-      Object.assign(account, { connection, since, confirmedAt: performance.now() });
+      Object.assign(account, { connection, since, confirmedAt: now });
       Object.assign(lease, { unusedUnits: leasedUnits, deadline: now + leaseMs, limits });
       if (leasedUnits > 0 || account.debtUnits !== 0) this.#unreported.add(account);
       else this.#unreported.delete(account);
       return taken;
     } catch (error) {
-      account.debtUnits += report.debtUnits;
+      // Redis may have the report. Units that are given back twice would be served twice.
+      account.debtUnits += Math.max(0, report.debtUnits);
       if (account.debtUnits !== 0) this.#unreported.add(account);
       throw error;
     }

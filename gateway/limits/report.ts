@@ -9,7 +9,7 @@ export interface Report {
   /** Units of the day and of the month that this gateway has counted, without the debt; 0: as stored. */
   readonly dayUsed: number;
   readonly monthUsed: number;
-  /** The hash in Redis in which they were counted. */
+  /** The hash in Redis in which they were counted; empty: not reported. */
   readonly since: string;
   /** Whether buckets are reported too, because Redis may have lost them. */
   readonly isComplete: boolean;
@@ -32,7 +32,7 @@ export function takeReport(account: Account, limits: KeyLimits, connection: numb
     debtUnits,
     dayUsed: isComplete && state.day === date.day ? Math.max(0, state.dayUsed - debtUnits) : 0,
     monthUsed: isComplete && state.month === date.month ? Math.max(0, state.monthUsed - debtUnits) : 0,
-    since: account.since,
+    since: isComplete ? account.since : '',
     isComplete,
   };
 }

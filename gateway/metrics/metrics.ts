@@ -173,7 +173,7 @@ export class Metrics {
     });
     this.#watchCounts(
       'gatehouse_memory_rejections_total',
-      'Rejections for want of memory, by reason: budget (used up), share (of the key or address), requests (REQUESTS_MAX), connection (closed: its client does not read, or pipelines too much)',
+      'Rejections for want of memory, by reason: budget (used up), share (of the key or address), requests (REQUESTS_MAX), connection (closed: its client does not read, or pipelines too much, or it is idle beyond CONNECTIONS_MAX)',
       'reason',
       () => read().counts,
     );

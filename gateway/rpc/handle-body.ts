@@ -8,7 +8,7 @@ import {
   type Envelope,
   type InvalidItem,
 } from '../jsonrpc/envelope.ts';
-import { BatchTooLarge, RpcError } from '../jsonrpc/errors.ts';
+import { batchBytesRejection, BatchTooLarge, RpcError } from '../jsonrpc/errors.ts';
 import { precheckCall } from './check-call.ts';
 import { handleCall, type CallContext } from './handle-call.ts';
 import { joinResponses } from './join-responses.ts';
@@ -128,7 +128,7 @@ async function handleBatch(
   const deduplicated = await DeduplicatedCalls.among(items, context.network);
   // The same object, because subscriptions identify the message that opened them by its context.
   const batchContext: CallContext = Object.assign(context, {
-    batchBudget: { bytes: limits.maxResponseBytes },
+    batchBudget: { bytes: limits.maxResponseBytes, maxBytes: limits.maxResponseBytes },
     ...(deduplicated && { deduplicated }),
   });
   const responses: (string | Buffer | undefined)[] = items.map(() => undefined);
@@ -145,13 +145,13 @@ async function handleBatch(
       }
       const isFull = length > limits.maxResponseBytes;
       const response = isFull
-        ? rejectCall(item.id, new RpcError('response-too-large'), batchContext)
+        ? rejectCall(item.id, batchBytesRejection(limits.maxResponseBytes), batchContext)
         : await handleItem(item, batchContext);
       length += byteLengthOf(response);
       // Any call in progress may be the one that exceeds the limit. It is counted in metrics already.
       const exceedsLimit = response !== undefined && length > limits.maxResponseBytes && !hasEffect(item, batchContext);
       responses[index] = exceedsLimit
-        ? rejectionResponse(item.id ?? 'null', new RpcError('response-too-large')).body
+        ? rejectionResponse(item.id ?? 'null', batchBytesRejection(limits.maxResponseBytes)).body
         : response?.body;
       addWorkers();
     }

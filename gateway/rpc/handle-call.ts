@@ -3,7 +3,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import type { CachedResponse, SentTo } from '../cache/response-cache.ts';
 import { rejectionResponse, resultResponse, type RpcResponse } from '../jsonrpc/response.ts';
 import type { Call } from '../jsonrpc/envelope.ts';
-import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
+import { batchBytesRejection, methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { ChargedParts } from './charged-parts.ts';
@@ -40,7 +40,7 @@ export interface CallContext {
   /** The duplicates of the batch; undefined if it has none. */
   readonly deduplicated?: DeduplicatedCalls;
   /** Bytes that remain for large results in the response to the batch. */
-  readonly batchBudget?: { bytes: number };
+  readonly batchBudget?: { bytes: number; readonly maxBytes: number };
   /** Subscriptions of the caller's WebSocket; undefined over HTTP. */
   readonly subscriptions?: SocketSubscriptions;
   /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */
@@ -220,7 +220,7 @@ function reserveBytes(
   else if (response.kind === 'large') for (const { length } of response.parts) bytes += length;
   else return;
   checkResponseBytes(bytes, method, call, context);
-  if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw new RpcError('response-too-large');
+  if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw batchBytesRejection(batchBudget.maxBytes);
   reservation?.take(bytes);
 }
 

@@ -176,7 +176,8 @@ export async function openGateway(
   networks.onChange = () => {
     webSockets.followNetworks();
   };
-  const pipeline = { memory, unread, holderOf, rejectedBodies };
+  const { CONNECTIONS_MAX: connectionsMax } = settings;
+  const pipeline = { memory, unread, holderOf, rejectedBodies, connectionsMax };
   const common = { nextRequestId, networks: networks.finder, ...pipeline, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];

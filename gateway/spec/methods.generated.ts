@@ -2057,8 +2057,7 @@ export const methods: readonly MethodSpec[] = [
     ],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": [],
-    "requestUnits": "0.1"
+    "hashParams": []
   },
   {
     "name": "rpc.discover",

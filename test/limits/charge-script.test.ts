@@ -92,7 +92,15 @@ it('the Redis script decides like the gateway in memory', async () => {
         at = Math.min(at + ahead, dates.length - 1);
         const date = dates[at] as UtcDate;
         const hasQuota = of.daily !== undefined || of.monthly !== undefined;
-        const request = { state: fromRedis, hasQuota, report: nothingToReport, leaseUnits: 0, leaseMs: 50, date };
+        const request = {
+          state: fromRedis,
+          hasQuota,
+          report: nothingToReport,
+          leaseUnits: 0,
+          leaseMs: 50,
+          date,
+          sentAt: 0,
+        };
         const { taken, leasedUnits } = await chargeAtRedis(redis, of, charges, request);
         expect([taken, leasedUnits]).toEqual([expected(inMemory, of, charges, date), 0]);
         // The dates are equal after a charge was taken.
@@ -125,6 +133,7 @@ describe('a gateway’s clock', () => {
           hasQuota: true,
           leaseMs: 50,
           date,
+          sentAt: 0,
         })
       ).taken[0];
   };

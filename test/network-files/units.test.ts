@@ -29,6 +29,7 @@ it.each([
   ['eth_cal: 2', '8: units.eth_cal is no method of the network; did you mean eth_call?'],
   ['net_version: 2', '8: units.net_version is no method of the network'],
   ['eth_call: 0', `8: units.eth_call: ${expectation}`],
+  ['debug_*: 0', `8: units.debug_*: ${expectation}`],
   ['eth_call: blocks - 1', `8: units.eth_call: ${expectation}`],
   ['eth_call: [1]', `8: units.eth_call: ${expectation}, not a list`],
   ['eth_call: 1 + blocks', '8: units.eth_call: a method has no blocks'],

@@ -175,10 +175,10 @@ describe('the limits of a batch', () => {
     const small = await startGateway({ main: network(5, [node.url]) }, env);
     try {
       const body = `[${chainId('1')},${chainId('2')},${notification},${chainId('3')},5]`;
-      const tooLarge = 'the answers of this batch are too large together';
+      const tooLarge = 'BATCH_ANSWER_MAX_BYTES is 80: the responses of this batch are larger; fewer calls would fit';
       const responses = [
         ...['1', '2'].map((id) => resultText(id, '0x5')),
-        ...['3', 'null'].map((id) => errorText(-32603, tooLarge, id)),
+        ...['3', 'null'].map((id) => errorText(-32005, tooLarge, id)),
       ];
       await expectResponse(await small.post('main', body), 200, `[${responses.join()}]`);
     } finally {
@@ -196,7 +196,7 @@ describe('the limits of a batch', () => {
       const good = responses.filter(({ result }) => result !== undefined);
       expect(good.length).toBeGreaterThan(5);
       expect(JSON.stringify(good).length).toBeLessThanOrEqual(1_000);
-      expect(responses.filter(({ error }) => error?.code === -32_603)).toHaveLength(50 - good.length);
+      expect(responses.filter(({ error }) => error?.code === -32_005)).toHaveLength(50 - good.length);
       // Each call is counted once, whatever its outcome.
       const { samples } = await readMetrics(small.address);
       const counted = samples.filter(({ name }) => name === 'gatehouse_calls_total');

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { unitsPattern } from '../../gateway/network-files/options/units-formula.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
+import { handlerOf } from '../../gateway/spec/handlers.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
 import { compileUnits, unitsTextOf, type UnitsTable } from '../../gateway/spec/request-units.ts';
 
@@ -45,6 +46,11 @@ describe('the request units of a call', () => {
     ['bor_getAuthor', [], 1],
   ] as const)('%s %j: %d', (name, params, units) => {
     expect(unitsOf(name, params)).toBe(units);
+  });
+
+  it('are at least 1 for what an upstream serves', () => {
+    const cheap = methods.filter((spec) => handlerOf(spec) === undefined && Number(unitsTextOf(spec, [])) < 1);
+    expect(cheap.map(({ name }) => name)).toEqual([]);
   });
 
   it('have a maximum for a long range of blocks', () => {

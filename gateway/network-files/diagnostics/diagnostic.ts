@@ -22,5 +22,5 @@ export function formatPath(path: Path): string {
 
 /** Hides names that are no identifiers: with a missing space after a colon, a URL with its key becomes a name. */
 function formatName(name: string): string {
-  return /^(<<|[\w.$-]{1,40})$/.test(name) ? name : '(name not shown)';
+  return /^(<<|[\w.$*-]{1,40})$/.test(name) ? name : '(name not shown)';
 }

@@ -6,6 +6,7 @@ import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
 import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
+import { IdleConnections } from '../../memory/idle-connections.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
 import { createRequestIds } from './request-ids.ts';
@@ -49,6 +50,7 @@ export async function listen(
 ): Promise<Listener> {
   const nextRequestId = createRequestIds();
   const sockets = new Set<Socket>();
+  const idle = new IdleConnections(pipelineOptions.connectionsMax, pipelineOptions.memory);
   /** Connections with an ambiguous request. What follows it may be its body, so it is not handled. */
   const rejected = new Map<Duplex, { readonly response: ServerResponse; hasBegun: boolean }>();
   let isDraining = false;
@@ -91,8 +93,10 @@ export async function listen(
     // An ignored upgrade emits this event again for its socket.
     if (sockets.has(socket)) return;
     sockets.add(socket);
+    idle.add(socket);
     socket.once('close', () => {
       sockets.delete(socket);
+      idle.delete(socket);
       rejected.delete(socket);
     });
   });
@@ -119,6 +123,7 @@ export async function listen(
         const requestId = nextRequestId();
         // Node has removed its own listeners. Without one, a reset would end the process.
         socket.on('error', () => socket.destroy());
+        idle.delete(socket);
         upgradeHandler.upgrade(request, socket, head, requestId).catch((error: unknown) => {
           rejectSocket(socket, error as RpcError, requestId);
         });

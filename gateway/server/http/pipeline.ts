@@ -24,6 +24,8 @@ export interface PipelineOptions {
   /** Whose share of the memory budget a request uses before its key is known. */
   readonly holderOf: (request: IncomingMessage) => Holder;
   readonly rejectedBodies: RejectedBodies;
+  /** Open connections above which idle ones are closed. */
+  readonly connectionsMax: number;
 }
 
 /**
@@ -125,7 +127,7 @@ export class Pipeline implements HeldConnection {
     if (!reservation.canTake(WAITING_REQUEST_BYTES)) {
       // A rejection would have to wait, too: it is the response to the last request.
       memory.counts.connection++;
-      this.#socket.destroy();
+      drop(this.#socket);
       return;
     }
     reservation.setTo(WAITING_REQUEST_BYTES);
@@ -160,6 +162,15 @@ export function pipelined(options: PipelineOptions, handle: RequestHandler) {
     if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket, options, handle)));
     pipeline.arrived(request, response);
   };
+}
+
+/** What `onIncoming` of Node's parser returns for an upgrade: the rest of the read is not HTTP. */
+const SKIP_REST = 2;
+
+/** Closes a connection, and skips what was read from it. Node would parse it, with 15 µs for each of 1,700 requests. */
+function drop(socket: Socket & { readonly parser?: { onIncoming: () => number } | null }): void {
+  if (socket.parser) socket.parser.onIncoming = () => SKIP_REST;
+  socket.destroy();
 }
 
 function onResponseClosed(this: ServerResponse): void {

@@ -22,7 +22,7 @@ it('a request that arrives while an earlier one waits for a time slice begins af
   const memory = new MemoryBudget({ requestsMax: 100, maxBytes: 100_000_000 });
   const begun: (string | undefined)[] = [];
   const options = {
-    ...{ memory, unread: new UnreadConnections(memory), rejectedBodies: new RejectedBodies() },
+    ...{ memory, unread: new UnreadConnections(memory), rejectedBodies: new RejectedBodies(), connectionsMax: 10 },
     holderOf: () => memory.addressHolder('192.0.2.1'),
   };
   const pipeline = new Pipeline(socket, options, (request) => begun.push(request.url));

@@ -109,6 +109,20 @@ describe('an upstream’s secrets', () => {
     expect(others.join(' ')).toMatch(/^(<upstream> ?)+$/);
   });
 
+  it.each([
+    ['hexadecimal', '9f86d081884c7d659a2feaa0c55ad015', '9f86d081884c7d659a2feaa0c55ad015'],
+    ['hexadecimal in upper case', '9f86d081884c7d659a2feaa0c55ad015', '9F86D081884C7D659A2FEAA0C55AD015'],
+    ['of characters beyond ASCII', 'пароль-наш-и-ваш', 'ПАРОЛЬ-НАШ-И-ВАШ'],
+  ])('that are long are removed from a long result: %s', (_, secret, echoed) => {
+    const secrets = secretsOf(withPassword, { 'x-key': secret, 'x-other': 'T0kenOfOursThatIsEvenLonger' });
+    for (const before of ['', ' ', '  ', '   ']) {
+      const json = `["${filler}${before}","${echoed}"]`;
+      expect(secrets.mayBeIn(Buffer.from(json))).toBe(true);
+      expect(JSON.parse(secrets.removeFromJson(json))).toEqual([`${filler}${before}`, '<upstream>']);
+    }
+    expect(secrets.mayBeIn(Buffer.from(`["${filler}","${echoed.slice(1)}"]`))).toBe(false);
+  });
+
   it.each(['a"b/c d<e', 'пароль-наш'])('of characters that JSON escapes are found: %s', (secret) => {
     const secrets = secretsOf(local, { 'x-key': secret });
     const escaped = JSON.stringify(secret)

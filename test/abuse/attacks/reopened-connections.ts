@@ -1,0 +1,24 @@
+import { holdOpen } from '../processes/raw-connection.ts';
+import { pipelinedGets } from '../processes/requests.ts';
+import type { Attack } from './attack.ts';
+
+const ADDRESSES = 200;
+const BYTES = 65_000;
+
+export const reopenedConnections: Attack = {
+  name: '200 addresses that connect again',
+  sends:
+    '200 client addresses, each with 65 kB of pipelined `GET /openrpc.json`, again 0.5 s after the gateway closed it',
+  bound: 'a connection that pipelines too much is closed, and the rest of what was read is not parsed',
+  seconds: 6,
+  key: undefined,
+  atLeast: { connections: 1.5 * ADDRESSES, bytes: 1.5 * ADDRESSES * BYTES },
+  start(target, traffic) {
+    const requests = pipelinedGets('/openrpc.json', BYTES);
+    // Linux accepts all addresses of 127.0.0.0/8.
+    for (let index = 1; index <= ADDRESSES; index++) {
+      const own = { ...target, localAddress: `127.0.2.${index}` };
+      holdOpen(own, traffic, { reads: 'none', onOpen: ({ write }) => void write(requests) });
+    }
+  },
+};
