@@ -206,7 +206,7 @@ function requestUpstreams(
   return coalesced.request(`${spec.name} ${text}`, { deadline, caller, owner }, requestOrFetch, observer);
 }
 
-/** Runs before a large result is copied, since one result may serve many calls. @throws RpcError */
+/** Runs before a large result is used, since one result may serve many calls. @throws RpcError */
 function reserveBytes(
   response: UpstreamResponse | CachedResponse,
   method: NetworkMethod,
@@ -220,7 +220,7 @@ function reserveBytes(
   else return;
   checkResponseBytes(bytes, method, call, context);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw new RpcError('response-too-large');
-  reservation?.take(bytes);
+  if (response.kind === 'cached' || response.isReserved !== true) reservation?.take(bytes);
 }
 
 function outcomeOf(response: UpstreamResponse | CachedResponse): string {
