@@ -3,16 +3,13 @@ import { expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
 import { BufferList } from '../../gateway/jsonrpc/buffer-list.ts';
 import { largeResponse } from '../../gateway/jsonrpc/response.ts';
+import { LogChain } from '../ranges/log-chain.ts';
 import { expectResponse, resultText } from '../server/http/expect-response.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
 /** Larger than what is copied, and than what is written at once. */
-const hash = `0x${'a'.repeat(64)}`;
-const result = Array.from({ length: 6_000 }, (_, index) => ({
-  ...{ address: `0x${'1'.repeat(40)}`, topics: [hash], data: '0x', blockNumber: '0x10', transactionHash: hash },
-  ...{ transactionIndex: '0x1', blockHash: hash, logIndex: `0x${index.toString(16)}`, removed: false, note: 'é' },
-}));
+const result = new LogChain(7_000, () => 1).logs(0, 6_999);
 const call = '{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{}]}';
 
 async function start(env: Record<string, string> = {}): Promise<TestGateway> {
