@@ -1,6 +1,7 @@
 import { permitsMethod } from '../network-files/method-upstreams.ts';
 import { namespaceOf } from '../network-files/namespace-of.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import { coversMethod } from '../network-files/options/method-pattern.ts';
 import type { MethodFindings } from './probe-methods.ts';
 
 interface Found {
@@ -8,7 +9,7 @@ interface Found {
   readonly methods?: MethodFindings;
 }
 
-type Offered = Pick<NetworkConfig, 'methods' | 'openMethods' | 'upstreams'>;
+type Offered = Pick<NetworkConfig, 'methods' | 'openMethods' | 'developmentMethods' | 'upstreams'>;
 
 /**
  * The lines for a network's file with which it serves what its upstreams have: without the methods that all of them lack,
@@ -23,7 +24,11 @@ export function offerMethods(network: Offered, all: readonly Found[], known: rea
     found.length === all.length && found.every(({ methods }) => methods.lacking.includes(method));
   const added = [...new Set(found.flatMap(({ methods }) => methods.others))];
   const removed = network.methods.filter(lackedByAll);
-  const methods = [...network.methods.filter((method) => !removed.includes(method)), ...added];
+  // Named, methods that sign for a development node would be served in production, too.
+  const named = network.methods.filter((method) => !network.developmentMethods.includes(method));
+  // The wildcards of the file open a method, or have an exception for it.
+  const unnamed = added.filter((method) => !network.openMethods.wildcards.some((one) => coversMethod(one, method)));
+  const methods = [...named.filter((method) => !removed.includes(method)), ...unnamed];
   const rules = found.flatMap(({ name, methods: { served, lacking, others } }) => {
     const given = network.upstreams.find((upstream) => upstream.name === name)?.methods;
     const addedElsewhere = added.filter((method) => !others.includes(method) && !served.includes(method));
@@ -32,7 +37,7 @@ export function offerMethods(network: Offered, all: readonly Found[], known: rea
     );
     return denied.length === 0 ? [] : [ruleLines(name, given?.allow, [...(given?.deny ?? []), ...denied])];
   });
-  if (added.length + removed.length + rules.length === 0) return undefined;
+  if (unnamed.length + removed.length + rules.length === 0) return undefined;
   return [
     `methods: [${[...entriesOf(methods, known), ...wildcardsOf(network)].join(', ')}]\n`,
     ...(rules.length === 0 ? [] : ['upstreams:\n', ...rules]),

@@ -1,3 +1,4 @@
+import { BufferList, type Body } from './buffer-list.ts';
 import { BatchTooLarge, type Allowance, type RpcError } from './errors.ts';
 
 /** The response to one call, ready to be sent. */
@@ -5,7 +6,7 @@ export interface RpcResponse {
   /** HTTP status of a single call; not used inside a batch and over WebSocket. */
   readonly status: number;
   /** A JSON-RPC response object: text, or bytes if the result was received as bytes. */
-  readonly body: string | Buffer;
+  readonly body: Body;
   /** Seconds that the caller should wait. */
   readonly retryAfterS?: number | undefined;
   /** What remains of the key's limit, and the seconds until the limit resets. */
@@ -18,11 +19,14 @@ export function resultResponse(id: string, result: string): RpcResponse {
 }
 
 const END = Buffer.from('}');
+/** Larger responses are not copied: about 0.1 ms. */
+const MAX_JOINED_BYTES = 262_144;
 
 /** @param result parts of the result as JSON bytes, in order */
 export function largeResponse(id: string, result: readonly Buffer[]): RpcResponse {
   const start = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`);
-  return { status: 200, body: Buffer.concat([start, ...result, END]) };
+  const list = new BufferList([start, ...result, END]);
+  return { status: 200, body: list.length <= MAX_JOINED_BYTES ? list.join() : list };
 }
 
 /** An error of an upstream. @param data 0x-hex, or undefined */

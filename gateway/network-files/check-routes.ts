@@ -56,9 +56,7 @@ export function checkCoverage(network: Routed, { needsUpstream, headMethod }: Lo
   if (failing.length === 0) return [];
   const more = failing.length - MAX_NAMED_METHODS;
   const named = `${failing.slice(0, MAX_NAMED_METHODS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  return [
-    atUpstreams(`none may get ${named}: remove them from methods, or change route or the methods of an upstream`),
-  ];
+  return [atUpstreams(`none may get ${named}: change methods, route or the methods of an upstream`)];
 }
 
 function atUpstreams(problem: string): Diagnostic {

@@ -88,7 +88,10 @@ function problemOf(name: string, facts: MethodFacts): string | undefined {
 
 function unknown(name: string, { knownMethods }: MethodFacts): string {
   const namespaces = [...new Set(knownMethods.map(namespaceOf))];
-  return `${name} is neither a namespace nor a method of the spec${suggest(name, [...namespaces, ...knownMethods])}`;
+  const problem = `${name} is neither a namespace nor a method of the spec`;
+  const suggestion = suggest(name, [...namespaces, ...knownMethods]);
+  const isNamespace = suggestion === '' && /^[a-z][a-z0-9]{0,20}$/.test(name);
+  return isNamespace ? `${problem}; for its methods without a schema, write ${name}_*` : problem + suggestion;
 }
 
 /** Whether it is a full method name, and neither a misspelt method of the spec nor the start of one. */

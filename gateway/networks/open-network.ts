@@ -64,6 +64,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const reusable = isReusable ? previous : undefined;
   // The chain is the same, and subscribers depend on its heads.
   const { chainId, development }: ChainConfig = config;
+  const { wildcards, except } = config.openMethods;
   const isDevelopment = isDevelopmentChain({ chainId, development, upstreams: replaceable.upstreams });
   const headMetrics = parts.metrics.heads.networkMetrics(config.slug);
   const routes = new MethodRoutes(replaceable, upstreams);
@@ -132,10 +133,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     final,
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
-    document: lazyDocument(replaceable, [
-      ...config.openMethods.wildcards,
-      ...config.developmentMethods.filter(isWildcard),
-    ]),
+    document: lazyDocument(replaceable, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),
     queue,
     coalesced,
     rangeLimits,
@@ -204,10 +202,11 @@ function openMethods(
 function lazyDocument(
   { name, methods, baseUrls }: ReplaceableConfig,
   wildcards: readonly string[],
+  except: readonly string[],
 ): Network['document'] {
   let document: ReturnType<Network['document']> | undefined;
   const serialise = (): ReturnType<Network['document']> => {
-    const text = new OpenRpcText(documentOf({ name, methods, wildcards, baseUrls }));
+    const text = new OpenRpcText(documentOf({ name, methods, wildcards, except, baseUrls }));
     const { parts } = text.with();
     return { text, response: { kind: 'large', parts, parse: () => jsonResponse(Buffer.concat(parts)).parse() } };
   };

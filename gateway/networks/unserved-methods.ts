@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../config/log.ts';
 import type { Diagnostic } from '../network-files/diagnostics/diagnostic.ts';
-import { parseYaml, type Located } from '../network-files/diagnostics/parse-yaml.ts';
+import { parseYaml, type ParsedYaml } from '../network-files/diagnostics/parse-yaml.ts';
 import { findFolder, formatDiagnostic } from '../network-files/load-networks.ts';
+import { namespaceOf } from '../network-files/namespace-of.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { coversMethod } from '../network-files/options/method-pattern.ts';
+import { networkOptions } from '../network-files/options/network-options.ts';
 
 /** Methods logged for one version of a network file. More would let callers fill the log. */
 const MAX_LOGGED = 50;
@@ -44,21 +46,35 @@ export class UnservedMethods {
     const { slug, development } = this.#config;
     const { folder, developmentMethods = [] } = this.#options;
     const isForDevelopment = !development && developmentMethods.some((entry) => coversMethod(entry, method));
-    const message = isForDevelopment ? 'development: true would open it' : `add ${method} to methods`;
-    const path = [isForDevelopment ? 'development' : 'methods'];
     const name = `${slug}.yaml`;
-    return formatDiagnostic({
-      file: join(folder, name),
-      ...locateIn(join(findFolder(folder), name), { path, message }),
-    });
+    const file = parseFile(join(findFolder(folder), name));
+    const { methods } = (file?.value ?? {}) as { readonly methods?: unknown };
+    const diagnostic = isForDevelopment
+      ? { path: ['development'], message: 'development: true would open it' }
+      : changeOf(Array.isArray(methods) ? methods.map(String) : undefined, method);
+    return formatDiagnostic({ file: join(folder, name), ...(file?.locate(diagnostic) ?? diagnostic) });
   }
 }
 
+/** The change of `methods` that opens a method. @param entries undefined: the file has the default */
+function changeOf(entries: readonly string[] | undefined, method: string): Diagnostic {
+  if (entries === undefined) {
+    const list = [...networkOptions.methods.default, method].join(', ');
+    return { path: ['methods'], message: `add methods: [${list}]` };
+  }
+  const removes = (entry: string): boolean =>
+    entry.startsWith('-') && [method, namespaceOf(method)].some((name) => coversMethod(entry.slice(1), name));
+  const at = entries.findIndex(removes);
+  return at === -1
+    ? { path: ['methods'], message: `add ${method} to methods` }
+    : { path: ['methods', at], message: `remove ${entries[at] ?? ''} from methods` };
+}
+
 /** Reads the file as it is now, because the operator will edit it. */
-function locateIn(file: string, diagnostic: Diagnostic): Located | Diagnostic {
+function parseFile(path: string): ParsedYaml | undefined {
   try {
-    return parseYaml(readFileSync(file, 'utf8')).locate(diagnostic);
+    return parseYaml(readFileSync(path, 'utf8'));
   } catch {
-    return diagnostic;
+    return undefined;
   }
 }

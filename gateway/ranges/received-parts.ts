@@ -45,7 +45,7 @@ export class ReceivedParts {
 
   /** @throws RpcError beyond-bound, overloaded */
   add(part: Part): void {
-    const { reservation, maxResponseBytes: max } = this.#bounds;
+    const { maxResponseBytes: max } = this.#bounds;
     const bytes = part.elements.length + 1;
     this.#parts.push(part);
     this.#bytes += bytes;
@@ -53,8 +53,6 @@ export class ReceivedParts {
     if (max !== undefined && this.#bytes > max - ENVELOPE_BYTES)
       throw this.beyond(`maxResponseBytes is ${max}: the response has more bytes`, max - ENVELOPE_BYTES);
     this.take(bytes);
-    // The response is a copy of the parts.
-    if (reservation?.canTake(this.#bytes) === false) throw this.memoryError(new RpcError('memory-share'));
   }
 
   /** Takes bytes that are needed for a part. @throws RpcError beyond-bound, overloaded */
@@ -75,7 +73,7 @@ export class ReceivedParts {
   /** The rejection with a range that would fit, if the error is about the key's share of the memory. */
   memoryError(error: unknown): unknown {
     if (!(error instanceof RpcError) || error.reason !== 'memory-share') return error;
-    return this.beyond('the response has more bytes than this project id may buffer', this.#bytes / 2);
+    return this.beyond('the response has more bytes than this project id may buffer', this.#taken);
   }
 
   /** @param maxBytes that the results of a range that fits may have; undefined: any number */
@@ -107,8 +105,9 @@ export class ReceivedParts {
     this.giveBack(this.#taken);
   }
 
+  /** The response, which consists of the parts: their bytes stay taken. */
   join(): LargeResponse {
-    return joinLists(this.#inOrder().map(({ elements }) => elements));
+    return { ...joinLists(this.#inOrder().map(({ elements }) => elements)), isReserved: true };
   }
 
   #inOrder(): Part[] {

@@ -4,7 +4,7 @@ import { coversMethod, isWildcard } from '../network-files/options/method-patter
 
 /** Methods that the same upstreams may get. */
 export interface MethodRow {
-  /** Names, and wildcards of methods without a schema. */
+  /** Names, and wildcards of methods without a schema with their exceptions, as the network file has them: `-debug_traceChain`. */
   readonly methods: readonly string[];
   /** Names of the upstreams, in the order of the network file. Empty: the gateway serves the methods itself. */
   readonly upstreams: readonly string[];
@@ -28,10 +28,11 @@ export function methodTable(network: Routed, { needsUpstream, isInSpec }: Method
     const upstreams = needsUpstream(method) ? upstreamsOf(method, network) : [];
     const key = JSON.stringify([isPassThrough, upstreams]);
     const row = rows.get(key) ?? { methods: [], upstreams, isPassThrough };
-    row.methods.push(method);
+    row.methods.push(method, ...exceptionsOf(method, network));
     rows.set(key, row);
   }
-  return [...rows.values()].sort((one, other) => other.methods.length - one.methods.length);
+  const withoutExceptions = ({ methods }: MethodRow): number => methods.filter((name) => !name.startsWith('-')).length;
+  return [...rows.values()].sort((one, other) => withoutExceptions(other) - withoutExceptions(one));
 }
 
 /** Whether every upstream may get every method, and all of them have a schema. */
@@ -40,6 +41,10 @@ export function isPlain(table: readonly MethodRow[]): boolean {
     table.filter(({ upstreams }) => upstreams.length > 0).length <= 1 &&
     !table.some(({ isPassThrough }) => isPassThrough)
   );
+}
+
+function exceptionsOf(method: string, { openMethods: { except } }: Routed): string[] {
+  return isWildcard(method) ? except.filter((name) => coversMethod(method, name)).map((name) => `-${name}`) : [];
 }
 
 /** The wildcards of a network, and the parts of them that `route` or the `methods` of an upstream name. */

@@ -1,3 +1,4 @@
+import { byteLengthOf, type Body } from '../jsonrpc/buffer-list.ts';
 import { chargeCalls } from './charge.ts';
 import { bodyRejectionResponse, rejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import {
@@ -131,7 +132,7 @@ async function handleBatch(
     batchBudget: { bytes: limits.maxResponseBytes, maxBytes: limits.maxResponseBytes },
     ...(deduplicated && { deduplicated }),
   });
-  const responses: (string | Buffer | undefined)[] = items.map(() => undefined);
+  const responses: (Body | undefined)[] = items.map(() => undefined);
   let next = 0;
   let length = 0;
   const work = async (): Promise<void> => {
@@ -147,7 +148,7 @@ async function handleBatch(
       const response = isFull
         ? rejectCall(item.id, batchBytesRejection(limits.maxResponseBytes), batchContext)
         : await handleItem(item, batchContext);
-      length += byteLengthOf(response);
+      if (response !== undefined) length += byteLengthOf(response.body);
       // Any call in progress may be the one that exceeds the limit. It is counted in metrics already.
       const exceedsLimit = response !== undefined && length > limits.maxResponseBytes && !hasEffect(item, batchContext);
       responses[index] = exceedsLimit
@@ -178,12 +179,8 @@ async function handleBatch(
   if (defect !== undefined) throw defect;
   const bodies = responses.filter((body) => body !== undefined);
   if (bodies.length === 0) return undefined;
-  const total = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
+  const total = bodies.reduce((sum, body) => sum + byteLengthOf(body), 0);
   return { status: 200, body: await joinResponses(bodies, total) };
-}
-
-function byteLengthOf(response: RpcResponse | undefined): number {
-  return response === undefined ? 0 : Buffer.byteLength(response.body);
 }
 
 function handleItem(item: Call | InvalidItem, context: CallContext): MaybeResponse {

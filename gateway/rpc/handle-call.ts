@@ -207,7 +207,7 @@ function requestUpstreams(
   return coalesced.request(key, participant, fetch, observer);
 }
 
-/** Runs before a large result is copied, since one result may serve many calls. @throws RpcError */
+/** Runs before a large result is used, since one result may serve many calls. @throws RpcError */
 function reserveBytes(
   response: UpstreamResponse | CachedResponse,
   method: NetworkMethod,
@@ -221,7 +221,7 @@ function reserveBytes(
   else return;
   checkResponseBytes(bytes, method, call, context);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw batchBytesRejection(batchBudget.maxBytes);
-  reservation?.take(bytes);
+  if (response.kind === 'cached' || response.isReserved !== true) reservation?.take(bytes);
 }
 
 function outcomeOf(response: UpstreamResponse | CachedResponse): string {

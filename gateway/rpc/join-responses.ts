@@ -1,3 +1,4 @@
+import { buffersOf, type Body } from '../jsonrpc/buffer-list.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 
 /** Up to this many characters, one string is built, which is fastest. */
@@ -11,10 +12,7 @@ const [OPEN, COMMA, CLOSE] = [0x5b, 0x2c, 0x5d];
  * Joins the responses to the calls of a batch into the response to the batch.
  * @param lengthBytes sum of all responses
  */
-export async function joinResponses(
-  responses: readonly (string | Buffer)[],
-  lengthBytes: number,
-): Promise<string | Buffer> {
+export async function joinResponses(responses: readonly Body[], lengthBytes: number): Promise<string | Buffer> {
   if (lengthBytes <= SMALL_CHARS) return `[${responses.map((response) => response.toString()).join()}]`;
   // As bytes, because Node would encode a string of many megabytes in one step when it is sent.
   const joined = Buffer.allocUnsafe(lengthBytes + responses.length + 1);
@@ -28,9 +26,11 @@ export async function joinResponses(
       offset += joined.write(response, offset);
       continue;
     }
-    for (let from = 0; from < response.length; from += STEP_BYTES) {
-      offset += response.copy(joined, offset, from, from + STEP_BYTES);
-      await timeSlicer.next();
+    for (const bytes of buffersOf(response)) {
+      for (let from = 0; from < bytes.length; from += STEP_BYTES) {
+        offset += bytes.copy(joined, offset, from, from + STEP_BYTES);
+        await timeSlicer.next();
+      }
     }
   }
   joined[offset] = CLOSE;

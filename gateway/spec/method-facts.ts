@@ -1,5 +1,5 @@
 import type { LoadOptions } from '../network-files/load-options.ts';
-import { coversMethod } from '../network-files/options/method-pattern.ts';
+import { coversMethod, isWildcard } from '../network-files/options/method-pattern.ts';
 import type { Settings } from '../config/settings.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { developmentMethods, methods, neverOpened, nodeMethods, passThroughUnits } from './methods.generated.ts';
@@ -15,13 +15,14 @@ const handled: ReadonlySet<string> = new Set(
   methods.filter(({ handledBy }) => handledBy !== undefined).map(({ name }) => name),
 );
 const sending: ReadonlySet<string> = new Set(methods.filter(({ sends }) => sends === true).map(({ name }) => name));
-const anyCase = 'i';
-const neverOpenedNames = new RegExp(
-  `^(?:${neverOpened.map((one) => one.replaceAll('*', '\\w*')).join('|')})$`,
-  anyCase,
-);
-/** Of namespaces of which no method is opened. */
-const closedNamespaces = neverOpened.filter((one) => /^[^*]+_\*$/.test(one));
+const neverOpenedNames = patternOf(neverOpened);
+/** Whatever follows a name that matches, the method is never opened. */
+const neverOpenedStarts = patternOf(neverOpened.filter(isWildcard));
+
+function patternOf(names: readonly string[]): RegExp {
+  const anyCase = 'i';
+  return new RegExp(`^(?:${names.map((one) => one.replaceAll('*', '\\w*')).join('|')})$`, anyCase);
+}
 
 /** What development networks serve beside the methods of their files; undefined in production. */
 export function developmentMethodsIn({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): readonly string[] | undefined {
@@ -47,7 +48,7 @@ export function wildcardFor(
 
 /** Whether a wildcard would open no method at all: all are in schemas/never-opened.yaml. */
 export function isNeverOpened(wildcard: string): boolean {
-  return closedNamespaces.some((one) => coversMethod(one, wildcard));
+  return neverOpenedStarts.test(wildcard.slice(0, -1));
 }
 
 /** What the validation of network files needs from the spec. */

@@ -35,6 +35,8 @@ export interface DocumentedNetwork {
   readonly methods: readonly string[];
   /** Wildcards of its pass-through methods. */
   readonly wildcards?: readonly string[];
+  /** Methods and wildcards that these do not open. */
+  readonly except?: readonly string[];
   /** Base URLs. If empty, the document has the general servers of openrpc.json. */
   readonly baseUrls: readonly string[];
 }
@@ -48,7 +50,8 @@ export function openRpcDocument(): OpenRpcDocument {
 }
 
 /** The document of a network: its methods, the types that they use, and its URLs. */
-export function documentOf({ name, methods: served, wildcards = [], baseUrls }: DocumentedNetwork): OpenRpcDocument {
+export function documentOf(network: DocumentedNetwork): OpenRpcDocument {
+  const { name, methods: served, wildcards = [], except = [], baseUrls } = network;
   const { components, info, methods: known, servers, ...frame } = openRpcDocument();
   const methods = served.map((method) => known.find((one) => one.name === method) ?? passThroughEntry(method));
   const { schemas, errors } = components;
@@ -57,7 +60,9 @@ export function documentOf({ name, methods: served, wildcards = [], baseUrls }: 
     info: { ...info, title: `${String(info['title'])}: ${name}` },
     servers: baseUrls.length === 0 ? servers : serversAt(baseUrls),
     methods,
-    ...(wildcards.length > 0 && { 'x-pass-through': { methods: wildcards, summary: passThroughSummary } }),
+    ...(wildcards.length > 0 && {
+      'x-pass-through': { methods: wildcards, ...(except.length > 0 && { except }), summary: passThroughSummary },
+    }),
     components: {
       schemas: named(schemas, typesIn(methods, schemas)),
       errors: named(errors, refsIn(methods, 'errors')),

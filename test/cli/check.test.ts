@@ -51,7 +51,7 @@ describe('gatehouse check', () => {
     place.withNetworks({
       base: {
         ...base,
-        methods: ['eth', 'debug_*', 'eth_getCompilers'],
+        methods: ['eth', 'debug_*', '-debug_traceChain', 'eth_getCompilers'],
         upstreams: upstreams.map((upstream, index) => ({ ...upstream, ...rules[index] })),
         route: { eth_sendRawTransaction: ['relay'] },
       },
@@ -60,9 +60,9 @@ describe('gatehouse check', () => {
     expect(code).toBe(0);
     expect(stdout.split('\n').slice(1)).toEqual([
       '  eth_sendRawTransaction, eth_sendRawTransactionSync: relay',
-      '  eth_getCompilers, debug_* (without schema): a, b',
+      '  eth_getCompilers, debug_*, -debug_traceChain (without schema): a, b',
       '  eth_getLogs: a',
-      '  debug_trace* (without schema): a',
+      '  debug_trace*, -debug_traceChain (without schema): a',
       '  all others: a, b',
       '',
     ]);

@@ -117,8 +117,19 @@ describe('the methods that gatehouse doctor finds', () => {
     const { offer } = await examine();
     expect(offer).toContain('methods: [eth, -eth_getProof, net, ');
     expect(offer).toContain("'trace_*', -trace_get]\n");
+    // They are opened by the wildcard.
+    expect(offer?.split('\n')[0]).not.toMatch(/trace_(?:block|filter)/);
     expect(offer).toContain("allow: ['eth_*', 'net_*', 'web3_*', 'trace_*'], deny: ['trace_get*', ");
     expect(erigon.calls.filter(({ method }) => method.startsWith('debug_'))).toEqual([]);
+  });
+
+  it('are without those of development networks, which production would serve by name', async () => {
+    place.withNetworks({
+      five: { name: 'Five', chainId: 5, development: true, upstreams: twoUpstreams() },
+    });
+    const { offer } = await examine();
+    expect(offer).toMatch(/^methods: \[eth, net, rpc, web3, eth_callMany/);
+    expect(offer?.split('\n')[0]).not.toMatch(/sign|sendTransaction/i);
   });
 
   it('are not searched at an upstream that permits only transactions', async () => {

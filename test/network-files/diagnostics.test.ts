@@ -83,7 +83,7 @@ const wrongMethods: [string, string][] = [
   ['[eht]', '6:11 methods[0]: eht is neither a namespace nor a method of the spec; did you mean eth?'],
   ['[eth_getStorage]', '6:11 methods[0]: eth_getStorage is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
   ['[eth, -eth_getstorageat]', '6:16 methods[1]: eth_getstorageat is neither a namespace nor a method of the spec; did you mean eth_getStorageAt?'],
-  ['[foo]', '6:11 methods[0]: foo is neither a namespace nor a method of the spec'],
+  ['[foo]', '6:11 methods[0]: foo is neither a namespace nor a method of the spec; for its methods without a schema, write foo_*'],
   // Similar to methods of the spec, or the start of one: typing errors.
   ['[eth_getBlock]', '6:11 methods[0]: eth_getBlock is neither a namespace nor a method of the spec; did you mean eth_getBlockByHash?'],
   ['[eth_getblockbynumbr]', '6:11 methods[0]: eth_getblockbynumbr is neither a namespace nor a method of the spec; did you mean eth_getBlockByNumber?'],
@@ -91,7 +91,7 @@ const wrongMethods: [string, string][] = [
   ['[eht_getLogs]', '6:11 methods[0]: eht_getLogs is neither a namespace nor a method of the spec; did you mean eth_getLogs?'],
   ['[zk_estimateFee]', '6:11 methods[0]: zk_estimateFee is neither a namespace nor a method of the spec; did you mean zks_estimateFee?'],
   ['[Debug_traceBlock]', '6:11 methods[0]: Debug_traceBlock is neither a namespace nor a method of the spec'],
-  ['[debug]', '6:11 methods[0]: debug is neither a namespace nor a method of the spec'],
+  ['[debug]', '6:11 methods[0]: debug is neither a namespace nor a method of the spec; for its methods without a schema, write debug_*'],
   ['[debug_]', '6:11 methods[0]: debug_ is neither a namespace nor a method of the spec'],
   ['[eth, -debug_traceBlock]', '6:16 methods[1]: debug_traceBlock is neither a namespace nor a method of the spec'],
   ['[eth, "-debug_*"]', '6:16 methods[1]: debug_* is neither a namespace nor a method of the spec'],
@@ -101,7 +101,7 @@ const wrongMethods: [string, string][] = [
   ['["debug*"]', '6:11 methods[0]: debug* has no namespace: expected debug_* or debug_trace*'],
   ['["*"]', '6:11 methods[0]: expected namespace, method or wildcard, a minus before it to take it away'],
   ['["debug_*Block"]', '6:11 methods[0]: expected namespace, method or wildcard, a minus before it to take it away'],
-  ...['admin_*', 'personal_*', 'miner_*', 'engine_*', 'opp2p_*', 'admin_p*'].map((name): [string, string] => [`["${name}"]`, `6:11 methods[0]: ${name} would open methods that change a node, its files or its keys: name each method that is needed`]),
+  ...['admin_*', 'personal_*', 'miner_*', 'engine_*', 'opp2p_*', 'admin_p*', 'debug_set*', 'debug_chaindbCompact*', 'bor_writeBor*'].map((name): [string, string] => [`["${name}"]`, `6:11 methods[0]: ${name} would open methods that change a node, its files or its keys: name each method that is needed`]),
   ['[-eth_getStorageAt]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
   ['[eth, -eth]', '6:10 methods: the list selects no method; add namespaces or methods, as in [eth, net, web3, -eth_getStorageAt]'],
 ];

@@ -59,11 +59,22 @@ it('an operator gets the line that would open a method, a caller the standard me
   expect(hints).toEqual(['debug_traceCall base.yaml:3:10 add debug_traceCall to methods']);
 });
 
-it('without methods in the file, the position is its first line', async () => {
+it('without methods in the file, the position is its first line, and the list has the default', async () => {
   const { messageForOperators } = await start(['', 'name: Base', 'chainId: 5']);
   expect(await messageForOperators('debug_traceCall')).toBe(
-    `${standard}: base.yaml:2:1 add debug_traceCall to methods`,
+    `${standard}: base.yaml:2:1 add methods: [eth, net, web3, rpc, debug_traceCall]`,
   );
+});
+
+it('an exception is named, because a name does not open what a minus removes', async () => {
+  const methods = "methods: [eth, 'debug_*', -debug_trace*, -eth_getProof, net, -net]";
+  const { messageForOperators } = await start(['name: Base', 'chainId: 5', methods]);
+  expect(await messageForOperators('debug_traceCall')).toBe(
+    `${standard}: base.yaml:3:27 remove -debug_trace* from methods`,
+  );
+  expect(await messageForOperators('eth_getProof')).toMatch(/: base\.yaml:3:42 remove -eth_getProof from methods$/);
+  expect(await messageForOperators('net_version')).toMatch(/: base\.yaml:3:62 remove -net from methods$/);
+  expect(await messageForOperators('web3_sha3')).toMatch(/: base\.yaml:3:10 add web3_sha3 to methods$/);
 });
 
 it('a development method needs development: true, but its name in production', async () => {
@@ -72,7 +83,9 @@ it('a development method needs development: true, but its name in production', a
   expect(await messageForOperators('evm_mine')).toMatch(/: base\.yaml:2:14 development: true would open it$/);
   expect(await messageForOperators('eth_sign')).toMatch(/: base\.yaml:2:14 development: true would open it$/);
   const production = await start(file, { NODE_ENV: 'production' });
-  expect(await production.messageForOperators('evm_mine')).toMatch(/: base\.yaml:1:1 add evm_mine to methods$/);
+  expect(await production.messageForOperators('evm_mine')).toMatch(
+    /: base\.yaml:1:1 add methods: \[eth, net, web3, rpc, evm_mine\]$/,
+  );
 });
 
 it('a method is logged once; other texts and more than 50 methods are not', async () => {

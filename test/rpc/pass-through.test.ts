@@ -180,10 +180,14 @@ describe('methods without a schema', () => {
     const { gateway } = await withTraces(1);
     const document = (await (await fetch(`${gateway.address}/test/openrpc.json`)).json()) as {
       methods: { name: string; summary: string; 'x-pass-through'?: true }[];
-      'x-pass-through': { methods: string[]; summary: string };
+      'x-pass-through': { methods: string[]; except: string[]; summary: string };
     };
     const summary = expect.stringContaining('never hedged, cached or sent again after a response') as string;
-    expect(document['x-pass-through']).toEqual({ methods: ['debug_*', 'trace_*'], summary });
+    expect(document['x-pass-through']).toEqual({
+      methods: ['debug_*', 'trace_*'],
+      except: ['debug_traceChain'],
+      summary,
+    });
     const entry = document.methods.find(({ name }) => name === 'debug_setHead');
     expect(entry).toMatchObject({ 'x-pass-through': true, summary });
     expect(document.methods.find(({ name }) => name === 'eth_call')).not.toHaveProperty('x-pass-through');

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { BufferList, byteLengthOf } from '../../jsonrpc/buffer-list.ts';
 import type { RpcResponse } from '../../jsonrpc/response.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import type { EncodedResponse } from './write-response.ts';
@@ -26,11 +27,13 @@ export async function compressResponse(
   reservation: Reservation,
 ): Promise<EncodedResponse> {
   response.setHeader('Vary', 'Accept-Encoding');
-  if (Buffer.byteLength(rpcResponse.body) <= overBytes || !acceptsGzip(request.headers['accept-encoding']))
-    return rpcResponse;
-  if (!reservation.canTake(GZIP_BYTES)) return rpcResponse;
-  reservation.take(GZIP_BYTES);
-  const body = await gzipAsync(rpcResponse.body, { level: 1 });
+  const { body: whole } = rpcResponse;
+  if (byteLengthOf(whole) <= overBytes || !acceptsGzip(request.headers['accept-encoding'])) return rpcResponse;
+  // zlib reads one buffer.
+  const neededBytes = GZIP_BYTES + (whole instanceof BufferList ? whole.length : 0);
+  if (!reservation.canTake(neededBytes)) return rpcResponse;
+  reservation.take(neededBytes);
+  const body = await gzipAsync(whole instanceof BufferList ? whole.join() : whole, { level: 1 });
   response.setHeader('Content-Encoding', 'gzip');
   return { ...rpcResponse, body };
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { buffersOf, type Body } from '../../jsonrpc/buffer-list.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 
 /** Bytes copied into the kernel at once, in about 0.1 ms. Smaller responses are written in one step. */
@@ -9,14 +10,15 @@ export const PART_BYTES = 262_144;
  * all that the client reads meanwhile, up to the whole body. Never rejects.
  * @param last follows the body in one step
  */
-export async function writeInParts(response: ServerResponse, body: string | Buffer, last?: Buffer): Promise<void> {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  for (let from = 0; from < bytes.length; from += PART_BYTES) {
-    const pause = timeSlicer.next();
-    if (pause !== undefined) await pause;
-    // The client has disconnected.
-    if (response.destroyed) return;
-    if (!response.write(bytes.subarray(from, from + PART_BYTES))) await waitForDrain(response);
+export async function writeInParts(response: ServerResponse, body: Body, last?: Buffer): Promise<void> {
+  for (const bytes of buffersOf(body)) {
+    for (let from = 0; from < bytes.length; from += PART_BYTES) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      // The client has disconnected.
+      if (response.destroyed) return;
+      if (!response.write(bytes.subarray(from, from + PART_BYTES))) await waitForDrain(response);
+    }
   }
   response.end(last);
 }

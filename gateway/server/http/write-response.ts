@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { buffersOf, BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.ts';
 import type { RpcResponse } from '../../jsonrpc/response.ts';
 import { PART_BYTES, writeInParts } from './write-in-parts.ts';
 
@@ -9,7 +10,7 @@ const PREFLIGHT_MAX_AGE_S = '86400';
 export const EXPOSED_HEADERS = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
 
 /** A response whose body may be compressed. */
-export type EncodedResponse = Omit<RpcResponse, 'body'> & { readonly body: string | Buffer };
+export type EncodedResponse = RpcResponse;
 
 /**
  * Writes a response, in parts if it is large.
@@ -35,7 +36,7 @@ export function writeResponse(
   // prettier-ignore
   const headers = [
     'Content-Type', 'application/json',
-    'Content-Length', String(Buffer.byteLength(rpcResponse.body)),
+    'Content-Length', String(byteLengthOf(rpcResponse.body)),
     'X-Request-Id', requestId,
     'Access-Control-Allow-Origin', '*',
     'Access-Control-Expose-Headers', EXPOSED_HEADERS,
@@ -45,8 +46,9 @@ export function writeResponse(
   if (rpcResponse.status !== 200) addRejectionHeaders(headers, rpcResponse.status, rpcResponse.retryAfterS);
   response.writeHead(rpcResponse.status, headers);
   if (response.req.complete) {
-    if (rpcResponse.body.length <= PART_BYTES) response.end(rpcResponse.body);
-    else void writeInParts(response, rpcResponse.body);
+    const { body } = rpcResponse;
+    if (body.length <= PART_BYTES && !(body instanceof BufferList)) response.end(body);
+    else void writeInParts(response, body);
   } else endAfterRequest(response, rpcResponse.body);
 }
 
@@ -54,8 +56,8 @@ export function writeResponse(
  * Rejects a client that is still sending. The whole response is written at once, but ends only after the request:
  * closing a connection with unread bytes resets it, and the client may never see the response.
  */
-function endAfterRequest(response: ServerResponse, body: string | Buffer): void {
-  response.write(body);
+function endAfterRequest(response: ServerResponse, body: Body): void {
+  for (const bytes of buffersOf(body)) response.write(bytes);
   response.req.once('close', () => response.end()).resume();
 }
 

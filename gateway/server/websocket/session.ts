@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { handleBody, rejectBody } from '../../rpc/handle-body.ts';
+import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
@@ -9,6 +10,7 @@ import type { Network } from '../../networks/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './close-codes.ts';
+import { sendBody } from './send-body.ts';
 import { Notifications } from './notifications.ts';
 import { createContext, type SessionOptions } from './session-options.ts';
 import { FragmentedMessage } from './fragmented-message.ts';
@@ -230,11 +232,11 @@ export class Session {
   }
 
   /** Sends nothing if the socket is closed. */
-  #send(body: string | Buffer): void {
+  #send(body: Body): void {
     if (!this.#isOpen()) return;
     // Checked before sending, so that a single response may exceed the limit.
     if (this.#hasTooMuchUnread()) this.close('slow-reader');
-    else this.#socket.send(body, { binary: false });
+    else sendBody(this.#socket, body);
     this.#memory.update();
   }
 

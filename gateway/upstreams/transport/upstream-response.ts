@@ -17,6 +17,8 @@ export interface LargeResponse {
   readonly kind: 'large';
   /** Concatenated they are the result as JSON, which is not validated yet. */
   readonly parts: readonly [Buffer, ...Buffer[]];
+  /** Its bytes are taken from the memory budget already. */
+  readonly isReserved?: true;
   /** Parses the whole response. @throws UpstreamFailure */
   readonly parse: () => ResultResponse | ErrorResponse;
 }
