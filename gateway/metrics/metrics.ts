@@ -2,12 +2,13 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics, DURATION_BUCKETS_S } from './call-metrics.ts';
-import { UpstreamHistory } from './upstream-history.ts';
+import { NetworkHistory } from './network-history.ts';
+import { BUCKET_MS, UpstreamHistory, type SampledUpstream } from './upstream-history.ts';
 import { HeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 import type { SocketMetrics, UpstreamMetrics } from './instruments.ts';
 import { RangeMetrics } from './range-metrics.ts';
-import { RoutingMetrics } from './routing-metrics.ts';
+import { RoutingMetrics, type ActiveUpstream } from './routing-metrics.ts';
 import { CounterMetric, HistogramMetric } from './counters.ts';
 
 /** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
@@ -84,6 +85,9 @@ export class Metrics {
     attemptSeconds: this.#attemptSeconds,
     unusable: this.#unusable,
   });
+  readonly networkHistory = new NetworkHistory({ callSeconds: this.calls.seconds, cacheLookups: this.cache.lookupCounts });
+  #historyTimer: NodeJS.Timeout | undefined;
+
   constructor() {
     // Includes the delay of the event loop, as nodejs_eventloop_lag_….
     collectDefaultMetrics({ register: this.registry });
@@ -93,6 +97,19 @@ export class Metrics {
       labelNames: ['version', 'node'] as const,
       registers: [this.registry],
     }).set({ version, node: process.version }, 1);
+  }
+
+  /** Samples the metrics for the status page until `stopHistory`. */
+  startHistory(): void {
+    this.networkHistory.sample(performance.now());
+    this.#historyTimer ??= setInterval(() => {
+      this.networkHistory.sample(performance.now());
+      void this.upstreamHistory.sample(this.routing.active().map(toSampled));
+    }, BUCKET_MS).unref();
+  }
+
+  stopHistory(): void {
+    clearInterval(this.#historyTimer);
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamMetrics {
@@ -116,6 +133,7 @@ export class Metrics {
       },
       ...this.heads.upstreamMetrics(network, upstream),
       history: () => this.upstreamHistory.bucketsOf(network, upstream),
+      availability: () => this.upstreamHistory.availabilityOf(network, upstream),
     };
   }
 
@@ -224,4 +242,8 @@ export class Metrics {
       },
     });
   }
+}
+
+function toSampled({ network, upstream, circuit, isUsed }: ActiveUpstream): SampledUpstream {
+  return { network, upstream, isUp: circuit === 'closed', isUsed };
 }

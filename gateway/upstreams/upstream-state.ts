@@ -1,4 +1,5 @@
-import type { HistoryBucket } from '../metrics/upstream-history.ts';
+import type { UpstreamMetrics } from '../metrics/instruments.ts';
+import type { Availability, HistoryBucket } from '../metrics/upstream-history.ts';
 import type { UpstreamHealth, UpstreamTrouble } from './health/upstream-health.ts';
 import type { MarkReason, UnsupportedMethods } from './unsupported-methods.ts';
 
@@ -20,6 +21,8 @@ export interface UpstreamState {
   readonly workedS: number | undefined;
   /** Buckets of the last minutes, oldest first. */
   readonly history: readonly HistoryBucket[];
+  /** Of the last 24 hours; undefined: not used yet. */
+  readonly availability: Availability | undefined;
   /** Methods for which other upstreams are selected first. */
   readonly marks: readonly MarkState[];
 }
@@ -29,15 +32,16 @@ interface UpstreamParts {
   readonly health: UpstreamHealth;
   readonly isOnOtherChain: boolean;
   readonly methods: UnsupportedMethods;
+  readonly metrics: Pick<UpstreamMetrics, 'history' | 'availability'>;
 }
 
 /** @param respondedAt time of its last response; -Infinity: none @param now on the same clock */
 export function upstreamStateOf(
-  { name, health, isOnOtherChain, methods }: UpstreamParts,
+  { name, health, isOnOtherChain, methods, metrics }: UpstreamParts,
   respondedAt: number,
-  history: readonly HistoryBucket[],
   now: number,
 ): UpstreamState {
+  const history = metrics.history();
   const hasResponded = respondedAt !== -Infinity;
   const trouble = health.trouble(now);
   const isFailing = trouble !== undefined || (!hasResponded && history.some(({ sent }) => sent > 0));
@@ -48,7 +52,9 @@ export function upstreamStateOf(
     trouble,
     // Responses that made the circuit open are no sign that it works.
     workedS: hasResponded ? Math.max(workedS, trouble?.forS ?? 0) : undefined,
-    history,
+    // Most of the bytes of the status.
+    history: history.some(({ sent, failed }) => sent + failed > 0) ? history : [],
+    availability: metrics.availability(),
     marks: methods.marks().map(({ method, reason, deadline }) => {
       return { method, reason, forS: Math.max(0, Math.round((deadline - now) / 1000)) };
     }),

@@ -139,6 +139,11 @@ export class Upstream {
     return this.#respondedAt > since || this.#own.respondedAt > since;
   }
 
+  /** Whether it has ever responded, or failed. */
+  get isUsed(): boolean {
+    return this.hasResponded(-Infinity) || !this.circuit.isClosed;
+  }
+
   /** Whether the network file forbids probes and polls while the upstream gets no calls. */
   isUnwatched(now: number): boolean {
     return this.config.probe === 'off' && now - this.#respondedAt > UNWATCHED_AFTER_MS;
@@ -153,7 +158,7 @@ export class Upstream {
   /** State for the status page. Sends no request. @param now on the clock of performance.now() */
   status(now: number): UpstreamState {
     const respondedAt = Math.max(this.#respondedAt, this.#own.respondedAt);
-    return upstreamStateOf(this, respondedAt, this.metrics.history(), now);
+    return upstreamStateOf(this, respondedAt, now);
   }
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
