@@ -3,12 +3,12 @@ import { version } from '../config/package.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics, DURATION_BUCKETS_S } from './call-metrics.ts';
 import { NetworkHistory } from './network-history.ts';
-import { BUCKET_MS, UpstreamHistory, type SampledUpstream } from './upstream-history.ts';
+import { BUCKET_MS, UpstreamHistory } from './upstream-history.ts';
 import { HeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 import type { SocketMetrics, UpstreamMetrics } from './instruments.ts';
 import { RangeMetrics } from './range-metrics.ts';
-import { RoutingMetrics, type ActiveUpstream } from './routing-metrics.ts';
+import { RoutingMetrics } from './routing-metrics.ts';
 import { CounterMetric, HistogramMetric } from './counters.ts';
 
 /** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
@@ -85,7 +85,10 @@ export class Metrics {
     attemptSeconds: this.#attemptSeconds,
     unusable: this.#unusable,
   });
-  readonly networkHistory = new NetworkHistory({ callSeconds: this.calls.seconds, cacheLookups: this.cache.lookupCounts });
+  readonly networkHistory = new NetworkHistory({
+    callSeconds: this.calls.seconds,
+    cacheLookups: this.cache.lookupCounts,
+  });
   #historyTimer: NodeJS.Timeout | undefined;
 
   constructor() {
@@ -104,7 +107,7 @@ export class Metrics {
     this.networkHistory.sample(performance.now());
     this.#historyTimer ??= setInterval(() => {
       this.networkHistory.sample(performance.now());
-      void this.upstreamHistory.sample(this.routing.active().map(toSampled));
+      void this.upstreamHistory.sample(this.routing.active());
     }, BUCKET_MS).unref();
   }
 
@@ -242,8 +245,4 @@ export class Metrics {
       },
     });
   }
-}
-
-function toSampled({ network, upstream, circuit, isUsed }: ActiveUpstream): SampledUpstream {
-  return { network, upstream, isUp: circuit === 'closed', isUsed };
 }

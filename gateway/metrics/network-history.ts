@@ -96,7 +96,8 @@ export class NetworkHistory {
     };
     for (const { labels, child } of callSeconds.children()) {
       const { counts } = of(labels['network']);
-      for (let index = 0; index < counts.length; index++) counts[index] = (counts[index] ?? 0) + (child.counts[index] ?? 0);
+      for (let index = 0; index < counts.length; index++)
+        counts[index] = (counts[index] ?? 0) + (child.counts[index] ?? 0);
     }
     for (const { labels, child } of cacheLookups.children()) {
       const network = of(labels['network']);

@@ -1,4 +1,5 @@
 import type { Counter } from 'prom-client';
+import type { ActiveUpstream } from './routing-metrics.ts';
 import type { CounterMetric, HistogramMetric } from './counters.ts';
 
 /** The requests to an upstream in one interval of ten seconds. */
@@ -16,15 +17,6 @@ export interface Availability {
   readonly share: number;
   /** Seconds that were measured: 24 hours, or less since the upstream was first used. */
   readonly overS: number;
-}
-
-/** An upstream at the time of a sample. */
-export interface SampledUpstream {
-  readonly network: string;
-  readonly upstream: string;
-  readonly isUp: boolean;
-  /** It has responded or failed before. */
-  readonly isUsed: boolean;
 }
 
 interface Period {
@@ -74,8 +66,8 @@ export class UpstreamHistory {
     return { share: up / samples, overS: (samples * BUCKET_MS) / 1000 };
   }
 
-  /** Ends the current interval. @param active the upstreams that were used, and whether each works now */
-  async sample(active: readonly SampledUpstream[] = []): Promise<void> {
+  /** Ends the current interval. @param active the upstreams of the active configuration */
+  async sample(active: readonly ActiveUpstream[] = []): Promise<void> {
     this.#sampleAvailability(active);
     const totals = await this.#read();
     for (const [name, now] of totals) {
@@ -94,9 +86,9 @@ export class UpstreamHistory {
     for (const name of this.#buckets.keys()) if (!totals.has(name)) this.#buckets.delete(name);
   }
 
-  #sampleAvailability(active: readonly SampledUpstream[]): void {
+  #sampleAvailability(active: readonly ActiveUpstream[]): void {
     const names = new Set<string>();
-    for (const { network, upstream, isUp, isUsed } of active) {
+    for (const { network, upstream, circuit, isUsed } of active) {
       const name = `${network} ${upstream}`;
       names.add(name);
       if (!isUsed) continue;
@@ -108,7 +100,7 @@ export class UpstreamHistory {
         if (periods.length > MAX_PERIODS) periods.shift();
       }
       period.samples++;
-      if (isUp) period.up++;
+      if (circuit === 'closed') period.up++;
       this.#periods.set(name, periods);
     }
     for (const name of this.#periods.keys()) if (!names.has(name)) this.#periods.delete(name);

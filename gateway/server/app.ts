@@ -179,7 +179,12 @@ export async function openGateway(
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
-  const pageOptions = { finder: networks.finder, proxies, history: metrics.networkHistory, configuration: () => networks.configuration };
+  const pageOptions = {
+    finder: networks.finder,
+    proxies,
+    history: metrics.networkHistory,
+    configuration: () => networks.configuration,
+  };
   const pages = pageRoutes({
     ...pageOptions,
     hasStatus: statusPage === 'public',

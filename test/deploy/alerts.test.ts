@@ -78,10 +78,17 @@ describe('the example for Alertmanager', () => {
     readonly matchers?: readonly string[];
     readonly routes?: readonly Route[];
   }
-  const { route, receivers, inhibit_rules: inhibitions } = read<{
+  const {
+    route,
+    receivers,
+    inhibit_rules: inhibitions,
+  } = read<{
     route: Route;
     receivers: readonly { readonly name: string }[];
-    inhibit_rules: readonly { readonly source_matchers: readonly string[]; readonly target_matchers: readonly string[] }[];
+    inhibit_rules: readonly {
+      readonly source_matchers: readonly string[];
+      readonly target_matchers: readonly string[];
+    }[];
   }>('alertmanager.yml');
 
   it('has a receiver for each route, and pages for critical alerts only', () => {

@@ -16,7 +16,10 @@ interface Line {
 async function open() {
   const lines: Line[] = [];
   const log = pino({}, { write: (text) => void lines.push(JSON.parse(text) as Line) });
-  const node = await startFakeNode({ chainId: 5, responses: { eth_gasPrice: rpcError(-32099, 'no rule covers this') } });
+  const node = await startFakeNode({
+    chainId: 5,
+    responses: { eth_gasPrice: rpcError(-32099, 'no rule covers this') },
+  });
   const gateway = await startGateway(
     { main: network(5, [node.url]) },
     {
@@ -78,7 +81,10 @@ it('it changes with the role all only, and to known levels only', async () => {
   for (const token of [tokens.viewer, tokens.clerk])
     expect(await send(token, 'PATCH', { level: 'debug' })).toMatchObject([403, {}]);
   const message = 'level: expected fatal, error, warn, info, debug, trace or silent';
-  expect(await send(tokens.admin, 'PATCH', { level: 'verbose' })).toEqual([400, { error: { field: 'level', message } }]);
+  expect(await send(tokens.admin, 'PATCH', { level: 'verbose' })).toEqual([
+    400,
+    { error: { field: 'level', message } },
+  ]);
   expect(await send(tokens.admin, 'PATCH', {})).toEqual([
     400,
     { error: { field: 'level', message: 'level is missing' } },

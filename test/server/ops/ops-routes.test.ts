@@ -75,7 +75,9 @@ describe('/readyz', () => {
     await gateway.call('main', 'eth_getStorageAt', [`0x${'1'.repeat(40)}`, '0x0', 'latest']);
     node.always(undefined);
     const { status: got, text } = await get(gateway.address, '/readyz');
-    const failing = { node: expect.stringMatching(/^circuit open for \d s: HTTP 500 .*, 1 of 1 requests failed$/) as string };
+    const failing = {
+      node: expect.stringMatching(/^circuit open for \d s: HTTP 500 .*, 1 of 1 requests failed$/) as string,
+    };
     const networks = { main: { upstreams: 1, up: 0, failing } };
     expect([got, JSON.parse(text)]).toMatchObject([200, { ready: true, networks }]);
   });
