@@ -13,7 +13,7 @@ export class LogLevel {
     this.#log = log;
     log.onChild = (child) => {
       for (const known of this.#children) if (known.deref() === undefined) this.#children.delete(known);
-      this.#children.add(new WeakRef(child as unknown as Log));
+      this.#children.add(new WeakRef(child));
     };
   }
 

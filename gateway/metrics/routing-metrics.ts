@@ -65,7 +65,7 @@ export class RoutingMetrics {
     });
     this.#gauge(
       'gatehouse_upstream_up',
-      '1 unless the last request to the upstream failed by its own fault',
+      '1 unless calls, polls or probes of the upstream fail by its own fault (its circuit is not closed)',
       registry,
       (state) => (state === 'closed' ? 1 : 0),
     );

@@ -9,7 +9,7 @@ import { programs } from '../support/programs.ts';
 import { alertRules } from './alert-rules.ts';
 
 const folder = join(packageRoot, 'deploy', 'prometheus');
-const read = <T>(name: string): T => parse(readFileSync(join(folder, name), 'utf8')) as T;
+const read = (name: string): unknown => parse(readFileSync(join(folder, name), 'utf8'));
 const testFiles = readdirSync(folder).filter((name) => name.endsWith('.test.yml'));
 const rules = alertRules();
 const names = rules.map(({ alert }) => alert);
@@ -38,7 +38,7 @@ describe('promtool', () => {
 });
 
 describe('each alert', () => {
-  const tests = testFiles.flatMap((name) => read<{ tests: readonly RuleTest[] }>(name).tests);
+  const tests = testFiles.flatMap((name) => (read(name) as { tests: readonly RuleTest[] }).tests);
 
   it.each(names)('%s is tested for firing, for resolving, and for not firing on noise', (alert) => {
     const own = tests
@@ -82,14 +82,14 @@ describe('the example for Alertmanager', () => {
     route,
     receivers,
     inhibit_rules: inhibitions,
-  } = read<{
+  } = read('alertmanager.yml') as {
     route: Route;
     receivers: readonly { readonly name: string }[];
     inhibit_rules: readonly {
       readonly source_matchers: readonly string[];
       readonly target_matchers: readonly string[];
     }[];
-  }>('alertmanager.yml');
+  };
 
   it('has a receiver for each route, and pages for critical alerts only', () => {
     const routes = [route, ...(route.routes ?? [])];
