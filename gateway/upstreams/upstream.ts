@@ -23,7 +23,7 @@ import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { UpstreamHealth } from './health/upstream-health.ts';
 import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
-import { isCallerTimeout } from './with-timeout.ts';
+import { isCallerTimeout } from './health/with-timeout.ts';
 
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;

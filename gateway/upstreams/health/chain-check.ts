@@ -1,7 +1,7 @@
 import { nodeMethods } from '../../spec/methods.generated.ts';
 import { checkChain } from '../transport/check-chain.ts';
 import { TimedOut, UpstreamFailure, type UpstreamResponse } from '../transport/upstream-response.ts';
-import { withTimeout } from '../with-timeout.ts';
+import { withTimeout } from './with-timeout.ts';
 
 export interface ChainCheckOptions {
   readonly chainId: number;

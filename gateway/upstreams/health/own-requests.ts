@@ -64,7 +64,7 @@ export class OwnRequests {
     const isFirst = failedAt === -Infinity || this.respondedAt > failedAt || hasServedCall(failedAt);
     if (!isSameFailure) this.#failedAt = now;
     if ((isFirst || isSameFailure) && failure !== 'wrong-chain') return;
-    const outcome = { final: false, failure, response: undefined, detail: message, retryAfterMs } as const;
-    health.logFailure(failure, message, health.recordFailure(outcome, now));
+    const hasOpened = health.recordFailure({ failure, detail: message, retryAfterMs }, now);
+    health.logFailure(failure, message, hasOpened);
   }
 }

@@ -1,8 +1,7 @@
 import type { Log } from '../../config/log.ts';
 import type { CircuitState } from '../../metrics/routing-metrics.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
-import type { FailedOutcome } from '../outcome.ts';
-import type { FailureClass } from '../transport/upstream-response.ts';
+import type { FailureClass, UpstreamResponse } from '../transport/upstream-response.ts';
 
 /** Why an upstream is not used. Contains no secrets and no text of the upstream. */
 export interface UpstreamTrouble {
@@ -13,6 +12,16 @@ export interface UpstreamTrouble {
   readonly forS: number;
   /** Failed requests since the last successful one: calls, polls and probes. */
   readonly failures: number;
+}
+
+/** An upstream failure, of a call or of a request of the gateway itself. */
+export interface RecordedFailure {
+  readonly failure: FailureClass;
+  /** Undefined if the upstream returned no JSON-RPC response. */
+  readonly response?: UpstreamResponse | undefined;
+  /** Without a response: what happened, in Gatehouse's words. */
+  readonly detail?: string;
+  readonly retryAfterMs?: number | undefined;
 }
 
 const reasons: Readonly<Record<FailureClass, string>> = {
@@ -68,7 +77,7 @@ export class UpstreamHealth {
   }
 
   /** @returns whether this failure opened a closed circuit */
-  recordFailure({ failure, response, detail, retryAfterMs }: FailedOutcome, now: number): boolean {
+  recordFailure({ failure, response, detail, retryAfterMs }: RecordedFailure, now: number): boolean {
     const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined);
     if (this.circuit.isClosed) return hasOpened;
     if (hasOpened) [this.#since, this.#failures] = [now, 0];

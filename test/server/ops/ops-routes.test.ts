@@ -76,7 +76,7 @@ describe('/readyz', () => {
     node.always(undefined);
     const { status: got, text } = await get(gateway.address, '/readyz');
     const failing = {
-      node: expect.stringMatching(/^circuit open for \d s: HTTP 500 .*, 1 of 1 requests failed$/) as string,
+      'node-0': expect.stringMatching(/^circuit open for \d s: HTTP 500 .*, 1 of 1 requests failed$/) as string,
     };
     const networks = { main: { upstreams: 1, up: 0, failing } };
     expect([got, JSON.parse(text)]).toMatchObject([200, { ready: true, networks }]);
