@@ -1,3 +1,4 @@
+import { logLevels } from './log-level.ts';
 import { adminTokensOf } from './admin-tokens.ts';
 import { parseSetting, type Row } from './parse-setting.ts';
 
@@ -45,9 +46,9 @@ const table = {
     meaning: 'Folder for the key file, usage, the audit log and the demo’s notes',
   },
   LOG_LEVEL: {
-    type: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    type: logLevels,
     default: 'info',
-    meaning: 'Minimum level of log lines',
+    meaning: 'Minimum level of log lines; the admin API changes it until the next start',
   },
   ACCESS_LOG: {
     type: ['off', 'on'],

@@ -2,7 +2,7 @@ import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { TimedOut } from '../upstreams/transport/upstream-response.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
-import { withTimeout } from '../upstreams/with-timeout.ts';
+import { withTimeout } from '../upstreams/health/with-timeout.ts';
 import { ProbeClient, type ProbeResult } from './probe-client.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
 import { findMethods } from './find-methods.ts';

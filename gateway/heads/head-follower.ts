@@ -26,7 +26,6 @@ export class HeadFollower {
   #polledAt = -Infinity;
   #failures = 0;
   #feed: Feed | undefined;
-  /** Notifications update its head. */
   isSubscribed = false;
   #notifiedAt = -Infinity;
   #notifiedNumber: bigint | undefined;
@@ -45,7 +44,6 @@ export class HeadFollower {
     return this.latest !== undefined && this.#failures < 2 && !this.source.isOnOtherChain;
   }
 
-  /** Whether its latest head has a usable gas limit. */
   get hasGasLimit(): boolean {
     return this.isUsable && (this.latest?.gasLimit ?? 0n) > 0n;
   }
@@ -66,6 +64,11 @@ export class HeadFollower {
    * @param isUnconfirmed polls in spite of notifications
    */
   update(now: number, intervalMs: number, silence: Silence, isUnconfirmed: boolean): void {
+    if (this.source.isUnwatched(now)) {
+      this.source.isHeadUncertain = true; // the first call that needs its head polls it
+      this.stop();
+      return;
+    }
     if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
     const silentMs = now - this.#notifiedAt;
     if (silentMs >= silence.brokenMs && this.#isAheadOfFeed) this.#backOffFeed(); // polls replace the subscription

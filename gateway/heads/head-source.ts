@@ -9,6 +9,8 @@ export interface HeadSource {
   /** Since its head was last polled, it failed or returned an older one: its node may have started anew. */
   isHeadUncertain: boolean;
   readonly metrics: UpstreamHeadMetrics;
+  /** It gets no calls, and the network file forbids polls until it does. */
+  isUnwatched(now: number): boolean;
   /**
    * Sends a request of Gatehouse itself, without a caller.
    * @param params as JSON text
@@ -21,6 +23,12 @@ export interface HeadSource {
    * @returns undefined if it has no WebSocket
    */
   subscribe(params: string, events: FeedEvents): Feed | undefined;
+}
+
+/** An upstream that each round probes, also if its head is not followed. */
+export interface Probed {
+  /** Sends a probe if no other request was sent for a minute. */
+  probeIfIdle(now: number): void;
 }
 
 export interface FeedEvents {

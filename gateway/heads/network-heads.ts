@@ -5,7 +5,7 @@ import { HeadWaiters } from './head-waiters.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
 import { ChainFollower } from './chain-follower.ts';
 import { HeadFollower } from './head-follower.ts';
-import type { HeadSource } from './head-source.ts';
+import type { HeadSource, Probed } from './head-source.ts';
 import { confirmationIntervalMs, planRound, silenceLimits, defaultTimes, type HeadTimes } from './head-times.ts';
 import type { Header } from './header.ts';
 import type { BlockPace } from './block-pace.ts';
@@ -33,6 +33,7 @@ export class NetworkHeads implements CanonicalChain {
   readonly #watchers = new Set<(change: ChainChange) => void>();
   readonly #waiters = new HeadWaiters();
   readonly waitForChange = this.#waiters.wait.bind(this.#waiters);
+  #probed: readonly Probed[] = [];
   #timer: NodeJS.Timeout | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
@@ -57,8 +58,9 @@ export class NetworkHeads implements CanonicalChain {
     this.replaceSources(sources);
   }
 
-  /** Replaces the upstreams, best first. Known heads of unchanged upstreams are retained; the others are stopped. */
-  replaceSources(sources: readonly HeadSource[]): void {
+  /** Replaces the upstreams, best first. Known heads of unchanged ones are retained. @param probed also those without polls */
+  replaceSources(sources: readonly HeadSource[], probed: readonly Probed[] = []): void {
+    this.#probed = probed;
     const previous = new Map(this.#followers);
     this.#followers.clear();
     for (const source of sources) {
@@ -190,6 +192,7 @@ export class NetworkHeads implements CanonicalChain {
       const isDue = hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now);
       follower.update(now, round.intervalMs, silence, isDue);
     }
+    for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + round.minIntervalMs;
     this.#setTimer(wasStopped ? Math.min(round.nextMs, this.#times.startMs) : round.nextMs);
     this.#updateAgreed(undefined);

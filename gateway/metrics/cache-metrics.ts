@@ -9,11 +9,11 @@ export type RedisCacheMetric = (
 /** The metrics of the response cache, in memory and in Redis. */
 export class CacheMetrics {
   readonly #registry: Registry;
-  readonly #lookups: CounterMetric;
+  readonly lookupCounts: CounterMetric;
 
   constructor(registry: Registry) {
     this.#registry = registry;
-    this.#lookups = new CounterMetric(
+    this.lookupCounts = new CounterMetric(
       {
         name: 'gatehouse_cache_lookups_total',
         help: 'Lookups in the response cache, by outcome: hit (in memory), redis (in CACHE_REDIS_URL), miss (sent to an upstream)',
@@ -24,7 +24,7 @@ export class CacheMetrics {
   }
 
   lookups(network: string, method: string): (outcome: 'hit' | 'redis' | 'miss') => void {
-    const of = (outcome: string): CounterValue => this.#lookups.labels(network, method, outcome);
+    const of = (outcome: string): CounterValue => this.lookupCounts.labels(network, method, outcome);
     const counters = { hit: of('hit'), redis: of('redis'), miss: of('miss') };
     return (outcome) => {
       counters[outcome].value++;

@@ -8,7 +8,7 @@ export const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 /** The metrics of calls, by network and method. Requests to upstreams are in `Metrics`. */
 export class CallMetrics {
   readonly #calls: CounterMetric;
-  readonly #callSeconds: HistogramMetric;
+  readonly seconds: HistogramMetric;
   readonly #callsInFlight: GaugeMetric;
   readonly #callsQueued: GaugeMetric;
   readonly #callsCoalesced: CounterMetric;
@@ -22,7 +22,7 @@ export class CallMetrics {
       },
       page,
     );
-    this.#callSeconds = new HistogramMetric(
+    this.seconds = new HistogramMetric(
       {
         name: 'gatehouse_call_duration_seconds',
         help: 'Time from a call to its response',
@@ -62,7 +62,7 @@ export class CallMetrics {
     const inFlight = this.#callsInFlight.labels(network);
     return new CallMetric(
       (outcome) => this.#calls.labels(network, method, outcome),
-      this.#callSeconds.labels(network, method),
+      this.seconds.labels(network, method),
       inFlight,
     );
   }

@@ -46,6 +46,11 @@ abstract class LabelledMetric<Child> {
     return child;
   }
 
+  /** All children with their labels. */
+  children(): Iterable<{ readonly labels: Labels; readonly child: Child }> {
+    return this.#children.values();
+  }
+
   /** Removes a child from the page. Code that still holds the child can update it without effect. */
   remove(labels: Labels): void {
     this.#children.delete(this.labelNames.map((name) => labels[name] ?? '').join('\n'));
@@ -111,22 +116,22 @@ export class HistogramValue {
 /** A histogram. Children without observations are not on the page. */
 export class HistogramMetric extends LabelledMetric<HistogramValue> {
   readonly type = 'histogram';
-  readonly #bounds: readonly number[];
+  /** Upper bounds of the buckets, ascending, without `+Inf`. */
+  readonly bounds: readonly number[];
 
-  /** @param bounds upper bounds of the buckets, ascending, without `+Inf` */
   constructor(options: MetricOptions & { readonly bounds: readonly number[] }, page: Registry) {
     super(options, page);
-    this.#bounds = options.bounds;
+    this.bounds = options.bounds;
   }
 
   protected create(): HistogramValue {
-    return new HistogramValue(this.#bounds);
+    return new HistogramValue(this.bounds);
   }
 
   protected read({ counts, sum }: HistogramValue, labels: Labels): Value[] {
     if (counts.every((count) => count === 0)) return [];
     let value = 0;
-    const buckets = [...this.#bounds, '+Inf'].map((le, index) => {
+    const buckets = [...this.bounds, '+Inf'].map((le, index) => {
       value += counts[index] as number;
       return { metricName: `${this.name}_bucket`, labels: { ...labels, le }, value };
     });

@@ -32,7 +32,7 @@ export class HeadMetrics {
     });
     this.#polls = new Counter({
       name: 'gatehouse_head_polls_total',
-      help: 'Polls of an upstream for its head and for missing headers, by outcome (response, or the failure class)',
+      help: 'Polls of an upstream for its head and for missing headers, and probes, by outcome (response, or the failure class)',
       labelNames: [...labelNames, 'outcome'] as const,
       registers,
     });

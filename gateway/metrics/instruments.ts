@@ -1,6 +1,6 @@
 import type { UpstreamHeadMetrics } from './head-metrics.ts';
 import type { SelectionMetrics } from './routing-metrics.ts';
-import type { HistoryBucket } from './upstream-history.ts';
+import type { Availability, HistoryBucket } from './upstream-history.ts';
 
 /** The metrics of one upstream. Times are in seconds. */
 export interface UpstreamMetrics extends SelectionMetrics, UpstreamHeadMetrics {
@@ -11,6 +11,8 @@ export interface UpstreamMetrics extends SelectionMetrics, UpstreamHeadMetrics {
   deviated(method: string): void;
   /** The requests of the last ten minutes, oldest first. */
   history(): readonly HistoryBucket[];
+  /** Of the last 24 hours. */
+  availability(): Availability | undefined;
 }
 
 /** The metrics of the WebSockets of one network. */

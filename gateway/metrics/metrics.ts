@@ -2,7 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics, DURATION_BUCKETS_S } from './call-metrics.ts';
-import { UpstreamHistory } from './upstream-history.ts';
+import { NetworkHistory } from './network-history.ts';
+import { BUCKET_MS, UpstreamHistory } from './upstream-history.ts';
 import { HeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 import type { SocketMetrics, UpstreamMetrics } from './instruments.ts';
@@ -84,6 +85,12 @@ export class Metrics {
     attemptSeconds: this.#attemptSeconds,
     unusable: this.#unusable,
   });
+  readonly networkHistory = new NetworkHistory({
+    callSeconds: this.calls.seconds,
+    cacheLookups: this.cache.lookupCounts,
+  });
+  #historyTimer: NodeJS.Timeout | undefined;
+
   constructor() {
     // Includes the delay of the event loop, as nodejs_eventloop_lag_….
     collectDefaultMetrics({ register: this.registry });
@@ -93,6 +100,19 @@ export class Metrics {
       labelNames: ['version', 'node'] as const,
       registers: [this.registry],
     }).set({ version, node: process.version }, 1);
+  }
+
+  /** Samples the metrics for the status page until `stopHistory`. */
+  startHistory(): void {
+    this.networkHistory.sample(performance.now());
+    this.#historyTimer ??= setInterval(() => {
+      this.networkHistory.sample(performance.now());
+      void this.upstreamHistory.sample(this.routing.active());
+    }, BUCKET_MS).unref();
+  }
+
+  stopHistory(): void {
+    clearInterval(this.#historyTimer);
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamMetrics {
@@ -116,6 +136,7 @@ export class Metrics {
       },
       ...this.heads.upstreamMetrics(network, upstream),
       history: () => this.upstreamHistory.bucketsOf(network, upstream),
+      availability: () => this.upstreamHistory.availabilityOf(network, upstream),
     };
   }
 

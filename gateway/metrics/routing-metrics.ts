@@ -22,6 +22,8 @@ export interface ActiveUpstream {
   readonly network: string;
   readonly upstream: string;
   readonly circuit: CircuitState;
+  /** It has responded or failed before. */
+  readonly isUsed: boolean;
 }
 
 const circuitNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
@@ -32,7 +34,8 @@ export class RoutingMetrics {
   readonly #hedges: Counter<'network' | 'event'>;
   readonly #budgetExceeded: Counter<'network' | 'what'>;
   readonly #skips: Counter<'network' | 'upstream' | 'reason'>;
-  #active: () => readonly ActiveUpstream[] = () => [];
+  /** The upstreams of the active configuration. */
+  active: () => readonly ActiveUpstream[] = () => [];
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -62,7 +65,7 @@ export class RoutingMetrics {
     });
     this.#gauge(
       'gatehouse_upstream_up',
-      '1 unless the last request to the upstream failed by its own fault',
+      '1 unless calls, polls or probes of the upstream fail by its own fault (its circuit is not closed)',
       registry,
       (state) => (state === 'closed' ? 1 : 0),
     );
@@ -79,7 +82,7 @@ export class RoutingMetrics {
    * thus cannot overwrite the state of its successor of the same name.
    */
   watch(active: () => readonly ActiveUpstream[]): void {
-    this.#active = active;
+    this.active = active;
   }
 
   networkMetrics(network: string): NetworkRoutingMetrics {
@@ -105,7 +108,7 @@ export class RoutingMetrics {
   }
 
   #gauge(name: string, help: string, registry: Registry, valueOf: (state: CircuitState) => number): void {
-    const active = (): readonly ActiveUpstream[] => this.#active();
+    const active = (): readonly ActiveUpstream[] => this.active();
     new Gauge({
       name,
       help,

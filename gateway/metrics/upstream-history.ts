@@ -1,4 +1,5 @@
 import type { Counter } from 'prom-client';
+import type { ActiveUpstream } from './routing-metrics.ts';
 import type { CounterMetric, HistogramMetric } from './counters.ts';
 
 /** The requests to an upstream in one interval of ten seconds. */
@@ -11,6 +12,18 @@ export interface HistoryBucket {
   readonly seconds: number;
 }
 
+/** The share of the time in which the circuit of an upstream was closed. */
+export interface Availability {
+  readonly share: number;
+  /** Seconds that were measured: 24 hours, or less since the upstream was first used. */
+  readonly overS: number;
+}
+
+interface Period {
+  samples: number;
+  up: number;
+}
+
 export interface UpstreamCounters {
   /** By outcome; every outcome except `response` and `cancelled` is a failure. */
   readonly attempts: CounterMetric;
@@ -19,8 +32,11 @@ export interface UpstreamCounters {
 }
 
 /** The status page shows ten minutes in intervals of ten seconds. */
-const BUCKET_MS = 10_000;
+export const BUCKET_MS = 10_000;
 const MAX_BUCKETS = 60;
+/** Availability is counted in intervals of 15 minutes, for 24 hours. */
+const SAMPLES_PER_PERIOD = 90;
+const MAX_PERIODS = 96;
 
 type Totals = { -readonly [Name in keyof HistoryBucket]: HistoryBucket[Name] };
 
@@ -28,19 +44,12 @@ type Totals = { -readonly [Name in keyof HistoryBucket]: HistoryBucket[Name] };
 export class UpstreamHistory {
   readonly #counters: UpstreamCounters;
   readonly #buckets = new Map<string, HistoryBucket[]>();
+  /** Oldest first. */
+  readonly #periods = new Map<string, Period[]>();
   #totals = new Map<string, Totals>();
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(counters: UpstreamCounters) {
     this.#counters = counters;
-  }
-
-  start(): void {
-    this.#timer ??= setInterval(() => void this.sample(), BUCKET_MS).unref();
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
   }
 
   /** Oldest first; fewer than 60 in the first ten minutes. */
@@ -48,8 +57,18 @@ export class UpstreamHistory {
     return this.#buckets.get(`${network} ${upstream}`) ?? [];
   }
 
-  /** Ends the current interval. */
-  async sample(): Promise<void> {
+  /** Undefined until the upstream is used. */
+  availabilityOf(network: string, upstream: string): Availability | undefined {
+    const periods = this.#periods.get(`${network} ${upstream}`) ?? [];
+    const samples = periods.reduce((sum, period) => sum + period.samples, 0);
+    if (samples === 0) return undefined;
+    const up = periods.reduce((sum, period) => sum + period.up, 0);
+    return { share: up / samples, overS: (samples * BUCKET_MS) / 1000 };
+  }
+
+  /** Ends the current interval. @param active the upstreams of the active configuration */
+  async sample(active: readonly ActiveUpstream[] = []): Promise<void> {
+    this.#sampleAvailability(active);
     const totals = await this.#read();
     for (const [name, now] of totals) {
       const previous = this.#totals.get(name) ?? { sent: 0, failed: 0, seconds: 0 };
@@ -65,6 +84,26 @@ export class UpstreamHistory {
     this.#totals = totals;
     // Upstreams without counters were removed from the configuration.
     for (const name of this.#buckets.keys()) if (!totals.has(name)) this.#buckets.delete(name);
+  }
+
+  #sampleAvailability(active: readonly ActiveUpstream[]): void {
+    const names = new Set<string>();
+    for (const { network, upstream, circuit, isUsed } of active) {
+      const name = `${network} ${upstream}`;
+      names.add(name);
+      if (!isUsed) continue;
+      const periods = this.#periods.get(name) ?? [];
+      let period = periods.at(-1);
+      if (period === undefined || period.samples === SAMPLES_PER_PERIOD) {
+        period = { samples: 0, up: 0 };
+        periods.push(period);
+        if (periods.length > MAX_PERIODS) periods.shift();
+      }
+      period.samples++;
+      if (circuit === 'closed') period.up++;
+      this.#periods.set(name, periods);
+    }
+    for (const name of this.#periods.keys()) if (!names.has(name)) this.#periods.delete(name);
   }
 
   async #read(): Promise<Map<string, Totals>> {

@@ -144,7 +144,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
 
 /** Moves the state shared with the previous network to this network's upstreams. Never throws. */
 export function adoptSharedState({ heads, final, subscriptions, upstreams }: Network): void {
-  heads.replaceSources(upstreams.sourcesOf(nodeMethods.blockByNumber));
+  heads.replaceSources(upstreams.sourcesOf(nodeMethods.blockByNumber), upstreams.all);
   final?.moveTo(fetchBlockFrom(upstreams));
   subscriptions.moveTo(upstreams);
 }

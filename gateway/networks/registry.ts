@@ -55,7 +55,9 @@ export class NetworkRegistry {
     this.#metrics = new ReloadMetrics(parts.metrics.registry);
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, upstreams }) =>
-        upstreams.all.map(({ name, circuit: { state: circuit } }) => ({ network: slug, upstream: name, circuit })),
+        upstreams.all.map(({ name, circuit: { state: circuit }, isUsed }) => {
+          return { network: slug, upstream: name, circuit, isUsed };
+        }),
       ),
     );
   }

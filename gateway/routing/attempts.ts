@@ -134,7 +134,7 @@ export class Attempts {
   recordFailure(upstream: Upstream, method: string, error: unknown): Outcome {
     if (!(error instanceof UpstreamFailure)) throw error;
     const { failure, retryAfterMs, message } = error;
-    const outcome: Outcome = { final: false, failure, response: undefined, retryAfterMs };
+    const outcome: Outcome = { final: false, failure, response: undefined, detail: message, retryAfterMs };
     if (!error.isCallerTimeout) this.#recordFailedOutcome(upstream, method, outcome, message);
     return outcome;
   }
@@ -186,11 +186,10 @@ export class Attempts {
     detail: string,
     canMark = true,
   ): void {
-    const { failure } = failed;
-    const hasOpenedCircuit = upstream.recordFailure(method, failed, performance.now(), canMark);
-    this.#options.log[hasOpenedCircuit ? 'warn' : 'debug'](
-      { upstream: upstream.name, failure, detail },
-      'upstream failed',
+    upstream.health.logFailure(
+      failed.failure,
+      detail,
+      upstream.recordFailure(method, failed, performance.now(), canMark),
     );
   }
 

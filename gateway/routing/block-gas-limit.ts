@@ -4,7 +4,7 @@ import { createHeadPoll, type RoutedCall } from './routed-call.ts';
 import { noCandidateError } from './exhausted.ts';
 import { UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { withTimeout } from '../upstreams/with-timeout.ts';
+import { withTimeout } from '../upstreams/health/with-timeout.ts';
 
 export interface BlockGasLimitOptions {
   readonly heads: NetworkHeads;

@@ -9,7 +9,7 @@ import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamLimits } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import { withTimeout } from '../upstreams/with-timeout.ts';
+import { withTimeout } from '../upstreams/health/with-timeout.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** An upstream that was polled this recently is not polled again for a call. */

@@ -3,6 +3,7 @@ import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import type { Log } from '../config/log.ts';
+import { LogLevel } from '../config/log-level.ts';
 import { itemsIn } from '../config/parse-setting.ts';
 import { isDevelopment, type Settings } from '../config/settings.ts';
 import { adminRoutes } from './ops/admin-routes.ts';
@@ -68,6 +69,8 @@ export async function openGateway(
   env: Readonly<Record<string, string | undefined>>,
   log: Log,
 ): Promise<Gateway> {
+  // Before the first child of the log.
+  const logLevel = new LogLevel(log);
   const files = {
     folder: settings.NETWORKS_DIR,
     ...methodFacts,
@@ -152,7 +155,7 @@ export async function openGateway(
     const explain = explainCalls({ ...requestOptions, nextRequestId });
     const onRejected = metrics.adminRejected.bind(metrics);
     const { DATA_DIR: dataDir } = settings;
-    ops.use(adminRoutes({ tokens, proxies, onRejected, keys, usage: usageStore, dataDir, log, explain }));
+    ops.use(adminRoutes({ tokens, proxies, onRejected, keys, usage: usageStore, dataDir, log, explain, logLevel }));
   }
   const rejectedBodies = new RejectedBodies();
   const holderOf = (request: IncomingMessage): Holder => memory.addressHolder(proxies.addressGroupOf(request));
@@ -182,16 +185,21 @@ export async function openGateway(
   const hasOpsPort = settings.OPS_PORT !== undefined;
   const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
-  const pageOptions = { finder: networks.finder, proxies, configuration: () => networks.configuration };
+  const pageOptions = {
+    finder: networks.finder,
+    proxies,
+    history: metrics.networkHistory,
+    configuration: () => networks.configuration,
+  };
   const pages = pageRoutes({
     ...pageOptions,
     hasStatus: statusPage === 'public',
     hasDocs: true,
     port: () => undefined,
   });
-  if (statusPage !== 'off') metrics.upstreamHistory.start();
+  if (statusPage !== 'off') metrics.startHistory();
   const close = async (delayMs?: number): Promise<void> => {
-    metrics.upstreamHistory.stop();
+    metrics.stopHistory();
     // In this order, so that the ops port reports 503 until the last call has ended.
     const [main, ops] = listeners;
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);

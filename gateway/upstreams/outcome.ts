@@ -23,6 +23,8 @@ export interface FailedOutcome {
   readonly failure: FailureClass;
   /** Undefined if the upstream returned no JSON-RPC response. */
   readonly response: UpstreamResponse | undefined;
+  /** Without a response: what happened, in Gatehouse's words. */
+  readonly detail?: string;
   /** The circuit was open or half-open when the call was sent. */
   readonly wasCircuitOpen?: boolean;
   /** From the upstream's `Retry-After`, or from its error. */

@@ -1,5 +1,6 @@
-import type { HistoryBucket } from '../metrics/upstream-history.ts';
-import type { CircuitBreaker } from './circuit-breaker.ts';
+import type { UpstreamMetrics } from '../metrics/instruments.ts';
+import type { Availability, HistoryBucket } from '../metrics/upstream-history.ts';
+import type { UpstreamHealth, UpstreamTrouble } from './health/upstream-health.ts';
 import type { MarkReason, UnsupportedMethods } from './unsupported-methods.ts';
 
 export interface MarkState {
@@ -14,31 +15,46 @@ export interface UpstreamState {
   readonly name: string;
   /** `unused`: no response yet. `failing`: the circuit is not closed, or no request was successful. */
   readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
+  /** Why and since when the circuit is open; undefined: it is closed. */
+  readonly trouble: UpstreamTrouble | undefined;
+  /** Seconds since the upstream last worked; undefined: not since the gateway started. */
+  readonly workedS: number | undefined;
   /** Buckets of the last minutes, oldest first. */
   readonly history: readonly HistoryBucket[];
+  /** Of the last 24 hours; undefined: not used yet. */
+  readonly availability: Availability | undefined;
   /** Methods for which other upstreams are selected first. */
   readonly marks: readonly MarkState[];
 }
 
 interface UpstreamParts {
   readonly name: string;
-  readonly circuit: CircuitBreaker;
+  readonly health: UpstreamHealth;
   readonly isOnOtherChain: boolean;
   readonly methods: UnsupportedMethods;
+  readonly metrics: Pick<UpstreamMetrics, 'history' | 'availability'>;
 }
 
-/** @param hasResponded whether the upstream has ever responded */
+/** @param respondedAt time of its last response; -Infinity: none @param now on the same clock */
 export function upstreamStateOf(
-  { name, circuit, isOnOtherChain, methods }: UpstreamParts,
-  hasResponded: boolean,
-  history: readonly HistoryBucket[],
+  { name, health, isOnOtherChain, methods, metrics }: UpstreamParts,
+  respondedAt: number,
   now: number,
 ): UpstreamState {
-  const isFailing = !circuit.isClosed || (!hasResponded && history.some(({ sent }) => sent > 0));
+  const history = metrics.history();
+  const hasResponded = respondedAt !== -Infinity;
+  const trouble = health.trouble(now);
+  const isFailing = trouble !== undefined || (!hasResponded && history.some(({ sent }) => sent > 0));
+  const workedS = Math.round((now - respondedAt) / 1000);
   return {
     name,
     state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',
-    history,
+    trouble,
+    // Responses that made the circuit open are no sign that it works.
+    workedS: hasResponded ? Math.max(workedS, trouble?.forS ?? 0) : undefined,
+    // Most of the bytes of the status.
+    history: history.some(({ sent, failed }) => sent + failed > 0) ? history : [],
+    availability: metrics.availability(),
     marks: methods.marks().map(({ method, reason, deadline }) => {
       return { method, reason, forS: Math.max(0, Math.round((deadline - now) / 1000)) };
     }),

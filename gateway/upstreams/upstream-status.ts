@@ -1,3 +1,4 @@
+import { describeTrouble } from './health/upstream-health.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamState } from './upstream-state.ts';
@@ -28,9 +29,22 @@ export interface ObservedHeads {
   lagOf(upstream: Upstream): number;
 }
 
-/** For probes: the number of upstreams, and of those whose circuit is closed. */
-export function summariseUpstreams(all: readonly Upstream[]): { upstreams: number; up: number } {
-  return { upstreams: all.length, up: all.filter(({ circuit }) => circuit.isClosed).length };
+/** For readiness probes. */
+export interface UpstreamSummary {
+  readonly upstreams: number;
+  /** Number of those whose circuit is closed. */
+  readonly up: number;
+  /** Of the others: why their circuits are open, by name. */
+  readonly failing: Readonly<Record<string, string>>;
+}
+
+export function summariseUpstreams(all: readonly Upstream[]): UpstreamSummary {
+  const now = performance.now();
+  const failing = all.flatMap(({ name, health }) => {
+    const trouble = health.trouble(now);
+    return trouble === undefined ? [] : [[name, describeTrouble(trouble)] as const];
+  });
+  return { upstreams: all.length, up: all.length - failing.length, failing: Object.fromEntries(failing) };
 }
 
 /** @param now on the clock of performance.now() */

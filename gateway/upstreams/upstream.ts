@@ -2,9 +2,10 @@ import type { UpstreamMetrics } from '../metrics/instruments.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
-import { checkChain } from './transport/check-chain.ts';
 import { Secrets } from './transport/credentials.ts';
-import { CircuitBreaker } from './circuit-breaker.ts';
+import type { CircuitBreaker } from './health/circuit-breaker.ts';
+import { ChainCheck } from './health/chain-check.ts';
+import { OwnRequests } from './health/own-requests.ts';
 import type { HttpResponse } from './transport/http-upstream.ts';
 import type { MethodGroup } from '../spec/method-group.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
@@ -20,12 +21,15 @@ import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files/network-config.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
+import { UpstreamHealth } from './health/upstream-health.ts';
 import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
-import { isCallerTimeout, withTimeout } from './with-timeout.ts';
+import { isCallerTimeout } from './health/with-timeout.ts';
 
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
 const SAMPLE_INTERVAL_MS = 1_000;
+/** With `probe: off`: time after the last call at which polls stop, as for a network. */
+const UNWATCHED_AFTER_MS = 180_000;
 /** Writing 5 MB takes 5 ms. */
 const LARGE_PARAMS_CHARS = 100_000;
 
@@ -34,7 +38,8 @@ export class Upstream {
   readonly name: string;
   /** A reload sets it. */
   config: LiveUpstreamOptions;
-  readonly circuit = new CircuitBreaker();
+  readonly health: UpstreamHealth;
+  readonly circuit: CircuitBreaker;
   readonly latencyScore = new LatencyScore();
   readonly methods: UnsupportedMethods;
   readonly sampler = new Sampler(SAMPLE_INTERVAL_MS);
@@ -44,14 +49,12 @@ export class Upstream {
   readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
   readonly #secrets: Secrets;
-  #localNodeStart: Promise<unknown> | undefined;
-  #hasCheckedChain = false;
-  /** Whether the last check returned the chain id of another network. */
-  isOnOtherChain = false;
+  readonly #chain: ChainCheck;
   isHeadUncertain = false;
   /** Requests that have not ended. */
   inFlight = 0;
-  #chainCheck: Promise<void> | undefined;
+  readonly #own: OwnRequests;
+  /** Time of the last response to a call. */
   #respondedAt = -Infinity;
   #id = 0;
 
@@ -59,12 +62,34 @@ export class Upstream {
     this.name = name;
     this.config = config;
     this.blocks = new AvailableBlocks(archive);
+    this.health = new UpstreamHealth(name, options.log);
+    this.circuit = this.health.circuit;
     this.methods = new UnsupportedMethods(name, options.log);
     this.limits = limits && new UpstreamLimits(limits);
     this.metrics = options.metrics;
     this.#options = options;
     this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
-    this.#localNodeStart = options.starting;
+    this.#chain = new ChainCheck({
+      chainId: options.chainId,
+      starting: options.starting,
+      request: (method) => {
+        this.limits?.beginRequest(performance.now());
+        return this.#exchange(method, '[]', this.timeoutMs).finally(() => this.limits?.endRequest());
+      },
+    });
+    this.#own = new OwnRequests({
+      health: this.health,
+      onEnd: (outcome) => {
+        options.metrics.polled(outcome);
+        // Another node may use the address later.
+        if (outcome === 'transport') this.#chain.isDone = false;
+      },
+      hasServedCall: (since) => this.#respondedAt > since,
+    });
+  }
+
+  get isOnOtherChain(): boolean {
+    return this.#chain.isOnOtherChain;
   }
 
   get timeoutMs(): number {
@@ -89,7 +114,7 @@ export class Upstream {
     this.limits?.beginRequest(startedAt);
     this.inFlight++;
     try {
-      const remainingMs = this.#hasCheckedChain ? timeLimitMs : await this.#prepare(startedAt + timeLimitMs);
+      const remainingMs = this.#chain.isDone ? timeLimitMs : await this.#chain.prepare(startedAt + timeLimitMs);
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
       const raw = await this.#send(id, method, params, Math.min(remainingMs, this.timeoutMs), cancellation, group);
@@ -102,7 +127,7 @@ export class Upstream {
       if (error instanceof Cancelled) this.metrics.failed('cancelled', (performance.now() - startedAt) / 1000);
       if (!(error instanceof UpstreamFailure)) throw error;
       if (error.failure === 'transport') this.isHeadUncertain = true;
-      const isSlow = error instanceof TimedOut && this.#respondedAt > startedAt;
+      const isSlow = error instanceof TimedOut && this.hasResponded(startedAt);
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
       failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, this.timeoutMs);
       this.metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
@@ -115,12 +140,29 @@ export class Upstream {
 
   /** @param since on the clock of performance.now() */
   hasResponded(since: number): boolean {
-    return this.#respondedAt > since;
+    return this.#respondedAt > since || this.#own.respondedAt > since;
+  }
+
+  /** Whether it has ever responded, or failed. */
+  get isUsed(): boolean {
+    return this.hasResponded(-Infinity) || !this.circuit.isClosed;
+  }
+
+  /** Whether the network file forbids probes and polls while the upstream gets no calls. */
+  isUnwatched(now: number): boolean {
+    return this.config.probe === 'off' && now - this.#respondedAt > UNWATCHED_AFTER_MS;
+  }
+
+  /** Checks the chain id if nothing else was sent for a minute. Called while the network is used. */
+  probeIfIdle(now: number): void {
+    if (!this.#own.isProbeDue(this.#respondedAt, now) || this.isUnwatched(now)) return;
+    this.#own.send(() => this.#chain.run()).catch(() => undefined); // recorded by #own
   }
 
   /** State for the status page. Sends no request. @param now on the clock of performance.now() */
   status(now: number): UpstreamState {
-    return upstreamStateOf(this, this.#respondedAt !== -Infinity, this.metrics.history(), now);
+    const respondedAt = Math.max(this.#respondedAt, this.#own.respondedAt);
+    return upstreamStateOf(this, respondedAt, now);
   }
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
@@ -130,8 +172,7 @@ export class Upstream {
   }
 
   recordSuccess(method: string): void {
-    if (!this.circuit.isClosed) this.#options.log.info({ upstream: this.name }, 'upstream recovered');
-    this.circuit.recordSuccess();
+    this.health.recordSuccess();
     this.methods.recordSuccess(method);
   }
 
@@ -142,10 +183,10 @@ export class Upstream {
     if (failure === 'slow' && !this.#slowSampler.takeIfDue('', now)) return false;
     if (canMark) this.methods.recordFailure(method, failure, response !== undefined, now);
     this.latencyScore.recordFailure(failure, now);
-    const hasOpened = this.circuit.recordFailure(failure, now, failed.retryAfterMs, response !== undefined);
+    const hasOpened = this.health.recordFailure(failed, now);
     if (response !== undefined) this.metrics.unusable(failure);
     // After the cooldown, another node may use the address.
-    if (hasOpened) this.#hasCheckedChain = false;
+    if (hasOpened) this.#chain.isDone = false;
     return hasOpened;
   }
 
@@ -155,29 +196,19 @@ export class Upstream {
    * @throws UpstreamFailure, also for a JSON-RPC error
    */
   async fetchResult(method: string, params: string): Promise<unknown> {
-    const { metrics, timeoutMs } = this;
+    const { timeoutMs } = this;
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
-    const startedAt = performance.now();
-    this.limits?.beginRequest(startedAt);
-    try {
-      const remainingMs = this.#hasCheckedChain ? timeoutMs : await this.#prepare(startedAt + timeoutMs);
-      const response = parseResponse(await this.#exchange(method, params, remainingMs));
-      this.#respondedAt = performance.now();
-      if (response.kind === 'error')
+    return this.#own.send(async (startedAt) => {
+      this.limits?.beginRequest(startedAt);
+      try {
+        const remainingMs = this.#chain.isDone ? timeoutMs : await this.#chain.prepare(startedAt + timeoutMs);
+        const response = parseResponse(await this.#exchange(method, params, remainingMs));
+        if (response.kind === 'result') return response.result;
         throw new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
-      metrics.polled('response');
-      // A poll is a trial too: an upstream that is ranked below a working one may get no call.
-      if (!this.circuit.isClosed && this.circuit.isCooldownOver(this.#respondedAt)) this.recordSuccess(method);
-      return response.result;
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure)) throw error;
-      // Another node may use the address later.
-      if (error.failure === 'transport') this.#hasCheckedChain = false;
-      metrics.polled(error.failure);
-      throw error;
-    } finally {
-      this.limits?.endRequest();
-    }
+      } finally {
+        this.limits?.endRequest();
+      }
+    });
   }
 
   /** Opens a subscription. Undefined without a WebSocket. */
@@ -190,37 +221,6 @@ export class Upstream {
 
   async close(): Promise<void> {
     await Promise.all([this.#options.transport.close(), this.#options.webSocket?.close()]);
-  }
-
-  /**
-   * Waits for a local node to start, and checks the chain id. Concurrent calls share one check.
-   * @returns the remaining time in ms
-   */
-  async #prepare(deadline: number): Promise<number> {
-    if (this.#localNodeStart !== undefined) {
-      const started = this.#localNodeStart.catch(() => {
-        throw new UpstreamFailure('transport', 'the local node did not start');
-      });
-      await withTimeout(started, deadline - performance.now(), () => new TimedOut());
-      this.#localNodeStart = undefined;
-    }
-    this.#chainCheck ??= this.#checkChain().finally(() => void (this.#chainCheck = undefined));
-    await withTimeout(this.#chainCheck, deadline - performance.now(), () => new TimedOut());
-    return deadline - performance.now();
-  }
-
-  async #checkChain(): Promise<void> {
-    this.limits?.beginRequest(performance.now());
-    const request = this.#exchange(nodeMethods.chainId, '[]', this.timeoutMs);
-    const response = await request.finally(() => this.limits?.endRequest());
-    try {
-      checkChain(response, this.#options.chainId);
-    } catch (error) {
-      this.isOnOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
-      throw error;
-    }
-    this.#hasCheckedChain = true;
-    this.isOnOtherChain = false;
   }
 
   /** The outcome without the upstream's secrets in errors, for callers and the log. `readResponse` has cleaned results. */

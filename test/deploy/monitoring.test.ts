@@ -1,23 +1,13 @@
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { reasons } from '../../gateway/jsonrpc/errors.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { everyInstrument, metricsPage } from '../../schemas/metrics-page.ts';
-import { findProgram } from '../support/find-program.ts';
-import { programs } from '../support/programs.ts';
+import { alertRules } from './alert-rules.ts';
 import { readPromql } from './promql.ts';
-
-interface Rule {
-  readonly alert: string;
-  readonly expr: string;
-  readonly for?: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-}
 
 interface Panel {
   readonly title: string;
@@ -32,8 +22,7 @@ interface Dashboard {
 }
 
 const file = (...path: string[]): string => join(packageRoot, 'deploy', ...path);
-const { groups } = parse(readFileSync(file('prometheus', 'alerts.yml'), 'utf8')) as { groups: { rules: Rule[] }[] };
-const rules = groups.flatMap((group) => group.rules);
+const rules = alertRules();
 const dashboard = JSON.parse(readFileSync(file('grafana', 'dashboards', 'gatehouse.json'), 'utf8')) as Dashboard;
 const variables = dashboard.templating.list;
 
@@ -62,46 +51,6 @@ const classes = Object.keys({
   'no-block': true,
   unknown: true,
 } satisfies Record<FailureClass, true>);
-
-describe('promtool', () => {
-  let promtool: string;
-  beforeAll(() => {
-    promtool = findProgram(programs.promtool);
-  }, 300_000);
-
-  it.each([
-    ['reads the configuration', ['check', 'config', file('prometheus', 'prometheus.yml')]],
-    ['runs the tests of the alerts', ['test', 'rules', file('prometheus', 'alerts.test.yml')]],
-  ])('%s', (_, command) => {
-    expect(execFileSync(promtool, command, { encoding: 'utf8' })).toContain('SUCCESS');
-  });
-});
-
-describe('each alert', () => {
-  it('is tested with and without a problem', () => {
-    const { tests } = parse(readFileSync(file('prometheus', 'alerts.test.yml'), 'utf8')) as {
-      tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
-    };
-    const cases = tests.flatMap((test) => test.alert_rule_test);
-    const names = rules.map(({ alert }) => alert);
-    expect(cases.filter(({ exp_alerts }) => exp_alerts !== undefined).map(({ alertname }) => alertname)).toEqual(names);
-    const quiet = cases.filter(({ exp_alerts }) => exp_alerts === undefined).map(({ alertname }) => alertname);
-    expect([...new Set(quiet)].sort()).toEqual([...names].sort());
-  });
-
-  it('has a severity, a description and a section in the runbook', () => {
-    const headings = readFileSync(join(packageRoot, 'docs', 'runbook.md'), 'utf8').match(/^## .*$/gm) ?? [];
-    expect(headings).toEqual(rules.map(({ alert }) => `## ${alert}`));
-    for (const { alert, labels, annotations } of rules) {
-      expect(['warning', 'critical']).toContain(labels['severity']);
-      expect(annotations).toMatchObject({
-        summary: expect.any(String) as string,
-        description: expect.any(String) as string,
-      });
-      expect(annotations['runbook_url']).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
-    }
-  });
-});
 
 describe('each expression of alerts and dashboard', () => {
   const labelsOf = instruments();

@@ -21,6 +21,7 @@ const layers: readonly (readonly string[])[] = [
   ['routing/retry', 'routing/served', 'routing/ranking', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
   ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],
+  ['upstreams/health'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['auth/permissions'],
   ['auth/formats', 'metrics', 'redis', 'admission'],

@@ -130,6 +130,10 @@ export class KeyManager {
     return revoked;
   }
 
+  auditLogLevel(level: string): Promise<void> {
+    return this.#audit('log-level', '-', level);
+  }
+
   auditImport(id: string): Promise<void> {
     return this.#audit('import', id);
   }

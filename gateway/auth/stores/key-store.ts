@@ -68,9 +68,10 @@ export interface AuditEntry {
   readonly at: string;
   /** Account of the operating system and host name, or the admin API. */
   readonly by: string;
-  readonly act: 'create' | 'update' | 'rotate' | 'revoke' | 'import';
+  readonly act: 'create' | 'update' | 'rotate' | 'revoke' | 'import' | 'log-level';
+  /** Its id; `-` for an operation without a key. */
   readonly key: string;
-  /** Names of changed permissions, or the id of the new key. */
+  /** Names of changed permissions, the id of the new key, or the new level. */
   readonly detail?: string;
 }
 

@@ -92,6 +92,14 @@ export const upstreamOptions = {
     ...upstreamMethods,
     replaces: 'nothing',
   },
+  probe: {
+    title: 'on or off',
+    description:
+      'Whether the upstream is polled and probed while it gets no calls. off: for an upstream that bills each request; its failures are noticed by calls only.',
+    enum: ['on', 'off'],
+    default: 'on',
+    replaces: 'nothing',
+  },
   spawn: {
     title: 'anvil',
     description: 'Instead of url: a local development chain that starts and stops with the gateway; not in production.',

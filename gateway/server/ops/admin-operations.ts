@@ -5,6 +5,7 @@ import { readName, type KeyManager } from '../../auth/manage/manage-keys.ts';
 import { displayedRecord } from '../../auth/manage/displayed-record.ts';
 import { readUsage } from '../../usage/read-usage.ts';
 import { lastDays, usageRetentionDays, type UsageStore } from '../../usage/usage-store.ts';
+import type { LogLevel } from '../../config/log-level.ts';
 import { AdminError } from './admin-document.ts';
 import type { ExplainCalls } from './explain-route.ts';
 
@@ -22,6 +23,9 @@ export interface AdminRequest {
   /** Folder of the key file. */
   readonly dataDir: string;
   readonly explain: ExplainCalls;
+  readonly logLevel: LogLevel;
+  /** Who sends the request, as in the audit log. */
+  readonly by: string;
 }
 
 export interface AdminResponse {
@@ -69,6 +73,13 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     const explained = await explain(network, body);
     if (explained === undefined) throw new AdminError(404, 'there is no network of this name');
     return ok(explained);
+  },
+  showLogLevel: ({ logLevel }) => Promise.resolve(ok({ level: logLevel.current })),
+  setLogLevel: async ({ manager, body, logLevel, by }) => {
+    const { level } = body as { level: string };
+    logLevel.set(level, by);
+    await manager.auditLogLevel(level);
+    return ok({ level });
   },
 };
 

@@ -1,6 +1,7 @@
 import { json, Router, type NextFunction, type Request, type Response } from 'express';
 import type { AdminToken } from '../../config/admin-tokens.ts';
 import { causeOf, type Log } from '../../config/log.ts';
+import type { LogLevel } from '../../config/log-level.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
 import { editableFields } from '../../auth/permissions/permission-fields.ts';
 import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../../auth/stores/key-store.ts';
@@ -28,6 +29,7 @@ export interface AdminRouteOptions {
   readonly dataDir: string;
   readonly log: Log;
   readonly explain: ExplainCalls;
+  readonly logLevel: LogLevel;
 }
 
 /** The authenticated caller, in `response.locals`. */
@@ -38,7 +40,7 @@ interface AdminCaller {
 
 /** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
 export function adminRoutes(options: AdminRouteOptions): Router {
-  const { proxies, keys, usage, dataDir, log, explain } = options;
+  const { proxies, keys, usage, dataDir, log, explain, logLevel } = options;
   const { text, operations } = readAdminDocument();
   const tokens = new AdminTokens(options.tokens, options.onRejected);
   const router = Router();
@@ -79,10 +81,12 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
       const { token, address } = response.locals as AdminCaller;
-      const manager = new KeyManager(keys, methodNames, `admin API, ${token.name}, ${address}`);
+      const by = `admin API, ${token.name}, ${address}`;
+      const manager = new KeyManager(keys, methodNames, by);
       const { params, query } = request;
       const { id = '', network = '' } = params;
-      const result = await handler({ id, network, body, query, manager, keys, usage, dataDir, explain });
+      const operation = { id, network, body, query, manager, keys, usage, dataDir, explain, logLevel, by };
+      const result = await handler(operation);
       response.status(result.status).json(result.body);
     });
   }

@@ -3,6 +3,7 @@ import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import { knownChain } from '../../network-files/chains/known-chain.ts';
+import type { NetworkHistory } from '../../metrics/network-history.ts';
 import type { Network } from '../../networks/network.ts';
 import { methodTable } from '../../routing-policy/method-table.ts';
 import { methodFacts } from '../../spec/method-facts.ts';
@@ -24,6 +25,7 @@ export interface PageRouteOptions {
   /** Whether to serve the method reference and openrpc.json. */
   readonly hasDocs: boolean;
   readonly configuration: () => Configuration;
+  readonly history: Pick<NetworkHistory, 'activityOf'>;
   /** The main port, if the pages are on the ops port. */
   readonly port: () => number | undefined;
 }
@@ -34,7 +36,7 @@ export interface PageRouteOptions {
  */
 export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router();
-  const { finder, proxies, port } = options;
+  const { finder, proxies, history, port } = options;
   const statusPage = readPage('status.html');
   const docsPage = readPage('docs.html');
   const renderedStatus = new WeakMap<object, { at: number; text: string }>();
@@ -44,7 +46,10 @@ export function pageRoutes(options: PageRouteOptions): Router {
     const now = performance.now();
     const rendered = renderedStatus.get(network ?? options);
     if (rendered !== undefined && now - rendered.at < STATUS_MAX_AGE_MS) return rendered.text;
-    const networks = (network === undefined ? finder.all : [network]).map((one) => statusOf(one, now));
+    const networks =
+      network === undefined
+        ? finder.all.map((one) => statusOf(one, history, now))
+        : [{ ...statusOf(network, history, now), ...methodsOf(network) }];
     const scope = network === undefined ? 'gateway' : 'network';
     const configuration = displayedConfiguration(options.configuration(), port() === undefined);
     const text = JSON.stringify({ version, scope, docs: options.hasDocs, port: port(), configuration, networks });
@@ -87,8 +92,8 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
   return { digest, loadedAt, refused: { at, mistakes: isPublic ? places : diagnostics } };
 }
 
-function statusOf(network: Network, now: number): object {
-  const { slug, name, chainId, baseUrls, methods, openMethods } = network.config;
+function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
+  const { slug, name, chainId, baseUrls } = network.config;
   const chain = knownChain(chainId);
   // Wallets require these to add a chain.
   const currency = chain?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
@@ -100,10 +105,15 @@ function statusOf(network: Network, now: number): object {
     currency,
     explorer,
     baseUrls,
-    methods: [...methods, ...openMethods.wildcards],
-    table: methodTable(network.config, methodFacts),
+    activity: history.activityOf(slug),
     ...networkStatus(network.upstreams.all, network.heads, network.upstreams.skipReasons(now), now),
   };
+}
+
+/** In the status of one network only: they are most of its bytes. */
+function methodsOf({ config }: Network): object {
+  const { methods, openMethods } = config;
+  return { methods: [...methods, ...openMethods.wildcards], table: methodTable(config, methodFacts) };
 }
 
 /** Origins to which the method reference may send calls, besides its own. */

@@ -78,7 +78,7 @@ describe('the role of a token', () => {
     expect(roles).toEqual({
       ...{ document: 'read', list: 'read', show: 'read', usage: 'read' },
       ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys' },
-      explain: 'all',
+      ...{ explain: 'all', showLogLevel: 'read', setLogLevel: 'all' },
     });
   });
 });

@@ -57,7 +57,7 @@ describe('on the main port', () => {
           refused: null,
         },
         keyStore: { kind: 'file', available: true },
-        networks: { main: { upstreams: 1, up: 1 } },
+        networks: { main: { upstreams: 1, up: 1, failing: {} } },
       },
     ]);
   });
@@ -75,7 +75,11 @@ describe('/readyz', () => {
     await gateway.call('main', 'eth_getStorageAt', [`0x${'1'.repeat(40)}`, '0x0', 'latest']);
     node.always(undefined);
     const { status: got, text } = await get(gateway.address, '/readyz');
-    expect([got, JSON.parse(text)]).toMatchObject([200, { ready: true, networks: { main: { upstreams: 1, up: 0 } } }]);
+    const failing = {
+      'node-0': expect.stringMatching(/^circuit open for \d s: HTTP 500 .*, 1 of 1 requests failed$/) as string,
+    };
+    const networks = { main: { upstreams: 1, up: 0, failing } };
+    expect([got, JSON.parse(text)]).toMatchObject([200, { ready: true, networks }]);
   });
 
   it('is 503 while the key store is unavailable and no key is in memory, and 200 once it is back', async () => {

@@ -1,13 +1,19 @@
 'use strict';
 
 const POLL_MS = 3000;
-/** The latency shown is that of the last 6 buckets of 10 s. */
-const LATENCY_BUCKETS = 6;
+/** With many networks, idle ones are folded, and the page polls less often. */
+const MANY_NETWORKS = 8;
+const MANY_POLL_MS = 10_000;
 
 /** The base URL's path and the key: the page may be opened at a base URL or at an RPC address below it. */
 const pathParts = /^(.*?)(?:\/ws)?(?:\/v3(?:\/([^/]*))?)?\/*$/.exec(location.pathname);
 const base = pathParts[1];
 const isRpcAddress = /\/v3(\/|$)/.test(location.pathname);
+
+let shown = [];
+let isOne = false;
+let timer;
+let pollMs = POLL_MS;
 
 async function refresh() {
   try {
@@ -18,17 +24,27 @@ async function refresh() {
     byId('summary').textContent = 'The gateway does not respond.';
     byId('summary').className = 'bad';
   }
+  clearTimeout(timer); // of a refresh at the same time
+  timer = setTimeout(refreshIfVisible, pollMs);
+}
+
+function refreshIfVisible() {
+  if (!document.hidden) refresh();
 }
 
 function show({ scope, networks, docs, port, configuration }) {
-  const isOne = scope === 'network';
+  isOne = scope === 'network';
   const all = networks.flatMap(({ upstreams }) => upstreams);
-  const failing = all.filter(({ state }) => state === 'failing' || state === 'other-chain').length;
+  const failing = all.filter(isFailing).length;
   const networkCount = isOne ? '' : `${quantity(networks.length, 'network')}, `;
   byId('summary').textContent =
     `${networkCount}${quantity(all.length, 'upstream')}, ${failing === 0 ? 'none failing' : `${failing} failing`}`;
   byId('summary').className = failing === 0 ? 'quiet' : 'warn';
-  byId('networks').replaceChildren(...networks.map((network) => card(network, isOne)));
+  // The sort is stable: networks with equal trouble are in the order of their files.
+  shown = networks.sort((one, other) => troubleOf(other) - troubleOf(one));
+  pollMs = shown.length > MANY_NETWORKS ? MANY_POLL_MS : POLL_MS;
+  byId('search').hidden = shown.length <= MANY_NETWORKS;
+  showNetworks();
   showConfiguration(configuration);
   byId('docs').hidden = !docs;
   byId('docs').href = `${base}/docs`;
@@ -43,6 +59,30 @@ function show({ scope, networks, docs, port, configuration }) {
     byId('methods').hidden = false;
     connect(network, addressOf(network, port), pathParts[2] ?? '');
   }
+}
+
+/** Shows the networks that match the filter; of many, idle ones are folded. */
+function showNetworks() {
+  const words = byId('filter').value.toLowerCase().split(/\s+/);
+  const matching = shown.filter((network) => words.every((word) => searchText(network).includes(word)));
+  const isFolded = shown.length > MANY_NETWORKS;
+  const idle = isFolded ? matching.filter(isIdle) : [];
+  const card = (network) => networkCard(network, isOne);
+  byId('networks').replaceChildren(...matching.filter((network) => !idle.includes(network)).map(card));
+  byId('idle').hidden = idle.length === 0;
+  byId('idle-count').textContent = quantity(idle.length, 'idle network');
+  byId('idle-list').replaceChildren(...idle.map(idleItem));
+  byId('no-match').hidden = matching.length > 0;
+}
+
+function searchText({ slug, name, chainId, upstreams }) {
+  const states = upstreams.map((upstream) => `${upstream.name} ${upstream.state}`);
+  return `${slug} ${name} ${chainId} ${states.join(' ')}`.toLowerCase();
+}
+
+function idleItem({ slug, name, chainId, upstreams }) {
+  const facts = `chain ${chainId}, ${quantity(upstreams.length, 'upstream')}`;
+  return element('li', {}, element('a', { href: `/${slug}` }, name), ' ', element('span', { class: 'quiet' }, facts));
 }
 
 /** Shows that the current network files are invalid: their diagnostics, and when the active ones were read. */
@@ -78,87 +118,6 @@ function methodRow({ methods, upstreams, isPassThrough }) {
   ];
 }
 
-function card({ slug, name, chainId, head, headSeenS, upstreams }, isOne) {
-  const title = isOne ? 'Upstreams' : element('a', { href: `/${slug}` }, name);
-  const seen = head === undefined ? 'head unknown' : `block ${formatNumber(head)}, seen ${age(headSeenS)} ago`;
-  return element(
-    'section',
-    { class: 'card' },
-    element(
-      'div',
-      { class: 'row' },
-      element('h2', {}, title),
-      element('span', { class: 'quiet facts' }, element('span', {}, `chain ${chainId}`), element('span', {}, seen)),
-    ),
-    table(['Upstream', 'State', 'Block', 'Behind', 'Latency', 'Last 10 minutes'], upstreams.map(upstreamRow)),
-  );
-}
-
-const states = {
-  up: ['good', '● up'],
-  unused: ['quiet', '○ unused'],
-  failing: ['bad', '▲ failing'],
-  'other-chain': ['bad', '▲ wrong chain'],
-};
-
-/** A method that is sent to other upstreams first, with the reason and the remaining time. */
-function markLine({ method, reason, forS }) {
-  return element('div', { class: 'warn' }, `${method}: ${reason}, for ${age(forS)}`);
-}
-
-/** Why a read at `latest` skips the upstream. */
-function skipLine(skipReason) {
-  if (skipReason === undefined) return [];
-  // The operator has excluded it.
-  return [element('div', { class: skipReason === 'excluded' ? 'quiet' : 'warn' }, `skipped: ${skipReason}`)];
-}
-
-function upstreamRow({ name, state, skipReason, head, lag, history, marks }) {
-  const [style, label] = states[state] ?? ['quiet', state];
-  const last = history.slice(-LATENCY_BUCKETS);
-  const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
-  const seconds = last.reduce((sum, bucket) => sum + bucket.seconds, 0);
-  return [
-    name,
-    element('div', {}, element('span', { class: style }, label), ...skipLine(skipReason), ...marks.map(markLine)),
-    head === undefined ? '–' : formatNumber(head),
-    lag === undefined ? '–' : lag === 0 ? 'none' : formatNumber(lag),
-    requests === 0 ? '–' : `${Math.max(1, Math.round((seconds / requests) * 1000))} ms`,
-    sparkline(history),
-  ];
-}
-
-/** Draws the requests of each bucket and the failed ones as bars, with a title for screen readers. */
-function sparkline(history) {
-  const requests = history.reduce((sum, bucket) => sum + bucket.sent, 0);
-  const failed = history.reduce((sum, bucket) => sum + bucket.failed, 0);
-  const title = requests === 0 ? 'no requests' : `${formatNumber(failed)} of ${formatNumber(requests)} requests failed`;
-  const maxRequests = Math.max(1, ...history.map((bucket) => bucket.sent));
-  const svg = svgElement('svg', { class: 'spark', viewBox: '0 0 120 24', preserveAspectRatio: 'none', role: 'img' });
-  svg.append(
-    svgElement('title', {}, title),
-    svgElement('line', { class: 'ground', x1: 0, x2: 120, y1: 23.5, y2: 23.5 }),
-  );
-  history.forEach((bucket, index) => {
-    const x = 120 - 2 * (history.length - index);
-    for (const [kind, value] of Object.entries({ requests: bucket.sent, failed: bucket.failed })) {
-      // Even one failure among thousands of requests is visible.
-      const height = value === 0 ? 0 : Math.max(2, (Math.min(value, bucket.sent) / maxRequests) * 23);
-      if (height > 0) svg.append(svgElement('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
-    }
-  });
-  return svg;
-}
-
-function age(seconds) {
-  if (seconds < 120) return `${seconds} s`;
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
-}
-
+byId('filter').addEventListener('input', showNetworks);
+document.addEventListener('visibilitychange', refreshIfVisible);
 refresh();
-setInterval(() => {
-  if (!document.hidden) refresh();
-}, POLL_MS);
-document.addEventListener('visibilitychange', () => {
-  if (!document.hidden) refresh();
-});

@@ -1,4 +1,4 @@
-import { MIN_COUNTED_TIMEOUT_MS, TimedOut, type UpstreamFailure } from './transport/upstream-response.ts';
+import { MIN_COUNTED_TIMEOUT_MS, TimedOut, type UpstreamFailure } from '../transport/upstream-response.ts';
 
 /**
  * Waits for a promise at most `timeoutMs`. The work behind the promise continues, because others may wait for it.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { CircuitBreaker } from '../../gateway/upstreams/circuit-breaker.ts';
-import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
+import { CircuitBreaker } from '../../../gateway/upstreams/health/circuit-breaker.ts';
+import type { FailureClass } from '../../../gateway/upstreams/transport/upstream-response.ts';
 
 /** The time from `now` until a call is allowed, in steps of 100 ms. */
 function cooldownMsOf(circuit: CircuitBreaker, now: number): number {

@@ -1,5 +1,5 @@
-import type { CircuitState } from '../metrics/routing-metrics.ts';
-import type { FailureClass } from './transport/upstream-response.ts';
+import type { CircuitState } from '../../metrics/routing-metrics.ts';
+import type { FailureClass } from '../transport/upstream-response.ts';
 
 const FIRST_COOLDOWN_MS = 1_000;
 const MAX_COOLDOWN_MS = 30_000;

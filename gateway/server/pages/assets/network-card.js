@@ -1,0 +1,154 @@
+'use strict';
+
+/** The latency shown is that of the last 6 buckets of 10 s. */
+const LATENCY_BUCKETS = 6;
+
+/** 3: no upstream works; 2: one fails; 1: one is skipped or marked; 0: no trouble. */
+function troubleOf({ upstreams }) {
+  const failing = upstreams.filter(isFailing).length;
+  if (failing > 0) return failing === upstreams.length ? 3 : 2;
+  const isSkipped = ({ skipReason }) => skipReason !== undefined && skipReason !== 'excluded';
+  return upstreams.some((upstream) => isSkipped(upstream) || upstream.marks.length > 0) ? 1 : 0;
+}
+
+function isFailing({ state }) {
+  return state === 'failing' || state === 'other-chain';
+}
+
+/** Heads are followed while a network is used, and for three minutes after that. */
+function isIdle(network) {
+  const { upstreams, activity } = network;
+  const isFollowed = upstreams.some(({ head }) => head !== undefined);
+  return troubleOf(network) === 0 && !isFollowed && !(activity?.perSecond > 0);
+}
+
+function networkCard(network, isOne) {
+  const { slug, name, chainId, head, headSeenS, activity, upstreams } = network;
+  const title = isOne ? 'Upstreams' : element('a', { href: `/${slug}` }, name);
+  const seen = headSeenS === undefined ? '' : `, seen ${age(headSeenS)} ago`;
+  const facts = [
+    `chain ${chainId}`,
+    head === undefined ? 'head unknown' : `block ${formatNumber(head)}${seen}`,
+    ...activityFacts(activity),
+  ];
+  return element(
+    'section',
+    { class: 'card' },
+    element(
+      'div',
+      { class: 'row' },
+      element('h2', {}, title),
+      element('span', { class: 'quiet facts' }, ...facts.map((text) => element('span', {}, text))),
+    ),
+    table(
+      ['Upstream', 'State', 'Block', 'Behind', 'Latency', 'Up, 24 h', 'Last 10 minutes'],
+      upstreams.map(upstreamRow),
+    ),
+  );
+}
+
+/** Of the last minute. */
+function activityFacts(activity) {
+  if (activity === undefined || !(activity.perSecond > 0)) return [];
+  const { perSecond, p50Ms, p99Ms, cacheHitRate } = activity;
+  return [
+    `${perSecond < 10 ? perSecond.toFixed(1) : formatNumber(Math.round(perSecond))} requests/s`,
+    `p50 ${milliseconds(p50Ms)}, p99 ${milliseconds(p99Ms)}`,
+    ...(cacheHitRate === undefined ? [] : [`cache hits ${Math.round(cacheHitRate * 100)} %`]),
+  ];
+}
+
+function milliseconds(ms) {
+  return ms < 1 ? '< 1 ms' : `${formatNumber(Math.round(ms))} ms`;
+}
+
+const states = {
+  up: ['good', '● up'],
+  unused: ['quiet', '○ unused'],
+  failing: ['bad', '▲ failing'],
+  'other-chain': ['bad', '▲ wrong chain'],
+};
+
+/** A method that is sent to other upstreams first, with the reason and the remaining time. */
+function markLine({ method, reason, forS }) {
+  return element('div', { class: 'warn' }, `${method}: ${reason}, for ${age(forS)}`);
+}
+
+/** Why a read at `latest` skips the upstream. An open circuit has lines of its own. */
+function skipLine(skipReason, trouble) {
+  if (skipReason === undefined || (trouble !== undefined && skipReason === 'circuit-open')) return [];
+  // The operator has excluded it.
+  return [element('div', { class: skipReason === 'excluded' ? 'quiet' : 'warn' }, `skipped: ${skipReason}`)];
+}
+
+/** Why and since when the upstream fails, and when it last worked. */
+function troubleLines(upstream) {
+  const { trouble, workedS } = upstream;
+  if (!isFailing(upstream)) return [];
+  const worked = workedS === undefined ? 'has not worked since the start' : `last worked ${age(workedS)} ago`;
+  const lines = [element('div', { class: 'quiet' }, worked)];
+  if (trouble === undefined) return lines;
+  const { circuit, forS, reason, failures } = trouble;
+  const text = `circuit ${circuit} for ${age(forS)}: ${reason}, ${failures} of ${failures} requests failed`;
+  return [element('div', { class: 'bad' }, text), ...lines];
+}
+
+function upstreamRow(upstream) {
+  const { name, state, skipReason, trouble, head, lag, history, availability, marks } = upstream;
+  const [style, label] = states[state] ?? ['quiet', state];
+  const last = history.slice(-LATENCY_BUCKETS);
+  const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
+  const seconds = last.reduce((sum, bucket) => sum + bucket.seconds, 0);
+  return [
+    name,
+    element(
+      'div',
+      {},
+      element('span', { class: style }, label),
+      ...troubleLines(upstream),
+      ...skipLine(skipReason, trouble),
+      ...marks.map(markLine),
+    ),
+    head === undefined ? '–' : formatNumber(head),
+    lag === undefined ? '–' : lag === 0 ? 'none' : formatNumber(lag),
+    requests === 0 ? '–' : milliseconds((seconds / requests) * 1000),
+    availabilityCell(availability),
+    sparkline(history),
+  ];
+}
+
+/** The share of the last 24 hours, or of the time since the first use, in which the circuit was closed. */
+function availabilityCell(availability) {
+  if (availability === undefined) return '–';
+  const { share, overS } = availability;
+  // Never rounded up to 100 %.
+  const percent = share === 1 ? '100' : (Math.floor(share * 10_000) / 100).toFixed(2);
+  return element('span', { title: `of the last ${age(overS)}` }, `${percent} %`);
+}
+
+/** Draws the requests of each bucket and the failed ones as bars, with a title for screen readers. */
+function sparkline(history) {
+  const requests = history.reduce((sum, bucket) => sum + bucket.sent, 0);
+  const failed = history.reduce((sum, bucket) => sum + bucket.failed, 0);
+  const title = requests === 0 ? 'no requests' : `${formatNumber(failed)} of ${formatNumber(requests)} requests failed`;
+  const maxRequests = Math.max(1, ...history.map((bucket) => bucket.sent));
+  const svg = svgElement('svg', { class: 'spark', viewBox: '0 0 120 24', preserveAspectRatio: 'none', role: 'img' });
+  svg.append(
+    svgElement('title', {}, title),
+    svgElement('line', { class: 'ground', x1: 0, x2: 120, y1: 23.5, y2: 23.5 }),
+  );
+  history.forEach((bucket, index) => {
+    const x = 120 - 2 * (history.length - index);
+    for (const [kind, value] of Object.entries({ requests: bucket.sent, failed: bucket.failed })) {
+      // Even one failure among thousands of requests is visible.
+      const height = value === 0 ? 0 : Math.max(2, (Math.min(value, bucket.sent) / maxRequests) * 23);
+      if (height > 0) svg.append(svgElement('rect', { class: kind, x, y: 24 - height, width: 1.6, height }));
+    }
+  });
+  return svg;
+}
+
+function age(seconds) {
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}

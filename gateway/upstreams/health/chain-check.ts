@@ -1,0 +1,63 @@
+import { nodeMethods } from '../../spec/methods.generated.ts';
+import { checkChain } from '../transport/check-chain.ts';
+import { TimedOut, UpstreamFailure, type UpstreamResponse } from '../transport/upstream-response.ts';
+import { withTimeout } from './with-timeout.ts';
+
+export interface ChainCheckOptions {
+  readonly chainId: number;
+  /** Resolves when the local node that the gateway starts is ready. */
+  readonly starting: Promise<unknown> | undefined;
+  /** Sends eth_chainId. @throws UpstreamFailure */
+  readonly request: (method: string) => Promise<UpstreamResponse>;
+}
+
+/** Checks the chain id of one upstream before its first request, and again after its circuit has opened. */
+export class ChainCheck {
+  readonly #options: ChainCheckOptions;
+  #localNodeStart: Promise<unknown> | undefined;
+  #running: Promise<void> | undefined;
+  isDone = false;
+  /** Whether the last check returned the chain id of another network. */
+  isOnOtherChain = false;
+
+  constructor(options: ChainCheckOptions) {
+    this.#options = options;
+    this.#localNodeStart = options.starting;
+  }
+
+  /**
+   * Waits for a local node to start, and checks the chain id. Concurrent calls share one check.
+   * @returns the remaining time in ms
+   */
+  async prepare(deadline: number): Promise<number> {
+    if (this.#localNodeStart !== undefined) {
+      const started = this.#localNodeStart.catch(() => {
+        throw new UpstreamFailure('transport', 'the local node did not start');
+      });
+      await withTimeout(started, deadline - performance.now(), () => new TimedOut());
+      this.#localNodeStart = undefined;
+    }
+    await withTimeout(this.run(), deadline - performance.now(), () => new TimedOut());
+    return deadline - performance.now();
+  }
+
+  /** Checks the chain id. @throws UpstreamFailure */
+  run(): Promise<void> {
+    this.#running ??= this.#check().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #check(): Promise<void> {
+    const response = await this.#options.request(nodeMethods.chainId);
+    try {
+      checkChain(response, this.#options.chainId);
+    } catch (error) {
+      this.isOnOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
+      throw error;
+    }
+    this.isDone = true;
+    this.isOnOtherChain = false;
+  }
+}

@@ -1,0 +1,105 @@
+import type { Log } from '../../config/log.ts';
+import type { CircuitState } from '../../metrics/routing-metrics.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import type { FailureClass, UpstreamResponse } from '../transport/upstream-response.ts';
+
+/** Why an upstream is not used. Contains no secrets and no text of the upstream. */
+export interface UpstreamTrouble {
+  readonly circuit: CircuitState;
+  /** Of the latest failure, in words. */
+  readonly reason: string;
+  /** Seconds since the circuit opened. */
+  readonly forS: number;
+  /** Failed requests since the last successful one: calls, polls and probes. */
+  readonly failures: number;
+}
+
+/** An upstream failure, of a call or of a request of the gateway itself. */
+export interface RecordedFailure {
+  readonly failure: FailureClass;
+  /** Undefined if the upstream returned no JSON-RPC response. */
+  readonly response?: UpstreamResponse | undefined;
+  /** Without a response: what happened, in Gatehouse's words. */
+  readonly detail?: string;
+  readonly retryAfterMs?: number | undefined;
+}
+
+const reasons: Readonly<Record<FailureClass, string>> = {
+  transport: 'no response',
+  slow: 'timed out, while other calls were successful',
+  malformed: 'invalid responses',
+  'wrong-chain': 'it serves another chain',
+  rate: 'its rate limit is used up',
+  quota: 'its plan is used up',
+  auth: 'it rejects the credentials',
+  unsupported: 'method not supported',
+  'too-large': 'request too large',
+  'not-found': 'object not found',
+  'node-state': 'state not available',
+  'no-block': 'block not found',
+  unknown: 'unknown error',
+};
+
+/** Codes of Node.js and undici. Others are shown as they are. */
+const networkErrors: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed',
+  EPIPE: 'connection closed',
+  UND_ERR_SOCKET: 'connection closed',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  ETIMEDOUT: 'no connection in time',
+  ENOTFOUND: 'unknown host name',
+  EAI_AGAIN: 'host name not resolved',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  CERT_HAS_EXPIRED: 'TLS certificate expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS certificate not trusted',
+};
+
+/** Holds the circuit of one upstream, and records why and since when it is open. */
+export class UpstreamHealth {
+  readonly circuit = new CircuitBreaker();
+  readonly #upstream: string;
+  readonly #log: Log;
+  #reason = '';
+  #since = 0;
+  #failures = 0;
+
+  /** @param upstream its name @param log of the network */
+  constructor(upstream: string, log: Log) {
+    this.#upstream = upstream;
+    this.#log = log;
+  }
+
+  recordSuccess(): void {
+    if (!this.circuit.isClosed) this.#log.info({ upstream: this.#upstream }, 'upstream recovered');
+    this.circuit.recordSuccess();
+  }
+
+  /** @returns whether this failure opened a closed circuit */
+  recordFailure({ failure, response, detail, retryAfterMs }: RecordedFailure, now: number): boolean {
+    const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined);
+    if (this.circuit.isClosed) return hasOpened;
+    if (hasOpened) [this.#since, this.#failures] = [now, 0];
+    this.#failures++;
+    this.#reason = detail === undefined ? reasons[failure] : (networkErrors[detail] ?? detail);
+    return hasOpened;
+  }
+
+  /** Logs an upstream failure: a warning if it opened the circuit. */
+  logFailure(failure: FailureClass, detail: string, hasOpened: boolean): void {
+    this.#log[hasOpened ? 'warn' : 'debug']({ upstream: this.#upstream, failure, detail }, 'upstream failed');
+  }
+
+  /** Undefined while the circuit is closed. @param now on the clock of performance.now() */
+  trouble(now: number): UpstreamTrouble | undefined {
+    if (this.circuit.isClosed) return undefined;
+    const forS = Math.max(0, Math.round((now - this.#since) / 1000));
+    return { circuit: this.circuit.state, reason: this.#reason, forS, failures: this.#failures };
+  }
+}
+
+/** `circuit open for 12 s: connection refused, 3 of 3 requests failed`. */
+export function describeTrouble({ circuit, reason, forS, failures }: UpstreamTrouble): string {
+  return `circuit ${circuit} for ${forS} s: ${reason}, ${failures} of ${failures} requests failed`;
+}
