@@ -26,7 +26,9 @@ const layers: readonly (readonly string[])[] = [
   ['auth/formats', 'metrics', 'redis'],
   ['spec', 'network-files/chains', 'routing-policy', 'admission', 'memory'],
   ['jsonrpc', 'network-files'],
+  ['network-files/expand'],
   ['network-files/options', 'network-files/diagnostics'],
+  ['network-files/providers'],
   ['config'],
 ];
 const FILES_MAX = 15;
