@@ -26,9 +26,9 @@ afterEach(() => {
 });
 
 /** Starts a watcher and waits for its first call. */
-async function watch(checkIntervalMs: number, settleMs = 20): Promise<void> {
+async function watch(checkIntervalMs: number, settleMs = 20, otherFiles: string[] = []): Promise<void> {
   changeCount = 0;
-  watcher = new FolderWatcher(folder, () => changeCount++, { settleMs, checkIntervalMs });
+  watcher = new FolderWatcher(folder, () => changeCount++, { settleMs, checkIntervalMs, otherFiles: () => otherFiles });
   await eventually(() => changeCount === 1, 5_000);
 }
 
