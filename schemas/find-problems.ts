@@ -24,7 +24,14 @@ export function findProblems(sources: Sources): string[] {
 }
 
 function formProblems(sources: Sources): string[] {
-  const { methods, passThroughUnits: units, passThroughSplits: splits, developmentMethods, neverOpened, providerUrls } = sources;
+  const {
+    methods,
+    passThroughUnits: units,
+    passThroughSplits: splits,
+    developmentMethods,
+    neverOpened,
+    providerUrls,
+  } = sources;
   const ajv = strictAjv();
   const fits = ajv.compile(methodRules);
   const passThroughFits = ajv.compile(passThroughRules);

@@ -13,7 +13,10 @@ export function readValues(options: Options, given: unknown): Values {
   const members = isMap(given) ? given : {};
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(options)) {
-    const value = readValue(option, members[name]) ?? option.default ?? (option.isRequired === undefined ? undefined : emptyValue(option));
+    const value =
+      readValue(option, members[name]) ??
+      option.default ??
+      (option.isRequired === undefined ? undefined : emptyValue(option));
     if (value !== undefined) values[name] = value;
   }
   return values;

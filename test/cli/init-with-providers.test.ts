@@ -31,9 +31,10 @@ function withoutHosts(): { options: string; names: () => string } {
     module,
     `import dns from 'node:dns';
      import { appendFileSync } from 'node:fs';
+     import { isIP } from 'node:net';
      const { lookup } = dns;
      dns.lookup = (host, ...rest) => {
-       if (host === 'localhost') return lookup(host, ...rest);
+       if (host === 'localhost' || isIP(host) !== 0) return lookup(host, ...rest);
        appendFileSync(${JSON.stringify(list)}, host + '\\n');
        rest.at(-1)(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }));
      };`,
@@ -47,7 +48,10 @@ describe('gatehouse init with chains and providers', () => {
   it('makes twelve networks with three upstreams each, from one command and one file of secrets', async () => {
     const args = ['init', '--chains', twelve.join(), '--provider', 'alchemy,drpc,infura'];
     const { code, stdout } = await place.run(args);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Wrote 12 networks to networks\.\nWrite the values of 3 /)]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^Wrote 12 networks to networks\.\nWrite the values of 3 /),
+    ]);
     expect(statSync(secrets()).mode & 0o777).toBe(0o600);
     const key = '0123456789abcdef0123456789abcdef';
     const env = filledIn(key);
@@ -90,7 +94,9 @@ describe('gatehouse init with chains and providers', () => {
     expect(Object.keys(filledIn(''))).toEqual([
       ...['CHAINSTACK_KEY_1', 'CHAINSTACK_KEY_56', 'QUICKNODE_ENDPOINT', 'QUICKNODE_KEY'],
     ]);
-    expect(loadFiles({ 'bnb.yaml': read('bnb-smart-chain') }, filledIn('0123456789abcdef'))[0]?.upstreams).toMatchObject([
+    expect(
+      loadFiles({ 'bnb.yaml': read('bnb-smart-chain') }, filledIn('0123456789abcdef'))[0]?.upstreams,
+    ).toMatchObject([
       { url: 'https://0123456789abcdef.bsc.quiknode.pro/0123456789abcdef' },
       { url: 'https://bsc-mainnet.core.chainstack.com/0123456789abcdef' },
       { url: 'https://bsc-rpc.publicnode.com' },

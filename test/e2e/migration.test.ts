@@ -22,7 +22,17 @@ const peers: readonly PeerExample[] = [
     peer: 'eRPC',
     file: 'erpc.yaml',
     options: [
-      ...['logLevel', 'clusterKey', 'server', 'healthCheck', 'admin', 'database', 'projects', 'rateLimiters', 'metrics'],
+      ...[
+        'logLevel',
+        'clusterKey',
+        'server',
+        'healthCheck',
+        'admin',
+        'database',
+        'projects',
+        'rateLimiters',
+        'metrics',
+      ],
       ...['proxyPools', 'tracing'],
     ],
     endpointsIn: (text) => {
@@ -49,7 +59,9 @@ const peers: readonly PeerExample[] = [
     file: 'nodecore.yml',
     options: ['server', 'upstream-config', 'cache', 'auth', 'rate-limit', 'app-storages', 'integration', 'stats'],
     endpointsIn: (text) => {
-      const config = parse(text) as { 'upstream-config': { upstreams: { id: string; connectors: { url: string }[] }[] } };
+      const config = parse(text) as {
+        'upstream-config': { upstreams: { id: string; connectors: { url: string }[] }[] };
+      };
       const { upstreams } = config['upstream-config'];
       return Object.fromEntries(upstreams.map(({ id, connectors: [first] }) => [id, first?.url ?? '']));
     },
@@ -135,7 +147,9 @@ describe.each(peers)('docs/migration.md, from $peer', ({ peer, file, options, en
     const settings = settingsIn(section);
     expect(Object.keys(readSettings(settings))).toEqual(expect.arrayContaining(Object.keys(settings)));
     const { PORT: _port, OPS_PORT: _opsPort, ...others } = settings;
-    const workplace = (place.current = new Workplace().withNetworks(Object.fromEntries(local) as Record<string, string>));
+    const workplace = (place.current = new Workplace().withNetworks(
+      Object.fromEntries(local) as Record<string, string>,
+    ));
     const [, command = ''] = /^gatehouse (keys create .*)$/m.exec(section) ?? [];
     const created = await workplace.run([...command.split(' '), '--json']);
     const { key } = JSON.parse(created.stdout) as { key: string };

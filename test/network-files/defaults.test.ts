@@ -19,14 +19,26 @@ describe('defaults.yaml', () => {
     };
     const networks = loadFiles(files).map(({ slug, hedge, methods, units, upstreams: [first], ...others }) => [
       slug,
-      { hedge, hasEth: methods.includes('eth_getLogs'), hasWeb3: methods.includes('web3_sha3'), units, url: first?.url },
+      {
+        hedge,
+        hasEth: methods.includes('eth_getLogs'),
+        hasWeb3: methods.includes('web3_sha3'),
+        units,
+        url: first?.url,
+      },
       others.cache,
     ]);
     // An option of the network file replaces the other one as a whole: lists and maps are not joined.
     expect(networks).toEqual([
       [
         'base',
-        { hedge: 'off', hasEth: true, hasWeb3: false, units: { eth_call: 3, eth_getLogs: 20 }, url: 'https://one.example' },
+        {
+          hedge: 'off',
+          hasEth: true,
+          hasWeb3: false,
+          units: { eth_call: 3, eth_getLogs: 20 },
+          url: 'https://one.example',
+        },
         'on',
       ],
       ['op', { hedge: 70, hasEth: false, hasWeb3: true, units: { eth_call: 5 }, url: 'https://two.example' }, 'on'],
@@ -54,7 +66,12 @@ describe('defaults.yaml', () => {
 
   it('has each of its diagnostics once, at its own position', () => {
     const networks = { 'op.yaml': optimism, 'third.yaml': 'name: Third\nchainId: 3\n' };
-    expect(diagnosticsWith(`confirmNul: always\nconfirmNull: allways\nupstreams:\n  - name: one\n    url: https://one.example\n    timeout: 5\n`, networks)).toEqual([
+    expect(
+      diagnosticsWith(
+        `confirmNul: always\nconfirmNull: allways\nupstreams:\n  - name: one\n    url: https://one.example\n    timeout: 5\n`,
+        networks,
+      ),
+    ).toEqual([
       'defaults.yaml:1:1 confirmNul is not known; did you mean confirmNull?',
       'defaults.yaml:2:14 confirmNull: expected never, behind or always; did you mean always?',
       'defaults.yaml:6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
@@ -63,7 +80,11 @@ describe('defaults.yaml', () => {
 
   it('has diagnostics that depend on networks, with their names', () => {
     const defaults = "upstreams: [{ provider: infura, key: '${INFURA_KEY}' }]\n";
-    const networks = { 'op.yaml': optimism, 'fantom.yaml': 'name: Fantom\nchainId: 250\n', 'base.yaml': base + upstreams };
+    const networks = {
+      'op.yaml': optimism,
+      'fantom.yaml': 'name: Fantom\nchainId: 250\n',
+      'base.yaml': base + upstreams,
+    };
     expect(diagnosticsWith(defaults, networks)).toEqual([
       'defaults.yaml:1:25 upstreams[0].provider: infura does not serve chain 250; these do: blockpi, drpc, onfinality, publicnode (for fantom.yaml)',
       'defaults.yaml:1:38 upstreams[0].key: the environment has no INFURA_KEY; set it, or write ${INFURA_KEY:-default} (for fantom.yaml and 1 more)',
@@ -84,7 +105,9 @@ describe('defaults.yaml', () => {
     ['that is not YAML', 'hedge: [', 'the indentation does not fit the lines before, or a bracket is not closed'],
     ['with a name twice', 'hedge: 1\nhedge: 2\n', 'this name appears twice in the same map'],
   ])('%s has the only diagnostic, because networks may need its options', (_, text, message) => {
-    expect(diagnosticsWith(text, { 'op.yaml': optimism })).toEqual([expect.stringMatching(`^defaults.yaml:\\d+:\\d+ ${message}$`)]);
+    expect(diagnosticsWith(text, { 'op.yaml': optimism })).toEqual([
+      expect.stringMatching(`^defaults.yaml:\\d+:\\d+ ${message}$`),
+    ]);
   });
 
   it('that is a list has one diagnostic', () => {

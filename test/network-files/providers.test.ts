@@ -63,7 +63,9 @@ describe('an upstream with provider', () => {
       expect(urls.filter((each) => !URL.canParse(each) || /[{}]/.test(each))).toEqual([]);
       for (const each of upstream.includes('key:') ? urls : []) {
         const secrets = new Secrets(credentialsOf(each, {}).secrets);
-        expect(secrets.removeFrom(`${key} is unknown at ${new URL(each).host}`)).toBe('<upstream> is unknown at <upstream>');
+        expect(secrets.removeFrom(`${key} is unknown at ${new URL(each).host}`)).toBe(
+          '<upstream> is unknown at <upstream>',
+        );
       }
     }
   });

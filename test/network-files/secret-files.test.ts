@@ -22,7 +22,13 @@ describe('${file:/path}', () => {
     writeFileSync(join(folder, 'key'), 'aBcDeFgHiJkLmNoP\r\n');
     symlinkSync(join(folder, 'token'), join(folder, 'link'));
     const lines = [
-      ...['name: Base', 'chainId: 8453', 'upstreams:', '  - name: one', `    url: 'https://one.example/${file('token')}'`],
+      ...[
+        'name: Base',
+        'chainId: 8453',
+        'upstreams:',
+        '  - name: one',
+        `    url: 'https://one.example/${file('token')}'`,
+      ],
       `    headers: { authorization: 'Bearer ${file('link')}', x-id: '\${ID:-7}' }`,
       `  - { provider: drpc, key: '${file('key')}' }`,
     ];

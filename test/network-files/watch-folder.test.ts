@@ -83,6 +83,13 @@ describe('a watcher of the network files', () => {
     await expectOneChange();
   });
 
+  it('reports a change of another file, such as one with a credential', async () => {
+    writeFileSync(join(base, 'token'), 'one');
+    await watch(50, 20, [join(base, 'token')]);
+    writeFileSync(join(base, 'token'), 'two');
+    await expectOneChange();
+  });
+
   it('reports when another folder replaces it, and watches the new folder', async () => {
     await watch(50);
     mkdirSync(join(base, 'next'));

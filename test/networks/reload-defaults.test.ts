@@ -20,7 +20,11 @@ afterEach(async () => {
   await Promise.all(nodes.map((node) => node.close()));
 });
 
-const networks = { one: { name: 'One', chainId: 5 }, two: { name: 'Two', chainId: 5 }, three: { name: 'Three', chainId: 5 } };
+const networks = {
+  one: { name: 'One', chainId: 5 },
+  two: { name: 'Two', chainId: 5 },
+  three: { name: 'Three', chainId: 5 },
+};
 const defaults = (index: number): object => ({
   ...{ confirmNull: 'never', hedge: 'off' },
   upstreams: [{ name: `node-${index}`, url: nodes[index]?.url }],

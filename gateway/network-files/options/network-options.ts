@@ -22,7 +22,8 @@ export const upstreamOptions = {
   },
   url: {
     title: 'http or https URL',
-    description: 'HTTP or HTTPS URL. It may contain ${NAME} and ${NAME:-default} from the environment, and ${file:/path}.',
+    description:
+      'HTTP or HTTPS URL. It may contain ${NAME} and ${NAME:-default} from the environment, and ${file:/path}.',
     type: 'string',
     pattern: '^(https?://|\\$\\{)[^\\s]+$',
     hasVariables: true,
@@ -41,7 +42,8 @@ export const upstreamOptions = {
   },
   headers: {
     title: 'map of header names to values',
-    description: 'Headers of every request and WebSocket handshake. Values may contain ${NAME} from the environment, and ${file:/path}.',
+    description:
+      'Headers of every request and WebSocket handshake. Values may contain ${NAME} from the environment, and ${file:/path}.',
     type: 'object',
     propertyNames: { title: 'header name', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
     additionalProperties: { title: 'header value of printable characters', type: 'string', pattern: '^[ -~]*$' },
