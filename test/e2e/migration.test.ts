@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { keysCommand } from '../../gateway/cli/keys.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { loadFiles } from '../network-files/load.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { Workplace } from './gateway-process.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
 
 interface PeerExample {
   readonly peer: string;
@@ -95,11 +96,24 @@ function topLevelOf(file: string, text: string): string[] {
   return [...new Set([...single, ...text.matchAll(/^\[(\w+)/gm)].map(([, name = '']) => name))];
 }
 
-const place: { current?: Workplace } = {};
+/** Runs the command of the example in this process. @returns the key */
+async function createKey(dataDir: string, args: readonly string[]): Promise<string> {
+  let out = '';
+  const command = keysCommand({
+    settings: () => ({ REDIS_URL: undefined, DATA_DIR: dataDir }),
+    input: (async function* () {})(),
+    out: (text) => (out += text),
+    err: (text) => (out += text),
+  });
+  await command.parseAsync([...args, '--json'], { from: 'user' });
+  return (JSON.parse(out) as { key: string }).key;
+}
+
+const started: { gateway?: TestGateway } = {};
 let nodes: FakeNode[] = [];
 afterEach(async () => {
-  await place.current?.close();
-  delete place.current;
+  await started.gateway?.stop();
+  delete started.gateway;
   await Promise.all(nodes.map((node) => node.close()));
   nodes = [];
 });
@@ -146,14 +160,10 @@ describe.each(peers)('docs/migration.md, from $peer', ({ peer, file, options, en
     ]);
     const settings = settingsIn(section);
     expect(Object.keys(readSettings(settings))).toEqual(expect.arrayContaining(Object.keys(settings)));
-    const { PORT: _port, OPS_PORT: _opsPort, ...others } = settings;
-    const workplace = (place.current = new Workplace().withNetworks(
-      Object.fromEntries(local) as Record<string, string>,
-    ));
-    const [, command = ''] = /^gatehouse (keys create .*)$/m.exec(section) ?? [];
-    const created = await workplace.run([...command.split(' '), '--json']);
-    const { key } = JSON.parse(created.stdout) as { key: string };
-    const gateway = await workplace.start(others);
+    const { PORT: _port, OPS_PORT: _opsPort, LOG_LEVEL: _level, ...others } = settings;
+    const gateway = (started.gateway = await startGateway(Object.fromEntries(local) as Record<string, string>, others));
+    const [, command = ''] = /^gatehouse keys (create .*)$/m.exec(section) ?? [];
+    const key = await createKey(gateway.dataDir, command.split(' '));
     // Of another address each, so that no response is cached.
     const balanceOf = async (digit: string): Promise<unknown> => {
       const params = [`0x${digit.repeat(40)}`, 'latest'];
