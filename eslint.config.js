@@ -3,7 +3,16 @@ import { existsSync } from 'node:fs';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', 'schemas/generated/', 'gateway/spec/methods.generated.ts', ...withoutTypes()] },
+  {
+    ignores: [
+      'dist/',
+      'coverage/',
+      'schemas/generated/',
+      'gateway/spec/methods.generated.ts',
+      'gateway/network-files/providers/providers.generated.ts',
+      ...withoutTypes(),
+    ],
+  },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -34,7 +34,7 @@ export async function openParts(folder: string) {
   const files = { folder, knownMethods: specs.map(({ name }) => name), env: {} };
   const networks = new NetworkRegistry({ ...common, ...checks }, files);
   const content = readFolder(folder);
-  await networks.open(checkFiles(content, files), content.digest);
+  await networks.open(checkFiles(content, files), content);
   const authenticator = new Authenticator(keys, { keyStaleMaxS: 60, unknownKeysMax: 60, log });
   const close = (): Promise<unknown> => Promise.all([networks.close(), keys.close(), limiter.close(), usage.close()]);
   return { key, limiter, log, networks, authenticator, close };

@@ -15,6 +15,7 @@ import { examples } from './cli/examples.ts';
 import { keysCommand } from './cli/keys.ts';
 import { listenErrorText } from './cli/listen-error.ts';
 import { stopWithNpm } from './cli/stop-with-npm.ts';
+import { initWithProviders } from './cli/init-with-providers.ts';
 import { addNetwork, initNetworks, NetworkFileError } from './cli/network-files.ts';
 import { causeOf, openLog, shouldPrintReadableLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
@@ -83,10 +84,14 @@ program
   .action(({ json = false, limit }: { json?: boolean; limit: string }) => runDoctor(json, limit));
 program
   .command('init')
-  .description('Create the folder of network files, with the included networks')
-  .addHelpText('after', examples('init'))
-  .action(() => {
-    out(initNetworks(settings().NETWORKS_DIR));
+  .description('Create the folder of network files, with the included networks or with upstreams of providers')
+  .option('--chains <ids>', 'networks with these chain ids, with --provider: 1,10,8453')
+  .option('--provider <names>', 'upstreams of each network, best first, with --chains: alchemy,drpc')
+  .addHelpText('after', examples('init', 'init --chains 1,10,8453 --provider alchemy,drpc'))
+  .action(({ chains, provider }: { chains?: string; provider?: string }) => {
+    const folder = settings().NETWORKS_DIR;
+    const isPlain = chains === undefined && provider === undefined;
+    out(isPlain ? initNetworks(folder) : initWithProviders(folder, chains, provider));
   });
 program
   .command('networks')

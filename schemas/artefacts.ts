@@ -4,6 +4,7 @@ import { networkSchema } from '../gateway/network-files/options/network-schema.t
 import { knownChains } from './known-chains.ts';
 import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
 import { methodTable, nodeMethods } from './method-table.ts';
+import { providerModule } from './provider-module.ts';
 import type { Sources } from './read-sources.ts';
 
 /** The texts of the generated files, by path from the package's root. Equal sources give equal bytes. */
@@ -16,6 +17,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/network.schema.json', json(networkSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
     ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources), nodeMethods(sources), sources)],
+    ['gateway/network-files/providers/providers.generated.ts', providerModule(sources.providerUrls)],
     [
       'gateway/jsonrpc/request-members.generated.ts',
       membersModule(Object.keys(sources.types['Request']?.properties ?? {})),

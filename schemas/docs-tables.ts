@@ -9,6 +9,7 @@ import type { Option, OptionSchema, ValueSchema } from '../gateway/network-files
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
 import { code, table, type Row } from './markdown-table.ts';
+import type { ProviderSource } from './provider-module.ts';
 import type { MethodSource, NeverOpened } from './read-sources.ts';
 import { providerRows, unitsRows, type UnitsSources } from './units-tables.ts';
 
@@ -17,6 +18,7 @@ type Method = Pick<MethodSource, 'name' | 'summary' | 'result' | 'errors' | 'x-g
 export interface DocsSources extends UnitsSources {
   readonly methods: readonly Method[];
   readonly neverOpened: readonly NeverOpened[];
+  readonly providerUrls: readonly ProviderSource[];
   /** Folder of the included network files. */
   readonly networks: string;
 }
@@ -36,6 +38,7 @@ const docsTables: readonly DocsTable[] = [
   { page: 'docs/methods.md', heading: 'Never opened by a wildcard', rows: neverOpenedRows },
   { page: 'docs/methods.md', heading: 'Published units', rows: providerRows },
   { page: 'docs/networks.md', heading: 'Options', rows: networkOptionRows },
+  { page: 'docs/networks.md', heading: 'Providers', rows: providerUrlRows },
   { page: 'docs/networks.md', heading: 'Networks included', rows: networkRows },
   { page: 'docs/keys.md', heading: 'Permissions and limits', rows: permissionRows },
   { page: 'docs/errors.md', heading: 'Errors of the gateway', rows: errorRows },
@@ -95,6 +98,16 @@ function networkRows({ methods, networks: folder }: DocsSources): Row[] {
   const networks = loadNetworks({ folder, knownMethods, env: {} });
   const rows = networks.map(({ name, slug, chainId }) => [name, code(slug), String(chainId)]);
   return [['network', 'slug', 'chain id'], ...rows];
+}
+
+function providerUrlRows({ providerUrls }: DocsSources): Row[] {
+  const rows = providerUrls.map(({ name, url, lists }) => [
+    code(name),
+    code(url),
+    String(lists.flatMap(({ chains }) => Object.keys(chains)).length),
+    String(lists.flatMap(({ websocket, chains }) => (websocket === true ? Object.keys(chains) : [])).length),
+  ]);
+  return [['provider', 'URL', 'chains', 'with WebSocket'], ...rows];
 }
 
 function permissionRows(): Row[] {

@@ -8,7 +8,7 @@ import { isA } from './method-table.ts';
 import { objectInResult } from './result-object.ts';
 import type { ExampleSource, MethodSource, Sources } from './read-sources.ts';
 import { countPlaces } from './count-places.ts';
-import { developmentRules, methodRules, neverOpenedRules, passThroughRules } from './source-rules.ts';
+import { developmentRules, methodRules, neverOpenedRules, passThroughRules, providerUrlRules } from './source-rules.ts';
 
 /** Keys allowed beside a `$ref`: the generator reads them, validators ignore them. */
 const allowedBesideRef = ['$ref', 'description', 'x-gatehouse'];
@@ -24,18 +24,32 @@ export function findProblems(sources: Sources): string[] {
 }
 
 function formProblems(sources: Sources): string[] {
-  const { methods, passThroughUnits: units, passThroughSplits: splits, developmentMethods, neverOpened } = sources;
+  const {
+    methods,
+    passThroughUnits: units,
+    passThroughSplits: splits,
+    developmentMethods,
+    neverOpened,
+    providerUrls,
+  } = sources;
   const ajv = strictAjv();
   const fits = ajv.compile(methodRules);
   const passThroughFits = ajv.compile(passThroughRules);
   const namesFit = ajv.compile(developmentRules);
   const neverOpenedFit = ajv.compile(neverOpenedRules);
+  const providersFit = ajv.compile(providerUrlRules);
   const names = methods.map((method) => method.name);
   return [
     ...methods.flatMap((method) => (fits(method) ? [] : [`${method.name}: ${formProblem(fits.errors?.[0])}`])),
     ...duplicatesIn(names).map((name) => `${name}: is defined twice`),
     ...(passThroughFits({ units, splits }) ? [] : [`pass-through.yaml: ${formProblem(passThroughFits.errors?.[0])}`]),
     ...(namesFit(developmentMethods) ? [] : [`development.yaml: ${formProblem(namesFit.errors?.[0])}`]),
+    ...(providersFit(providerUrls) ? [] : [`provider-urls.yaml: ${formProblem(providersFit.errors?.[0])}`]),
+    ...providerUrls.flatMap(({ name, lists }) =>
+      duplicatesIn(lists.flatMap(({ chains }) => Object.keys(chains))).map(
+        (id) => `provider-urls.yaml: ${name} has chain ${id} twice`,
+      ),
+    ),
     ...(neverOpenedFit(neverOpened) ? [] : [`never-opened.yaml: ${formProblem(neverOpenedFit.errors?.[0])}`]),
   ];
 }

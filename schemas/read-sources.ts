@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
 import type { LocalHandler, ResultMeaning } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
+import type { ProviderSource } from './provider-module.ts';
 
 export interface ParamSource {
   readonly name: string;
@@ -89,6 +90,8 @@ export interface Sources {
   readonly neverOpened: readonly NeverOpened[];
   /** `provider-units.yaml`: published units of providers, for comparison. */
   readonly providers: readonly ProviderUnits[];
+  /** `provider-urls.yaml`: what `provider` in network files means. */
+  readonly providerUrls: readonly ProviderSource[];
   /** `admin-api.yaml`: an OpenAPI document, published unchanged. */
   readonly adminApi: unknown;
 }
@@ -128,6 +131,7 @@ export function readSources(folder: string): Sources {
     developmentMethods: readYaml(join(folder, 'methods', DEVELOPMENT)) as Sources['developmentMethods'],
     neverOpened: readYaml(join(folder, 'never-opened.yaml')) as Sources['neverOpened'],
     providers: readYaml(join(folder, 'provider-units.yaml')) as Sources['providers'],
+    providerUrls: readYaml(join(folder, 'provider-urls.yaml')) as Sources['providerUrls'],
     adminApi: readYaml(join(folder, 'admin-api.yaml')),
   };
 }

@@ -133,3 +133,38 @@ export const neverOpenedRules = {
     },
   },
 };
+
+/** The form of provider-urls.yaml. */
+export const providerUrlRules = {
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['name', 'url', 'lists'],
+    additionalProperties: false,
+    properties: {
+      name: { type: 'string', pattern: '^[a-z][a-z0-9]{0,19}$' },
+      url: { type: 'string', pattern: '^https://[^\\s]*\\{chain\\}' },
+      websocketUrl: { type: 'string', pattern: '^wss://[^\\s]*\\{chain\\}' },
+      keyPerChain: { const: true },
+      lists: {
+        type: 'array',
+        minItems: 1,
+        items: {
+          type: 'object',
+          required: ['source', 'chains'],
+          additionalProperties: false,
+          properties: {
+            source: { type: 'string', minLength: 10 },
+            websocket: { const: true },
+            chains: {
+              type: 'object',
+              minProperties: 1,
+              propertyNames: { pattern: '^[1-9][0-9]*$' },
+              additionalProperties: { type: 'string', pattern: '^[a-z0-9._-]*$' },
+            },
+          },
+        },
+      },
+    },
+  },
+};

@@ -26,9 +26,7 @@ const MAX_ENDPOINTS = 3;
  * @throws NetworkFileError if the folder exists and is not empty
  */
 export function initNetworks(folder: string): string {
-  if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new NetworkFileError(`${folder} already exists: to add a network, ${commandName} networks add <chainId>`);
-  }
+  requireEmpty(folder);
   mkdirSync(folder, { recursive: true });
   const names = readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
   // Without anvil each start would skip the local network, with a message.
@@ -50,7 +48,7 @@ export function addNetwork(folder: string, env: Env, given: string, slug?: strin
   const chainId = /^[1-9]\d{0,15}$/.test(given) ? Number(given) : undefined;
   if (chainId === undefined) throw new NetworkFileError('expected a chain id, a whole number: 8453 for Base');
   if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder}: ${commandName} init creates it`);
-  const file = shippedFile(chainId) ?? generatedFile(chainId, given);
+  const file = shippedFile(chainId) ?? generatedFile(chainId);
   const name = slug ?? file.slug;
   if (!isSlug(name) || reservedSlugs.has(name)) {
     throw new NetworkFileError(
@@ -71,6 +69,26 @@ export function addNetwork(folder: string, env: Env, given: string, slug?: strin
   );
 }
 
+/** A network file up to its upstreams. */
+export interface NetworkHead {
+  readonly slug: string;
+  readonly text: string;
+}
+
+/**
+ * The head of the shipped file if there is one, else of a file made from the list of known chains.
+ * @param folder where the file will be
+ * @throws NetworkFileError if the chain is not known
+ */
+export function networkHead(folder: string, chainId: number): NetworkHead {
+  const shipped = shippedFile(chainId);
+  const { slug, text } =
+    shipped === undefined
+      ? headOf(chainId)
+      : { ...shipped, text: shipped.text.slice(0, shipped.text.indexOf('upstreams:')) };
+  return { slug, text: withSchema(text, folder) };
+}
+
 function shippedFile(chainId: number): { slug: string; text: string } | undefined {
   const files = readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
   const read = files.map((name) => ({
@@ -80,14 +98,22 @@ function shippedFile(chainId: number): { slug: string; text: string } | undefine
   return read.find(({ text }) => new RegExp(`^chainId: ${chainId}$`, 'm').test(text));
 }
 
-function generatedFile(chainId: number, given: string): { slug: string; text: string } {
-  const chain = knownChain(chainId);
-  if (chain === undefined) {
-    throw new NetworkFileError(
-      `chain ${given} is not in the list of known chains: write its file by hand, see README.md`,
-    );
-  }
+function generatedFile(chainId: number): { slug: string; text: string } {
+  const chain = chainWith(chainId);
   return { slug: slugOf(chain.name, chainId), text: networkFileOf(chain, chainId) };
+}
+
+function headOf(chainId: number): NetworkHead {
+  const chain = chainWith(chainId);
+  return { slug: slugOf(chain.name, chainId), text: headLines(chain, chainId).join('') };
+}
+
+function chainWith(chainId: number): KnownChain {
+  const chain = knownChain(chainId);
+  if (chain !== undefined) return chain;
+  throw new NetworkFileError(
+    `chain ${chainId} is not in the list of known chains: write its file by hand, see README.md`,
+  );
 }
 
 function slugOf(name: string, chainId: number): string {
@@ -97,22 +123,28 @@ function slugOf(name: string, chainId: number): string {
 }
 
 /** Makes a network file from the data of a known chain. */
-export function networkFileOf({ name, rpc, zks, explorer }: KnownChain, chainId: number): string {
-  const upstreams = rpc.slice(0, MAX_ENDPOINTS).map((url, index) => {
+export function networkFileOf(chain: KnownChain, chainId: number): string {
+  const upstreams = chain.rpc.slice(0, MAX_ENDPOINTS).map((url, index) => {
     return `  - name: public${index === 0 ? '' : `-${index + 1}`}\n    url: ${JSON.stringify(url)}\n`;
   });
   return [
-    '# yaml-language-server: $schema=../schemas/network.schema.json',
-    `# Made from viem's list of chains${explorer === undefined ? '' : `; blocks and transactions: ${explorer}`}`,
-    `name: ${JSON.stringify(name)}`,
-    `chainId: ${chainId}`,
-    ...(zks === true ? ['methods: [eth, net, web3, rpc, zks]'] : []),
-    '# Public endpoints, for tests only, not for production. Put your own first, best first:',
-    '#   - name: our-node # shown in metrics and on the status page; the URL never is',
-    '#     url: http://10.0.0.5:8545',
-    'upstreams:',
-    upstreams.join(''),
-  ].join('\n');
+    ...headLines(chain, chainId),
+    '# Public endpoints, for tests only, not for production. Put your own first, best first:\n',
+    '#   - name: our-node # shown in metrics and on the status page; the URL never is\n',
+    '#     url: http://10.0.0.5:8545\n',
+    'upstreams:\n',
+    ...upstreams,
+  ].join('');
+}
+
+function headLines({ name, zks, explorer }: KnownChain, chainId: number): string[] {
+  return [
+    '# yaml-language-server: $schema=../schemas/network.schema.json\n',
+    `# Made from viem's list of chains${explorer === undefined ? '' : `; blocks and transactions: ${explorer}`}\n`,
+    `name: ${JSON.stringify(name)}\n`,
+    `chainId: ${chainId}\n`,
+    ...(zks === true ? ['methods: [eth, net, web3, rpc, zks]\n'] : []),
+  ];
 }
 
 /** Sets the schema comment for editors if the package is in the project's folder; otherwise removes it, since paths may change. */
@@ -132,9 +164,16 @@ function networkWithChainId(folder: string, env: Env, chainId: number): string |
   }
 }
 
-function writeNew(path: string, text: string): void {
+/** @throws NetworkFileError */
+export function requireEmpty(folder: string): void {
+  if (!existsSync(folder) || readdirSync(folder).length === 0) return;
+  throw new NetworkFileError(`${folder} already exists: to add a network, ${commandName} networks add <chainId>`);
+}
+
+/** @throws NetworkFileError if the file exists */
+export function writeNew(path: string, text: string, mode = 0o666): void {
   try {
-    writeFileSync(path, text, { flag: 'wx' });
+    writeFileSync(path, text, { flag: 'wx', mode });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new NetworkFileError(`${path} already exists and is not changed`);

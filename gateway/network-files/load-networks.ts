@@ -4,7 +4,9 @@ import { basename, extname, join, resolve } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findConflicts } from './find-conflicts.ts';
 import type { Located } from './diagnostics/parse-yaml.ts';
+import { DEFAULTS, joinShared, readDefaults, type Defaults } from './expand/defaults.ts';
 import type { NetworkConfig } from './network-config.ts';
+import { readSecretFile, secretFilesIn } from './expand/secret-files.ts';
 import { isSlug, reservedSlugs } from './options/slug.ts';
 import { readNetwork, type ReadNetwork } from './read-network.ts';
 import type { LoadOptions } from './load-options.ts';
@@ -48,6 +50,10 @@ export interface FolderContent {
   readonly diagnostics: readonly FileDiagnostic[];
   /** Changes with every change of the content. A hash, so it reveals no secret. */
   readonly digest: string;
+  /** The files with credentials that the network files refer to. */
+  readonly secretFiles: readonly string[];
+  /** Changes with the network files and with the files with credentials. Secret, because it is a hash of credentials. */
+  readonly version: string;
 }
 
 /**
@@ -64,24 +70,57 @@ export function readFolder(folder: string): FolderContent {
   const files = Array.isArray(listed) ? listed.map(readFile) : [];
   const diagnostics = Array.isArray(listed) ? [] : [listed];
   const content = files.map(({ file, text, diagnostic }) => [basename(file), text, diagnostic]);
-  const hash = createHash('sha256').update(JSON.stringify([content, diagnostics]));
-  return { files, diagnostics, digest: hash.digest('hex').slice(0, DIGEST_LENGTH) };
+  const digest = hashOf([content, diagnostics]).slice(0, DIGEST_LENGTH);
+  const secretFiles = secretFilesIn(files.map(({ text = '' }) => text));
+  return { files, diagnostics, digest, secretFiles, version: hashOf([digest, secretFiles.map(readSecretFile)]) };
 }
 
 /** Validates all files. @throws NetworkFilesError with all diagnostics */
 export function checkFiles(content: FolderContent, options: LoadOptions): NetworkConfig[] {
-  const files = content.files.map((file) => checkFile(file, options));
+  const shared = checkDefaults(content.files.find(isDefaults));
+  const files = shared.isUsable
+    ? content.files.filter((file) => !isDefaults(file)).map((file) => checkFile(file, options, shared.defaults))
+    : [];
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
-  const fileDiagnostics = files.flatMap(({ file, slug, diagnostics, locate }) => {
-    const ownConflicts = conflicts
-      .filter((conflict) => conflict.slug === slug)
-      .map(({ diagnostic }) => locate(diagnostic));
-    return sortDiagnostics(file, [...diagnostics, ...ownConflicts]);
+  const found = files.map(({ file, slug, diagnostics, locate }) => {
+    const ownConflicts = conflicts.filter((conflict) => conflict.slug === slug);
+    return { file, diagnostics: [...diagnostics, ...ownConflicts.map(({ diagnostic }) => locate(diagnostic))] };
   });
-  const all = [...content.diagnostics, ...fileDiagnostics];
+  const all = [
+    ...content.diagnostics,
+    ...sortDiagnostics(shared.file, [...shared.diagnostics, ...joinShared(found, shared.diagnostics)]),
+    ...found.flatMap(({ file, diagnostics }) => sortDiagnostics(file, diagnostics.filter(isOwn))),
+  ];
   if (all.length > 0) throw new NetworkFilesError(all);
   return networks;
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+}
+
+interface CheckedDefaults {
+  readonly file: string;
+  readonly defaults?: Defaults | undefined;
+  readonly diagnostics: readonly Located[];
+  /** Without its options, network files would seem to lack them. */
+  readonly isUsable: boolean;
+}
+
+function checkDefaults(file: NetworkFile | undefined): CheckedDefaults {
+  if (file === undefined) return { file: '', diagnostics: [], isUsable: true };
+  const { diagnostic, text = '' } = file;
+  const { defaults, diagnostics } = diagnostic === undefined ? readDefaults(text) : { diagnostics: [diagnostic] };
+  return { file: file.file, defaults, diagnostics, isUsable: defaults !== undefined };
+}
+
+function isDefaults({ slug }: NetworkFile): boolean {
+  return slug === DEFAULTS;
+}
+
+function isOwn({ isInDefaults }: Located): boolean {
+  return isInDefaults !== true;
 }
 
 /** The folder `networks` defaults to the one in the package if the working directory has none. Others have no default. */
@@ -100,7 +139,8 @@ function listFiles(folder: string): string[] | FileDiagnostic {
     return { message: `${folder}${absolute}: the folder of network files cannot be read; set NETWORKS_DIR` };
   }
   const files = names.filter(isNetworkFile).sort();
-  if (files.length === 0) return { message: `${folder}: the folder has no network file (<slug>.yaml)` };
+  if (!files.some((name) => basename(name, extname(name)) !== DEFAULTS))
+    return { message: `${folder}: the folder has no network file (<slug>.yaml)` };
   return files.map((name) => join(folder, name));
 }
 
@@ -125,11 +165,12 @@ function readFile(file: string): NetworkFile {
 function checkFile(
   { file, slug, text = '', diagnostic }: NetworkFile,
   options: LoadOptions,
+  defaults: Defaults | undefined,
 ): ReadNetwork & { file: string; slug: string } {
   if (diagnostic !== undefined) {
     return { file, slug, network: undefined, locate: () => atStart(''), diagnostics: [diagnostic] };
   }
-  const read = readNetwork(slug, text, options);
+  const read = readNetwork(slug, text, options, defaults);
   const slugDiagnostic = checkSlug(slug);
   return {
     file,
@@ -154,7 +195,7 @@ function atStart(message: string): Located {
 /** Sorts by position and limits the number. */
 function sortDiagnostics(file: string, diagnostics: readonly Located[]): FileDiagnostic[] {
   const sorted = [...diagnostics].sort((a, b) => a.line - b.line || a.column - b.column);
-  const inFile = sorted.map((diagnostic): FileDiagnostic => ({ file, ...diagnostic }));
+  const inFile = sorted.map(({ line, column, message }): FileDiagnostic => ({ file, line, column, message }));
   const more = inFile.length - MAX_SHOWN_DIAGNOSTICS;
   return more > 0 ? [...inFile.slice(0, MAX_SHOWN_DIAGNOSTICS), { file, message: `and ${more} more` }] : inFile;
 }

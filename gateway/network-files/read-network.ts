@@ -5,6 +5,8 @@ import { isDevelopmentNetwork } from './development-chain.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from './diagnostics/parse-yaml.ts';
+import { mergeDefaults, type Defaults } from './expand/defaults.ts';
+import { expandProvider } from './expand/expand-provider.ts';
 import type { LoadOptions } from './load-options.ts';
 import { withTransactionRoutes } from './method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
@@ -23,10 +25,11 @@ export interface ReadNetwork {
   readonly locate: (diagnostic: Diagnostic) => Located;
 }
 
-/** Parses and validates the text of one network file. */
-export function readNetwork(slug: string, yaml: string, options: LoadOptions): ReadNetwork {
-  const { value, diagnostics, locate } = parseYaml(yaml);
-  if (diagnostics.length > 0) return { network: undefined, diagnostics, locate };
+/** Parses and validates the text of one network file, with the options of defaults.yaml. */
+export function readNetwork(slug: string, yaml: string, options: LoadOptions, defaults?: Defaults): ReadNetwork {
+  const parsed = parseYaml(yaml);
+  if (parsed.diagnostics.length > 0) return { network: undefined, ...parsed };
+  const { value, locate } = mergeDefaults(parsed, defaults);
   if (value === null) {
     const message = `the file is empty: expected a ${networkFile.title}`;
     return { network: undefined, diagnostics: [locate({ path: [], message })], locate };
@@ -50,7 +53,11 @@ function completeNetwork(
 ): { diagnostics: Diagnostic[]; network: NetworkConfig } {
   const diagnostics: Diagnostic[] = [];
   const values = readValues(networkOptions, value);
-  const file = finishTexts(networkOptions, values, [], options.env, diagnostics) as unknown as ReadFile;
+  const read = finishTexts(networkOptions, values, [], options.env, diagnostics) as unknown as ReadFile;
+  const upstreams = read.upstreams.map((upstream, index) =>
+    expandProvider(upstream, read.chainId, ['upstreams', index], diagnostics),
+  );
+  const file = { ...read, upstreams };
   const selected = selectMethods(file.methods, options, diagnostics);
   const developmentMethods = isDevelopmentNetwork(file) ? (options.developmentMethods ?? []) : [];
   const methods = [...new Set([...selected.methods, ...developmentMethods.filter((name) => !isWildcard(name))])];

@@ -1,9 +1,7 @@
-import { secretSettings } from '../config/settings.ts';
 import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
+import { expandText, type Env } from './expand/expand-text.ts';
 import type { Option, OptionSchema, ValueSchema } from './options/option.ts';
 
-type Env = Readonly<Record<string, string | undefined>>;
-type Report = (path: Path, problem: string) => void;
 type Values = Readonly<Record<string, unknown>>;
 type Options = Readonly<Record<string, OptionSchema & Partial<Option<string>>>>;
 
@@ -15,7 +13,10 @@ export function readValues(options: Options, given: unknown): Values {
   const members = isMap(given) ? given : {};
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(options)) {
-    const value = readValue(option, members[name]) ?? option.default ?? (option.isRequired && emptyValue(option));
+    const value =
+      readValue(option, members[name]) ??
+      option.default ??
+      (option.isRequired === undefined ? undefined : emptyValue(option));
     if (value !== undefined) values[name] = value;
   }
   return values;
@@ -54,9 +55,10 @@ function emptyValue({ type, properties }: ValueSchema): unknown {
   return type === 'string' ? '' : 0;
 }
 
-/** Expands `${NAME}` and `${NAME:-default}` from the environment, and runs the checks of the options. */
+/** Expands variables and files with credentials, and runs the checks of the options. */
 export function finishTexts(options: Options, values: Values, path: Path, env: Env, diagnostics: Diagnostic[]): Values {
-  const report: Report = (at, problem) => diagnostics.push({ path: at, message: `${formatPath(at)}: ${problem}` });
+  const report = (at: Path, problem: string): void =>
+    void diagnostics.push({ path: at, message: `${formatPath(at)}: ${problem}` });
   return mapMembers(values, (value, name) => {
     const { hasVariables, check, items } = options[name] ?? {};
     const { properties } = items ?? {};
@@ -67,9 +69,10 @@ export function finishTexts(options: Options, values: Values, path: Path, env: E
     }
     if (hasVariables === undefined && check === undefined) return value;
     return mapTexts(value, [...path, name], (text, at) => {
-      const finished = hasVariables === true ? expandText(text, at, env, report) : text;
+      const toReport = report.bind(undefined, at);
+      const finished = hasVariables === true ? expandText(text, env, toReport) : text;
       const problem = check?.(finished, at.at(-1) ?? '');
-      if (problem !== undefined) report(at, problem);
+      if (problem !== undefined) toReport(problem);
       return finished ?? '';
     });
   });
@@ -79,26 +82,6 @@ function mapTexts(value: unknown, path: Path, map: (text: string, path: Path) =>
   if (typeof value === 'string') return map(value, path);
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, [...path, index], map));
   return mapMembers(value as Values, (member, name) => mapTexts(member, [...path, name], map));
-}
-
-/** @returns undefined after it has reported a missing, misspelt or forbidden variable */
-function expandText(text: string, at: Path, env: Env, report: Report): string | undefined {
-  const problems: string[] = [];
-  const expanded = text.replace(/\$\{([^}]*)(\}?)/g, (_, inside: string, end: string) => {
-    const [, name = '', , fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$/.exec(end === '' ? '' : inside) ?? [];
-    if (secretSettings.has(name)) {
-      problems.push(`${name} is a credential of the gateway, which no upstream may get; use another variable`);
-      return '';
-    }
-    const value = env[name];
-    if (value !== undefined && value !== '') return value;
-    if (fallback !== undefined) return fallback;
-    if (name === '') problems.push('write a variable as ${NAME} or ${NAME:-default}');
-    else problems.push(`the environment has no ${name}; set it, or write \${${name}:-default}`);
-    return '';
-  });
-  for (const gap of problems) report(at, gap);
-  return problems.length === 0 ? expanded : undefined;
 }
 
 function mapMembers(map: Values, to: (value: unknown, name: string) => unknown): Values {

@@ -3,14 +3,16 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFolder, isNetworkFile } from './load-networks.ts';
 
-export interface WatchIntervals {
+export interface WatchOptions {
   /** A change is reported after the folder is unchanged for this long: editors write a file in several steps. */
   readonly settleMs: number;
   /** Interval of checks without a file-system event. */
   readonly checkIntervalMs: number;
+  /** Paths of files outside the folder, for which there are no events. */
+  readonly otherFiles: () => readonly string[];
 }
 
-const defaultIntervals: WatchIntervals = { settleMs: 250, checkIntervalMs: 5_000 };
+const defaultOptions: WatchOptions = { settleMs: 250, checkIntervalMs: 5_000, otherFiles: () => [] };
 
 /**
  * Detects changes of network files: saved, renamed into place, or replaced as a whole, as Kubernetes does with `..data`.
@@ -21,7 +23,7 @@ const defaultIntervals: WatchIntervals = { settleMs: 250, checkIntervalMs: 5_000
 export class FolderWatcher {
   readonly #folder: string;
   readonly #onChange: () => void;
-  readonly #intervals: WatchIntervals;
+  readonly #options: WatchOptions;
   readonly #intervalTimer: NodeJS.Timeout;
   #watcher: FSWatcher | undefined;
   /** Inode of the watched folder: another folder may replace it under the same name. */
@@ -36,13 +38,13 @@ export class FolderWatcher {
   #isClosed = false;
 
   /** @param folder the value of the setting  @param onChange is also called once after the start */
-  constructor(folder: string, onChange: () => void, intervals: Partial<WatchIntervals> = {}) {
+  constructor(folder: string, onChange: () => void, options: Partial<WatchOptions> = {}) {
     this.#folder = folder;
     this.#onChange = onChange;
-    this.#intervals = { ...defaultIntervals, ...intervals };
+    this.#options = { ...defaultOptions, ...options };
     this.#intervalTimer = setInterval(() => {
       this.#scheduleCheck(0);
-    }, this.#intervals.checkIntervalMs).unref();
+    }, this.#options.checkIntervalMs).unref();
     this.#scheduleCheck(0);
   }
 
@@ -68,12 +70,12 @@ export class FolderWatcher {
     }
     this.#isChecking = true;
     const folder = findFolder(this.#folder);
-    const { fingerprint, inode } = await readFolderState(folder);
+    const { fingerprint, inode } = await readFolderState(folder, this.#options.otherFiles());
     this.#isChecking = false;
     if (this.#isClosed) return;
     if (this.#hasPendingEvent) {
       this.#hasPendingEvent = false;
-      this.#scheduleCheck(this.#intervals.settleMs / 10);
+      this.#scheduleCheck(this.#options.settleMs / 10);
     }
     if (inode !== this.#watchedInode) this.#watch(folder, inode);
     if (fingerprint === this.#reportedFingerprint) return;
@@ -82,7 +84,7 @@ export class FolderWatcher {
       this.#onChange();
     } else {
       this.#unsettledFingerprint = fingerprint;
-      this.#scheduleCheck(this.#intervals.settleMs);
+      this.#scheduleCheck(this.#options.settleMs);
     }
   }
 
@@ -94,7 +96,7 @@ export class FolderWatcher {
     if (inode === undefined) return;
     try {
       this.#watcher = watch(folder, { persistent: false }, () => {
-        this.#scheduleCheck(this.#intervals.settleMs / 10);
+        this.#scheduleCheck(this.#options.settleMs / 10);
       });
     } catch {
       return;
@@ -104,12 +106,16 @@ export class FolderWatcher {
 }
 
 /** Identifies the state of a folder without reading its files. Follows symbolic links. Never rejects. */
-async function readFolderState(folder: string): Promise<{ fingerprint: string; inode: bigint | undefined }> {
+async function readFolderState(
+  folder: string,
+  otherFiles: readonly string[],
+): Promise<{ fingerprint: string; inode: bigint | undefined }> {
   try {
     const { ino: inode } = await stat(folder, { bigint: true });
     const names = (await readdir(folder)).filter(isNetworkFile).sort();
-    const states = await Promise.all(names.map((name) => readFileState(join(folder, name))));
-    const lines = names.map((name, index) => `${name} ${states[index] ?? ''}`);
+    const files = [...names.map((name) => join(folder, name)), ...otherFiles];
+    const states = await Promise.all(files.map(readFileState));
+    const lines = files.map((file, index) => `${file} ${states[index] ?? ''}`);
     return { fingerprint: [inode, ...lines].join('\n'), inode };
   } catch (error) {
     return { fingerprint: codeOf(error), inode: undefined };

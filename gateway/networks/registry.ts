@@ -11,6 +11,7 @@ import {
   readFolder,
   formatDiagnostic,
   formatPosition,
+  type FolderContent,
 } from '../network-files/load-networks.ts';
 import type { LoadOptions } from '../network-files/load-options.ts';
 import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
@@ -41,8 +42,8 @@ export class NetworkRegistry {
   /** Includes replaced networks until their last call has ended. */
   readonly #open = new Set<Network>();
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
-  /** Digest of the files that were read last, valid or not. */
-  #lastReadDigest = '';
+  /** Of the files that were read last, valid or not. */
+  #lastRead: Pick<FolderContent, 'version' | 'secretFiles'> = { version: '', secretFiles: [] };
   #watch: FolderWatcher | undefined;
   #queue: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -67,13 +68,15 @@ export class NetworkRegistry {
   }
 
   /**
-   * @param digest of the folder content
+   * @param content that the configurations were read from
    * @throws NetworkFilesError if no network can be served
    */
-  async open(configs: readonly NetworkConfig[], digest: string): Promise<void> {
-    this.#lastReadDigest = digest;
-    await this.#activate(configs, digest);
-    this.#watch = new FolderWatcher(this.#options.folder, () => void this.reload());
+  async open(configs: readonly NetworkConfig[], content: FolderContent): Promise<void> {
+    this.#lastRead = content;
+    await this.#activate(configs, content.digest);
+    this.#watch = new FolderWatcher(this.#options.folder, () => void this.reload(), {
+      otherFiles: () => this.#lastRead.secretFiles,
+    });
   }
 
   /**
@@ -83,8 +86,9 @@ export class NetworkRegistry {
   reload(isManual = false): Promise<void> {
     return this.#enqueue(async () => {
       const content = readFolder(this.#options.folder);
-      if (content.digest === this.#lastReadDigest && !isManual) return;
-      this.#lastReadDigest = content.digest;
+      const isChanged = content.version !== this.#lastRead.version;
+      this.#lastRead = content;
+      if (!isChanged && !isManual) return;
       try {
         await this.#activate(checkFiles(content, this.#options), content.digest);
       } catch (error) {

@@ -111,7 +111,7 @@ export async function openGateway(
     files,
   );
   try {
-    await networks.open(configs, content.digest);
+    await networks.open(configs, content);
   } catch (error) {
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
     throw error;

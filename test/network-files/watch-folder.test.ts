@@ -26,9 +26,9 @@ afterEach(() => {
 });
 
 /** Starts a watcher and waits for its first call. */
-async function watch(checkIntervalMs: number, settleMs = 20): Promise<void> {
+async function watch(checkIntervalMs: number, settleMs = 20, otherFiles: string[] = []): Promise<void> {
   changeCount = 0;
-  watcher = new FolderWatcher(folder, () => changeCount++, { settleMs, checkIntervalMs });
+  watcher = new FolderWatcher(folder, () => changeCount++, { settleMs, checkIntervalMs, otherFiles: () => otherFiles });
   await eventually(() => changeCount === 1, 5_000);
 }
 
@@ -80,6 +80,13 @@ describe('a watcher of the network files', () => {
     symlinkSync(join(base, 'elsewhere'), join(folder, 'b.yaml'));
     await watch(50);
     writeFileSync(join(base, 'elsewhere'), 'two');
+    await expectOneChange();
+  });
+
+  it('reports a change of another file, such as one with a credential', async () => {
+    writeFileSync(join(base, 'token'), 'one');
+    await watch(50, 20, [join(base, 'token')]);
+    writeFileSync(join(base, 'token'), 'two');
     await expectOneChange();
   });
 

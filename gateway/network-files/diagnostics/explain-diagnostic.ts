@@ -35,7 +35,7 @@ function explain(error: ErrorObject): Diagnostic {
     const shown = formatPath([...path, isStray ? '' : name]);
     return { path: [...path, name], isAtName: true, message: `${shown} is not known${hint}` };
   }
-  if (error.keyword === 'required') {
+  if (error.keyword === 'required' || error.keyword === 'dependentRequired') {
     const name = (error.params as { missingProperty: string }).missingProperty;
     const property = (parent.properties?.[name] ?? {}) as { title?: string };
     const expectation = property.title === undefined ? '' : `: expected ${property.title}`;
@@ -44,6 +44,10 @@ function explain(error: ErrorObject): Diagnostic {
   if (error.keyword === 'oneOf') {
     const titles = (error.schema as readonly { title: string }[]).map(({ title }) => title);
     return { path, message: `${formatPath(path)}: expected ${titles.join(', or else ')}` };
+  }
+  if (error.keyword === 'enum' && typeof error.data === 'string') {
+    const near = suggest(error.data, error.schema as readonly string[]);
+    return { path, message: `${formatPath(path)}: ${expected}${near}` };
   }
   if (error.keyword === 'uniqueItems') {
     const { i, j } = error.params as { i: number; j: number };

@@ -18,6 +18,8 @@ export interface Located {
   readonly line: number;
   readonly column: number;
   readonly message: string;
+  /** The position is in defaults.yaml, although the message is about a network. */
+  readonly isInDefaults?: true;
 }
 
 export interface ParsedYaml {

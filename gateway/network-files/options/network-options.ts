@@ -5,6 +5,7 @@ import { checkHeader, checkUrl } from './check-upstream-text.ts';
 import { hedge } from './hedge-option.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
+import { providerOptions } from './provider-options.ts';
 import { unitsMap } from './units-option.ts';
 import { upstreamLimits } from './upstream-limits.ts';
 
@@ -15,15 +16,16 @@ import { upstreamLimits } from './upstream-limits.ts';
 export const upstreamOptions = {
   name: {
     title: 'text of 1 to 40 letters, digits, dots, hyphens and underscores',
-    description: 'Name in metrics, logs and pages; the URL is never shown.',
+    description: 'Name in metrics, logs and pages; the URL is never shown. With provider: that name by default.',
     type: 'string',
     pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$',
-    isRequired: true,
+    isRequired: 'by other options',
     replaces: 'upstream',
   },
   url: {
     title: 'http or https URL',
-    description: 'HTTP or HTTPS URL. It may contain ${NAME} and ${NAME:-default} from the environment.',
+    description:
+      'HTTP or HTTPS URL. It may contain ${NAME} and ${NAME:-default} from the environment, and ${file:/path}.',
     type: 'string',
     pattern: '^(https?://|\\$\\{)[^\\s]+$',
     hasVariables: true,
@@ -42,7 +44,8 @@ export const upstreamOptions = {
   },
   headers: {
     title: 'map of header names to values',
-    description: 'Headers of every request and WebSocket handshake. Values may contain ${NAME} from the environment.',
+    description:
+      'Headers of every request and WebSocket handshake. Values may contain ${NAME} from the environment, and ${file:/path}.',
     type: 'object',
     propertyNames: { title: 'header name', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
     additionalProperties: { title: 'header value of printable characters', type: 'string', pattern: '^[ -~]*$' },
@@ -234,9 +237,16 @@ export const networkOptions = {
     minItems: 1,
     isRequired: true,
     items: {
-      title: 'map with name and url',
+      title: 'map with name and url, or with provider',
       type: 'object',
-      properties: upstreamOptions,
+      properties: { ...upstreamOptions, ...providerOptions },
+      dependentRequired: {
+        url: ['name'],
+        websocketUrl: ['name'],
+        spawn: ['name'],
+        key: ['provider'],
+        endpoint: ['provider'],
+      },
       oneOf: [
         {
           title: 'url, websocketUrl or both',
@@ -246,6 +256,7 @@ export const networkOptions = {
           ],
         },
         { title: 'spawn', required: ['spawn'], properties: { spawn: true } },
+        { title: 'provider', required: ['provider'], properties: { provider: true } },
       ],
     },
     replaces: 'network',

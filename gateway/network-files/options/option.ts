@@ -34,14 +34,15 @@ export interface OptionSchema extends ValueSchema {
   readonly description: string;
   /** Used if the file has no value. Without a default, the value is undefined. */
   readonly default?: unknown;
-  readonly isRequired?: true;
+  /** `by other options`: `dependentRequired` of the map says when; otherwise the text is empty. */
+  readonly isRequired?: true | 'by other options';
 }
 
 /** A row of network-options.ts: the schema of an option, and what the gateway does with its value. */
 export interface Option<Replaced extends string> extends OptionSchema {
   /** What a reload replaces when the value changes. */
   readonly replaces: Replaced;
-  /** Each text may contain `${NAME}` from the environment, and is secret. */
+  /** Each text may contain `${NAME}` from the environment and `${file:/path}`, and is secret. */
   readonly hasVariables?: true;
   /**
    * Checks a text beyond the schema, after expansion; undefined if its variables could not be expanded.
@@ -92,7 +93,7 @@ export type ValuesOf<Rows> = {
   readonly [Name in keyof Rows as IsAlwaysSet<Rows[Name]> extends true ? never : Name]?: ValueOf<Rows[Name]>;
 };
 
-type IsAlwaysSet<Row> = Row extends { isRequired: true } | { default: unknown } ? true : false;
+type IsAlwaysSet<Row> = Row extends { isRequired: true | 'by other options' } | { default: unknown } ? true : false;
 
 type ValueOfType<Type> = Type extends 'string'
   ? string

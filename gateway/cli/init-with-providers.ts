@@ -1,0 +1,101 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { suggest } from '../config/suggest.ts';
+import { providersOf, requiredOptions, type UrlOption } from '../network-files/providers/find-providers.ts';
+import { providerNames, providers, type ProviderName } from '../network-files/providers/providers.generated.ts';
+import { commandName } from './command-name.ts';
+import { networkHead, NetworkFileError, requireEmpty, writeNew, type NetworkHead } from './network-files.ts';
+
+/** File with the values of all variables, beside the folder of network files. */
+const SECRETS_FILE = 'gateway.env';
+
+interface PlannedNetwork extends NetworkHead {
+  readonly chainId: number;
+  /** Of the given providers, those that serve the chain. */
+  readonly served: readonly ProviderName[];
+}
+
+/**
+ * Creates the folder of network files: a network for each chain, with an upstream of each provider that serves it. Creates a
+ * file for the keys too. Writes nothing if one of these is not possible.
+ * @param chains  @param names lists with commas, as given on the command line
+ * @returns a text for the operator
+ * @throws NetworkFileError
+ */
+export function initWithProviders(folder: string, chains = '', names = ''): string {
+  requireEmpty(folder);
+  const secrets = join(dirname(folder), SECRETS_FILE);
+  if (existsSync(secrets)) throw new NetworkFileError(`${secrets} already exists and is not changed`);
+  const given = itemsOf(names).map(toProvider);
+  const networks = itemsOf(chains).map((id) => plan(folder, toChainId(id), given));
+  if (given.length === 0 || networks.length === 0)
+    throw new NetworkFileError('--chains and --provider belong together: --chains 1,10,8453 --provider alchemy,drpc');
+  mkdirSync(folder, { recursive: true });
+  for (const network of networks) writeNew(join(folder, `${network.slug}.yaml`), textOf(network));
+  const variables = [...new Set(networks.flatMap(variablesOf))].sort();
+  writeNew(secrets, secretsText(basename(folder), variables), 0o600);
+  const leftOut = networks.flatMap(({ slug, chainId, served }) =>
+    given
+      .filter((name) => !served.includes(name))
+      .map((name) => `${name} does not serve chain ${chainId}: it is left out of ${slug}.yaml.\n`),
+  );
+  return (
+    `Wrote ${networks.length} networks to ${folder}.\n${leftOut.join('')}` +
+    `Write the values of ${variables.length} variables to ${secrets}. Load it with \`set -a; . ${shellPath(secrets)}; set +a\`,\n` +
+    `test the files with ${commandName} check, and the upstreams with ${commandName} doctor.\n`
+  );
+}
+
+function itemsOf(list: string): string[] {
+  const items = list.split(',').map((item) => item.trim());
+  return [...new Set(items)].filter((item) => item !== '');
+}
+
+function toChainId(text: string): number {
+  if (/^[1-9]\d{0,15}$/.test(text)) return Number(text);
+  throw new NetworkFileError('--chains: expected chain ids, whole numbers with commas between them: 1,10,8453');
+}
+
+function toProvider(text: string): ProviderName {
+  const found = providerNames.find((name) => name === text);
+  if (found !== undefined) return found;
+  const near = suggest(text, providerNames);
+  throw new NetworkFileError(`--provider: ${text} is not known${near}; known are ${providerNames.join(', ')}`);
+}
+
+function plan(folder: string, chainId: number, given: readonly ProviderName[]): PlannedNetwork {
+  const head = networkHead(folder, chainId);
+  const all = providersOf(chainId);
+  const served = given.filter((name) => all.includes(name));
+  if (served.length > 0 || given.length === 0) return { ...head, chainId, served };
+  const others = all.length === 0 ? 'no known provider does' : `these do: ${all.join(', ')}`;
+  throw new NetworkFileError(`${given.join(', ')}: none serves chain ${chainId}; ${others}`);
+}
+
+function textOf({ text, chainId, served }: PlannedNetwork): string {
+  const upstreams = served.map((name) => {
+    const options = requiredOptions(name).map((option) => `, ${option}: '\${${variableOf(name, option, chainId)}}'`);
+    return `  - { provider: ${name}${options.join('')} }\n`;
+  });
+  return `${text}# Best first. Put a node of your own before them:\n#   - { name: our-node, url: http://10.0.0.5:8545 }\nupstreams:\n${upstreams.join('')}`;
+}
+
+function variablesOf({ chainId, served }: PlannedNetwork): string[] {
+  return served.flatMap((name) => requiredOptions(name).map((option) => variableOf(name, option, chainId)));
+}
+
+/** `ALCHEMY_KEY`; `CHAINSTACK_KEY_1` if each network needs its own. */
+function variableOf(name: ProviderName, option: UrlOption, chainId: number): string {
+  const perChain = option === 'key' && providers[name].keyPerChain === true ? `_${chainId}` : '';
+  return `${name}_${option}`.toUpperCase() + perChain;
+}
+
+function secretsText(folder: string, variables: readonly string[]): string {
+  const lines = variables.map((name) => `${name}=\n`);
+  return `# The keys for the upstreams in ${folder}/. Keep this file out of version control.\n${lines.join('')}`;
+}
+
+/** The shell searches PATH for a name without a slash. */
+function shellPath(path: string): string {
+  return path.includes('/') ? path : `./${path}`;
+}

@@ -1,0 +1,104 @@
+import { basename } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts';
+import { explainErrors } from '../diagnostics/explain-diagnostic.ts';
+import { parseYaml, type Located } from '../diagnostics/parse-yaml.ts';
+import { networkOptions } from '../options/network-options.ts';
+import { jsonSchemaOf } from '../options/network-schema.ts';
+import type { OptionSchema } from '../options/option.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Name of the file, without `.yaml`, with the options that networks share. It is no network. */
+export const DEFAULTS = 'defaults';
+
+/** These identify a network, so that networks cannot share them. */
+const identifying: ReadonlySet<string> = new Set<keyof typeof networkOptions>(['name', 'chainId', 'baseUrls']);
+
+const sharedOptions: Readonly<Record<string, OptionSchema>> = Object.fromEntries(
+  Object.entries(networkOptions).filter(([name]) => !identifying.has(name)),
+);
+
+/** The options of defaults.yaml. */
+export interface Defaults {
+  readonly members: Members;
+  readonly locate: (diagnostic: Diagnostic) => Located;
+}
+
+/** The members of a network file together with those of defaults.yaml, and where each is. */
+export interface Merged {
+  readonly value: unknown;
+  readonly locate: (diagnostic: Diagnostic) => Located;
+}
+
+/** @param yaml text of defaults.yaml  @returns diagnostics of what does not depend on a network */
+export function readDefaults(yaml: string): { readonly defaults?: Defaults; readonly diagnostics: readonly Located[] } {
+  const { value, diagnostics, locate } = parseYaml(yaml);
+  if (diagnostics.length > 0) return { diagnostics };
+  const given = isMap(value) ? value : {};
+  const own = Object.keys(given).filter((name) => identifying.has(name));
+  const shared = value === null ? {} : isMap(value) ? withoutMembers(value, identifying) : value;
+  const validate = compileSchema();
+  const found = validate(shared) ? [] : explainErrors(validate.errors ?? []);
+  const misplaced = own.map((name): Diagnostic => ({ path: [name], isAtName: true, message: misplacedText(name) }));
+  const members = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(sharedOptions, name)));
+  return { defaults: { members, locate }, diagnostics: [...misplaced, ...found].map(locate) };
+}
+
+/** An option of the network file replaces that of defaults.yaml as a whole. */
+export function mergeDefaults(own: Merged, defaults: Defaults | undefined): Merged {
+  const { value } = own;
+  if (defaults === undefined || !isMap(value)) return own;
+  const isShared = ([name]: Path): boolean =>
+    name !== undefined && !Object.hasOwn(value, name) && Object.hasOwn(defaults.members, name);
+  return {
+    value: { ...defaults.members, ...value },
+    locate: (diagnostic) =>
+      isShared(diagnostic.path) ? { ...defaults.locate(diagnostic), isInDefaults: true } : own.locate(diagnostic),
+  };
+}
+
+/**
+ * Reports each diagnostic in defaults.yaml once, with the files of the networks that it is about.
+ * @param reported what `readDefaults` found
+ */
+export function joinShared(
+  found: readonly { readonly file: string; readonly diagnostics: readonly Located[] }[],
+  reported: readonly Located[],
+): Located[] {
+  const positionOf = ({ line, column, message }: Located): string => `${line}:${column} ${message}`;
+  const known = new Set(reported.map(positionOf));
+  const joined = new Map<string, { diagnostic: Located; files: string[] }>();
+  for (const { file, diagnostics } of found) {
+    for (const diagnostic of diagnostics) {
+      const position = positionOf(diagnostic);
+      if (diagnostic.isInDefaults !== true || known.has(position)) continue;
+      const { files } = joined.get(position) ?? { files: [] };
+      joined.set(position, { diagnostic, files: [...files, basename(file)] });
+    }
+  }
+  return [...joined.values()].map(({ diagnostic, files: [first = '', ...others] }) => {
+    const more = others.length === 0 ? '' : ` and ${others.length} more`;
+    return { ...diagnostic, message: `${diagnostic.message} (for ${first}${more})` };
+  });
+}
+
+function compileSchema(): ReturnType<Ajv2020['compile']> {
+  const optional = Object.fromEntries(
+    Object.entries(sharedOptions).map(([name, { isRequired: _, ...option }]) => [name, option]),
+  );
+  const schema = jsonSchemaOf({ title: 'map with options of networks', type: 'object', properties: optional });
+  return new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false }).compile(schema);
+}
+
+function misplacedText(name: string): string {
+  return `${name} identifies one network: write it in the file of the network`;
+}
+
+function withoutMembers(members: Members, names: ReadonlySet<string>): Members {
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !names.has(name)));
+}
+
+function isMap(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,50 @@
+import { formatPath, type Diagnostic, type Path } from '../diagnostics/diagnostic.ts';
+import type { ValueOf } from '../options/option.ts';
+import type { networkOptions } from '../options/network-options.ts';
+import { providersOf, requiredOptions, urlOptions, type UrlOption } from '../providers/find-providers.ts';
+import { providers, type ProviderName } from '../providers/providers.generated.ts';
+
+type Upstream = ValueOf<typeof networkOptions.upstreams>[number];
+
+/**
+ * Makes an ordinary upstream, with a name and URLs, of one with `provider`. Its other options stay.
+ * @param diagnostics what the provider does not serve, and options that its URLs lack or do not have, are added
+ */
+export function expandProvider(upstream: Upstream, chainId: number, path: Path, diagnostics: Diagnostic[]): Upstream {
+  const { provider, key, endpoint, ...others } = upstream;
+  if (provider === undefined) return upstream;
+  const values = { key, endpoint };
+  diagnostics.push(...checkOptions(provider, values, path));
+  const named = { ...others, name: others.name === '' ? provider : others.name };
+  const { url, websocketUrl, chains, websocketChains = [] } = providers[provider];
+  const chain = chains[chainId];
+  if (chain === undefined) {
+    diagnostics.push(notServed(provider, chainId, [...path, 'provider']));
+    return named;
+  }
+  const fill = (pattern: string): string =>
+    pattern.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'chain' ? chain : (values[name as UrlOption] ?? '')));
+  return {
+    ...named,
+    url: fill(url),
+    ...(websocketUrl !== undefined && websocketChains.includes(chainId) && { websocketUrl: fill(websocketUrl) }),
+  };
+}
+
+/** An option that the provider's URLs need is missing, or one that they do not have is given. */
+function checkOptions(provider: ProviderName, values: Partial<Record<UrlOption, unknown>>, path: Path): Diagnostic[] {
+  const required = requiredOptions(provider);
+  return urlOptions.flatMap((option): Diagnostic[] => {
+    const at = [...path, option];
+    const isGiven = values[option] !== undefined;
+    if (isGiven === required.includes(option)) return [];
+    if (!isGiven) return [{ path, message: `${formatPath(at)} is missing: URLs of ${provider} have one` }];
+    return [{ path: at, isAtName: true, message: `${formatPath(at)}: remove it: URLs of ${provider} have none` }];
+  });
+}
+
+function notServed(provider: ProviderName, chainId: number, path: Path): Diagnostic {
+  const others = providersOf(chainId);
+  const advice = others.length === 0 ? 'no known provider does: write its url' : `these do: ${others.join(', ')}`;
+  return { path, message: `${formatPath(path)}: ${provider} does not serve chain ${chainId}; ${advice}` };
+}

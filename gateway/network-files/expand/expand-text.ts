@@ -1,0 +1,40 @@
+import { secretSettings } from '../../config/settings.ts';
+import { readSecretFile } from './secret-files.ts';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Expands `${NAME}` and `${NAME:-default}` from the environment, and `${file:/path}` to the content of a file.
+ * @param report gets what is missing, misspelt or forbidden
+ * @returns undefined after it has reported a problem
+ */
+export function expandText(text: string, env: Env, report: (problem: string) => void): string | undefined {
+  const problems: string[] = [];
+  const expanded = text.replace(/\$\{([^}]*)(\}?)/g, (_, inside: string, end: string) => {
+    const { value = '', problem } = end === '' ? { problem: misspelt } : expandVariable(inside, env);
+    if (problem !== undefined) problems.push(problem);
+    return value;
+  });
+  for (const problem of problems) report(problem);
+  return problems.length === 0 ? expanded : undefined;
+}
+
+const misspelt = 'write a variable as ${NAME} or ${NAME:-default}';
+
+interface Expanded {
+  readonly value?: string;
+  readonly problem?: string;
+}
+
+/** @param inside the text between `${` and `}` */
+function expandVariable(inside: string, env: Env): Expanded {
+  if (inside.startsWith('file:')) return readSecretFile(inside.slice('file:'.length));
+  const [, name = '', , fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$/.exec(inside) ?? [];
+  if (secretSettings.has(name)) {
+    return { problem: `${name} is a credential of the gateway, which no upstream may get; use another variable` };
+  }
+  const value = env[name];
+  if (value !== undefined && value !== '') return { value };
+  if (fallback !== undefined) return { value: fallback };
+  return { problem: name === '' ? misspelt : `the environment has no ${name}; set it, or write \${${name}:-default}` };
+}

@@ -1,0 +1,26 @@
+import { readFileSync, statSync } from 'node:fs';
+import { errorCode } from '../../config/log.ts';
+
+/** A credential has a few hundred bytes, a token of a cloud provider a few thousand. */
+const MAX_BYTES = 64 * 1024;
+
+/** @returns the text of a file with a credential, without line breaks at its end */
+export function readSecretFile(path: string): { readonly value: string } | { readonly problem: string } {
+  if (!path.startsWith('/')) return { problem: 'write a file with its full path: ${file:/run/secrets/name}' };
+  try {
+    const state = statSync(path);
+    // Reading a pipe would block forever.
+    if (!state.isFile()) return { problem: `${path} is not a file` };
+    if (state.size > MAX_BYTES) return { problem: `${path} is larger than ${MAX_BYTES / 1024} kB` };
+    const value = readFileSync(path, 'utf8').replace(/[\r\n]+$/, '');
+    return value === '' ? { problem: `${path} is empty` } : { value };
+  } catch (error) {
+    return { problem: `${path} cannot be read (${errorCode(error)})` };
+  }
+}
+
+/** The paths of the files with credentials that network files refer to. */
+export function secretFilesIn(texts: readonly string[]): string[] {
+  const paths = texts.flatMap((text) => [...text.matchAll(/\$\{file:(\/[^}\n]+)\}/g)].map(([, path = '']) => path));
+  return [...new Set(paths)].sort();
+}

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { networkOptions } from '../../gateway/network-files/options/network-options.ts';
+import { diagnosticsIn, loadFiles } from './load.ts';
+
+const base = 'name: Base\nchainId: 8453\n';
+const optimism = 'name: OP\nchainId: 10\n';
+const upstreams = 'upstreams:\n  - { name: one, url: https://one.example }\n';
+
+/** Diagnostics of a folder with these files; `defaults` is defaults.yaml. */
+const diagnosticsWith = (defaults: string, files: Record<string, string> = {}): string[] =>
+  diagnosticsIn({ 'defaults.yaml': defaults, 'base.yaml': base + upstreams, ...files });
+
+describe('defaults.yaml', () => {
+  it('is no network, and has the options that a network file lacks', () => {
+    const files = {
+      'defaults.yaml': `hedge: off\nmethods: [eth, net]\nunits: { eth_call: 3, eth_getLogs: 20 }\n${upstreams}`,
+      'base.yaml': base,
+      'op.yaml': `${optimism}hedge: 70\nmethods: [web3, eth_call]\nunits: { eth_call: 5 }\nupstreams: [{ name: two, url: https://two.example }]\n`,
+    };
+    const networks = loadFiles(files).map(({ slug, hedge, methods, units, upstreams: [first], ...others }) => [
+      slug,
+      {
+        hedge,
+        hasEth: methods.includes('eth_getLogs'),
+        hasWeb3: methods.includes('web3_sha3'),
+        units,
+        url: first?.url,
+      },
+      others.cache,
+    ]);
+    // An option of the network file replaces the other one as a whole: lists and maps are not joined.
+    expect(networks).toEqual([
+      [
+        'base',
+        {
+          hedge: 'off',
+          hasEth: true,
+          hasWeb3: false,
+          units: { eth_call: 3, eth_getLogs: 20 },
+          url: 'https://one.example',
+        },
+        'on',
+      ],
+      ['op', { hedge: 70, hasEth: false, hasWeb3: true, units: { eth_call: 5 }, url: 'https://two.example' }, 'on'],
+    ]);
+  });
+
+  it('may have every option except for those that identify a network', () => {
+    const identifying = ['name', 'chainId', 'baseUrls'];
+    const members = Object.keys(networkOptions).map((name) => `${name}: { wrong: map }\n`);
+    const found = diagnosticsWith(members.join(''));
+    for (const [index, name] of Object.keys(networkOptions).entries()) {
+      const own = found.filter((line) => line.startsWith(`defaults.yaml:${index + 1}:`));
+      const message = identifying.includes(name)
+        ? `defaults.yaml:${index + 1}:1 ${name} identifies one network: write it in the file of the network`
+        : expect.stringMatching(new RegExp(`^defaults\\.yaml:${index + 1}:\\d+ ${name}[.: ]`));
+      expect([name, own]).toEqual([name, expect.arrayContaining([message])]);
+    }
+    expect(found.filter((line) => !line.startsWith('defaults.yaml:'))).toEqual([]);
+  });
+
+  it('may be empty', () => {
+    expect(diagnosticsWith('')).toEqual([]);
+    expect(diagnosticsWith('# none\n')).toEqual([]);
+  });
+
+  it('has each of its diagnostics once, at its own position', () => {
+    const networks = { 'op.yaml': optimism, 'third.yaml': 'name: Third\nchainId: 3\n' };
+    expect(
+      diagnosticsWith(
+        `confirmNul: always\nconfirmNull: allways\nupstreams:\n  - name: one\n    url: https://one.example\n    timeout: 5\n`,
+        networks,
+      ),
+    ).toEqual([
+      'defaults.yaml:1:1 confirmNul is not known; did you mean confirmNull?',
+      'defaults.yaml:2:14 confirmNull: expected never, behind or always; did you mean always?',
+      'defaults.yaml:6:5 upstreams[0].timeout is not known; did you mean timeoutMs?',
+    ]);
+  });
+
+  it('has diagnostics that depend on networks, with their names', () => {
+    const defaults = "upstreams: [{ provider: infura, key: '${INFURA_KEY}' }]\n";
+    const networks = {
+      'op.yaml': optimism,
+      'fantom.yaml': 'name: Fantom\nchainId: 250\n',
+      'base.yaml': base + upstreams,
+    };
+    expect(diagnosticsWith(defaults, networks)).toEqual([
+      'defaults.yaml:1:25 upstreams[0].provider: infura does not serve chain 250; these do: blockpi, drpc, onfinality, publicnode (for fantom.yaml)',
+      'defaults.yaml:1:38 upstreams[0].key: the environment has no INFURA_KEY; set it, or write ${INFURA_KEY:-default} (for fantom.yaml and 1 more)',
+    ]);
+  });
+
+  it('leaves the positions of what network files have', () => {
+    expect(diagnosticsWith('hedge: 0\n', { 'base.yaml': `${base}hedge: -1\n${upstreams}` })).toEqual([
+      'defaults.yaml:1:8 hedge: expected off, or whole number of milliseconds, 1 to 60000',
+      'base.yaml:3:8 hedge: expected off, or whole number of milliseconds, 1 to 60000',
+    ]);
+    expect(diagnosticsWith('hedge: 60\n', { 'base.yaml': base })).toEqual([
+      'base.yaml:1:1 upstreams is missing: expected list of at least one upstream',
+    ]);
+  });
+
+  it.each([
+    ['that is not YAML', 'hedge: [', 'the indentation does not fit the lines before, or a bracket is not closed'],
+    ['with a name twice', 'hedge: 1\nhedge: 2\n', 'this name appears twice in the same map'],
+  ])('%s has the only diagnostic, because networks may need its options', (_, text, message) => {
+    expect(diagnosticsWith(text, { 'op.yaml': optimism })).toEqual([
+      expect.stringMatching(`^defaults.yaml:\\d+:\\d+ ${message}$`),
+    ]);
+  });
+
+  it('that is a list has one diagnostic', () => {
+    expect(diagnosticsWith('- hedge: 1\n')).toEqual([
+      'defaults.yaml:1:1 the file: expected map with options of networks, not a list',
+    ]);
+  });
+
+  it('alone is no configuration', () => {
+    expect(diagnosticsIn({ 'defaults.yaml': upstreams })).toEqual([
+      expect.stringContaining('the folder has no network file (<slug>.yaml)'),
+    ]);
+  });
+});
