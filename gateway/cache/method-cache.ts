@@ -226,6 +226,7 @@ export class MethodCache {
   #isValid(validity: Validity, now: number): boolean {
     const { chain } = this.#options;
     const { head } = chain;
+    if (chain.isBranchUncertain && validity.while !== 'always') return false;
     switch (validity.while) {
       case 'always':
         return true;

@@ -49,6 +49,8 @@ export class AgreedHead {
   continuity = 0;
   /** Another number after each sign that an upstream's head has been replaced since its last poll. */
   headVersion = 0;
+  /** The newest block that was served as `latest` is of another branch than the followed one, which is polled again. */
+  isBranchUncertain = false;
   /** The number of the newest block known to be final. */
   #final: bigint | undefined;
   readonly #history = new HeadHistory();
@@ -107,10 +109,13 @@ export class AgreedHead {
   }
 
   /**
-   * A branch with this head has replaced another. It may be shorter, unless an upstream has more of its blocks. Upstreams
-   * whose head was removed have at least the block before.
+   * The followed chain has this head, and these blocks are not in it any more. It may be shorter, unless an upstream has more of
+   * its blocks. Upstreams whose head was removed have at least the block before.
    */
-  acceptBranch({ number, block }: Header, removed: readonly Header[], followers: readonly HeadFollower[]): void {
+  acceptBranch(header: Header | undefined, removed: readonly Header[], followers: readonly HeadFollower[]): void {
+    this.isBranchUncertain = false;
+    if (header === undefined || removed.length === 0) return;
+    const { number, block } = header;
     const fork = (removed.at(-1)?.number ?? 0n) - 1n;
     for (const follower of followers)
       if (removed.some(({ hash }) => hash === follower.latest?.header?.hash)) follower.rewindTo(fork);
@@ -142,7 +147,9 @@ export class AgreedHead {
     follower: HeadFollower | undefined,
     { now, isLatest, askedAt }: { readonly now: number; readonly isLatest: boolean; readonly askedAt: number },
   ): void {
-    const isOnOtherBranch = hash !== undefined && hash !== (this.#ring.at(number)?.hash ?? hash);
+    const knownHash = this.#ring.at(number)?.hash;
+    const isOnOtherBranch = hash !== undefined && hash !== (knownHash ?? hash);
+    if (isLatest && hash !== undefined && knownHash !== undefined) this.isBranchUncertain = isOnOtherBranch;
     if (isOnOtherBranch || (isLatest && follower?.isContradictedBy(number, askedAt) === true))
       this.#distrust(source, follower);
     // Below a final block, it is of another chain.

@@ -89,6 +89,10 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed.headVersion;
   }
 
+  get isBranchUncertain(): boolean {
+    return this.#agreed.isBranchUncertain;
+  }
+
   at(number: bigint): Header | undefined {
     return this.#chain.ring.at(number);
   }
@@ -231,8 +235,7 @@ export class NetworkHeads implements CanonicalChain {
 
   #onChainChange(change: ChainChange, isContinuous: boolean): void {
     const { head } = this;
-    if (head && change.removed.length > 0)
-      this.#agreed.acceptBranch(head, change.removed, [...this.#followers.values()]);
+    this.#agreed.acceptBranch(head, change.removed, [...this.#followers.values()]);
     this.#recordDelivered();
     if (isContinuous) for (const listener of this.#watchers) listener(change);
     this.#waiters.resolveAll(head);
