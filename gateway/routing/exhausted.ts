@@ -213,9 +213,14 @@ export async function pollLagging(
   return true;
 }
 
-/** Whether the response that needs confirmation may be evidence after a poll of its upstream, which failed before. */
-function isUncertain({ isHeadUncertain, circuit }: Upstream, { unconfirmed }: RoutedCall): boolean {
-  return isHeadUncertain && circuit.isClosed && unconfirmed !== undefined;
+/**
+ * Whether the upstream failed since its last poll, and was skipped because of that, or returned what needs confirmation: after
+ * a poll, its response may be evidence.
+ */
+function isUncertain(upstream: Upstream, { unconfirmed, tried, method, blocks }: RoutedCall): boolean {
+  if (!upstream.isHeadUncertain) return false;
+  if (unconfirmed !== undefined) return upstream.circuit.isClosed;
+  return !tried.includes(upstream) && (blocks?.tag === 'latest' || method.resultIs === 'logs');
 }
 
 function wasPolledSince(time: number, head: ReturnType<PolledHeads['headOf']>): boolean {

@@ -167,8 +167,11 @@ export class Upstream {
       return response.result;
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
-      // Another node may use the address later.
-      if (error.failure === 'transport') this.#hasCheckedChain = false;
+      // Another node may use the address later, or the same one without its newest blocks.
+      if (error.failure === 'transport') {
+        this.#hasCheckedChain = false;
+        this.isHeadUncertain = true;
+      }
       metrics.polled(error.failure);
       throw error;
     } finally {
