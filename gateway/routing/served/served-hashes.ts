@@ -11,7 +11,7 @@ export class ServedHashes {
   add(hash: unknown, blockHash: unknown, now: number): void {
     if (typeof hash !== 'string' || typeof blockHash !== 'string') return;
     if (now - this.#startedAt >= HASH_PERIOD_MS || this.#recent.size >= MAX_HASHES) {
-      this.#previous = now - this.#startedAt < 2 * HASH_PERIOD_MS ? this.#recent : new Map();
+      this.#previous = now - this.#startedAt < 2 * HASH_PERIOD_MS ? this.#recent : new Map<string, string>();
       this.#recent = new Map();
       this.#startedAt = now;
     }
