@@ -36,7 +36,8 @@ beforeEach(async () => {
   place = new Workplace().withNetworks({ main: upstream(node.url), tiny: upstream(tinyUrl) });
   key = await createKey('neighbour');
   attackerKey = await createKey('attacker');
-  gateway = await place.start({ LOG_LEVEL: 'silent', NODE_ENV: 'production' });
+  const env = { LOG_LEVEL: 'silent', NODE_ENV: 'production' };
+  gateway = await place.start({ ...env, DRAIN_DELAY_MS: '0', DRAIN_TIMEOUT_MS: '200' });
   port = Number(new URL(gateway.address).port);
 });
 afterEach(async () => {
