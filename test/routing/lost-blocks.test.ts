@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { asUsual, type Exchange } from '../support/behaviours.ts';
+import { asUsual, cutInHeaders, hang, type Exchange } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import type { FakeNode } from '../support/fake-node.ts';
 import { untilHeadsPolled, withNodes } from './with-nodes.ts';
@@ -40,10 +40,9 @@ async function servedByOne() {
 
 const logs = [{ address: account, fromBlock: '0x1', toBlock: '0x11' }];
 
-/** Resolves after a poll of the first node has failed. The calls keep the network in use. */
+/** Resolves after a poll of the first node has failed. No call does: heads are polled for some time after the last one. */
 async function untilPollFailed({ gateway }: Awaited<ReturnType<typeof servedByOne>>): Promise<void> {
   await eventually(async () => {
-    await gateway.call('test', 'eth_getBalance', [account, '0x10']);
     const { value } = await readMetrics(gateway.address);
     return (value('gatehouse_head_polls_total', { upstream: 'node-0', outcome: 'transport' }) ?? 0) > 0;
   }, 10_000);
@@ -75,3 +74,15 @@ it.each([
     await expect.poll(() => read(method, params), { timeout: 10_000 }).toEqual(result);
   },
 );
+
+it('a read at latest gets a response if two nodes failed before, and the poll of one succeeds', async () => {
+  const { one, two, read } = await servedByOne();
+  for (const node of [one, two]) {
+    node.next(cutInHeaders, 'eth_getStorageAt');
+    setHead(node, '0x11');
+  }
+  expect(await read('eth_getStorageAt', [account, '0x1', '0x10'])).toBe(503);
+  one.always(hang, 'eth_getBlockByNumber');
+  expect(await read('eth_getBalance', [account, 'latest'])).toBe('0x11');
+  expect([one, two].map((node) => node.callsOf('eth_getBalance').length)).toEqual([0, 1]);
+});
