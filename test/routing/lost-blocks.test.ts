@@ -78,7 +78,7 @@ it.each([
 it('a read at latest gets a response if two nodes failed before, and the poll of one succeeds', async () => {
   const { one, two, read } = await servedByOne();
   for (const node of [one, two]) {
-    node.next(cutInHeaders, 'eth_getStorageAt');
+    node.always(cutInHeaders, 'eth_getStorageAt');
     setHead(node, '0x11');
   }
   expect(await read('eth_getStorageAt', [account, '0x1', '0x10'])).toBe(503);
