@@ -56,14 +56,21 @@ export class AgreedHead {
   readonly #history = new HeadHistory();
   readonly #metrics: NetworkHeadMetrics;
   readonly #ring: HeaderRing;
+  readonly #minLowerMs: number;
   #isDevelopment: boolean;
   #head: PolledHead | undefined;
+  /** The time since which all usable upstreams are below the head. */
+  #lowerSince: number | undefined;
 
-  /** @param isDevelopment blocks can be removed, so that confirmed lower heads are always followed */
-  constructor(metrics: NetworkHeadMetrics, ring: HeaderRing, isDevelopment: boolean) {
+  /**
+   * @param isDevelopment blocks can be removed, so that confirmed lower heads are always followed
+   * @param minLowerMs minimum time until a lower head is confirmed on other chains, because calls may poll often
+   */
+  constructor(metrics: NetworkHeadMetrics, ring: HeaderRing, isDevelopment: boolean, minLowerMs: number) {
     this.#metrics = metrics;
     this.#ring = ring;
     this.#isDevelopment = isDevelopment;
+    this.#minLowerMs = minLowerMs;
   }
 
   get number(): bigint | undefined {
@@ -85,10 +92,11 @@ export class AgreedHead {
     if (updated?.latest !== undefined) updated.pollsBelow++;
     const deciding = usable.filter(({ latest }) => latest !== undefined && latest.number <= head.number);
     const wasUnconfirmed = this.hasUnconfirmedLower;
-    this.hasUnconfirmedLower = !deciding.every(
-      ({ pollsBelow, isAlternating }) =>
-        pollsBelow >= (isAlternating ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS),
-    );
+    this.#lowerSince ??= this.seenAt;
+    const isNew = !this.#isDevelopment && this.seenAt - this.#lowerSince < this.#minLowerMs;
+    const isPolled = ({ pollsBelow, isAlternating }: HeadFollower): boolean =>
+      pollsBelow >= (isAlternating ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS);
+    this.hasUnconfirmedLower = isNew || !deciding.every(isPolled);
     const isConfirmed = !this.hasUnconfirmedLower && this.#isReplaced(head, this.#head);
     if (isConfirmed || (this.hasUnconfirmedLower && !wasUnconfirmed)) this.continuity++;
     if (isConfirmed) this.accept(head, followers);
@@ -97,6 +105,7 @@ export class AgreedHead {
 
   accept(head: PolledHead, followers: readonly HeadFollower[]): void {
     this.hasUnconfirmedLower = false;
+    this.#lowerSince = undefined;
     const previous = this.#head?.number;
     for (const follower of followers) follower.pollsBelow = 0;
     this.#history.add(head);

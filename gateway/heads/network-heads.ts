@@ -51,7 +51,7 @@ export class NetworkHeads implements CanonicalChain {
     this.#chain = new ChainFollower(this.#followers, this.#onChainChange.bind(this), (error) => {
       options.log.error(causeOf(error), 'following the chain failed');
     });
-    this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment);
+    this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment, 2 * this.#times.confirmMinMs);
     this.newestServed = this.#agreed.newestServed;
     this.pace = this.#agreed.pace;
     this.replaceSources(sources);
