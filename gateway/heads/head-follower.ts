@@ -64,13 +64,14 @@ export class HeadFollower {
   /**
    * Polls if newHeads notifications are missing or overdue, and subscribes if there is no subscription.
    * @param isUnconfirmed polls in spite of notifications
-   * @returns time until its next poll is due; undefined: it is polled now, or needs no polls
+   * @returns time until its next poll is due; undefined: it is polled now
    */
   update(now: number, intervalMs: number, silence: Silence, isUnconfirmed: boolean): number | undefined {
     if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
     const silentMs = now - this.#notifiedAt;
     if (silentMs >= silence.brokenMs && this.#isAheadOfFeed) this.#backOffFeed(); // polls replace the subscription
-    if (this.isSubscribed && silentMs < silence.pollMs && !isUnconfirmed && this.latest !== undefined) return undefined;
+    if (this.isSubscribed && silentMs < silence.pollMs && !isUnconfirmed && this.latest)
+      return silence.pollMs - silentMs;
     // A call has found the wrong chain id, and opened the circuit.
     if (this.source.isOnOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
     // 0.9, because timers may fire a little early.
