@@ -33,6 +33,8 @@ const CATCH_UP_MS = 5_000;
 const OUTAGE_MS = 16_000;
 /** A response at `latest` may be this much older than its call: it was cached, or an earlier call waited for it. */
 const SHARED_MS = 1_500;
+/** A lower head of another branch is followed after three polls, which are half a second apart at least. */
+const ABANDONED_MS = 1_000;
 /** After this time, a live node's branch is known to the gateway: three polls confirm a lower head. */
 const BRANCH_MS = 12_000;
 
@@ -41,6 +43,7 @@ export class ChainHistory {
   readonly blocks = new Map<string, TrueBlock>();
   /** By the value that the state has at the block. */
   readonly blocksByBalance = new Map<string, TrueBlock>();
+  readonly #minedAt = new Map<TrueBlock, number>();
   readonly #heads: HeadAt[] = [];
   readonly #nodes: NodeHistory[] = [];
   readonly isPool: boolean;
@@ -61,6 +64,7 @@ export class ChainHistory {
     for (let block: TrueBlock | undefined = head; block !== undefined && !this.blocks.has(block.hash);) {
       this.blocks.set(block.hash, block);
       this.blocksByBalance.set(balanceAt(block), block);
+      this.#minedAt.set(block, at);
       block = block.parent;
     }
     this.#heads.push({ at, head });
@@ -113,11 +117,11 @@ export class ChainHistory {
 
   /**
    * The number of the newest block that must be served after this one: its newest ancestor in the true chain. The gateway
-   * sees a reorg also while no live node has the block and one has another branch: then it is the newest ancestor that a
-   * live node has.
+   * sees a reorg also if no live node has had the block for a second, and one has another branch: then it is the newest ancestor
+   * that a live node has.
    */
   floorAfter(block: TrueBlock, from: number, to: number): number {
-    const since = from - SHARED_MS;
+    const since = Math.max(from - SHARED_MS, this.#minedAt.get(block) ?? from);
     const changes = this.#nodes.flatMap((node) => node.during(since, to));
     const times = new Set([since, ...changes.map(({ at }) => Math.max(at, since))]);
     const numbers = [...times].map((time) => this.#floorAt(block, time));
@@ -125,10 +129,17 @@ export class ChainHistory {
   }
 
   #floorAt(block: TrueBlock, time: number): number {
+    const since = time - ABANDONED_MS;
+    const changes = this.#nodes.flatMap((node) => node.during(since, time));
+    const times = [time, ...changes.map(({ at }) => Math.max(at, since))];
+    if (!times.every((one) => this.#isAbandoned(block, one))) return Infinity;
+    return Math.max(...this.#liveDuring(time, time).map((head) => commonAncestor(head, block).number));
+  }
+
+  /** Whether no live node has the block, and one is on another branch. */
+  #isAbandoned(block: TrueBlock, time: number): boolean {
     const heads = this.#liveDuring(time, time);
-    const shared = heads.map((head) => commonAncestor(head, block));
-    const isAbandoned = !shared.includes(block) && shared.some((ancestor, index) => ancestor !== heads[index]);
-    return isAbandoned ? Math.max(...shared.map(({ number }) => number)) : Infinity;
+    return !heads.some((head) => includes(head, block)) && heads.some((head) => isRival(head, block));
   }
 
   /** The highest number that a live node had. */
@@ -156,9 +167,9 @@ export class ChainHistory {
     return this.headAt(since).number;
   }
 
-  /** Whether some node, or the true chain, had another block at this height. */
-  hasRival(block: TrueBlock, from: number, to: number): boolean {
-    return this.headsDuring(from - BRANCH_MS, to).some((head) => isRival(head, block));
+  /** Whether a live node, or the true chain, was on another branch, of this height at least. */
+  hasRival(block: TrueBlock, from: number, to: number, height = 0): boolean {
+    return this.headsDuring(from - BRANCH_MS, to).some((head) => head.number >= height && isRival(head, block));
   }
 
   /**

@@ -163,7 +163,7 @@ export class ConsistencyChecker {
     return true;
   }
 
-  /** The number below which no block may be served. */
+  /** No block below may be served. */
   floor(tag: Tag | 'state', { sent, at }: Exchange): number {
     const block = sent.newest[tag];
     return block === undefined ? 0 : this.history.floorAfter(block, sent.at, at);
@@ -234,10 +234,10 @@ export class ConsistencyChecker {
     return this.servedObjects.has(hash, sent.at);
   }
 
-  /** The newest block that was served for certain with this number: after a reorg, the number may be of a removed block. */
+  /** The newest block that was served for certain with this number: it may be of a removed block, if that branch was as high. */
   #identifiedBy(number: number, { sent, at }: Exchange): TrueBlock | undefined {
     let block = this.#canonicalAt(number, at);
-    while (block !== undefined && this.history.hasRival(block, sent.at, at)) block = block.parent;
+    while (block !== undefined && this.history.hasRival(block, sent.at, at, number)) block = block.parent;
     return block;
   }
 

@@ -86,12 +86,12 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'routing-policy/skip-reasons',
-        find: 'listsLogs && head !== undefined',
-        replace: 'false && head !== undefined',
+        find: 'return head !== undefined && head < Math.min(',
+        replace: 'return false && head < Math.min(',
       },
       {
         file: 'routing-policy/skip-reasons',
-        find: '!isHeadNumber && isBelowServed(head, network.newestServed)',
+        find: 'isBelowServed(head, network.newestServed)',
         replace: 'false',
       },
     ],

@@ -82,12 +82,13 @@ export class MethodCache {
     if (entry === undefined) return undefined;
     // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
+    const isChecked = final.isChecked(now); // may drop all entries
     const { validity, result, generation } = entry;
     if (generation !== final.generation || !this.#isValid(validity, now)) {
       cache.delete(key);
       return undefined;
     }
-    if (!final.isChecked(now)) return undefined;
+    if (!isChecked) return undefined;
     const isFinal =
       validity.while === 'canonical' && validity.finalizesAt !== undefined && final.includes(validity.finalizesAt, now);
     if (isFinal) this.#storePermanently(text, result);
@@ -226,6 +227,7 @@ export class MethodCache {
   #isValid(validity: Validity, now: number): boolean {
     const { chain } = this.#options;
     const { head } = chain;
+    if (chain.isBranchUncertain && validity.while !== 'always') return false;
     switch (validity.while) {
       case 'always':
         return true;

@@ -49,19 +49,28 @@ export class AgreedHead {
   continuity = 0;
   /** Another number after each sign that an upstream's head has been replaced since its last poll. */
   headVersion = 0;
+  /** The newest block that was served as `latest` is of another branch than the followed one, which is polled again. */
+  isBranchUncertain = false;
   /** The number of the newest block known to be final. */
   #final: bigint | undefined;
   readonly #history = new HeadHistory();
   readonly #metrics: NetworkHeadMetrics;
   readonly #ring: HeaderRing;
+  readonly #minLowerMs: number;
   #isDevelopment: boolean;
   #head: PolledHead | undefined;
+  /** The time since which all usable upstreams are below the head. */
+  #lowerSince: number | undefined;
 
-  /** @param isDevelopment blocks can be removed, so that confirmed lower heads are always followed */
-  constructor(metrics: NetworkHeadMetrics, ring: HeaderRing, isDevelopment: boolean) {
+  /**
+   * @param isDevelopment blocks can be removed, so that confirmed lower heads are always followed
+   * @param minLowerMs minimum time until a lower head is confirmed on other chains, because calls may poll often
+   */
+  constructor(metrics: NetworkHeadMetrics, ring: HeaderRing, isDevelopment: boolean, minLowerMs: number) {
     this.#metrics = metrics;
     this.#ring = ring;
     this.#isDevelopment = isDevelopment;
+    this.#minLowerMs = minLowerMs;
   }
 
   get number(): bigint | undefined {
@@ -83,10 +92,11 @@ export class AgreedHead {
     if (updated?.latest !== undefined) updated.pollsBelow++;
     const deciding = usable.filter(({ latest }) => latest !== undefined && latest.number <= head.number);
     const wasUnconfirmed = this.hasUnconfirmedLower;
-    this.hasUnconfirmedLower = !deciding.every(
-      ({ pollsBelow, isAlternating }) =>
-        pollsBelow >= (isAlternating ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS),
-    );
+    this.#lowerSince ??= this.seenAt;
+    const isNew = !this.#isDevelopment && this.seenAt - this.#lowerSince < this.#minLowerMs;
+    const isPolled = ({ pollsBelow, isAlternating }: HeadFollower): boolean =>
+      pollsBelow >= (isAlternating ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS);
+    this.hasUnconfirmedLower = isNew || !deciding.every(isPolled);
     const isConfirmed = !this.hasUnconfirmedLower && this.#isReplaced(head, this.#head);
     if (isConfirmed || (this.hasUnconfirmedLower && !wasUnconfirmed)) this.continuity++;
     if (isConfirmed) this.accept(head, followers);
@@ -95,6 +105,7 @@ export class AgreedHead {
 
   accept(head: PolledHead, followers: readonly HeadFollower[]): void {
     this.hasUnconfirmedLower = false;
+    this.#lowerSince = undefined;
     const previous = this.#head?.number;
     for (const follower of followers) follower.pollsBelow = 0;
     this.#history.add(head);
@@ -107,10 +118,13 @@ export class AgreedHead {
   }
 
   /**
-   * A branch with this head has replaced another. It may be shorter, unless an upstream has more of its blocks. Upstreams
-   * whose head was removed have at least the block before.
+   * The followed chain has this head, and these blocks are not in it any more. It may be shorter, unless an upstream has more of
+   * its blocks. Upstreams whose head was removed have at least the block before.
    */
-  acceptBranch({ number, block }: Header, removed: readonly Header[], followers: readonly HeadFollower[]): void {
+  acceptBranch(header: Header | undefined, removed: readonly Header[], followers: readonly HeadFollower[]): void {
+    this.isBranchUncertain = false;
+    if (header === undefined || removed.length === 0) return;
+    const { number, block } = header;
     const fork = (removed.at(-1)?.number ?? 0n) - 1n;
     for (const follower of followers)
       if (removed.some(({ hash }) => hash === follower.latest?.header?.hash)) follower.rewindTo(fork);
@@ -142,7 +156,9 @@ export class AgreedHead {
     follower: HeadFollower | undefined,
     { now, isLatest, askedAt }: { readonly now: number; readonly isLatest: boolean; readonly askedAt: number },
   ): void {
-    const isOnOtherBranch = hash !== undefined && hash !== (this.#ring.at(number)?.hash ?? hash);
+    const knownHash = this.#ring.at(number)?.hash;
+    const isOnOtherBranch = hash !== undefined && hash !== (knownHash ?? hash);
+    if (isLatest && hash !== undefined && knownHash !== undefined) this.isBranchUncertain = isOnOtherBranch;
     if (isOnOtherBranch || (isLatest && follower?.isContradictedBy(number, askedAt) === true))
       this.#distrust(source, follower);
     // Below a final block, it is of another chain.

@@ -62,22 +62,26 @@ export class HeadFollower {
   /**
    * Polls if newHeads notifications are missing or overdue, and subscribes if there is no subscription.
    * @param isUnconfirmed polls in spite of notifications
+   * @returns time until its next poll is due; undefined: it is polled now
    */
-  update(now: number, intervalMs: number, silence: Silence, isUnconfirmed: boolean): void {
+  update(now: number, intervalMs: number, silence: Silence, isUnconfirmed: boolean): number | undefined {
     if (this.source.isUnwatched(now)) {
       this.source.isHeadUncertain = true; // the first call that needs its head polls it
       this.stop();
-      return;
+      return Infinity;
     }
     if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
     const silentMs = now - this.#notifiedAt;
     if (silentMs >= silence.brokenMs && this.#isAheadOfFeed) this.#backOffFeed(); // polls replace the subscription
-    if (this.isSubscribed && silentMs < silence.pollMs && !isUnconfirmed && this.latest !== undefined) return;
+    if (this.isSubscribed && silentMs < silence.pollMs && !isUnconfirmed && this.latest)
+      return silence.pollMs - silentMs;
     // A call has found the wrong chain id, and opened the circuit.
     if (this.source.isOnOtherChain && this.#polledAt === -Infinity) this.#polledAt = now;
     // 0.9, because timers may fire a little early.
-    if (now - this.#polledAt < this.#pollIntervalMs(intervalMs) * 0.9) return;
+    const dueMs = this.#polledAt + this.#pollIntervalMs(intervalMs) * 0.9 - now;
+    if (dueMs > 0) return dueMs;
     this.poll().catch(() => undefined); // counted in #poll; the next round polls again
+    return undefined;
   }
 
   /** Polls the head; simultaneous calls share one poll. Undefined if the result has no block. @throws UpstreamFailure */

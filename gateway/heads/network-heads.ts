@@ -52,7 +52,7 @@ export class NetworkHeads implements CanonicalChain {
     this.#chain = new ChainFollower(this.#followers, this.#onChainChange.bind(this), (error) => {
       options.log.error(causeOf(error), 'following the chain failed');
     });
-    this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment);
+    this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment, 2 * this.#times.confirmMinMs);
     this.newestServed = this.#agreed.newestServed;
     this.pace = this.#agreed.pace;
     this.replaceSources(sources);
@@ -89,6 +89,10 @@ export class NetworkHeads implements CanonicalChain {
 
   get headVersion(): number {
     return this.#agreed.headVersion;
+  }
+
+  get isBranchUncertain(): boolean {
+    return this.#agreed.isBranchUncertain;
   }
 
   at(number: bigint): Header | undefined {
@@ -140,9 +144,7 @@ export class NetworkHeads implements CanonicalChain {
 
   watch(listener: (change: ChainChange) => void): () => void {
     // A function of its own, because the same listener may be added twice.
-    const watcher = (change: ChainChange): void => {
-      listener(change);
-    };
+    const watcher = listener.bind(undefined);
     if (this.#watchers.size === 0) this.#chain.pause();
     this.#watchers.add(watcher);
     this.#recordDelivered();
@@ -188,13 +190,16 @@ export class NetworkHeads implements CanonicalChain {
     const blockMs = this.pace.ms;
     const round = planRound(this.#times, { sinceUseMs, isFirstWatch, hasUnconfirmedLower, blockMs });
     const silence = silenceLimits(this.#times, blockMs);
+    let nextMs = wasStopped ? Math.min(round.nextMs, this.#times.startMs) : round.nextMs;
     for (const follower of this.#followers.values()) {
-      const isDue = hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now);
-      follower.update(now, round.intervalMs, silence, isDue);
+      const isLate = hasUnconfirmedLower || this.#agreed.hasBeenAbove(follower, this.#times.lateMs, now);
+      const dueMs = follower.update(now, round.intervalMs, silence, isLate) ?? nextMs;
+      // One that was polled between two rounds. Without calls, it waits for the next round.
+      if (round.nextMs <= round.minIntervalMs) nextMs = Math.min(nextMs, dueMs);
     }
     for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + round.minIntervalMs;
-    this.#setTimer(wasStopped ? Math.min(round.nextMs, this.#times.startMs) : round.nextMs);
+    this.#setTimer(nextMs);
     this.#updateAgreed(undefined);
   }
 
@@ -233,12 +238,10 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   #onChainChange(change: ChainChange, isContinuous: boolean): void {
-    const { head } = this;
-    if (head && change.removed.length > 0)
-      this.#agreed.acceptBranch(head, change.removed, [...this.#followers.values()]);
+    this.#agreed.acceptBranch(this.head, change.removed, [...this.#followers.values()]);
     this.#recordDelivered();
     if (isContinuous) for (const listener of this.#watchers) listener(change);
-    this.#waiters.resolveAll(head);
+    this.#waiters.resolveAll(this.head);
   }
 
   /** Watchers get the head of the chain. It is above the network's head only while a reorg is followed. */

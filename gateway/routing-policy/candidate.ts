@@ -15,6 +15,8 @@ export interface CandidateState {
   readonly lacksBlocks: boolean;
   /** The number of its newest known block. Undefined: not known; it then counts as having every block. */
   readonly head: number | undefined;
+  /** It failed since its last poll, and may have lost blocks. */
+  readonly isHeadUncertain: boolean;
   /** Blocks behind the network's head at its last poll. */
   readonly lag: number;
   /** It recently returned an older `safe` or `finalized` block than one that was served. */

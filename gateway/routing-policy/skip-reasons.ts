@@ -32,7 +32,7 @@ export const skipReasons = {
   // Before all rows with a last resort: a marked upstream that lags would be used otherwise.
   stale: {
     meaning:
-      'Its head is below the newest served block, for a read at `latest`, or below the end of the range, for logs. Its response would be older than served ones, or a list with gaps. Its head is polled again before such a call fails with 503.',
+      'Its head is below the newest served block, for a read at `latest`, or below the end of the range, for logs; or it failed since its last poll, and may have lost blocks. Its response would be older than served ones, or a list with gaps. Its head is polled again before such a call fails with 503.',
     applies: (candidate, needs, network) => !candidate.isPreferred && isStale(candidate, needs, network),
     lastResort: 'never',
   },
@@ -91,15 +91,19 @@ export function skipReasonOf(
 }
 
 function isStale(
-  { head }: CandidateState,
+  { head, isHeadUncertain }: CandidateState,
   { blocks, listsLogs, isHeadNumber }: CallNeeds,
   network: NetworkState,
 ): boolean {
   if (blocks === undefined) return false;
+  // It may have lost blocks up to the newest served one, so that its known head shows nothing.
+  const mayHaveLost = isHeadUncertain && network.newestServed > 0;
   // The number of the head is raised to the newest served block.
-  if (blocks.tag === 'latest') return !isHeadNumber && isBelowServed(head, network.newestServed);
+  if (blocks.tag === 'latest') return !isHeadNumber && (mayHaveLost || isBelowServed(head, network.newestServed));
+  if (!listsLogs) return false;
+  if (mayHaveLost && !isOld(blocks.highest, network.head)) return true;
   // An upper end above the newest known block means that block.
-  return listsLogs && head !== undefined && head < Math.min(blocks.highest, newestKnown(network));
+  return head !== undefined && head < Math.min(blocks.highest, newestKnown(network));
 }
 
 function newestKnown({ head, newestServed }: NetworkState): number {

@@ -36,22 +36,29 @@ export class Confirmation {
     if (this.#isAlone && this.#isDevelopment) return response;
     const { method, unconfirmed, respondingUpstream, askedAt } = routedCall;
     if (respondingUpstream === undefined) return response;
-    const newer = unconfirmed === undefined ? response : this.#monotonic.selectNewer(unconfirmed, response);
+    const newer = unconfirmed === undefined ? response : this.#selectNewer(method, unconfirmed, response);
     const isUnconfirmed =
       unconfirmed === undefined
         ? this.isNeeded(routedCall, response, respondingUpstream, askedAt)
         : this.#monotonic.isOlder(routedCall, newer) ||
           (!routedCall.isEvidence &&
-            this.#isAbsent(routedCall, newer) &&
-            (this.#isAlone || this.#mayLag(respondingUpstream, askedAt)));
+            isAbsent(method, newer) &&
+            (this.#isAlone ||
+              this.#mayLag(respondingUpstream, askedAt) ||
+              this.#monotonic.hasServedCanonical(routedCall)));
     if (!isUnconfirmed) return this.#monotonic.raiseToServed(method, newer);
     if (method.isPassThrough === true) throw new RpcError('no-upstream');
     routedCall.unconfirmed = newer;
-    routedCall.isEvidence = this.#isAbsent(routedCall, newer)
+    routedCall.isEvidence = isAbsent(method, newer)
       ? !this.#mayLag(respondingUpstream, askedAt) && !this.#monotonic.hasServed(routedCall)
       : !this.#monotonic.isOlder(routedCall, newer);
     this.#pin(routedCall);
     return undefined;
+  }
+
+  /** The response with the newer block. A pending transaction is newer than null. */
+  #selectNewer(method: MethodSpec, one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
+    return isPending(method, one) && isEmptyResponse(method, other) ? one : this.#monotonic.selectNewer(one, other);
   }
 
   /** Names the newest served block in place of the tag, so that the same upstream, or another, can return it. */
@@ -80,9 +87,9 @@ export class Confirmation {
     const { method } = routedCall;
     // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
     if (method.resultIs === 'sync-status') return response.result !== false;
-    if (!isEmptyResponse(method, response) || this.#policy === 'never') return false;
+    if (!isAbsent(method, response) || this.#policy === 'never') return false;
     if (method.isPassThrough === true) return isRead(method) && this.#mayLag(upstream, askedAt);
-    if (this.#policy === 'always' && method.looksUpHash === true) return true;
+    if (this.#policy === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
     return upstream.blocks.isMissingHistory || this.#mayLag(upstream, askedAt);
   }
 
@@ -102,10 +109,16 @@ export class Confirmation {
    */
   #isOlder(routedCall: RoutedCall, response: UpstreamResponse): boolean {
     if (this.#monotonic.isOlder(routedCall, response)) return true;
-    if (response.kind !== 'result' || this.#policy === 'never') return false;
     const { method } = routedCall;
-    if (response.result !== null && !isPendingTransaction(method, response.result)) return false;
-    return method.nullable && this.#monotonic.hasServed(routedCall);
+    if (this.#policy === 'never' || !method.nullable || !isAbsent(method, response)) return false;
+    return this.#monotonic.hasServed(routedCall);
+  }
+
+  /** Whether an upstream at the head does not find an object of one of the newest blocks, which callers were served. */
+  mayBeIndexedLater(routedCall: RoutedCall): boolean {
+    const { method, unconfirmed } = routedCall;
+    if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || this.#isDevelopment) return false;
+    return this.isAtHead(routedCall) && this.#monotonic.hasServedCanonical(routedCall);
   }
 
   /** Whether the upstream of the last outcome was at the head when it was asked. */
@@ -117,14 +130,11 @@ export class Confirmation {
   #mayLag(upstream: Upstream, askedAt: number): boolean {
     return upstream.isHeadUncertain || this.#monotonic.hasLagged(upstream, askedAt);
   }
+}
 
-  /** Whether the response shows that there is no such object, or that the transaction of a served block is pending. */
-  #isAbsent(routedCall: RoutedCall, response: UpstreamResponse): boolean {
-    const { method } = routedCall;
-    if (response.kind !== 'result') return false;
-    if (isPendingTransaction(method, response.result)) return this.#monotonic.hasServed(routedCall);
-    return isEmptyResponse(method, response);
-  }
+/** Whether the response shows that no block has the object: there is none, or it is a pending transaction. */
+function isAbsent(method: MethodSpec, response: UpstreamResponse): boolean {
+  return isEmptyResponse(method, response) || isPending(method, response);
 }
 
 /** Null, if the method may return it, or `0x`, which geth returns for a block or raw transaction that it lacks. */
@@ -133,6 +143,7 @@ function isEmptyResponse({ nullable, isPassThrough }: MethodSpec, response: Upst
   return response.result === null || response.result === '0x';
 }
 
-function isPendingTransaction({ shape }: MethodSpec, result: unknown): boolean {
-  return shape?.type === 'Transaction' && (result as { readonly blockHash?: unknown } | null)?.blockHash === null;
+function isPending({ shape }: MethodSpec, response: UpstreamResponse): boolean {
+  if (shape?.type !== 'Transaction' || response.kind !== 'result') return false;
+  return (response.result as { readonly blockHash?: unknown } | null)?.blockHash === null;
 }

@@ -112,6 +112,8 @@ interface PolledHeads {
   headOf(upstream: Upstream): { readonly number: bigint; readonly at: number; readonly header: unknown } | undefined;
   /** Polls an upstream's head now. */
   poll(upstream: Upstream): Promise<unknown>;
+  /** Whether its newest known block became known after this time. */
+  hasAdvancedSince(upstream: Upstream, time: number): boolean;
 }
 
 /** Whether the call names a block above every polled head, and the upstream that does not have it is not lagging. */
@@ -184,11 +186,18 @@ export async function pollLagging(
   heads: PolledHeads,
   monotonic: MonotonicReads<Upstream>,
 ): Promise<boolean> {
-  const { method, deadline, tried } = routedCall;
+  const { method, deadline, tried, askedAt } = routedCall;
   const now = performance.now();
   if (routedCall.hasPolledHeads || !isRead(method) || deadline - now <= MIN_ATTEMPT_MS) return false;
-  routedCall.hasPolledHeads = true;
   const mayLag = (upstream: Upstream): boolean => monotonic.isLagging(upstream) || upstream.isHeadUncertain;
+  // The last attempt may have taken so long that others got the block since they were asked.
+  const hasAdvanced = (upstream: Upstream): boolean => heads.hasAdvancedSince(upstream, askedAt) && !mayLag(upstream);
+  const advanced = routedCall.failed.some(isMissing) ? tried.filter(hasAdvanced) : [];
+  if (advanced.length > 0) {
+    for (const upstream of advanced) tried.splice(tried.indexOf(upstream), 1);
+    return true;
+  }
+  routedCall.hasPolledHeads = true;
   const lagging = upstreams.filter(
     (upstream) =>
       !upstream.isOnOtherChain &&
@@ -213,9 +222,14 @@ export async function pollLagging(
   return true;
 }
 
-/** Whether the response that needs confirmation may be evidence after a poll of its upstream, which failed before. */
-function isUncertain({ isHeadUncertain, circuit }: Upstream, { unconfirmed }: RoutedCall): boolean {
-  return isHeadUncertain && circuit.isClosed && unconfirmed !== undefined;
+/**
+ * Whether the upstream failed since its last poll, and was skipped because of that, or returned what needs confirmation: after
+ * a poll, its response may be evidence.
+ */
+function isUncertain(upstream: Upstream, { unconfirmed, tried, method, blocks }: RoutedCall): boolean {
+  if (!upstream.isHeadUncertain) return false;
+  if (unconfirmed !== undefined) return upstream.circuit.isClosed;
+  return !tried.includes(upstream) && (blocks?.tag === 'latest' || method.resultIs === 'logs');
 }
 
 function wasPolledSince(time: number, head: ReturnType<PolledHeads['headOf']>): boolean {

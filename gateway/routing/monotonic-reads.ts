@@ -85,19 +85,21 @@ export class MonotonicReads<U extends object> {
     if (tag !== undefined && tag !== 'latest' && pinned === undefined)
       this.#tags[tag].record(upstream, block.number, now);
     this.#heads.recordServed(upstream, block, now, isHead || (tag === 'latest' && !isLogs), askedAt);
-    if (method.looksUpHash === true) this.#hashes.add(params[0], now);
-    if (method.shape?.type === 'Block' && response.kind === 'result') this.#recordBlock(response.result, now);
+    if (method.looksUpHash === true) this.#hashes.add(params[0], block.hash, now);
+    if (method.shape?.type === 'Block' && response.kind === 'result')
+      this.#recordBlock(response.result, block.hash, now);
   }
 
-  #recordBlock(block: unknown, now: number): void {
+  #recordBlock(block: unknown, blockHash: string | undefined, now: number): void {
     const { hash, transactions } = block as { readonly hash?: unknown; readonly transactions?: unknown };
-    this.#hashes.add(hash, now);
+    this.#hashes.add(hash, blockHash, now);
     if (!Array.isArray(transactions)) return;
     for (const transaction of transactions as readonly unknown[])
       this.#hashes.add(
         typeof transaction === 'object' && transaction !== null && 'hash' in transaction
           ? transaction.hash
           : transaction,
+        blockHash,
         now,
       );
   }
@@ -144,22 +146,35 @@ export class MonotonicReads<U extends object> {
     const [hash, index] = params;
     // The block may have no object at this index, as is usual for uncles.
     if (typeof index === 'string' || method.nullWhenUnsupported === true) return false;
-    if (typeof hash === 'string' && hash.length === 66 && this.#hashes.has(hash, performance.now())) return true;
+    if (this.#blockOfServed(hash) !== undefined) return true;
     if (!isBlockLookup(method)) return false;
     if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(this.newest);
     return typeof hash === 'string' && this.#heads.has(hash);
   }
 
+  /** Whether callers were served the block or transaction of the call, and its block is one of the newest blocks now. */
+  hasServedCanonical({ method, params: [hash, index] }: RoutedCall): boolean {
+    if (typeof index === 'string' || method.nullWhenUnsupported === true) return false;
+    const blockHash = this.#blockOfServed(hash);
+    return blockHash !== undefined && this.#heads.has(blockHash);
+  }
+
+  /** @param hash of a block or transaction @returns the hash of its block, if callers were served one of the two */
+  #blockOfServed(hash: unknown): string | undefined {
+    return typeof hash === 'string' && hash.length === 66 ? this.#hashes.blockOf(hash, performance.now()) : undefined;
+  }
+
   /**
-   * Whether a block of the call is known, by its number or by its hash, and new: every upstream will have it soon. Older
-   * ones may be missing for ever.
+   * Whether a block of the call is known, by its number, by its hash or by that of a served transaction, and new: every upstream
+   * will have it soon. Older ones may be missing for ever.
    */
-  isKnownNewBlock({ method, params, blocks = blocksNamedBy(method, params) }: RoutedCall): boolean {
+  isKnownNewBlock(routedCall: RoutedCall): boolean {
     const { newestKnown } = this;
+    const { method, params, blocks = blocksNamedBy(method, params) } = routedCall;
     if (blocks !== undefined)
       return blocks.highest <= Number(newestKnown) && !isOld(blocks.highest, Number(newestKnown));
     const hash = hashNamedBy(method, params);
-    return hash !== undefined && this.#heads.has(hash);
+    return hash !== undefined && (this.#heads.has(hash) || this.hasServedCanonical(routedCall));
   }
 }
 

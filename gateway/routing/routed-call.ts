@@ -90,6 +90,8 @@ export interface RoutedCall {
   isMissingAtHead: boolean;
   /** The heads of upstreams that lag were polled for this call. */
   hasPolledHeads: boolean;
+  /** How often the call waited until upstreams have indexed a served block. */
+  waits: number;
 }
 
 /** A call of Gatehouse itself, without a caller. */
@@ -126,6 +128,7 @@ export function createRoutedCall(
     isEvidence: false,
     isMissingAtHead: false,
     hasPolledHeads: false,
+    waits: 0,
   };
 }
 
@@ -146,7 +149,7 @@ export function createHeadPoll(candidates?: readonly Upstream[]): RoutedCall {
     ...{ pinned: undefined, cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
     ...{ sentTo: undefined, range: undefined, candidates },
     ...{ respondingUpstream: undefined, askedAt: -Infinity, unconfirmed: undefined },
-    ...{ isEvidence: false, isMissingAtHead: false, hasPolledHeads: false },
+    ...{ isEvidence: false, isMissingAtHead: false, hasPolledHeads: false, waits: 0 },
   };
   const headPoll = { method: head, group: 'lookup', params: ['latest', false], text: '["latest",false]' } as const;
   return { ...headPoll, ...unset, deadline: Infinity, tried: [], failed: noFailures };

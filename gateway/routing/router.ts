@@ -2,6 +2,7 @@ import type { NetworkHeads } from '../heads/network-heads.ts';
 import { createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
 import { Attempts } from './attempts.ts';
 import type { RouterOptions } from './router-options.ts';
+import { awaitIndex } from './retry/await-index.ts';
 import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
@@ -116,19 +117,12 @@ export class Router {
       const routedCall = this.#beginCall(call);
       if (routedCall === undefined) return unsupportedResponse(call.method);
       for (;;) {
-        let now = performance.now();
-        const poll = this.selector.catchUp(routedCall, now);
-        if (poll !== undefined) {
-          await poll;
-          now = performance.now();
-        }
+        const poll = this.selector.catchUp(routedCall, performance.now());
+        if (poll !== undefined) await poll;
+        const now = performance.now();
         const upstream = this.#budgeted.selectNext(routedCall, now) ?? this.#selectAgain(routedCall, now);
         if (upstream === undefined) {
-          if (
-            !routedCall.isEvidence &&
-            (await pollLagging(routedCall, routedCall.candidates ?? this.all, this.#heads, this.#monotonic))
-          )
-            continue;
+          if (!routedCall.isEvidence && (await this.#mayRespondNow(routedCall))) continue;
           return this.#responseWithoutUpstream(routedCall, now);
         }
         this.#beginAttempt(routedCall, upstream, now);
@@ -186,6 +180,13 @@ export class Router {
     return this.#confirmation.canRepeat(routedCall) ? this.#budgeted.selectAgain(routedCall, now) : undefined;
   }
 
+  /** Waits for upstreams that lag, or that index blocks late. @returns whether one may have a response now */
+  async #mayRespondNow(routedCall: RoutedCall): Promise<boolean> {
+    if (await pollLagging(routedCall, routedCall.candidates ?? this.all, this.#heads, this.#monotonic)) return true;
+    if (!this.#confirmation.mayBeIndexedLater(routedCall)) return false;
+    return awaitIndex(routedCall, this.#budgeted.takeRetry.bind(this.#budgeted));
+  }
+
   #responseWithoutUpstream(routedCall: RoutedCall, now: number): UpstreamResponse {
     const { unconfirmed } = routedCall;
     return unconfirmed === undefined
@@ -204,7 +205,8 @@ export class Router {
     if (isMissing(outcome) && this.#confirmation.isAtHead(routedCall)) routedCall.isMissingAtHead = true;
     if (unconfirmed !== undefined) {
       if (routedCall.isEvidence) return unconfirmed;
-      return failure === 'not-found' && routedCall.isMissingAtHead ? unconfirmed : undefined;
+      const isEvidence = failure === 'not-found' && routedCall.isMissingAtHead;
+      return isEvidence && !this.#monotonic.hasServedCanonical(routedCall) ? unconfirmed : undefined;
     }
     const wasCircuitOpen = !wasClosed && response === undefined;
     routedCall.failed = [...routedCall.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];

@@ -25,6 +25,7 @@ export class SelectionState {
     isArchive: false,
     lacksBlocks: false,
     head: undefined,
+    isHeadUncertain: false,
     lag: 0,
     isTagOlder: false,
     circuit: 'closed',
@@ -86,6 +87,7 @@ export class SelectionState {
     if (this.#isAlone) return;
     const polled = this.#heads.headOf(upstream);
     candidate.head = polled === undefined ? undefined : Number(polled.number);
+    candidate.isHeadUncertain = upstream.isHeadUncertain;
     candidate.lag = this.#heads.lagOf(upstream);
     candidate.isArchive = upstream.blocks.isArchive;
     candidate.lacksBlocks = blocks !== undefined && upstream.blocks.isMissing(method.name, blocks, now);

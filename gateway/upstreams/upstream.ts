@@ -81,8 +81,8 @@ export class Upstream {
       health: this.health,
       onEnd: (outcome) => {
         options.metrics.polled(outcome);
-        // Another node may use the address later.
-        if (outcome === 'transport') this.#chain.isDone = false;
+        // Another node may use the address later, or the same one without its newest blocks.
+        if (outcome === 'transport') [this.#chain.isDone, this.isHeadUncertain] = [false, true];
       },
       hasServedCall: (since) => this.#respondedAt > since,
     });

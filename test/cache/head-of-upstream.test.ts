@@ -4,7 +4,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { network, startGateway } from '../support/gateway.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
 import { CHAIN_ID, scriptedNode } from '../heads/with-heads.ts';
 
 const params = [`0x${'12'.repeat(20)}`, 'latest'];
@@ -62,6 +62,31 @@ it('a state read is not cached after a failure until the head is polled, because
   const polls = node.polls();
   expect(await read('13')).toBe(2);
   await eventually(() => node.polls() > polls);
+});
+
+it('nothing of a block that is not final is found once a block of another branch was served as the newest, until that is followed', async () => {
+  const { chain, store, heads, upstream, waitForHead } = await followCache();
+  const [before, replaced] = [chain.head, chain.mine(2)];
+  await waitForHead(replaced);
+  const storeReceipt = (block: ScriptedBlock) =>
+    store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(block));
+  const serve = ({ number, hash }: ScriptedBlock): void => {
+    heads.recordServed(upstream, { number: BigInt(number), hash }, performance.now(), true);
+  };
+  const other = chain.copy();
+  other.reorganise(1, 1);
+  const receipt = storeReceipt(before);
+  serve(replaced);
+  expect(receipt.find()).toBeDefined();
+  serve(other.head);
+  expect(receipt.find()).toBeUndefined();
+  expect(storeReceipt(before).first).toBeUndefined();
+  // The followed chain has it: the other one was of a node behind the same URL.
+  serve(replaced);
+  expect(storeReceipt(before).first).toBeDefined();
+  serve(other.head);
+  await waitForHead(chain.mine());
+  expect(storeReceipt(before).first).toBeDefined();
 });
 
 it('a state read at the head is dropped when a caller is served a block of another branch', async () => {

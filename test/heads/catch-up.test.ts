@@ -26,6 +26,26 @@ async function twoNodes() {
   return { ...all, node, first, second, raise };
 }
 
+it('an upstream that was polled on demand between two rounds is polled again one interval later', async () => {
+  const clock = shiftClock();
+  const { heads, upstreams } = await withHeads([new ScriptedChain()], { usedMinMs: 2_000, usedMaxMs: 2_000 });
+  const [upstream] = upstreams as [Upstream];
+  heads.markUsed(performance.now());
+  await eventually(() => heads.headOf(upstream) !== undefined);
+  clock.forward(1_300);
+  await heads.poll(upstream);
+  await setImmediate();
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  const polls = vi.spyOn(upstream, 'fetchResult');
+  clock.forward(700);
+  heads.markUsed(performance.now());
+  // Timers may fire a little early: an interval counts as 1,800 ms.
+  expect([polls.mock.calls.length, timers.mock.calls.map(([, ms]) => ms)]).toEqual([0, [1_100]]);
+  clock.forward(1_100);
+  heads.markUsed(performance.now() + 900);
+  expect(polls.mock.calls).toHaveLength(1);
+});
+
 describe('an upstream below the head', () => {
   it('that was at the head before is polled once, and all calls wait for this poll', async () => {
     const { heads, node, first, second, raise } = await twoNodes();

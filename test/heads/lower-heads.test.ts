@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { shiftClock } from '../routing/with-nodes.ts';
 import { eventually } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { replay, withHeads, type FollowOptions, type ScriptedNode, type WithHeads } from './with-heads.ts';
@@ -41,6 +42,31 @@ async function withoutNewest(watched: boolean, options: FollowOptions = {}): Pro
 }
 
 describe('when the upstream with the newest head fails', () => {
+  it('another branch is not followed within a second, also if calls poll more often', async () => {
+    const clock = shiftClock();
+    const rare = { usedMinMs: 60_000, usedMaxMs: 60_000, confirmMinMs: 500 };
+    const { heads, nodes, upstreams } = await withHeads([new ScriptedChain(), new ScriptedChain()], rare);
+    const [first, survivor] = nodes as [ScriptedNode, ScriptedNode];
+    heads.markUsed(performance.now());
+    await eventually(() => heads.head?.number === 100n);
+    const poll = async (): Promise<bigint | undefined> => {
+      await Promise.all(upstreams.map((upstream) => heads.poll(upstream).catch(() => undefined)));
+      return heads.number;
+    };
+    for (const number of [103n, 106n]) {
+      first.chain.mine(3);
+      await poll();
+      await eventually(() => heads.head?.number === number);
+    }
+    survivor.chain.mine(3);
+    await first.refuse();
+    for (let polls = 0; polls < 6; polls++) expect(await poll()).toBe(106n);
+    clock.forward(999);
+    expect(await poll()).toBe(106n);
+    clock.forward(1);
+    expect(await poll()).toBe(103n);
+  });
+
   it.each([true, false])('the head stays, and nothing is removed (watched: %s)', async (watched) => {
     const { heads, changes, survivor } = await withoutNewest(watched);
     const newest = heads.head;

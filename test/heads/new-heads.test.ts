@@ -1,4 +1,5 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { shiftClock } from '../routing/with-nodes.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
@@ -127,4 +128,20 @@ it('a WebSocket is closed when the network is no longer in use', async () => {
   await eventually(() => methodsOf(feed.calls).includes('eth_unsubscribe'));
   const calls = node.calls.length;
   await staysTrueFor(100, () => node.calls.length === calls && feed.handshakes.length === 1);
+});
+
+it('an upstream whose notifications are missing is polled on time, also between two rounds', async () => {
+  const clock = shiftClock();
+  // As long as the block time is not known, silence of 6 s is late.
+  const { heads, feed, upstreams } = await withNewHeads(new ScriptedChain(), { usedMinMs: 2_000, usedMaxMs: 2_000 });
+  const [upstream] = upstreams;
+  if (upstream === undefined) throw new Error('there is no upstream');
+  heads.markUsed(performance.now());
+  await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
+  await eventually(() => heads.headOf(upstream) !== undefined);
+  await new Promise(setImmediate);
+  clock.forward(5_900);
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  heads.markUsed(performance.now());
+  expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([100]);
 });

@@ -13,6 +13,7 @@ const healthy: CandidateState = {
   isArchive: false,
   lacksBlocks: false,
   head: 1_000,
+  isHeadUncertain: false,
   lag: 0,
   isTagOlder: false,
   circuit: 'closed',

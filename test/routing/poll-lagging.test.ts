@@ -48,3 +48,23 @@ it('an upstream that failed before is polled and asked again, if its null needs 
   expect(await pollLagging(routedCall, upstreams, heads, monotonic)).toBe(true);
   expect([nodes[0]?.polls(), upstream.isHeadUncertain, routedCall.tried]).toEqual([polls + 1, false, []]);
 });
+
+it('an upstream that got the block during the last attempt is asked again without a poll', async () => {
+  const chain = new ScriptedChain();
+  const { heads, upstreams, nodes } = await withHeads([chain], { usedMinMs: 60_000, usedMaxMs: 60_000 });
+  const [upstream] = upstreams as [Upstream];
+  heads.markUsed(performance.now());
+  await heads.poll(upstream);
+  if (spec === undefined) throw new Error('there is no such method');
+  const routedCall = createRoutedCall(createCall(spec, [], performance.now() + 9_000), undefined, undefined);
+  routedCall.tried.push(upstream);
+  routedCall.askedAt = performance.now();
+  routedCall.failed = [{ final: false, failure: 'no-block', response: undefined }];
+  const monotonic = new MonotonicReads<Upstream>(heads, blockInResult);
+  const polls = nodes[0]?.polls() ?? 0;
+  expect(await pollLagging(routedCall, upstreams, heads, monotonic)).toBe(false);
+  routedCall.hasPolledHeads = false;
+  heads.recordServed(upstream, { number: 101n }, performance.now());
+  expect(await pollLagging(routedCall, upstreams, heads, monotonic)).toBe(true);
+  expect([nodes[0]?.polls(), routedCall.tried]).toEqual([polls, []]);
+});

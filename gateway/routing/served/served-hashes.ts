@@ -2,26 +2,26 @@
 const HASH_PERIOD_MS = 30_000;
 const MAX_HASHES = 20_000;
 
-/** Remembers the hashes of blocks and transactions that callers were served in the last minute. */
+/** Remembers the hashes of blocks and transactions that callers were served in the last minute, each with that of its block. */
 export class ServedHashes {
-  #recent = new Set<string>();
-  #previous = new Set<string>();
+  #recent = new Map<string, string>();
+  #previous = new Map<string, string>();
   #startedAt = -Infinity;
 
-  add(hash: unknown, now: number): void {
-    if (typeof hash !== 'string') return;
+  add(hash: unknown, blockHash: unknown, now: number): void {
+    if (typeof hash !== 'string' || typeof blockHash !== 'string') return;
     if (now - this.#startedAt >= HASH_PERIOD_MS || this.#recent.size >= MAX_HASHES) {
-      this.#previous = now - this.#startedAt < 2 * HASH_PERIOD_MS ? this.#recent : new Set();
-      this.#recent = new Set();
+      this.#previous = now - this.#startedAt < 2 * HASH_PERIOD_MS ? this.#recent : new Map<string, string>();
+      this.#recent = new Map();
       this.#startedAt = now;
     }
-    this.#recent.add(hash);
+    this.#recent.set(hash, blockHash);
   }
 
-  has(hash: string, now: number): boolean {
+  /** The hash of the block that was served, or in which the object was; undefined: none was. */
+  blockOf(hash: string, now: number): string | undefined {
     const ageMs = now - this.#startedAt;
-    return (
-      (ageMs < 2 * HASH_PERIOD_MS && this.#recent.has(hash)) || (ageMs < HASH_PERIOD_MS && this.#previous.has(hash))
-    );
+    const recent = ageMs < 2 * HASH_PERIOD_MS ? this.#recent.get(hash) : undefined;
+    return recent ?? (ageMs < HASH_PERIOD_MS ? this.#previous.get(hash) : undefined);
   }
 }

@@ -41,7 +41,7 @@ describe('logs', () => {
     rig.reorg(1, 4, rig.nodes.slice(1));
     served(rig);
     rig.nodes[1]?.add(rig.now, rig.head, false);
-    rig.wait(1);
+    rig.wait(2_500);
     const sent = rig.checker.send(rig.now);
     rig.nodes[0]?.add(rig.now + 1, rig.head, true);
     rig.wait(2);

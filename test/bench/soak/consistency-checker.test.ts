@@ -98,6 +98,35 @@ describe('reads at latest', () => {
     expect(rig.kinds).toEqual(['older-read']);
   });
 
+  it('compares a number without a hash after a reorg, if the old branch was not as high', () => {
+    for (const [added, found] of [
+      [5, []],
+      [6, ['older-read']],
+    ] as const) {
+      const rig = served();
+      rig.reorg(5, added);
+      rig.read(checkedReads.blockNumber());
+      rig.read(checkedReads.taggedBlock('latest'), rig.below(1));
+      expect(rig.kinds).toEqual(found);
+    }
+  });
+
+  it('accepts a lower block of another branch once no live node has had the served one for a second', () => {
+    const rig = new SoakRig();
+    const old = rig.head;
+    const [follows, other] = rig.nodes;
+    rig.reorg(1, 4, rig.nodes.slice(0, 1));
+    served(rig);
+    other?.add(rig.now, old, true);
+    follows?.add(rig.now, rig.head, false);
+    rig.wait(2_400);
+    rig.read(checkedReads.taggedBlock('latest'), old);
+    expect(rig.kinds).toEqual(['older-read']);
+    rig.wait(200);
+    rig.read(checkedReads.taggedBlock('latest'), old);
+    expect(rig.kinds).toEqual(['older-read']);
+  });
+
   it('accepts a read that was sent before the newer block was served', () => {
     const rig = new SoakRig();
     const sent = rig.checker.send(rig.now);
