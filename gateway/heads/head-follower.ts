@@ -1,10 +1,8 @@
 import type { Feed, HeadSource } from './head-source.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { HeadTimes, Silence } from './head-times.ts';
+import { backoffAfter, type HeadTimes, type Silence } from './head-times.ts';
 import { HeadAlternation, parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
-/** Backoff after a failed poll or WebSocket. It doubles with each failure, up to `backoffMaxMs`. */
-const FIRST_BACKOFF_MS = 1_000;
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
 
 /** Follows the head of one upstream: by newHeads if its WebSocket delivers notifications, else by polls. */
@@ -247,8 +245,4 @@ export class HeadFollower {
     this.#feedFailures++;
     this.#feedRetryAt = performance.now() + backoffAfter(this.#feedFailures, this.#times.backoffMaxMs);
   }
-}
-
-function backoffAfter(failures: number, maxMs: number): number {
-  return Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 10), maxMs);
 }

@@ -26,6 +26,9 @@ export interface HeadTimes {
   readonly startMs: number;
 }
 
+/** Backoff after a first failure. */
+const FIRST_BACKOFF_MS = 1_000;
+
 /** About one poll per second at most, which public endpoints allow. Occasional calls cause only a few polls. */
 export const defaultTimes: HeadTimes = {
   watchedMinMs: 1_000,
@@ -107,6 +110,11 @@ export interface Silence {
 export function silenceLimits(times: HeadTimes, blockMs: number | undefined): Silence {
   const brokenMs = Math.max(times.silenceMs, 3 * (blockMs ?? DEFAULT_BLOCK_MS));
   return { pollMs: blockMs === undefined ? brokenMs : Math.max(times.lateMs, 2 * blockMs), brokenMs };
+}
+
+/** Backoff after a failed poll or WebSocket. It doubles with each failure. */
+export function backoffAfter(failures: number, maxMs: number): number {
+  return Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 10), maxMs);
 }
 
 function clamp(ms: number, min: number, max: number): number {

@@ -49,9 +49,8 @@ export class NetworkHeads implements CanonicalChain {
 
   constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, options: NetworkHeadsOptions) {
     this.#times = { ...defaultTimes, ...options.times };
-    this.#chain = new ChainFollower(this.#followers, this.#onChainChange.bind(this), (error) => {
-      options.log.error(causeOf(error), 'following the chain failed');
-    });
+    const onError = (error: unknown): void => options.log.error(causeOf(error), 'following the chain failed');
+    this.#chain = new ChainFollower(this.#followers, this.#onChainChange.bind(this), onError);
     this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment, 2 * this.#times.confirmMinMs);
     this.newestServed = this.#agreed.newestServed;
     this.pace = this.#agreed.pace;
@@ -149,9 +148,7 @@ export class NetworkHeads implements CanonicalChain {
     this.#watchers.add(watcher);
     this.#recordDelivered();
     this.#startRound(performance.now(), this.#watchers.size === 1);
-    return () => {
-      this.#watchers.delete(watcher);
-    };
+    return () => void this.#watchers.delete(watcher);
   }
 
   waitForHead(timeoutMs: number): Promise<Header | undefined> {

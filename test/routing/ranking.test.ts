@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Ranking } from '../../gateway/routing/ranking/ranking.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
-import type { LiveUpstreamOptions } from '../../gateway/network-files/network-config.ts';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
 import { withNodes, word } from './with-nodes.ts';
 
 interface RankedUpstream {
   readonly name: string | undefined;
-  readonly config: LiveUpstreamOptions;
+  readonly config: { readonly priority: number };
   readonly latencyScore: LatencyScore;
 }
 
@@ -17,7 +16,7 @@ const namesOf = (all: readonly RankedUpstream[]): string => all.map(({ name }) =
 function ranked(...priorities: number[]) {
   const all = priorities.map((priority, index) => ({
     name: 'abcdef'[index],
-    config: { priority, probe: 'on' } as const,
+    config: { priority },
     latencyScore: new LatencyScore(),
   }));
   const ranking = new Ranking(all);
