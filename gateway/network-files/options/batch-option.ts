@@ -10,5 +10,5 @@ export const batch = {
   if: { type: 'boolean' },
   then: { title: batchTitle, type: 'boolean' },
   else: { title: batchTitle, const: 'auto' },
-  default: 'auto',
+  default: false,
 } as const satisfies OptionSchema;

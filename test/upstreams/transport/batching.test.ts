@@ -14,7 +14,7 @@ const address = `0x${'11'.repeat(20)}`;
 const position = (number: number): string => `0x${number.toString(16)}`;
 
 /** A gateway with one upstream that accepts batches, and returns the position as the value of each storage slot. */
-async function withBatches(batch?: unknown): Promise<
+async function withBatches(batch: unknown = 'auto'): Promise<
   WithNodes & {
     node: FakeNode;
     clock: ReturnType<typeof shiftClock>;
@@ -56,7 +56,7 @@ const write =
     response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   };
 
-describe('an upstream with batch: auto, the default,', () => {
+describe('an upstream with batch: auto', () => {
   it('gets concurrent calls in one request, and each call gets its own response', async () => {
     const { node, sendAll } = await withBatches();
     const responses = await sendAll(storage(20));
