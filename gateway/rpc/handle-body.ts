@@ -9,7 +9,7 @@ import {
   type Envelope,
   type InvalidItem,
 } from '../jsonrpc/envelope.ts';
-import { batchBytesRejection, BatchTooLarge, RpcError } from '../jsonrpc/errors.ts';
+import { batchBytesRejection, BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { precheckCall } from './check-call.ts';
 import { handleCall, type CallContext } from './handle-call.ts';
 import { joinResponses } from './join-responses.ts';

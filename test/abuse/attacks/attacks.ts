@@ -11,7 +11,6 @@ import { mixtureOfTransports } from './mixture-of-transports.ts';
 import { pingFlood } from './ping-flood.ts';
 import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
-import { reopenedConnections } from './reopened-connections.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowReaders } from './slow-readers.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
@@ -22,7 +21,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, pipelinedDocument, manyAddresses, reopenedConnections, pipelinedReaders],
+  ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
   ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];

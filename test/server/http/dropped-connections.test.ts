@@ -57,7 +57,9 @@ it('beyond CONNECTIONS_MAX, the oldest connection without a request in progress 
   const busy = await open(post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getBalance', params })));
   await eventually(() => node.callsOf('eth_getBalance').length === 1);
   const socket = new WebSocket(`${gateway.address.replace('http', 'ws')}/main/ws/v3/${gateway.key}`);
-  onTestFinished(() => { socket.close(); });
+  onTestFinished(() => {
+    socket.close();
+  });
   await eventually(() => socket.readyState === WebSocket.OPEN);
 
   const partial: RawConnection[] = [];
