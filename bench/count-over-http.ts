@@ -21,18 +21,18 @@ export async function countOverHttp(folder: string, upstreamPort: number, kind: 
     script: [join(packageRoot, 'dist/bench/counted-gateway.js')],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
-  const ask = async (method: keyof Counting): Promise<unknown> => {
-    const answered = once(child, 'message') as Promise<[unknown]>;
+  const send = async (method: keyof Counting): Promise<unknown> => {
+    const responded = once(child, 'message') as Promise<[unknown]>;
     child.send(method);
-    return (await answered)[0];
+    return (await responded)[0];
   };
   const counting: Counting = {
     begin: async () => {
-      await ask('begin');
+      await send('begin');
     },
-    take: async () => (await ask('take')) as CallCounts,
+    take: async () => (await send('take')) as CallCounts,
     end: async () => {
-      await ask('end');
+      await send('end');
     },
   };
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
