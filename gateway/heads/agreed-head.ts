@@ -92,8 +92,9 @@ export class AgreedHead {
     if (updated?.latest !== undefined) updated.pollsBelow++;
     const deciding = usable.filter(({ latest }) => latest !== undefined && latest.number <= head.number);
     const wasUnconfirmed = this.hasUnconfirmedLower;
-    this.#lowerSince ??= this.seenAt;
-    const isNew = !this.#isDevelopment && this.seenAt - this.#lowerSince < this.#minLowerMs;
+    const now = performance.now();
+    this.#lowerSince ??= now;
+    const isNew = !this.#isDevelopment && now - this.#lowerSince < this.#minLowerMs;
     const isPolled = ({ pollsBelow, isAlternating }: HeadFollower): boolean =>
       pollsBelow >= (isAlternating ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS);
     this.hasUnconfirmedLower = isNew || !deciding.every(isPolled);

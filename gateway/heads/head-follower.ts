@@ -4,7 +4,6 @@ import { backoffAfter, type HeadTimes, type Silence } from './head-times.ts';
 import { HeadAlternation, parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
-
 /** Follows the head of one upstream: by newHeads if its WebSocket delivers notifications, else by polls. */
 export class HeadFollower {
   readonly source: HeadSource;
@@ -96,8 +95,8 @@ export class HeadFollower {
   }
 
   /**
-   * Polls an upstream below the network's head, because a call skips it: at once if it was at the head before, or failed
-   * since its last poll, else at growing intervals. Notifications make these polls unnecessary.
+   * Polls an upstream that a call skips because it is below the head: at once if it was at the head before, or failed since
+   * its last poll, else at growing intervals. Notifications make these polls unnecessary.
    * @returns resolves after a poll for which calls wait; undefined: they do not wait
    */
   catchUp(now: number): Promise<void> | undefined {
