@@ -4,6 +4,7 @@ import { backoffAfter, type HeadTimes, type Silence } from './head-times.ts';
 import { HeadAlternation, parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
 
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
+
 /** Follows the head of one upstream: by newHeads if its WebSocket delivers notifications, else by polls. */
 export class HeadFollower {
   readonly source: HeadSource;

@@ -1,7 +1,6 @@
 import { openLog } from '../../config/log.ts';
 import { FileKeyStore } from '../stores/file-key-store.ts';
 import type { KeyStore } from '../stores/key-store.ts';
-import { keyIdOf } from '../formats/key.ts';
 import { KeyOperationError, type KeyManager } from './manage-keys.ts';
 
 /** Counts of an import. `there`: keys that the store already had; `leftOut`: development keys, which are skipped. */
@@ -25,10 +24,10 @@ export async function importKeys(dataDir: string, store: KeyStore, manager: KeyM
     const entries = [...(await file.entries())];
     const importable = entries.filter(([, key]) => key.development !== true);
     let added = 0;
-    for (const [digest, key] of importable) {
+    for (const [digest, { id, ...key }] of importable) {
       if (!(await store.add(digest, key))) continue;
       added += 1;
-      await manager.auditImport(keyIdOf(digest));
+      await manager.auditImport(id);
     }
     return { added, there: importable.length - added, leftOut: entries.length - importable.length };
   } finally {
