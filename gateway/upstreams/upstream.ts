@@ -168,10 +168,8 @@ export class Upstream {
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       // Another node may use the address later, or the same one without its newest blocks.
-      if (error.failure === 'transport') {
-        this.#hasCheckedChain = false;
-        this.isHeadUncertain = true;
-      }
+      this.#hasCheckedChain &&= error.failure !== 'transport';
+      this.isHeadUncertain ||= error.failure === 'transport';
       metrics.polled(error.failure);
       throw error;
     } finally {
