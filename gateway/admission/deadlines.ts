@@ -32,11 +32,11 @@ export class Deadlines {
   }
 
   readonly #expire = (): void => {
-    const now = performance.now();
+    // A timer may fire early, by less than 1 ms.
+    const now = Math.max(performance.now() + 1, this.#dueAt);
     let first = Infinity;
     for (const work of this.#work) {
-      // A timer may fire early, by less than 1 ms.
-      if (work.deadline > now + 1) first = Math.min(first, work.deadline);
+      if (work.deadline > now) first = Math.min(first, work.deadline);
       else {
         this.#work.delete(work);
         work.timeOut();

@@ -97,7 +97,7 @@ function isStale(
 ): boolean {
   if (blocks === undefined) return false;
   // It may have lost blocks up to the newest served one, so that its known head shows nothing.
-  const mayHaveLost = isHeadUncertain && network.newestServed > 0;
+  const mayHaveLost = isHeadUncertain && head !== undefined && network.newestServed > 0;
   // The number of the head is raised to the newest served block.
   if (blocks.tag === 'latest') return !isHeadNumber && (mayHaveLost || isBelowServed(head, network.newestServed));
   if (!listsLogs) return false;

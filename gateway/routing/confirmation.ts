@@ -1,11 +1,16 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { ConfirmNull } from '../network-files/network-config.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { MIN_ATTEMPT_MS } from './attempts.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+
+/** One second in all. */
+const INDEX_WAITS_MS = [100, 300, 600];
 
 /**
  * Decides which final responses need a second response from another upstream: blocks older than served ones, and some
@@ -114,11 +119,22 @@ export class Confirmation {
     return this.#monotonic.hasServed(routedCall);
   }
 
-  /** Whether an upstream at the head does not find an object of one of the newest blocks, which callers were served. */
-  mayBeIndexedLater(routedCall: RoutedCall): boolean {
-    const { method, unconfirmed } = routedCall;
+  /**
+   * If an upstream at the head does not find a served object of one of the newest blocks, which it may index later: waits until
+   * the call may be sent again. All upstreams count as untried then.
+   * @param takeRetry takes a retry from the budget
+   */
+  async awaitIndex(routedCall: RoutedCall, takeRetry: (now: number) => boolean): Promise<boolean> {
+    const { method, unconfirmed, deadline, tried, waits } = routedCall;
     if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || this.#isDevelopment) return false;
-    return this.isAtHead(routedCall) && this.#monotonic.hasServedCanonical(routedCall);
+    if (!this.isAtHead(routedCall) || !this.#monotonic.hasServedCanonical(routedCall)) return false;
+    const now = performance.now();
+    const waitMs = INDEX_WAITS_MS[waits];
+    if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(now)) return false;
+    routedCall.waits++;
+    await delay(waitMs);
+    tried.length = 0;
+    return true;
   }
 
   /** Whether the upstream of the last outcome was at the head when it was asked. */

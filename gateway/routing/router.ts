@@ -2,7 +2,6 @@ import type { NetworkHeads } from '../heads/network-heads.ts';
 import { createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
 import { Attempts } from './attempts.ts';
 import type { RouterOptions } from './router-options.ts';
-import { awaitIndex } from './retry/await-index.ts';
 import { backOff } from './retry/back-off.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
@@ -183,8 +182,7 @@ export class Router {
   /** Waits for upstreams that lag, or that index blocks late. @returns whether one may have a response now */
   async #mayRespondNow(routedCall: RoutedCall): Promise<boolean> {
     if (await pollLagging(routedCall, routedCall.candidates ?? this.all, this.#heads, this.#monotonic)) return true;
-    if (!this.#confirmation.mayBeIndexedLater(routedCall)) return false;
-    return awaitIndex(routedCall, this.#budgeted.takeRetry.bind(this.#budgeted));
+    return this.#confirmation.awaitIndex(routedCall, this.#budgeted.takeRetry.bind(this.#budgeted));
   }
 
   #responseWithoutUpstream(routedCall: RoutedCall, now: number): UpstreamResponse {

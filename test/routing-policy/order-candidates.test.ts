@@ -115,6 +115,8 @@ const rows: Row[] = [
   ['latest needs the newest served block', [at(999, 1), a], latest, {}, 'b a:stale!'],
   ['also of a marked upstream', [{ ...at(999, 1), ...marked }, tried], latest, {}, 'a:stale!'],
   ['also if no caller was served it', [at(999, 1), a], latest, { newestServed: 0 }, 'b a:behind'],
+  ['not one that may have lost blocks', [{ isHeadUncertain: true }, a], latest, {}, 'b a:stale!'],
+  ['one whose head is not known has every block', [{ ...at(undefined), isHeadUncertain: true }, a], latest, {}, 'a b'],
   ['which may be above the head', [at(999, 1), at(1_005)], latest, { newestServed: 1_005 }, 'b a:stale!'],
   ['the number of the head is raised', [at(999, 1), a], { ...latest, isHeadNumber: true }, {}, 'b a:behind'],
   ['safe and finalized blocks are a last resort there', [at(999, 1), a], finalized, {}, 'b a:behind'],

@@ -34,6 +34,14 @@ async function twoAt(first: string, second: string) {
   return { ...all, one, two, find, finds };
 }
 
+/** The first node is at 0x12. Block 0x13 of the second one was served, which does not include the transaction. */
+async function withLagging() {
+  const all = await twoAt('0x12', '0x13');
+  const { response } = await all.send('eth_getBlockByNumber', ['latest', false]);
+  expect(response.result).toMatchObject({ number: '0x13', transactions: [] });
+  return all;
+}
+
 describe('a pending transaction', () => {
   it.each([
     ['mined', mined, mined],
@@ -41,7 +49,7 @@ describe('a pending transaction', () => {
     ['null', null, pending],
     ['an error: it does not find it', rpcError(-32_000, 'unknown block'), pending],
   ])('of an upstream that lags is confirmed by one at the head, which returns %s', async (_, response, expected) => {
-    const { one, two, find, finds } = await twoAt('0x10', '0x11');
+    const { one, two, find, finds } = await withLagging();
     one.response('eth_getTransactionByHash', pending);
     two.response('eth_getTransactionByHash', response);
     expect(await find()).toMatchObject(expected);
@@ -49,7 +57,7 @@ describe('a pending transaction', () => {
   });
 
   it('of an upstream that lags is 503 if the one at the head fails', async () => {
-    const { one, two, find } = await twoAt('0x10', '0x11');
+    const { one, two, find } = await withLagging();
     one.response('eth_getTransactionByHash', pending);
     two.always(status(503));
     expect(await find()).toBe(503);

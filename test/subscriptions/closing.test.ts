@@ -119,7 +119,7 @@ it('a batch whose responses exceed the limit still returns the id of its subscri
   );
   release();
   expect(JSON.parse(await batchResponse)).toMatchObject([
-    { id: 1, error: { code: -32603 } },
+    { id: 1, error: { code: -32005 } },
     { id: 2, result: expect.stringMatching(/^0x/) as string },
   ]);
 });

@@ -1,8 +1,7 @@
-import { balance, weight } from './balance-options.ts';
-import { batch } from './batch-option.ts';
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
 import { hedge } from './hedge-option.ts';
+import { balance, batch, weight } from './load-options.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';

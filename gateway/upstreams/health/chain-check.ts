@@ -17,6 +17,8 @@ export class ChainCheck {
   #localNodeStart: Promise<unknown> | undefined;
   #running: Promise<void> | undefined;
   isDone = false;
+  /** When the last check began. */
+  checkedAt = -Infinity;
   /** Whether the last check returned the chain id of another network. */
   isOnOtherChain = false;
 
@@ -50,6 +52,7 @@ export class ChainCheck {
   }
 
   async #check(): Promise<void> {
+    this.checkedAt = performance.now();
     const response = await this.#options.request(nodeMethods.chainId);
     try {
       checkChain(response, this.#options.chainId);
