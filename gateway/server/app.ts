@@ -176,10 +176,8 @@ export async function openGateway(
     socketsPerKey: settings.WS_SOCKETS_PER_KEY,
     subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
   });
-  networks.onChange = () => {
-    webSockets.followNetworks();
-  };
-  const { CONNECTIONS_MAX: connectionsMax } = settings;
+  networks.onChange = webSockets.followNetworks.bind(webSockets);
+  const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
   const pipeline = { memory, unread, holderOf, rejectedBodies, connectionsMax };
   const common = { nextRequestId, networks: networks.finder, ...pipeline, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
@@ -208,14 +206,7 @@ export async function openGateway(
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
-    const listener = await listen(
-      main,
-      settings.HOST,
-      settings.PORT,
-      settings.REQUEST_TIMEOUT_MS,
-      pipeline,
-      webSockets,
-    );
+    const listener = await listen(main, HOST, PORT, REQUEST_TIMEOUT_MS, pipeline, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {

@@ -175,7 +175,8 @@ describe.each(peers)('docs/migration.md, from $peer', ({ peer, file, options, en
       const response = await fetch(`${gateway.address}/ethereum-mainnet/v3/${key}`, { method: 'POST', body });
       return ((await response.json()) as { result?: unknown }).result;
     };
-    expect(await balanceOf('1')).toBe('0x1');
+    // The gateway reads the new key from the file within a second.
+    await expect.poll(() => balanceOf('1'), { timeout: 10_000 }).toBe('0x1');
     await own?.refuse();
     expect(await balanceOf('2')).toBe('0x2');
   });

@@ -203,7 +203,6 @@ describe('the time for a whole call', () => {
     expect(await send()).toMatchObject(noUpstream);
     expect(Date.now() - startedAt).toBeLessThan(withoutLimitMs);
     expect(requestCounts()).toEqual([1, 1, 0]);
-    expect(nodes[2]?.calls).toEqual([]);
   });
 
   it('holds when the chain id and the call after it are slow', async () => {

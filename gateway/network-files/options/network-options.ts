@@ -1,11 +1,11 @@
 import { checkBaseUrl } from './base-url.ts';
 import { checkHeader, checkUrl } from './check-upstream-text.ts';
 import { hedge } from './hedge-option.ts';
-import { balance, batch, weight } from './load-options.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
 import { unitsMap } from './units-option.ts';
+import { balance, batch, priority, probe, timeoutMs, weight } from './traffic-options.ts';
 import { upstreamLimits } from './upstream-limits.ts';
 
 /**
@@ -54,21 +54,11 @@ export const upstreamOptions = {
     replaces: 'upstream',
   },
   timeoutMs: {
-    title: 'whole number of milliseconds, 1 to 600000',
-    description: 'Time for one attempt, in ms; default: UPSTREAM_TIMEOUT_MS.',
-    type: 'integer',
-    minimum: 1,
-    maximum: 600_000,
+    ...timeoutMs,
     replaces: 'nothing',
   },
   priority: {
-    title: 'whole number, 0 to 1000',
-    description:
-      'Upstreams with a lower priority are selected first. With equal priority the first in the file is, until another is clearly faster.',
-    type: 'integer',
-    minimum: 0,
-    maximum: 1000,
-    default: 0,
+    ...priority,
     replaces: 'nothing',
   },
   weight: {
@@ -95,11 +85,7 @@ export const upstreamOptions = {
     replaces: 'nothing',
   },
   probe: {
-    title: 'on or off',
-    description:
-      'Whether the upstream is polled and probed while it gets no calls. off: for an upstream that bills each request; its failures are noticed by calls only.',
-    enum: ['on', 'off'],
-    default: 'on',
+    ...probe,
     replaces: 'nothing',
   },
   spawn: {

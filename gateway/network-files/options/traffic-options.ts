@@ -31,3 +31,32 @@ export const batch = {
   else: { title: batchTitle, const: 'auto' },
   default: false,
 } as const satisfies OptionSchema;
+
+/** Its place among the upstreams. */
+export const priority = {
+  title: 'whole number, 0 to 1000',
+  description:
+    'Upstreams with a lower priority are selected first. With equal priority the first in the file is, until another is clearly faster.',
+  type: 'integer',
+  minimum: 0,
+  maximum: 1000,
+  default: 0,
+} as const satisfies OptionSchema;
+
+/** Whether it gets requests of the gateway itself. */
+export const probe = {
+  title: 'on or off',
+  description:
+    'Whether the upstream is polled and probed while it gets no calls. off: for an upstream that bills each request; its failures are noticed by calls only.',
+  enum: ['on', 'off'],
+  default: 'on',
+} as const satisfies OptionSchema;
+
+/** Time for one attempt. */
+export const timeoutMs = {
+  title: 'whole number of milliseconds, 1 to 600000',
+  description: 'Time for one attempt, in ms; default: UPSTREAM_TIMEOUT_MS.',
+  type: 'integer',
+  minimum: 1,
+  maximum: 600_000,
+} as const satisfies OptionSchema;
