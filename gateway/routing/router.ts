@@ -210,7 +210,6 @@ export class Router {
     routedCall.failed = [...routedCall.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
     const candidates = routedCall.candidates ?? this.all;
     const now = performance.now();
-    this.#heads.markUsed(now); // polls notice that the upstream works again
     if (!canSendAgain(routedCall, outcome)) return exhaustedResponse(routedCall, candidates, this.#monotonic, now);
     if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
       return isAboveHead(routedCall, respondingUpstream, this.all, this.#heads, this.#monotonic) ? response : undefined;

@@ -16,7 +16,9 @@ const rows = Object.entries(tables).flatMap(([table, options]) =>
   Object.entries(options).map(([name, option]) => ({ table, name, option })),
 );
 /** `url` is set in the file of these tests, and `methods` are selected by their default: diagnostics.test.ts tests them. */
-const optional = rows.filter(({ name, option }) => option.isRequired === undefined && name !== 'url' && name !== 'methods');
+const optional = rows.filter(
+  ({ name, option }) => option.isRequired === undefined && name !== 'url' && name !== 'methods',
+);
 const upstream = { name: 'one', url: 'https://one.example' };
 
 /** The members of a valid network file, with one option. */

@@ -9,7 +9,8 @@ const readers = [
   'gateway/networks/open-network.ts',
   'gateway/networks/open-transport.ts',
   'gateway/routing-policy/method-routes.ts',
-  'gateway/routing/ranking.ts',
+  'gateway/routing/ranking/ranking.ts',
+  'gateway/routing/ranking/balanced-ranking.ts',
   'gateway/upstreams/upstream.ts',
 ];
 /** The type of each value of `replaces`, and the value that is wrong for its options. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BalancedRanking } from '../../gateway/routing/ranking/balanced-ranking.ts';
+import type { LiveUpstreamOptions } from '../../gateway/network-files/network-config.ts';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
 import { slow, status } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
@@ -9,7 +10,7 @@ type Balance = ConstructorParameters<typeof BalancedRanking>[1];
 
 interface Member {
   readonly name: string;
-  readonly config: { readonly priority: number; readonly weight: number };
+  readonly config: LiveUpstreamOptions;
   readonly latencyScore: LatencyScore;
   inFlight: number;
 }
@@ -18,7 +19,7 @@ interface Member {
 function balanced(balance: Balance, ...configs: Partial<Member['config']>[]) {
   const members = configs.map((config, index): Member => ({
     name: 'abcdef'[index] ?? '',
-    config: { priority: 0, weight: 1, ...config },
+    config: { priority: 0, weight: 1, probe: 'on', ...config },
     latencyScore: new LatencyScore(),
     inFlight: 0,
   }));

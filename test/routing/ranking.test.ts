@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { Ranking } from '../../gateway/routing/ranking/ranking.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
+import type { LiveUpstreamOptions } from '../../gateway/network-files/network-config.ts';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
 import { withNodes, word } from './with-nodes.ts';
 
 interface RankedUpstream {
   readonly name: string | undefined;
-  readonly config: { readonly priority: number };
+  readonly config: LiveUpstreamOptions;
   readonly latencyScore: LatencyScore;
 }
 
@@ -16,7 +17,7 @@ const namesOf = (all: readonly RankedUpstream[]): string => all.map(({ name }) =
 function ranked(...priorities: number[]) {
   const all = priorities.map((priority, index) => ({
     name: 'abcdef'[index],
-    config: { priority },
+    config: { priority, weight: 1, probe: 'on' } as const,
     latencyScore: new LatencyScore(),
   }));
   const ranking = new Ranking(all);

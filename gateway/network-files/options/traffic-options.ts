@@ -4,7 +4,7 @@ import type { OptionSchema } from './option.ts';
 export const balance = {
   title: 'first, latency, round-robin or weighted',
   description:
-    'How calls are divided among upstreams of equal priority. first: the first of the file, until another is clearly faster; latency: the faster, the more; round-robin: equally; weighted: by `weight`. Of several whose turn it is, the one with the fewest requests in flight gets the call.',
+    'How calls are divided among upstreams of equal priority. first: the first of the file, until another is clearly faster; latency: the faster, the more; round-robin: equally; `weighted`: by `weight`. Among equals, the one with the fewest requests in flight gets the call.',
   enum: ['first', 'latency', 'round-robin', 'weighted'],
   default: 'first',
 } as const satisfies OptionSchema;

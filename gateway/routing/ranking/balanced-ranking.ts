@@ -10,7 +10,7 @@ const MIN_WEIGHT = 0.1;
 const LEAST_MS = 1;
 
 interface Ranked extends Balanced {
-  readonly config: Pick<LiveUpstreamOptions, 'priority' | 'weight'>;
+  readonly config: LiveUpstreamOptions;
   readonly latencyScore: LatencyScore;
 }
 

@@ -12,7 +12,7 @@ const MIN_STAY_MS = 30_000;
 const MAX_STAY_MS = 300_000;
 
 interface Ranked {
-  readonly config: Pick<LiveUpstreamOptions, 'priority'>;
+  readonly config: LiveUpstreamOptions;
   readonly latencyScore: LatencyScore;
 }
 

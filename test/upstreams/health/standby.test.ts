@@ -167,13 +167,3 @@ describe('an upstream with `probe: off`', () => {
     await eventually(() => nodes[1]?.callsOf('eth_getBlockByNumber').length === 2);
   });
 });
-
-it('a network whose only call failed notices that its upstream works again', async () => {
-  const { nodes, send, gateway } = await withNodes(1);
-  await nodes[0]?.refuse();
-  expect(await send()).toMatchObject({ status: 503 });
-  await nodes[0]?.listen();
-  const isUp = async () => (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' });
-  await eventually(async () => (await isUp()) === 1, wait.timeout);
-  expect(nodes[0]?.callsOf('eth_getStorageAt')).toEqual([]);
-}, 90_000);
