@@ -49,7 +49,7 @@ export class NetworkHeads implements CanonicalChain {
 
   constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, options: NetworkHeadsOptions) {
     this.#times = { ...defaultTimes, ...options.times };
-    const onError = (error: unknown): void => options.log.error(causeOf(error), 'following the chain failed');
+    const onError = (error: unknown): void => void options.log.error(causeOf(error), 'following the chain failed');
     this.#chain = new ChainFollower(this.#followers, this.#onChainChange.bind(this), onError);
     this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment, 2 * this.#times.confirmMinMs);
     this.newestServed = this.#agreed.newestServed;

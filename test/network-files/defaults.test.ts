@@ -51,7 +51,7 @@ describe('defaults.yaml', () => {
     const found = diagnosticsWith(members.join(''));
     for (const [index, name] of Object.keys(networkOptions).entries()) {
       const own = found.filter((line) => line.startsWith(`defaults.yaml:${index + 1}:`));
-      const message = identifying.includes(name)
+      const message: unknown = identifying.includes(name)
         ? `defaults.yaml:${index + 1}:1 ${name} identifies one network: write it in the file of the network`
         : expect.stringMatching(new RegExp(`^defaults\\.yaml:${index + 1}:\\d+ ${name}[.: ]`));
       expect([name, own]).toEqual([name, expect.arrayContaining([message])]);
