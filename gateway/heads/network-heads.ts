@@ -49,8 +49,9 @@ export class NetworkHeads implements CanonicalChain {
 
   constructor(sources: readonly HeadSource[], metrics: NetworkHeadMetrics, options: NetworkHeadsOptions) {
     this.#times = { ...defaultTimes, ...options.times };
-    const onError = (error: unknown): void => void options.log.error(causeOf(error), 'following the chain failed');
-    this.#chain = new ChainFollower(this.#followers, this.#onChainChange.bind(this), onError);
+    this.#chain = new ChainFollower(this.#followers, this.#onChainChange.bind(this), (error) => {
+      options.log.error(causeOf(error), 'following the chain failed');
+    });
     this.#agreed = new AgreedHead(metrics, this.#chain.ring, options.isDevelopment, 2 * this.#times.confirmMinMs);
     this.newestServed = this.#agreed.newestServed;
     this.pace = this.#agreed.pace;
@@ -111,7 +112,6 @@ export class NetworkHeads implements CanonicalChain {
     return this.#agreed.lagOf(this.#followers.get(upstream));
   }
 
-  /** Whether the upstream's head is below the network's head. */
   readonly isBehind = (upstream: HeadSource): boolean => this.#agreed.isAbove(this.#followers.get(upstream));
 
   /** Polls the head of an upstream that is behind, if due. A call that would use it waits for the promise, if any. */

@@ -59,7 +59,8 @@ describe('${file:/path}', () => {
     writeFileSync(join(folder, 'large'), 'S3CRET'.repeat(12_000));
     mkdirSync(join(folder, 'sub'));
     const found = diagnosticsOf(withHeader(value()));
-    const expected: unknown = typeof message === 'string' ? expect.stringContaining(message) : expect.stringMatching(message);
+    const expected: unknown =
+      typeof message === 'string' ? expect.stringContaining(message) : expect.stringMatching(message);
     expect(found).toEqual([expected]);
     expect(found[0]).toMatch(/^6:31 upstreams\[0\]\.headers\.authorization: /);
     expect(found[0]).not.toContain('S3CRET');
