@@ -20,7 +20,10 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
   if (scenario.kind === 'latency' && result.kind === 'latency') {
     const added = (share: 'p50' | 'p99'): number[] =>
       result.rounds.map(({ Gatehouse, direct }) => Gatehouse[share] - direct[share]);
-    const aboveBare = result.rounds.map((round) => round.Gatehouse.p99 - (round['bare Node proxy']?.p99 ?? NaN));
+    const aboveBare = result.rounds.flatMap(({ Gatehouse, 'bare Node proxy': bare }) =>
+      bare === undefined ? [] : [Gatehouse.p99 - bare.p99],
+    );
+    // Older results have no bare Node proxy.
     return [
       { title: `p50 ${scenario.title}`, unit: 'ms', values: added('p50') },
       { title: `p99 ${scenario.title}`, unit: 'ms', values: added('p99') },
@@ -30,7 +33,7 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
         values: aboveBare,
         max: scenario.maxP99Ms,
       },
-    ];
+    ].filter(({ values }) => values.length > 0);
   }
   if (scenario.kind === 'memory' && result.kind === 'memory') {
     const [idle, loaded] = [result.rounds.map(({ idleMb }) => idleMb), result.rounds.map(({ loadedMb }) => loadedMb)];

@@ -152,7 +152,8 @@ time at which a call was due.`;
 }
 
 function timeTable(rounds: readonly LatencyRound[]): string {
-  const rows = (['direct', 'nginx', 'bare Node proxy', 'Gatehouse'] as const).map((through) => {
+  const measured = (['direct', 'nginx', 'bare Node proxy', 'Gatehouse'] as const).filter((name) => rounds[0]?.[name]);
+  const rows = measured.map((through) => {
     const middle = (of: (round: LatencyRound) => number | undefined): string =>
       `${show(median(rounds.map((round) => of(round) ?? NaN)))} ms`;
     const of = (share: 'p50' | 'p99'): string => middle((round) => round[through]?.[share]);

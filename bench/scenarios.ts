@@ -77,9 +77,9 @@ export const scenarios: readonly Scenario[] = [
   { ...compared, name: 'single256', title: 'single calls, 256 connections', connections: 256, max: 3.5 },
   { ...compared, name: 'batch10', title: 'batches of 10', send: 10, connections: 16, max: 1.4 },
   { ...compared, name: 'batch100', title: 'batches of 100', send: 100, connections: 4, max: 1.1 },
-  { ...wallet, name: 'batching', title: 'single calls, upstream with batch: auto', batch: 'auto' },
+  { ...wallet, name: 'batching', title: 'single calls, sent upstream in batches', batch: 'auto' },
   {
-    ...{ ...wallet, name: 'batching100', title: 'batches of 100, upstream with batch: auto', send: 100 },
+    ...{ ...wallet, name: 'batching100', title: 'batches of 100, sent upstream in batches', send: 100 },
     ...{ connections: 4, batch: 'auto' },
   },
   { ...wallet, name: 'websocket', title: 'WebSocket calls', send: 'websocket', max: 2.5 },
