@@ -15,9 +15,7 @@ import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import type { ListedUsageStore } from '../usage/usage-store.ts';
 import { examples } from './examples.ts';
-
-/** Redis may be starting at the same time. An operator should not wait longer. */
-const OPEN_TIMEOUT_MS = 1_500;
+import { openTimeoutMs } from './keys.ts';
 
 type StoreSettings = () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
 
@@ -57,8 +55,8 @@ async function withStores(
   const log = openLog('silent');
   const [keys, usage] = [openKeyStore(settings(), log), openUsageStore(settings(), log)];
   try {
-    await keys.waitUntilReady(OPEN_TIMEOUT_MS);
-    await usage.waitUntilReady(OPEN_TIMEOUT_MS);
+    await keys.waitUntilReady(openTimeoutMs);
+    await usage.waitUntilReady(openTimeoutMs);
     await work(keys, usage);
   } finally {
     await Promise.all([keys.close(), usage.close()]);

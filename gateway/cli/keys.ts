@@ -19,7 +19,7 @@ import { addPermissionOptions, permissionsFrom } from './key-options.ts';
 import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
 
 /** Redis may be starting at the same time. An operator should not wait longer. */
-const openTimeoutMs = 1_500;
+export const openTimeoutMs = 1_500;
 
 export interface KeysCommandContext {
   readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;

@@ -1,4 +1,4 @@
-/** Whom buffered bytes count for: the account of a key, or a client address before authentication. */
+/** The account of a key, or a client address before authentication, that buffered bytes are charged to. */
 export interface Holder {
   /** Unique among the holders of a budget. */
   readonly name: string;

@@ -19,7 +19,8 @@ interface Turn<U> {
  * calls for a while is owed none).
  */
 export class Turns<U extends Balanced> {
-  readonly #turns: readonly Turn<U>[];
+  /** In the order of the last `writeOrder`. */
+  readonly #turns: Turn<U>[];
   #now = 0;
 
   /** @param upstreams all with weight 1 */
@@ -33,7 +34,7 @@ export class Turns<U extends Balanced> {
 
   /** Writes the upstreams in the order of their turns into a list, from an index on. */
   writeOrder(order: U[], start: number): void {
-    const turns = this.#turns as Turn<U>[];
+    const turns = this.#turns;
     // By insertion: the lists are short and nearly in order, and nothing is allocated.
     for (let index = 1; index < turns.length; index++) {
       const turn = turns[index] as Turn<U>;
