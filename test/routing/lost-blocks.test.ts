@@ -3,22 +3,13 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, cutInHeaders, hang, type Exchange } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import type { FakeNode } from '../support/fake-node.ts';
-import { untilHeadsPolled, withNodes } from './with-nodes.ts';
+import { blockAt, untilHeadsPolled, withNodes } from './with-nodes.ts';
 
 const account = `0x${'11'.repeat(20)}`;
-const block = (number: string) => ({
-  number,
-  hash: `0x${number.slice(2).padStart(64, 'a')}`,
-  parentHash: `0x${'0'.repeat(64)}`,
-  gasLimit: '0x1c9c380',
-  timestamp: '0x65000000',
-  transactions: [],
-});
-
 function setHead(node: FakeNode, number: string): void {
   node.response('eth_getBalance', number);
   node.response('eth_getLogs', []);
-  node.response('eth_getBlockByNumber', block(number));
+  node.response('eth_getBlockByNumber', blockAt(number));
 }
 
 /** Block 0x11 was served by the first of two nodes; the other has 0x10. */

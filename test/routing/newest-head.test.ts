@@ -2,18 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { hang, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import type { FakeNode } from '../support/fake-node.ts';
-import { withNodes, type WithNodes } from './with-nodes.ts';
+import { blockAt, withNodes, type WithNodes } from './with-nodes.ts';
 
 const account = `0x${'11'.repeat(20)}`;
-const block = (number: string) => ({
-  number,
-  hash: `0x${number.slice(2).padStart(64, 'a')}`,
-  parentHash: `0x${'0'.repeat(64)}`,
-  gasLimit: '0x1c9c380',
-  timestamp: '0x65000000',
-  transactions: [],
-});
-
 /** An upstream failure that does not open the circuit. */
 const lacksBlock: Behaviour = ({ id, response }) => {
   response.writeHead(200, { 'content-type': 'application/json' });
@@ -23,7 +14,7 @@ const lacksBlock: Behaviour = ({ id, response }) => {
 function setHead(node: FakeNode, number: string): void {
   for (const method of ['eth_blockNumber', 'eth_gasPrice', 'eth_getBalance', 'eth_estimateGas'])
     node.response(method, number);
-  node.response('eth_getBlockByNumber', block(number));
+  node.response('eth_getBlockByNumber', blockAt(number));
 }
 
 /** Requests of the gateway for the newest block. Callers of these tests request it with transactions. */
@@ -124,7 +115,7 @@ describe('a read of the newest block', () => {
     await all.send('eth_getBlockByNumber', ['0x11', true]);
     const olderBlock: Behaviour = ({ id, response }) => {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: block('0x10') }));
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: blockAt('0x10') }));
     };
     all.own.next(olderBlock, 'eth_getBlockByNumber');
     expect(await all.resultOf('eth_getBlockByNumber', ['latest', true])).toMatchObject({ number: '0x11' });

@@ -74,6 +74,16 @@ function isProbe(method: string): boolean {
   return method === 'eth_chainId' || method === 'eth_getBlockByNumber';
 }
 
+/** A block of a chain in which the number determines the hash. */
+export const blockAt = (number: string) => ({
+  number,
+  hash: `0x${number.slice(2).padStart(64, 'a')}`,
+  parentHash: `0x${'0'.repeat(64)}`,
+  gasLimit: '0x1c9c380',
+  timestamp: '0x65000000',
+  transactions: [],
+});
+
 /** A number as 32 bytes. */
 export function word(number: number): string {
   return `0x${number.toString(16).padStart(64, '0')}`;
