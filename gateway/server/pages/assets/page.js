@@ -23,6 +23,16 @@ function byId(id) {
   return document.getElementById(id);
 }
 
+/** A decoded part of a URL. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A percent sign escapes nothing.
+    return text;
+  }
+}
+
 /** Formats a number in the same way in every locale: 1,234,567. */
 function formatNumber(number) {
   return number.toLocaleString('en');
@@ -46,12 +56,29 @@ function table(heads, rows) {
   return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows.map(row)));
 }
 
-function copyButton(read) {
-  const button = element('button', { type: 'button' }, 'Copy');
+/** A button that copies a text. */
+function copyButton(read, label = 'Copy') {
+  const button = element('button', { type: 'button' }, label);
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(read());
-    button.textContent = 'Copied';
-    setTimeout(() => (button.textContent = 'Copy'), 1500);
+    button.textContent = (await copy(read())) ? 'Copied' : 'Not copied';
+    setTimeout(() => (button.textContent = label), 1500);
   });
   return button;
+}
+
+/** Browsers have no `navigator.clipboard` on a page without TLS, unless it is on localhost. */
+async function copy(text) {
+  if (navigator.clipboard !== undefined) {
+    const copied = navigator.clipboard.writeText(text).then(() => true);
+    return copied.catch(() => false);
+  }
+  const area = element('textarea', { class: 'outside', 'aria-hidden': 'true' });
+  area.value = text;
+  const focused = document.activeElement;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  focused?.focus();
+  return isCopied;
 }

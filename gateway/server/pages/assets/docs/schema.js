@@ -30,7 +30,7 @@ function typeCard(name, schema, schemas) {
   return element(
     'article',
     { class: 'card', id: `type-${name}` },
-    element('h3', {}, name),
+    element('h3', {}, name, ' ', permalink(`type-${name}`)),
     element('p', {}, title === undefined || title === name.toLowerCase() ? '' : `${title}. `, description ?? ''),
     properties === undefined
       ? element('p', {}, ...schemaSummary({ ...schema, title: undefined }, schemas))
