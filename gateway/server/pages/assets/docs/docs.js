@@ -75,7 +75,7 @@ function openTarget() {
 
 /** A link to a method or a type, which can be copied. */
 function permalink(id) {
-  return element('a', { class: 'permalink', href: `#${id}`, 'aria-label': `Link to ${id}` }, '#');
+  return element('a', { class: 'permalink', href: `#${id}`, title: `Link to ${id}` }, '#', ...breakable(id));
 }
 
 function methodCard({ name, summary, description, params, result, errors, examples }, { schemas, errors: known }) {
@@ -94,7 +94,7 @@ function methodCard({ name, summary, description, params, result, errors, exampl
     'details',
     { class: 'card method', id: name },
     element('summary', {}, element('code', {}, ...breakable(name)), element('span', { class: 'quiet' }, summary ?? '')),
-    element('p', {}, description ?? '', ' ', permalink(name)),
+    element('p', {}, description ?? '', description === undefined ? '' : ' ', permalink(name)),
     element('h3', {}, 'Parameters'),
     params.length === 0
       ? element('p', { class: 'quiet' }, 'None in the specification.')

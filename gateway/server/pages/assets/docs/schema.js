@@ -30,7 +30,8 @@ function typeCard(name, schema, schemas) {
   return element(
     'article',
     { class: 'card', id: `type-${name}` },
-    element('h3', {}, name, ' ', permalink(`type-${name}`)),
+    element('h3', {}, name),
+    element('p', {}, permalink(`type-${name}`)),
     element('p', {}, title === undefined || title === name.toLowerCase() ? '' : `${title}. `, description ?? ''),
     properties === undefined
       ? element('p', {}, ...schemaSummary({ ...schema, title: undefined }, schemas))

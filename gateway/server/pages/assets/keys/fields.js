@@ -6,7 +6,9 @@ const { fields } = JSON.parse(byId('data').textContent);
 function permissionInputs(prefix) {
   return fields.map(({ name, title, meaning }) => {
     const id = `${prefix}-${name}`;
-    const hint = meaning.replaceAll('`', '').replace(`${title.toLowerCase()}: `, '');
+    const text = meaning.replaceAll('`', '');
+    const start = `${title.toLowerCase()}: `;
+    const hint = text.startsWith(start) ? text.slice(start.length) : text;
     return element(
       'div',
       {},
@@ -50,7 +52,10 @@ function showErrors(form, { field, message }) {
     return isOfForm(input) && showError(input, message.replace(`${field}: `, ''));
   }
   // One line for each invalid permission: `rate: expected …`.
-  const lines = message.split('\n').map((line) => /^(\w+): (.*)$/.exec(line));
+  const lines = message
+    .replaceAll('`', '')
+    .split('\n')
+    .map((line) => /^(\w+): (.*)$/.exec(line));
   const inputs = lines.map((line) => byId(`${prefixes[form.id]}-${line?.[1]}`));
   if (!inputs.every(isOfForm)) return false;
   const details = inputs[0].closest('details');

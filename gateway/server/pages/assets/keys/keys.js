@@ -9,7 +9,7 @@ const views = ['list', 'key', 'create'];
 async function route() {
   if (token === '') return;
   const target = location.hash.slice(1);
-  const view = target === '' ? 'list' : target === 'create' ? 'create' : 'key';
+  const view = target === '' ? 'list' : target === 'new' ? 'create' : 'key';
   const previous = selectedKey?.id;
   selectedKey = undefined;
   // The message about a new key stays as long as the key.
