@@ -7,6 +7,9 @@ import { eventually } from '../../support/eventually.ts';
 import { startFakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 
+/** Each must end within the time limit of a Redis command. */
+const MAX_CONCURRENT_ADDITIONS = 100;
+
 export const adminToken = 'a-token-for-the-keys-page';
 
 /** A gateway with the admin API and one network, `five`, whose block number is 0x10. */
@@ -19,9 +22,10 @@ export interface KeysGateway {
   stop(): Promise<void>;
 }
 
-export async function startKeysGateway(env: Record<string, string> = {}): Promise<KeysGateway> {
+/** @param more members of the network's file */
+export async function startKeysGateway(env: Record<string, string> = {}, more: object = {}): Promise<KeysGateway> {
   const node = await startFakeNode({ chainId: 5, responses: { eth_blockNumber: '0x10' } });
-  const five = network(5, [node.url], { name: 'Five' });
+  const five = network(5, [node.url], { name: 'Five', ...more });
   const gateway = await startGateway({ five }, { OPS_PORT: '0', ADMIN_TOKEN: adminToken, ...env });
   const { keys } = gateway.gateway;
   return {
@@ -30,7 +34,10 @@ export async function startKeysGateway(env: Record<string, string> = {}): Promis
     async add(records) {
       const added = records.map((record) => [digestOf(makeKey()), record] as const);
       if (keys.kind !== 'file') {
-        await Promise.all(added.map(([digest, record]) => keys.add(digest, record)));
+        for (let from = 0; from < added.length; from += MAX_CONCURRENT_ADDITIONS) {
+          const some = added.slice(from, from + MAX_CONCURRENT_ADDITIONS);
+          await Promise.all(some.map(([digest, record]) => keys.add(digest, record)));
+        }
         return;
       }
       // At once: each addition writes the whole file.

@@ -48,9 +48,10 @@ function quantity(number, noun) {
   return `${formatNumber(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Creates a table; each cell is text or an element. Narrow screens show the head above each cell. */
+/** Creates a table; each cell is text or an element, and a head may be empty. Narrow screens show the head above each cell. */
 function table(heads, rows) {
-  const head = element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text)));
+  const headCell = (text) => (text === '' ? element('td') : element('th', { scope: 'col' }, text));
+  const head = element('tr', {}, ...heads.map(headCell));
   const row = (cells) =>
     element('tr', {}, ...cells.map((cell, index) => element('td', { 'data-head': heads[index] }, cell)));
   return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows.map(row)));
