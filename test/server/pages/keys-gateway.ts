@@ -18,8 +18,8 @@ export interface KeysGateway {
   /** Address of the ops port. */
   readonly ops: string;
   /** Adds keys; the digests of random keys. */
-  add(keys: readonly StoredKey[]): Promise<void>;
-  stop(): Promise<void>;
+  readonly add: (keys: readonly StoredKey[]) => Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /** @param more members of the network's file */
@@ -31,7 +31,7 @@ export async function startKeysGateway(env: Record<string, string> = {}, more: o
   return {
     gateway,
     ops: `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}`,
-    async add(records) {
+    add: async (records) => {
       const added = records.map((record) => [digestOf(makeKey()), record] as const);
       if (keys.kind !== 'file') {
         for (let from = 0; from < added.length; from += MAX_CONCURRENT_ADDITIONS) {
@@ -46,7 +46,7 @@ export async function startKeysGateway(env: Record<string, string> = {}, more: o
       writeKeyFile(path, all);
       await eventually(async () => (await keys.entries()).size === all.size);
     },
-    async stop() {
+    stop: async () => {
       await gateway.stop();
       await node.close();
     },

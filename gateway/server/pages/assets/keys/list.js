@@ -81,7 +81,7 @@ function keyCells(key) {
   return [
     selectable.has(id) ? box : '',
     element('div', {}, element('a', { href: `#${id}` }, name), ' ', element('code', { class: 'quiet' }, id)),
-    rules?.team ?? '',
+    rules?.team ?? '–',
     day(createdAt),
     element('span', { class: stateStyles[state] ?? 'quiet' }, stateText(key)),
     element('span', {}, formatNumber(usage?.calls ?? 0), errors),
