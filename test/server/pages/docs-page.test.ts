@@ -17,9 +17,11 @@ beforeAll(async () => {
   node = await startFakeNode({ chainId: 10, responses: { eth_getBalance: '0x2a' } });
   const methods = ['eth', 'debug_traceCall'];
   const five = network(5, [node.url], { name: 'Five' });
+  // Its page is drawn in a fraction of the time.
+  const small = network(10, [node.url], { name: 'Small', methods: ['eth_getBalance', 'debug_traceCall'] });
   [browser, gateway] = await Promise.all([
     startChromium(),
-    startGateway({ ten: network(10, [node.url], { name: 'Ten', methods }), five }),
+    startGateway({ ten: network(10, [node.url], { name: 'Ten', methods }), five, small }),
   ]);
 }, 60_000);
 afterAll(async () => {
@@ -29,8 +31,8 @@ afterAll(async () => {
 });
 
 /** Opens the reference at a method, whose form is then shown. */
-async function openMethod(method: string): Promise<Tab> {
-  const tab = await browser.open(`${gateway.address}/ten/docs#${method}`);
+async function openMethod(method: string, slug: 'ten' | 'small' = 'ten'): Promise<Tab> {
+  const tab = await browser.open(`${gateway.address}/${slug}/docs#${method}`);
   await tab.waitFor(`document.querySelector('#${method} textarea') !== null`);
   return tab;
 }
@@ -68,26 +70,29 @@ describe('the method reference', () => {
     expect(tab.errors).toEqual([]);
   });
 
-  it('shows each call as curl, viem and ethers, with the entered key and parameters', async () => {
-    const tab = await openMethod('eth_getBalance');
+  it('shows each call as code, with the entered key and parameters', async () => {
+    const tab = await openMethod('eth_getBalance', 'small');
     const code = async (index: number): Promise<string> => {
       await click(tab, `#eth_getBalance [role=tab]:nth-child(${index})`);
       return textOf(tab, '#eth_getBalance [role=tabpanel]');
     };
-    expect(await code(1)).toContain(`curl -sS ${gateway.address}/ten/v3/<your key>`);
+    expect(await code(1)).toContain(`curl -sS ${gateway.address}/small/v3/<your key>`);
     await type(tab, '#key', gateway.key);
     await type(tab, '#eth_getBalance textarea', `[\n  "0x${'ab'.repeat(20)}",\n  "latest"\n]`);
-    expect(await runCurlLine(await code(1))).toMatchObject({ id: 1, result: '0x2a' });
-    for (const index of [2, 3]) {
-      const args = ['--input-type=module', '--eval', `${await code(index)}\nprocess.exit(0);`];
-      const { stdout } = await run(process.execPath, args, { cwd: packageRoot });
-      expect(stdout).toBe('0x2a\n');
-    }
-    expect(node.callsOf('eth_getBalance').at(-1)?.params).toEqual([`0x${'ab'.repeat(20)}`, 'latest']);
+    const [curl, viem, ethers] = [await code(1), await code(2), await code(3)];
     // An apostrophe ends the text of a shell.
     await type(tab, '#eth_getBalance textarea', `["it's"]`);
-    expect(await runCurlLine(await code(1))).toMatchObject({ id: 1, error: { code: -32_602 } });
+    const quoted = await code(1);
     expect(tab.errors).toEqual([]);
+
+    expect(await runCurlLine(curl)).toMatchObject({ id: 1, result: '0x2a' });
+    expect(node.callsOf('eth_getBalance').at(-1)?.params).toEqual([`0x${'ab'.repeat(20)}`, 'latest']);
+    expect(await runCurlLine(quoted)).toMatchObject({ id: 1, error: { code: -32_602 } });
+    const outputs = [viem, ethers].map(async (text) => {
+      const args = ['--input-type=module', '--eval', `${text}\nprocess.exit(0);`];
+      return (await run(process.execPath, args, { cwd: packageRoot })).stdout;
+    });
+    expect(await Promise.all(outputs)).toEqual(['0x2a\n', '0x2a\n']);
   }, 60_000);
 
   it('links to every type that it names, and back to the status', async () => {
@@ -97,26 +102,28 @@ describe('the method reference', () => {
     expect(await tab.evaluate(brokenLinks)).toEqual([]);
     expect(await tab.evaluate(`[...base.options].map(({ text }) => text)`)).toEqual([
       `${gateway.address}/five`,
+      `${gateway.address}/small`,
       `${gateway.address}/ten`,
     ]);
     const links = `[...document.querySelectorAll('nav a:not([hidden])')].map((a) => a.href.slice(location.origin.length))`;
     expect(await tab.evaluate(links)).toEqual(['/', '/openrpc.json']);
-    const ofNetwork = await openMethod('eth_getBalance');
-    expect(await ofNetwork.evaluate(links)).toEqual(['/ten/', '/docs', '/ten/openrpc.json']);
+    const ofNetwork = await openMethod('eth_getBalance', 'small');
+    expect(await ofNetwork.evaluate(links)).toEqual(['/small/', '/docs', '/small/openrpc.json']);
     await click(ofNetwork, '#status');
-    await ofNetwork.waitFor(`document.title === 'Ten · Gatehouse'`);
+    await ofNetwork.waitFor(`document.title === 'Small · Gatehouse'`);
   });
 
   it('has no link to a status page that is not public', async () => {
-    const own = await startGateway({ ten: network(10, [node.url]) }, { STATUS_PAGE: 'off' });
-    const tab = await browser.open(`${own.address}/docs`);
+    const methods = ['eth_getBalance'];
+    const own = await startGateway({ ten: network(10, [node.url], { methods }) }, { STATUS_PAGE: 'off' });
+    const tab = await browser.open(`${own.address}/ten/docs`);
     await tab.waitFor(`document.querySelector('#types article') !== null`);
     expect(await tab.evaluate(`document.querySelector('#status').hidden`)).toBe(true);
     await own.stop();
   });
 
   it('shows why a call cannot be sent', async () => {
-    const tab = await openMethod('debug_traceCall');
+    const tab = await openMethod('debug_traceCall', 'small');
     const response = `document.querySelector('#debug_traceCall pre[role=status]').innerText`;
     await click(tab, '#debug_traceCall button');
     await tab.waitFor(`${response}.startsWith('Enter your key first')`);

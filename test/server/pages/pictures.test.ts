@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../gateway/config/package.ts';
 import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
 import { openKeys } from './keys-gateway.ts';
@@ -11,11 +11,11 @@ const isWritten = process.env['PICTURES'] === 'write';
 const TRAFFIC_MS = isWritten ? 600_000 : 500;
 const MAX_PICTURE_BYTES = 250_000;
 
-const forms: Readonly<Record<string, OpenOptions>> = {
-  light: { width: 900, height: 560, colours: 'light' },
-  dark: { width: 900, height: 560, colours: 'dark' },
-  phone: { width: 360, height: 740, colours: 'light' },
-};
+const light: OpenOptions = { width: 900, height: 560, colours: 'light' };
+/** Tests need one form only: test/server/pages/accessibility.test.ts reads the pages in all of them. */
+const forms: Readonly<Record<string, OpenOptions>> = isWritten
+  ? { light, dark: { ...light, colours: 'dark' }, phone: { width: 360, height: 740, colours: 'light' } }
+  : { light };
 
 let browser: Chromium;
 let own: PicturedGateway;
@@ -44,30 +44,32 @@ async function takePicture(tab: Tab, page: string, form: string): Promise<void> 
   if (isWritten) writeFileSync(join(packageRoot, 'docs', name), picture);
 }
 
-it.each(Object.entries(forms))(
-  'pictures of the pages, %s',
-  async (form, options) => {
-    const status = await browser.open(`${own.gateway.address}/`, options);
+describe.each(Object.entries(forms))('a picture, %s,', (form, options) => {
+  it('of the status page', async () => {
+    const tab = await browser.open(`${own.gateway.address}/`, options);
     const text = `document.querySelector('#networks').innerText`;
-    for (const name of networkNames) await status.waitFor(`${text}.includes(${JSON.stringify(name)})`);
-    await status.waitFor(`/our-node\\s+▲ failing/.test(${text})`);
-    expect(await status.evaluate(`document.querySelector('#summary').innerText`)).toBe(
+    for (const name of networkNames) await tab.waitFor(`${text}.includes(${JSON.stringify(name)})`);
+    await tab.waitFor(`/our-node\\s+▲ failing/.test(${text})`);
+    expect(await tab.evaluate(`document.querySelector('#summary').innerText`)).toBe(
       '3 networks, 7 upstreams, 1 failing',
     );
-    await takePicture(status, 'status', form);
+    await takePicture(tab, 'status', form);
+  });
 
-    const keys = await openKeys(browser, own.ops, options);
-    await keys.waitFor(`document.querySelectorAll('#list tbody tr').length === 9`);
-    await takePicture(keys, 'keys', form);
+  it('of the keys page', async () => {
+    const tab = await openKeys(browser, own.ops, options);
+    await tab.waitFor(`document.querySelectorAll('#list tbody tr').length === 9`);
+    await takePicture(tab, 'keys', form);
+  });
 
-    const docs = await browser.open(`${own.gateway.address}/ethereum-mainnet/docs#eth_getBalance`, options);
-    await docs.waitFor(`document.querySelector('#eth_getBalance textarea') !== null`);
-    await docs.evaluate(
+  it('of the method reference', async () => {
+    const tab = await browser.open(`${own.gateway.address}/ethereum-mainnet/docs#eth_getBalance`, options);
+    await tab.waitFor(`document.querySelector('#eth_getBalance textarea') !== null`);
+    await tab.evaluate(
       `key.value = '${own.gateway.key}'; document.querySelector('#eth_getBalance button.main').click(); key.value = ''; 1`,
     );
-    await docs.waitFor(`document.querySelector('#eth_getBalance pre[role=status]').innerText.includes('"result"')`);
-    await docs.evaluate(`search.value = 'balance'; search.dispatchEvent(new Event('input')); scrollTo(0, 0); 1`);
-    await takePicture(docs, 'docs', form);
-  },
-  60_000,
-);
+    await tab.waitFor(`document.querySelector('#eth_getBalance pre[role=status]').innerText.includes('"result"')`);
+    await tab.evaluate(`search.value = 'balance'; search.dispatchEvent(new Event('input')); scrollTo(0, 0); 1`);
+    await takePicture(tab, 'docs', form);
+  });
+});
