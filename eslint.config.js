@@ -47,7 +47,7 @@ export default tseslint.config(
   },
   {
     // Scripts of one page share their declarations, and use the globals of browsers.
-    files: ['gateway/server/pages/assets/*.js'],
+    files: ['gateway/server/pages/assets/**/*.js'],
     languageOptions: { sourceType: 'script' },
     rules: { 'no-undef': 'off', 'no-unused-vars': ['error', { vars: 'local' }] },
   },

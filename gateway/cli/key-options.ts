@@ -1,6 +1,13 @@
 import type { Command } from 'commander';
+import { isWellFormedKey } from '../auth/formats/key.ts';
+import { readName } from '../auth/manage/manage-keys.ts';
 import { editableFields } from '../auth/permissions/permission-fields.ts';
 import type { PermissionChange } from '../auth/stores/key-store.ts';
+import { unknownNetworks } from '../auth/unknown-networks.ts';
+import { slugsIn } from '../network-files/load-networks.ts';
+
+/** An argument or option is invalid. The message is one line for the operator. */
+export class UsageError extends Error {}
 
 /** The editable fields; `option` is the property in which commander stores the value of the flag. */
 const options = editableFields.map((field) => ({ ...field, option: optionOf(field.flag) }));
@@ -8,7 +15,7 @@ const options = editableFields.map((field) => ({ ...field, option: optionOf(fiel
 /** Adds a flag for each permission and limit. */
 export function addPermissionOptions(command: Command): Command {
   for (const { flag, meaning } of options) command.option(flag, meaning.replaceAll('`', ''));
-  return command;
+  return command.option('--force', 'accept networks that have no file in NETWORKS_DIR');
 }
 
 /** Reads the flags as a change of permissions. An empty value removes a permission. */
@@ -21,6 +28,31 @@ export function permissionsFrom(given: Readonly<Record<string, unknown>>): Permi
     change[name] = text === '' ? undefined : (fromFlag?.(text) ?? text);
   }
   return change;
+}
+
+/**
+ * A shell that shares only Redis with the gateways may have other network files, so `--force` accepts any slug.
+ * @throws UsageError for networks without a file in the folder; a folder without network files permits all
+ */
+export function checkNetworks(change: PermissionChange, folder: string, isForced: boolean): void {
+  const [unknown] = isForced ? [] : unknownNetworks(change, slugsIn(folder));
+  if (unknown !== undefined) throw new UsageError(`--networks: ${unknown} (--force accepts it)`);
+}
+
+export function checkedName(name: string): string {
+  const trimmed = readName(name);
+  if (trimmed === undefined) throw new UsageError('--name: expected 1 to 64 printable characters');
+  return trimmed;
+}
+
+/** Reads a key of another service. @throws UsageError, which does not quote the input */
+export async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of input) chunks.push(Buffer.from(chunk));
+  const key = Buffer.concat(chunks).toString().trim();
+  if (!isWellFormedKey(key))
+    throw new UsageError('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
+  return key;
 }
 
 /** `--user-agents <texts>` becomes userAgents. */

@@ -3,10 +3,9 @@ import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { durationOf } from '../auth/formats/duration.ts';
 import { mergePermissions, KeyStoreError, type KeyStore } from '../auth/stores/key-store.ts';
-import { isWellFormedKey } from '../auth/formats/key.ts';
 import { importKeys } from '../auth/manage/import-keys.ts';
 import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
-import { KeyManager, readName, type CreatedKey } from '../auth/manage/manage-keys.ts';
+import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { displayedRecord } from '../auth/manage/displayed-record.ts';
 import { methodNames } from '../spec/method-facts.ts';
@@ -15,14 +14,21 @@ import { readUsage } from '../usage/read-usage.ts';
 import { lastDays, usageRetentionDays } from '../usage/usage-store.ts';
 import { commandName } from './command-name.ts';
 import { examples } from './examples.ts';
-import { addPermissionOptions, permissionsFrom } from './key-options.ts';
+import {
+  addPermissionOptions,
+  checkedName,
+  checkNetworks,
+  permissionsFrom,
+  readKey,
+  UsageError,
+} from './key-options.ts';
 import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
 
 /** Redis may be starting at the same time. An operator should not wait longer. */
 export const openTimeoutMs = 1_500;
 
 export interface KeysCommandContext {
-  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
+  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
   /** Standard input, for `--key-stdin`. */
   readonly input: AsyncIterable<Uint8Array | string>;
   /** Write text unchanged to standard output and standard error. */
@@ -76,11 +82,12 @@ export function keysCommand(context: KeysCommandContext): Command {
           'keys create --name backend --ips 10.0.0.0/8 --secret --json',
         ),
     )
-    .action((options: { name: string; json?: true; keyStdin?: true; secret?: true }) =>
+    .action((options: { name: string; json?: true; keyStdin?: true; secret?: true; force?: true }) =>
       withManager(async (manager) => {
         const name = checkedName(options.name);
         const given = options.keyStdin ? await readKey(context.input) : undefined;
         const permissions = mergePermissions(undefined, permissionsFrom(options));
+        checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
         const created = await manager.create(name, permissions, {
           ...(given !== undefined && { given }),
           withSecret: options.secret === true,
@@ -132,12 +139,13 @@ export function keysCommand(context: KeysCommandContext): Command {
       'after',
       examples('keys update 0123456789ab --rate 20 --burst 100', 'keys update 0123456789ab --origins ""'),
     )
-    .action((id: string, options: { json?: true; secret?: boolean }) =>
+    .action((id: string, options: { json?: true; secret?: boolean; force?: true }) =>
       withManager(async (manager) => {
         const change = permissionsFrom(options);
         if (Object.keys(change).length === 0 && options.secret === undefined) {
           throw new UsageError(`Nothing to change: see ${commandName} keys update --help`);
         }
+        checkNetworks(change, context.settings().NETWORKS_DIR, options.force === true);
         printResult(await manager.update(id, change, options.secret), options.json, `Key ${id} is changed`);
       }),
     );
@@ -216,9 +224,6 @@ export function keysCommand(context: KeysCommandContext): Command {
   return keys;
 }
 
-/** An argument or option is invalid. The message is one line for the operator. */
-class UsageError extends Error {}
-
 async function attempt(command: Command, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -232,19 +237,4 @@ async function attempt(command: Command, work: () => Promise<void>): Promise<voi
     if (isExpected || isSystemError) command.error((error as Error).message, { exitCode: 1, code: 'gatehouse.keys' });
     throw error;
   }
-}
-
-function checkedName(name: string): string {
-  const trimmed = readName(name);
-  if (trimmed === undefined) throw new UsageError('--name: expected 1 to 64 printable characters');
-  return trimmed;
-}
-
-async function readKey(input: AsyncIterable<Uint8Array | string>): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of input) chunks.push(Buffer.from(chunk));
-  const key = Buffer.concat(chunks).toString().trim();
-  if (!isWellFormedKey(key))
-    throw new UsageError('--key-stdin: expected a key of 32 hexadecimal digits on standard input');
-  return key;
 }

@@ -144,6 +144,13 @@ function listFiles(folder: string): string[] | FileDiagnostic {
   return files.map((name) => join(folder, name));
 }
 
+/** Slugs of the networks that have a file, valid or not; none if the folder cannot be read. */
+export function slugsIn(folder: string): string[] {
+  const files = listFiles(findFolder(folder));
+  if (!Array.isArray(files)) return [];
+  return files.map((file) => basename(file, extname(file))).filter((slug) => slug !== DEFAULTS);
+}
+
 /** Decides by the name. Hidden files and backup files of editors are not network files. */
 export function isNetworkFile(name: string): boolean {
   return /\.ya?ml$/i.test(name) && !name.startsWith('.');

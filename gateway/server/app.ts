@@ -11,6 +11,7 @@ import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
+import { networkFacts } from './pages/network-facts.ts';
 import { pageRoutes } from './pages/page-routes.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
@@ -118,6 +119,7 @@ export async function openGateway(
   }
 
   let isDraining = false;
+  const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
   const ops = opsRoutes(metrics.registry, () => ({
     ready: !isDraining && authenticator.canCheckKeys,
@@ -155,7 +157,12 @@ export async function openGateway(
     const explain = explainCalls({ ...requestOptions, nextRequestId });
     const onRejected = metrics.adminRejected.bind(metrics);
     const { DATA_DIR: dataDir } = settings;
-    ops.use(adminRoutes({ tokens, proxies, onRejected, keys, usage: usageStore, dataDir, log, explain, logLevel }));
+    const stores = { keys, usage: usageStore, dataDir };
+    const active = {
+      networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
+      port: () => listeners[0]?.port ?? 0,
+    };
+    ops.use(adminRoutes({ tokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }
   const rejectedBodies = new RejectedBodies();
   const holderOf = (request: IncomingMessage): Holder => memory.addressHolder(proxies.addressGroupOf(request));
@@ -181,7 +188,6 @@ export async function openGateway(
   const pipeline = { memory, unread, holderOf, rejectedBodies, connectionsMax };
   const common = { nextRequestId, networks: networks.finder, ...pipeline, log };
   const hasOpsPort = settings.OPS_PORT !== undefined;
-  const listeners: Listener[] = [];
   const statusPage = settings.STATUS_PAGE;
   const pageOptions = {
     finder: networks.finder,

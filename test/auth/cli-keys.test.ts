@@ -1,19 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { commandName } from '../../gateway/cli/command-name.ts';
-import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, isWellFormedKey, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import type { KeyRecord } from '../../gateway/auth/stores/key-store.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
-
-interface Run {
-  readonly out: string;
-  readonly err: string;
-  readonly exitCode: number;
-}
+import { runKeys, type KeysRun } from './run-keys.ts';
 
 const importedKey = '0123456789abcdefABCDEF9876543210';
 let dataDir: string;
@@ -27,26 +20,8 @@ beforeEach(() => {
   });
 });
 
-/** Runs `gatehouse keys <args>` in this process. */
-async function keys(args: string[], input = ''): Promise<Run> {
-  let [out, err] = ['', ''];
-  const command = keysCommand({
-    settings: () => ({ REDIS_URL: redisUrl, DATA_DIR: dataDir }),
-    input: (async function* () {
-      await Promise.resolve();
-      yield Buffer.from(input);
-    })(),
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  });
-  try {
-    await command.parseAsync(args, { from: 'user' });
-    return { out, err, exitCode: 0 };
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return { out, err, exitCode: error.exitCode };
-  }
-}
+const keys = (args: string[], input?: string): Promise<KeysRun> =>
+  runKeys({ REDIS_URL: redisUrl, DATA_DIR: dataDir }, args, input);
 
 async function create(name: string): Promise<{ id: string; key: string }> {
   return JSON.parse((await keys(['create', '--name', name, '--json'])).out) as { id: string; key: string };

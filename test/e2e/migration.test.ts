@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { keysCommand } from '../../gateway/cli/keys.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
+import { runKeys } from '../auth/run-keys.ts';
 import { loadFiles } from '../network-files/load.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
@@ -98,14 +98,7 @@ function topLevelOf(file: string, text: string): string[] {
 
 /** Runs the command of the example in this process. @returns the key */
 async function createKey(dataDir: string, args: readonly string[]): Promise<string> {
-  let out = '';
-  const command = keysCommand({
-    settings: () => ({ REDIS_URL: undefined, DATA_DIR: dataDir }),
-    input: (async function* () {})(),
-    out: (text) => (out += text),
-    err: (text) => (out += text),
-  });
-  await command.parseAsync([...args, '--json'], { from: 'user' });
+  const { out } = await runKeys({ REDIS_URL: undefined, DATA_DIR: dataDir }, [...args, '--json']);
   return (JSON.parse(out) as { key: string }).key;
 }
 

@@ -27,6 +27,8 @@ export interface Tab {
   evaluate<T>(expression: string): Promise<T>;
   /** Waits until an expression is true. */
   waitFor(expression: string): Promise<void>;
+  /** Presses and releases a key, as the user does. */
+  press(key: 'Escape' | 'Enter'): Promise<void>;
   /** A PNG of the whole page. */
   screenshot(): Promise<Buffer>;
   /** Uncaught exceptions and console errors of the page, including Content-Security-Policy violations. */
@@ -42,7 +44,8 @@ type Message = {
   sessionId?: string;
 };
 
-const WAIT_TIMEOUT_MS = 15_000;
+const WAIT_TIMEOUT_MS = 30_000;
+const keyCodes = { Escape: 27, Enter: 13 };
 
 /** Path of Chromium or Chrome. @throws if there is none and it cannot be installed */
 export function findChromium(): string {
@@ -132,6 +135,11 @@ async function openTab(
     errors,
     evaluate,
     waitFor,
+    press: async (key) => {
+      const event = { key, code: key, windowsVirtualKeyCode: keyCodes[key], ...(key === 'Enter' && { text: '\r' }) };
+      await send('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
+      await send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+    },
     screenshot: async () => {
       const { data } = await send<{ data: string }>('Page.captureScreenshot', { captureBeyondViewport: true });
       return Buffer.from(data, 'base64');

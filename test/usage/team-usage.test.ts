@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { dayOf, type UsageRow } from '../../gateway/usage/usage-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { estimate, limited, storage, type Limited } from '../limits/limited.ts';
+import { runKeys } from '../auth/run-keys.ts';
 import { startRedis } from '../support/redis.ts';
 
 const token = 'correct-horse-battery';
@@ -37,15 +37,9 @@ describe.each(['file', 'redis'])('the usage of a team, stored in %s', (kind) => 
   }
 
   async function printUsage(account: string, ...args: string[]): Promise<string> {
-    let text = '';
-    const command = keysCommand({
-      settings: () => ({ REDIS_URL: url, DATA_DIR: own.gateway.dataDir }),
-      input: (async function* () {})(),
-      out: (more) => (text += more),
-      err: (more) => (text += more),
-    });
-    await command.parseAsync(['usage', account, ...args], { from: 'user' }).catch(() => undefined);
-    return text;
+    const settings = { REDIS_URL: url, DATA_DIR: own.gateway.dataDir };
+    const { out, err } = await runKeys(settings, ['usage', account, ...args]);
+    return out + err;
   }
 
   async function fetchUsage(account: string): Promise<{ status: number; body: unknown }> {

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { keysCommand } from '../../gateway/cli/keys.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 import { dayOf } from '../../gateway/usage/usage-store.ts';
+import { runKeys } from '../auth/run-keys.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { estimate, limited, receipt, storage, type Limited } from '../limits/limited.ts';
@@ -26,15 +26,9 @@ const today = (): string => dayOf(Date.now());
 
 /** The output of `gatehouse keys usage`. */
 async function printUsage(id: string, env: { url?: string; dataDir: string }, ...args: string[]): Promise<string> {
-  let text = '';
-  const command = keysCommand({
-    settings: () => ({ REDIS_URL: env.url, DATA_DIR: env.dataDir }),
-    input: (async function* () {})(),
-    out: (more) => (text += more),
-    err: (more) => (text += more),
-  });
-  await command.parseAsync(['usage', id, ...args], { from: 'user' }).catch(() => undefined);
-  return text;
+  const settings = { REDIS_URL: env.url, DATA_DIR: env.dataDir };
+  const { out, err } = await runKeys(settings, ['usage', id, ...args]);
+  return out + err;
 }
 
 async function startOwnRedis(): Promise<RedisServer> {

@@ -15,7 +15,7 @@ interface Field<Value> {
   readonly meaning: string;
   /** @returns undefined for an invalid text: then the key is rejected */
   readonly read: (text: string) => Value | undefined;
-  /** Title on the keys page. Default: the field's name. */
+  /** Title on the keys page. Default: the field's name as words. */
   readonly title?: string;
   /** Converts the text of the flag to the stored text. */
   readonly fromFlag?: (text: string) => string;

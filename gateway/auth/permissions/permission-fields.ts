@@ -67,6 +67,7 @@ const fields = {
   }),
   ips: entryField({
     flag: '--ips <ranges>',
+    title: 'Client addresses',
     meaning: 'allowed client addresses: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`',
     read: listOf(isAddressRange),
     rejection: 'key-settings',
@@ -83,6 +84,7 @@ const fields = {
   }),
   expiresAt: entryField({
     flag: '--expires <time>',
+    title: 'Expiry',
     meaning: 'expiry: `2027-01-31T12:00:00Z`; on the command line also a duration from now, `90d`, `12h` or `30m`',
     read: readTime,
     fromFlag: timeFromNow,
@@ -91,6 +93,7 @@ const fields = {
   }),
   rate: chargedField({
     flag: '--rate <number>',
+    title: 'Units per second',
     meaning: 'request units per second',
     read: readDecimal,
     limit: (perSecond) => ({ rate: rateOf(perSecond) }),
@@ -111,18 +114,21 @@ const fields = {
   }),
   daily: chargedField({
     flag: '--daily <number>',
+    title: 'Units per day',
     meaning: 'request units per day, from 00:00 UTC',
     read: readWhole,
     limit: (units) => ({ daily: units }),
   }),
   monthly: chargedField({
     flag: '--monthly <number>',
+    title: 'Units per month',
     meaning: 'request units per month, from the 1st, 00:00 UTC',
     read: readWhole,
     limit: (units) => ({ monthly: units }),
   }),
   sockets: openField({
     flag: '--sockets <number>',
+    title: 'WebSockets',
     meaning: 'maximum open WebSockets, per gateway',
     read: readWhole,
     limit: (count) => ({ sockets: count }),
@@ -135,6 +141,7 @@ const fields = {
   }),
   concurrency: openField({
     flag: '--concurrency <number>',
+    title: 'Requests in flight',
     meaning: 'maximum requests in flight, per gateway; default: 256; others wait for up to 1 s',
     read: readWhole,
     limit: (count) => ({ concurrency: count }),
@@ -179,7 +186,7 @@ const fields = {
   }),
   permissions: capabilityField({
     flag: '--permissions <names>',
-    title: 'capabilities',
+    title: 'Capabilities',
     meaning: 'capabilities: `explain` adds an explanation of routing to each response',
     read: listOf(/^explain$/),
     grant: (names) => ({ explain: names.includes('explain') }),
@@ -213,6 +220,12 @@ export const permissionNames = Object.keys(fields) as PermissionField[];
 
 /** Fields whose values operators write; Gatehouse makes the values of the others. */
 export const editableFields = permissionNames.flatMap((name) => {
-  const { flag = '', meaning, title = name, fromFlag } = permissionFields[name];
+  const { flag = '', meaning, title = titleOf(name), fromFlag } = permissionFields[name];
   return flag.includes(' ') ? [{ name, flag, meaning, title, fromFlag }] : [];
 });
+
+/** `userAgents` becomes User agents. */
+function titleOf(name: string): string {
+  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,13 +1,18 @@
 import { durationOf } from '../../auth/formats/duration.ts';
 import { importKeys } from '../../auth/manage/import-keys.ts';
-import { mergePermissions, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
-import { readName, type KeyManager } from '../../auth/manage/manage-keys.ts';
+import { mergePermissions, type KeyRecord, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
+import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/manage-keys.ts';
 import { displayedRecord } from '../../auth/manage/displayed-record.ts';
+import { keyStateOf } from '../../auth/manage/key-state.ts';
+import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import { readUsage } from '../../usage/read-usage.ts';
 import { lastDays, usageRetentionDays, type UsageStore } from '../../usage/usage-store.ts';
 import type { LogLevel } from '../../config/log-level.ts';
+import type { NetworkFacts } from '../pages/network-facts.ts';
 import { AdminError } from './admin-document.ts';
 import type { ExplainCalls } from './explain-route.ts';
+import { listKeys, readWhole } from './list-keys.ts';
+import { sumUsage } from './sum-usage.ts';
 
 /** A request whose body is validated. */
 export interface AdminRequest {
@@ -24,6 +29,10 @@ export interface AdminRequest {
   readonly dataDir: string;
   readonly explain: ExplainCalls;
   readonly logLevel: LogLevel;
+  /** The active networks. */
+  readonly networks: readonly NetworkFacts[];
+  /** Of the gateway's addresses. */
+  readonly port: number;
   /** Who sends the request, as in the audit log. */
   readonly by: string;
 }
@@ -39,36 +48,44 @@ type PermissionValues = Readonly<Record<string, string | number | readonly strin
 
 const defaultGrace = '24h';
 const defaultDays = '30';
+/** Keys of one listing whose usage is read. */
+const MAX_KEYS_WITH_USAGE = 100;
 
 /** The function for each operation of the document, by its id. */
 export const adminOperations: Readonly<Record<string, AdminHandler>> = {
-  list: async ({ manager }) => ok({ keys: (await manager.list()).map(displayedRecord) }),
-  create: async ({ manager, body }) => {
+  list: async ({ keys, usage, query }) => {
+    const days = query['days'] === undefined ? [] : readDays(query['days']);
+    if (days.length > 0) readWhole('limit', query['limit'], 1, MAX_KEYS_WITH_USAGE);
+    const list = await listKeys((await keys.entries()).values(), query);
+    const sums = days.length === 0 ? undefined : await sumUsage(usage, list.keys, days);
+    return ok({ ...list, keys: list.keys.map(({ record }, index) => ({ ...shownKey(record), usage: sums?.[index] })) });
+  },
+  create: async ({ manager, body, networks }) => {
     const { name: given, rules = {}, key, secret = false } = body as NewKey;
     const name = readName(given);
     if (name === undefined) throw new AdminError(400, 'name: expected 1 to 64 printable characters', { field: 'name' });
     const texts = mergePermissions(undefined, toPermissionTexts(rules));
-    return created(await manager.create(name, texts, { ...(key !== undefined && { given: key }), withSecret: secret }));
+    const options = { ...(key !== undefined && { given: key }), withSecret: secret };
+    return created(withWarnings(await manager.create(name, texts, options), texts, networks));
   },
   import: async ({ manager, keys, dataDir }) => ok(await importKeys(dataDir, keys, manager)),
-  show: async ({ manager, id }) => ok(displayedRecord(await manager.show(id))),
-  update: async ({ manager, id, body }) => {
+  show: async ({ manager, id }) => ok(shownKey(await manager.show(id))),
+  update: async ({ manager, id, body, networks }) => {
     const { rules = {}, secret } = body as { rules?: PermissionValues; secret?: boolean };
-    return ok(await manager.update(id, toPermissionTexts(rules), secret));
+    const change = toPermissionTexts(rules);
+    return ok(withWarnings(await manager.update(id, change, secret), change, networks));
   },
   rotate: async ({ manager, id, body }) => {
     const { grace = defaultGrace, secret = false } = body as { grace?: string; secret?: boolean };
     const graceMs = durationOf(grace) ?? 0;
     return created(secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs));
   },
-  revoke: async ({ manager, id }) => ok(displayedRecord(await manager.revoke(id))),
-  usage: async ({ manager, usage, id, query: { days: given = defaultDays } }) => {
-    const days = typeof given === 'string' && /^\d{1,3}$/.test(given) ? Number(given) : 0;
-    if (days < 1 || days > usageRetentionDays) {
-      throw new AdminError(400, `days: expected a whole number from 1 to ${usageRetentionDays}`, { field: 'days' });
-    }
-    return ok({ usage: await readUsage(usage, await manager.idsOf(id), lastDays(days)) });
+  revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id))),
+  usage: async ({ manager, usage, id, query: { days = defaultDays } }) => {
+    const own = readDays(days);
+    return ok({ usage: await readUsage(usage, await manager.idsOf(id), own) });
   },
+  networks: ({ networks, port }) => Promise.resolve(ok({ networks, port })),
   explain: async ({ network, body, explain }) => {
     const explained = await explain(network, body);
     if (explained === undefined) throw new AdminError(404, 'there is no network of this name');
@@ -97,6 +114,23 @@ function toPermissionTexts(rules: PermissionValues): PermissionChange {
     return [field, text === '' ? undefined : text];
   });
   return Object.fromEntries(entries) as PermissionChange;
+}
+
+function shownKey(record: KeyRecord): object {
+  return { ...displayedRecord(record), state: keyStateOf(record) };
+}
+
+/** A network without a file is only a warning: its file may follow. */
+function withWarnings(result: CreatedKey, change: PermissionChange, networks: readonly NetworkFacts[]): CreatedKey {
+  const unknown = unknownNetworks(
+    change,
+    networks.map(({ slug }) => slug),
+  );
+  return unknown.length === 0 ? result : { ...result, warnings: [...(result.warnings ?? []), ...unknown] };
+}
+
+function readDays(given: unknown): string[] {
+  return lastDays(readWhole('days', given, 1, usageRetentionDays));
 }
 
 function ok(body: object): AdminResponse {

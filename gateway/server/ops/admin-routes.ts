@@ -12,6 +12,7 @@ import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminDocument } from './admin-document.ts';
 import { AdminTokens, type AdminRejection } from './admin-tokens.ts';
 import type { ExplainCalls } from './explain-route.ts';
+import type { NetworkFacts } from '../pages/network-facts.ts';
 import { readPage, sendPage } from '../pages/read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { formatRetryAfter } from '../http/write-response.ts';
@@ -30,6 +31,9 @@ export interface AdminRouteOptions {
   readonly log: Log;
   readonly explain: ExplainCalls;
   readonly logLevel: LogLevel;
+  readonly networks: () => readonly NetworkFacts[];
+  /** Of the gateway's addresses. */
+  readonly port: () => number;
 }
 
 /** The authenticated caller, in `response.locals`. */
@@ -44,7 +48,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   const { text, operations } = readAdminDocument();
   const tokens = new AdminTokens(options.tokens, options.onRejected);
   const router = Router();
-  const keysPage = readPage('keys.html', { fields: editableFields });
+  const keysPage = readPage('keys/keys.html', { fields: editableFields });
   // The page has no data until its user enters the token.
   router.get('/keys', (_request, response) => {
     sendPage(response, keysPage);
@@ -85,7 +89,8 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const manager = new KeyManager(keys, methodNames, by);
       const { params, query } = request;
       const { id = '', network = '' } = params;
-      const operation = { id, network, body, query, manager, keys, usage, dataDir, explain, logLevel, by };
+      const gateway = { manager, keys, usage, dataDir, explain, logLevel, networks: options.networks() };
+      const operation = { id, network, body, query, ...gateway, port: options.port(), by };
       const result = await handler(operation);
       response.status(result.status).json(result.body);
     });

@@ -2,13 +2,13 @@ import { Router, type Request, type Response } from 'express';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
-import { knownChain } from '../../network-files/chains/known-chain.ts';
 import type { NetworkHistory } from '../../metrics/network-history.ts';
 import type { Network } from '../../networks/network.ts';
 import { methodTable } from '../../routing-policy/method-table.ts';
 import { methodFacts } from '../../spec/method-facts.ts';
 import { openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
 import { networkStatus } from '../../upstreams/upstream-status.ts';
+import { networkFacts } from './network-facts.ts';
 import { readPage, sendPage } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { acceptsHtml, acceptsJson } from '../http/accepts.ts';
@@ -37,8 +37,8 @@ export interface PageRouteOptions {
 export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router();
   const { finder, proxies, history, port } = options;
-  const statusPage = readPage('status.html');
-  const docsPage = readPage('docs.html');
+  const statusPage = readPage('status/status.html');
+  const docsPage = readPage('docs/docs.html', { hasStatus: options.hasStatus });
   const renderedStatus = new WeakMap<object, { at: number; text: string }>();
 
   /** Status of one network or of all, at most 1 s old. */
@@ -93,19 +93,9 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { slug, name, chainId, baseUrls } = network.config;
-  const chain = knownChain(chainId);
-  // Wallets require these to add a chain.
-  const currency = chain?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
-  const { explorer } = chain ?? {};
   return {
-    slug,
-    name,
-    chainId,
-    currency,
-    explorer,
-    baseUrls,
-    activity: history.activityOf(slug),
+    ...networkFacts(network.config),
+    activity: history.activityOf(network.config.slug),
     ...networkStatus(network.upstreams.all, network.heads, network.upstreams.skipReasons(now), now),
   };
 }

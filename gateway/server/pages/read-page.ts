@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ServerResponse } from 'node:http';
 import { packageRoot } from '../../config/package.ts';
 
@@ -16,18 +16,19 @@ const folder = join(packageRoot, 'gateway/server/pages/assets');
 /**
  * Reads a page and inlines its styles and scripts, so that it needs no other URL, at any path and behind any proxy. The
  * Content-Security-Policy allows each by its hash.
+ * @param path of the HTML file in the folder of assets; its links are relative to it
  * @param data for the page's scripts, as JSON in `#data`
  */
-export function readPage(name: string, data: object = {}): Page {
+export function readPage(path: string, data: object = {}): Page {
   const hashes = { script: new Set<string>(), style: new Set<string>() };
   const inline = (kind: 'script' | 'style', file: string): string => {
-    const text = readFileSync(join(folder, file), 'utf8');
+    const text = readFileSync(join(folder, dirname(path), file), 'utf8');
     hashes[kind].add(`'sha256-${hash('sha256', text, 'base64')}'`);
     return `<${kind}>${text}</${kind}>`;
   };
-  const html = readFileSync(join(folder, name), 'utf8')
-    .replace(/<link rel="stylesheet" href="([\w.-]+)" \/>/g, (_, file: string) => inline('style', file))
-    .replace(/<script src="([\w.-]+)"><\/script>/g, (_, file: string) => inline('script', file))
+  const html = readFileSync(join(folder, path), 'utf8')
+    .replace(/<link rel="stylesheet" href="([\w./-]+)" \/>/g, (_, file: string) => inline('style', file))
+    .replace(/<script src="([\w./-]+)"><\/script>/g, (_, file: string) => inline('script', file))
     // JSON is not run, so it needs no hash. `<` is escaped, because `</script>` would end the element.
     .replace('id="data">', (start) => start + JSON.stringify(data).replaceAll('<', '\\u003c'));
   const policy = [

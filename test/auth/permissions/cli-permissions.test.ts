@@ -1,42 +1,17 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { keysCommand } from '../../../gateway/cli/keys.ts';
 import { digestOf, keyIdOf } from '../../../gateway/auth/formats/key.ts';
 import { editableFields } from '../../../gateway/auth/permissions/permission-fields.ts';
 import { startRedis, type RedisServer } from '../../support/redis.ts';
+import { runKeys, type KeysRun } from '../run-keys.ts';
 import { fieldSamples } from './field-samples.ts';
-
-interface Run {
-  readonly out: string;
-  readonly err: string;
-  readonly exitCode: number;
-}
 
 let dataDir: string;
 let redis: RedisServer | undefined;
 
-async function keys(...args: string[]): Promise<Run> {
-  let [out, err] = ['', ''];
-  const command = keysCommand({
-    settings: () => ({ REDIS_URL: redis?.url, DATA_DIR: dataDir }),
-    input: (async function* () {
-      await Promise.resolve();
-      yield Buffer.from('');
-    })(),
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  });
-  try {
-    await command.parseAsync(args, { from: 'user' });
-    return { out, err, exitCode: 0 };
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return { out, err, exitCode: error.exitCode };
-  }
-}
+const keys = (...args: string[]): Promise<KeysRun> => runKeys({ REDIS_URL: redis?.url, DATA_DIR: dataDir }, args);
 
 async function json<T>(...args: string[]): Promise<T> {
   const { out, err } = await keys(...args, '--json');

@@ -79,10 +79,13 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
     const shown = await sendRequest('GET', `/admin/keys/${id}`);
     expect(shown.body).toEqual({
       ...{ id, name: 'alice', createdAt: expect.any(String) as string },
-      rules: { networks: 'main,other', rate: '50' },
+      ...{ state: 'active', rules: { networks: 'main,other', rate: '50' } },
     });
     const listed = await sendRequest('GET', '/admin/keys');
-    expect(listed.body).toEqual({ keys: expect.arrayContaining([shown.body]) as unknown });
+    expect(listed.body).toEqual({
+      keys: expect.arrayContaining([shown.body]) as unknown,
+      ...{ matching: 2, total: 2, active: 2 },
+    });
     expect(JSON.stringify([shown, listed])).not.toContain(key);
   });
 

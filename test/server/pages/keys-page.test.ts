@@ -1,120 +1,218 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCurlLine } from '../../e2e/curl.ts';
 import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
-import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import {
+  click,
+  fill,
+  namesIn,
+  openKeys,
+  startKeysGateway,
+  textOf,
+  waitForFocus,
+  waitForMessage,
+  type KeysGateway,
+} from './keys-gateway.ts';
 
-const token = 'a-token-for-the-keys-page';
 let browser: Chromium;
-let node: FakeNode;
-let gateway: TestGateway;
-let ops: string;
+let own: KeysGateway;
 
 beforeAll(async () => {
-  node = await startFakeNode({ chainId: 5, responses: { eth_blockNumber: '0x10' } });
-  const env = { OPS_PORT: '0', ADMIN_TOKEN: token };
-  [browser, gateway] = await Promise.all([startChromium(), startGateway({ five: network(5, [node.url]) }, env)]);
-  ops = `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}`;
+  [browser, own] = await Promise.all([startChromium(), startKeysGateway()]);
 }, 60_000);
 afterAll(async () => {
   await browser.close();
-  await gateway.stop();
-  await node.close();
+  await own.stop();
 });
 
-async function open(adminToken = token): Promise<Tab> {
-  const tab = await browser.open(`${ops}/keys`);
-  await tab.evaluate(`document.querySelector('#token').value = '${adminToken}'; login.requestSubmit()`);
-  return tab;
-}
-const textOf = (tab: Tab, id: string): Promise<string> =>
-  tab.evaluate<string>(`document.getElementById('${id}').innerText`);
-const waitForMessage = (tab: Tab, text: string): Promise<void> =>
-  tab.waitFor(`message.innerText.includes(${JSON.stringify(text)})`);
+const submit = (tab: Tab, form: string): Promise<unknown> =>
+  tab.evaluate(`document.getElementById('${form}').requestSubmit()`);
+const valueOf = (tab: Tab, id: string): Promise<string> => tab.evaluate(`document.getElementById('${id}').value`);
+const isShown = (id: string): string => `!document.getElementById('${id}').hidden`;
 const call = (key: string, method = 'eth_blockNumber') =>
-  fetch(`${gateway.address}/five/v3/${key}`, { method: 'POST', body: `{"jsonrpc":"2.0","id":1,"method":"${method}"}` });
+  fetch(`${own.gateway.address}/five/v3/${key}`, {
+    method: 'POST',
+    body: `{"jsonrpc":"2.0","id":1,"method":"${method}"}`,
+  });
+/** Rejections are shown in the page; the browser logs them, too. */
+const unexpected = ({ errors }: Tab): string[] => errors.filter((text) => !text.includes('status of 40'));
+
+/** Creates a key in the page. @returns its text */
+async function create(tab: Tab, name: string, more: Record<string, string> = {}): Promise<string> {
+  await click(tab, '#views a[href="#new"]');
+  await waitForFocus(tab, 'create-title');
+  for (const [id, text] of Object.entries({ name, ...more })) await fill(tab, id, text);
+  await submit(tab, 'create');
+  await waitForMessage(tab, 'Created key ');
+  return textOf(tab, 'credential-key');
+}
 
 describe('the keys page', () => {
   it('is on the ops port only, and shows nothing without the token', async () => {
-    expect((await fetch(`${gateway.address}/keys`, { headers: { accept: 'text/html' } })).status).toBe(404);
-    const tab = await open('a-token-that-is-wrong');
-    await waitForMessage(tab, 'expected the token of ADMIN_TOKEN');
-    expect(await tab.evaluate('content.hidden')).toBe(true);
-    expect(await tab.evaluate(`document.body.innerText.includes('test')`)).toBe(false);
+    expect((await fetch(`${own.gateway.address}/keys`, { headers: { accept: 'text/html' } })).status).toBe(404);
+    const tab = await browser.open(`${own.ops}/keys`);
+    await fill(tab, 'token', 'a-token-that-is-wrong');
+    await submit(tab, 'login');
+    await tab.waitFor(
+      `document.getElementById('token-error').innerText.startsWith('expected the token of ADMIN_TOKEN')`,
+    );
+    await waitForFocus(tab, 'token');
+    expect(await tab.evaluate(isShown('list-view'))).toBe(false);
+    expect(await tab.evaluate(`document.body.innerText.includes('Five')`)).toBe(false);
   });
 
   it('creates a key, shows it once, changes its permissions, rotates and revokes it', async () => {
-    const tab = await open();
-    await tab.waitFor('!content.hidden');
-    const field = (id: string, value: string) => tab.evaluate(`document.getElementById('${id}').value = '${value}'`);
-    await field('name', 'alice');
-    await field('new-methods', 'eth');
-    await tab.evaluate('create.requestSubmit()');
-    await waitForMessage(tab, 'Created key ');
-    const key = await textOf(tab, 'credentials-text');
+    const tab = await openKeys(browser, own.ops);
+    const key = await create(tab, 'alice', { 'new-methods': 'eth', 'new-team': 'acme' });
+    await waitForFocus(tab, 'credentials-title');
     expect((await call(key)).status).toBe(200);
     expect((await call(key, 'net_version')).status).toBe(403);
+    await click(tab, '#stored');
+    await waitForFocus(tab, 'list-title');
+    expect(await tab.evaluate(`document.documentElement.outerHTML.includes('${key}')`)).toBe(false);
 
-    await tab.evaluate(`[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'alice').click()`);
-    await tab.waitFor(`document.getElementById('selected-title').innerText === 'alice'`);
-    expect(await tab.evaluate(`document.getElementById('permission-methods').value`)).toBe('eth');
-    await field('permission-rate', 'fast');
-    await tab.evaluate('permissions.requestSubmit()');
-    await waitForMessage(
-      tab,
-      'rate: expected number above 0, to 1000000000000, with at most 6 decimals (request units per second), got text',
-    );
-    await field('permission-rate', '50');
-    await field('permission-methods', '');
-    await tab.evaluate('permissions.requestSubmit()');
+    await tab.waitFor(`document.querySelector('#list tbody a').innerText === 'alice'`);
+    await click(tab, '#list tbody a');
+    await waitForFocus(tab, 'key-title');
+    expect(await textOf(tab, 'key-title')).toBe('alice');
+    expect(await textOf(tab, 'key-facts')).toMatch(/^[0-9a-f]{12}, active, created \d{4}-\d\d-\d\d, team acme$/);
+    expect(await valueOf(tab, 'permission-methods')).toBe('eth');
+    await fill(tab, 'permission-rate', '50');
+    await fill(tab, 'permission-methods', '');
+    await submit(tab, 'permissions');
     await waitForMessage(tab, 'Saved permissions and limits of alice.');
-    await tab.waitFor(`document.getElementById('permission-rate').value === '50'`);
+    expect(await valueOf(tab, 'permission-rate')).toBe('50');
     expect((await call(key, 'net_version')).status).toBe(200);
 
-    await tab.evaluate('rotate.requestSubmit()');
-    await waitForMessage(tab, 'replaces the old key, which stays valid for 24h.');
-    const next = await textOf(tab, 'credentials-text');
+    await submit(tab, 'rotate');
+    await waitForMessage(tab, 'which stays valid for 24h.');
+    await waitForFocus(tab, 'credentials-title');
+    const next = await textOf(tab, 'credential-key');
     expect(next).not.toBe(key);
     expect((await call(next)).status).toBe(200);
-    await tab.evaluate('revoke.click()');
-    expect(await textOf(tab, 'revoke')).toBe('Confirm revocation');
-    expect((await call(next)).status).toBe(200);
-    await tab.evaluate('revoke.click()');
-    await waitForMessage(tab, 'Revoked the key of alice.');
-    expect((await call(next)).status).toBe(401);
-    expect(
-      await tab.evaluate(`[...document.getElementById('permissions').elements].every(({ disabled }) => disabled)`),
-    ).toBe(true);
-    expect(tab.errors.filter((text) => !text.includes('status of 400'))).toEqual([]);
-  });
+    await tab.waitFor(`document.getElementById('key-facts').innerText.startsWith(location.hash.slice(1) + ', active')`);
 
-  it('plots the usage of a key by day and by method', async () => {
-    await Promise.all([call(gateway.key), call(gateway.key), call(gateway.key, 'eth_getCode')]);
-    const tab = await open();
-    const choose = `[...list.querySelectorAll('button')].find(({ innerText }) => innerText === 'test').click()`;
-    await tab.waitFor('!content.hidden');
+    await click(tab, '#revoke');
+    await waitForFocus(tab, 'confirm-cancel');
+    expect((await call(next)).status).toBe(200);
+    await tab.press('Escape');
+    await waitForFocus(tab, 'revoke');
+    await click(tab, '#revoke');
+    await click(tab, '#confirm-revoke');
+    await waitForMessage(tab, 'Revoked 1 key.');
+    await waitForFocus(tab, 'key-title');
+    expect((await call(next)).status).toBe(401);
+    const forms = `['permissions', 'rotate'].flatMap((id) => [...document.getElementById(id).elements])`;
+    expect(await tab.evaluate(`${forms}.every(({ disabled }) => disabled)`)).toBe(true);
+    expect(unexpected(tab)).toEqual([]);
+  }, 60_000);
+
+  it('shows each error beside its field, under a plain label', async () => {
+    const tab = await openKeys(browser, own.ops, {}, '#new');
+    await submit(tab, 'create');
+    await waitForFocus(tab, 'name');
+    expect(await textOf(tab, 'name-error')).toBe('expected 1 to 64 printable characters');
+    expect(await tab.evaluate(`document.getElementById('restrictions').open`)).toBe(false);
+    await fill(tab, 'name', 'bob');
+    await fill(tab, 'new-ips', 'here');
+    await fill(tab, 'new-rate', 'fast');
+    await submit(tab, 'create');
+    // The first of the invalid fields, in a part of the form that was closed.
+    await waitForFocus(tab, 'new-ips');
+    expect(await textOf(tab, 'name-error')).toBe('');
+    expect(await textOf(tab, 'new-ips-error')).toBe(
+      'expected allowed client addresses: 192.0.2.7, 10.0.0.0/8, 2001:db8::/32',
+    );
+    expect(await textOf(tab, 'new-rate-error')).toMatch(/^expected number above 0, .*, got text$/);
+    const described = await tab.evaluate<string[][]>(
+      `[...document.querySelectorAll('[aria-invalid]')].map((input) => [input.id, input.labels[0].innerText, input.ariaInvalid, input.getAttribute('aria-describedby')])`,
+    );
+    expect(described).toEqual([
+      ['new-ips', 'Client addresses', 'true', 'new-ips-error new-ips-hint'],
+      ['new-rate', 'Units per second', 'true', 'new-rate-error new-rate-hint'],
+    ]);
+    expect(await textOf(tab, 'message')).toBe('');
+    const labels = await tab.evaluate<string[]>(
+      `[...document.querySelectorAll('#create-fields label')].map(({ innerText }) => innerText)`,
+    );
+    expect(labels.filter((text) => !/^[A-Z][A-Za-z]*( [a-z]+)*$/.test(text))).toEqual([]);
+    expect(unexpected(tab)).toEqual([]);
+  }, 60_000);
+
+  it('shows how to connect with a new key and its secret', async () => {
+    const copies = `Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } })`;
+    const tab = await openKeys(browser, own.ops, { before: copies });
+    const key = await create(tab, 'carol');
+    const url = `${own.gateway.address}/five/v3/${key}`;
+    const clients = await tab.evaluate<string[]>(
+      `[...document.querySelectorAll('#programs button')].map((tab) => (tab.click(), tab.innerText + ' ' + document.getElementById('snippet').innerText))`,
+    );
+    expect(clients.map((text) => text.split(' ')[0])).toEqual(['curl', 'ethers', 'viem', 'MetaMask']);
+    expect(clients.filter((text) => !text.includes(url))).toEqual([]);
+    await click(tab, '#programs button');
+    expect(await runCurlLine(await textOf(tab, 'snippet'))).toMatchObject({ result: '0x10' });
+    await click(tab, '#credential-key + button');
+    await tab.waitFor(`window.copied === '${key}'`);
+
+    await tab.evaluate(`document.getElementById('secret').checked = true`);
+    const withSecret = await create(tab, 'dave', { 'new-networks': 'five,locl' });
+    expect(await textOf(tab, 'message')).toContain('Warning: there is no network locl');
+    const curl = await textOf(tab, 'snippet');
+    expect(curl).toContain(`-u ':${await textOf(tab, 'credential-secret')}'`);
+    expect(await runCurlLine(curl)).toMatchObject({ result: '0x10' });
+    expect((await call(withSecret)).status).toBe(401);
+    expect(unexpected(tab)).toEqual([]);
+  }, 60_000);
+
+  it('shows a new key even if the list cannot be loaded', async () => {
+    const fails = `const send = fetch; window.fetch = (url, ...rest) => window.isDown && url.includes('/keys?') ? Promise.reject(new TypeError('no')) : send(url, ...rest)`;
+    const tab = await openKeys(browser, own.ops, { before: fails });
+    await tab.evaluate('window.isDown = true');
+    const key = await create(tab, 'erin');
+    await tab.waitFor(`document.getElementById('list-error').innerText.startsWith('The list cannot be loaded.')`);
+    expect(await textOf(tab, 'credential-key')).toBe(key);
+    expect((await call(key)).status).toBe(200);
+    expect(await textOf(tab, 'message')).toMatch(/^Created key [0-9a-f]{12} for erin\.$/);
+    await tab.evaluate('window.isDown = false');
+    await click(tab, '#retry');
+    await tab.waitFor(`document.querySelector('#list tbody a')?.innerText === 'erin'`);
+    expect(await tab.evaluate(isShown('list-failure'))).toBe(false);
+    expect(await namesIn(tab)).toContain('test');
+    expect(unexpected(tab)).toEqual([]);
+  }, 60_000);
+
+  it('returns to the key from which it came, and to the list from one that does not exist', async () => {
+    const tab = await openKeys(browser, own.ops);
+    await tab.waitFor(`document.querySelector('#list tbody a') !== null`);
+    const id = await tab.evaluate<string>(`document.querySelector('#list tbody a').hash.slice(1)`);
+    await click(tab, '#list tbody a');
+    await waitForFocus(tab, 'key-title');
+    await tab.evaluate('history.back()');
+    await tab.waitFor(`document.activeElement.hash === '#${id}'`);
+    await tab.evaluate(`location.hash = '0123456789ab'`);
+    await waitForMessage(tab, 'There is no key with the id 0123456789ab');
+    await tab.waitFor(isShown('list-view'));
+    expect(unexpected(tab)).toEqual([]);
+  }, 60_000);
+
+  it('shows the usage of keys in the list, and that of a key by day and by method', async () => {
+    const { key } = own.gateway;
+    await Promise.all([call(key), call(key), call(key, 'eth_getCode')]);
+    const tab = await openKeys(browser, own.ops);
     // Usage is written each second.
-    await tab.waitFor(`(${choose}, usage.innerText.includes('3 calls, 1 error'))`);
+    const cell = `[...document.querySelectorAll('#list tr')].find((row) => row.innerText.includes('test'))?.cells[5].innerText`;
+    await tab.waitFor(
+      `(document.getElementById('list').ariaBusy === 'true' || void showList(), ${cell} === '3, 1 error')`,
+    );
+    await tab.evaluate(
+      `[...document.querySelectorAll('#list a')].find(({ innerText }) => innerText === 'test').click()`,
+    );
+    await waitForFocus(tab, 'key-title');
+    const usage = `document.getElementById('usage')`;
     const bars = await tab.evaluate<string[]>(
-      `[...usage.querySelectorAll('.bars code')].map(({ innerText }) => innerText)`,
+      `[...${usage}.querySelectorAll('.bars code')].map(({ innerText }) => innerText)`,
     );
     expect(bars).toEqual(['eth_blockNumber', 'eth_getCode']);
-    expect(await tab.evaluate(`usage.querySelector('svg title').textContent`)).toBe('3 calls, 1 error');
-    expect(await tab.evaluate(`usage.querySelectorAll('.plot rect.calls').length`)).toBe(32);
-  });
-
-  it('shows the stored field `permissions` as capabilities', async () => {
-    const tab = await open();
-    await tab.waitFor('!content.hidden');
-    const label = await tab.evaluate<string>(`document.querySelector('label[for=new-permissions]').textContent`);
-    expect(label).toMatch(/^capabilities explain /);
-  });
-
-  it('fits a phone', async () => {
-    const tab = await browser.open(`${ops}/keys`, { width: 360, height: 740, colours: 'dark' });
-    await tab.evaluate(`document.querySelector('#token').value = '${token}'; login.requestSubmit()`);
-    await tab.waitFor('!content.hidden');
-    await tab.evaluate(`list.querySelector('button').click(); document.querySelector('details').open = true`);
-    await tab.waitFor(`!document.getElementById('selected').hidden`);
-    expect(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth && innerWidth')).toBe(360);
-  });
+    expect(await tab.evaluate(`${usage}.querySelector('svg title').textContent`)).toBe('3 calls, 1 error');
+    expect(await tab.evaluate(`${usage}.querySelectorAll('.plot rect.calls').length`)).toBe(32);
+  }, 60_000);
 });

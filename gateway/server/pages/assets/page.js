@@ -23,6 +23,16 @@ function byId(id) {
   return document.getElementById(id);
 }
 
+/** A decoded part of a URL. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A percent sign escapes nothing.
+    return text;
+  }
+}
+
 /** Formats a number in the same way in every locale: 1,234,567. */
 function formatNumber(number) {
   return number.toLocaleString('en');
@@ -38,20 +48,38 @@ function quantity(number, noun) {
   return `${formatNumber(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** Creates a table; each cell is text or an element. Narrow screens show the head above each cell. */
+/** Creates a table; each cell is text or an element, and a head may be empty. Narrow screens show the head above each cell. */
 function table(heads, rows) {
-  const head = element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text)));
+  const headCell = (text) => (text === '' ? element('td') : element('th', { scope: 'col' }, text));
+  const head = element('tr', {}, ...heads.map(headCell));
   const row = (cells) =>
     element('tr', {}, ...cells.map((cell, index) => element('td', { 'data-head': heads[index] }, cell)));
   return element('table', {}, element('thead', {}, head), element('tbody', {}, ...rows.map(row)));
 }
 
-function copyButton(read) {
-  const button = element('button', { type: 'button' }, 'Copy');
+/** A button that copies a text. */
+function copyButton(read, label = 'Copy') {
+  const button = element('button', { type: 'button' }, label);
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(read());
-    button.textContent = 'Copied';
-    setTimeout(() => (button.textContent = 'Copy'), 1500);
+    button.textContent = (await copy(read())) ? 'Copied' : 'Not copied';
+    setTimeout(() => (button.textContent = label), 1500);
   });
   return button;
+}
+
+/** Browsers have no `navigator.clipboard` on a page without TLS, unless it is on localhost. */
+async function copy(text) {
+  if (navigator.clipboard !== undefined) {
+    const copied = navigator.clipboard.writeText(text).then(() => true);
+    return copied.catch(() => false);
+  }
+  const area = element('textarea', { class: 'outside', 'aria-hidden': 'true' });
+  area.value = text;
+  const focused = document.activeElement;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  focused?.focus();
+  return isCopied;
 }

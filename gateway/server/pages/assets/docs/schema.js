@@ -31,6 +31,7 @@ function typeCard(name, schema, schemas) {
     'article',
     { class: 'card', id: `type-${name}` },
     element('h3', {}, name),
+    element('p', {}, permalink(`type-${name}`)),
     element('p', {}, title === undefined || title === name.toLowerCase() ? '' : `${title}. `, description ?? ''),
     properties === undefined
       ? element('p', {}, ...schemaSummary({ ...schema, title: undefined }, schemas))

@@ -1,6 +1,14 @@
 'use strict';
 
+/** This page's base URL: its network's, or the origin. */
+const ownBase = location.origin + location.pathname.replace(/\/docs\/?$/, '');
+
 async function main() {
+  const { hasStatus } = JSON.parse(byId('data').textContent);
+  const isOne = ownBase !== location.origin;
+  byId('status').href = `${ownBase}/`;
+  byId('status').hidden = !hasStatus;
+  byId('all').hidden = !isOne;
   const response = await fetch(byId('document').href, { headers: { accept: 'application/json' } });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);
   const { info, servers, methods: named, components, 'x-pass-through': open } = await response.json();
@@ -13,10 +21,7 @@ async function main() {
   byId('types').append(
     ...Object.entries(components.schemas).map(([name, schema]) => typeCard(name, schema, components.schemas)),
   );
-  byId('search').addEventListener('input', ({ target }) => {
-    const search = target.value.trim().toLowerCase();
-    for (const card of byId('methods').children) card.hidden = !card.id.toLowerCase().includes(search);
-  });
+  byId('search').addEventListener('input', findMethods);
   window.addEventListener('hashchange', openTarget);
   openTarget();
 }
@@ -27,15 +32,28 @@ function wildcardsOf({ methods = [], summary } = {}) {
   return methods.map((name) => ({ ...entry, name }));
 }
 
+/** Shows the methods whose name or summary has all words of the search. */
+function findMethods() {
+  const words = byId('search').value.trim().toLowerCase().split(/\s+/);
+  const cards = [...byId('methods').children];
+  for (const card of cards) {
+    const searched = `${card.id} ${card.querySelector('summary .quiet').textContent}`.toLowerCase();
+    card.hidden = !words.every((word) => searched.includes(word));
+  }
+  const count = cards.filter(({ hidden }) => !hidden).length;
+  byId('types').hidden = words[0] !== '';
+  byId('found').textContent =
+    words[0] === '' ? '' : count === 0 ? 'No method matches.' : `${quantity(count, 'method')} found.`;
+}
+
 /** Offers this page's own base URL, if it has one, and those of the document. */
 function offerServers(servers) {
-  const own = location.origin + location.pathname.replace(/\/docs\/?$/, '');
   const urls = servers.filter(({ name }) => name === 'HTTP').map(({ url }) => url.replace(/\/v3\/\$\{key\}$/, ''));
   // On the same host the page's origin is used: a proxy may have changed the scheme to https.
   const reachable = urls.map((url) =>
     sameHost(url) ? location.origin + new URL(url).pathname.replace(/\/$/, '') : url,
   );
-  const all = own === location.origin ? reachable : [own, ...reachable];
+  const all = ownBase === location.origin ? reachable : [ownBase, ...reachable];
   byId('base').replaceChildren(...[...new Set(all)].map((url) => element('option', {}, url)));
 }
 
@@ -43,12 +61,21 @@ function sameHost(url) {
   return URL.canParse(url) && new URL(url).host === location.host;
 }
 
-/** Opens the method or type that the URL's fragment names. */
+/** Opens the method or type that the URL's fragment names, which a search may have hidden. */
 function openTarget() {
-  const target = byId(decodeURIComponent(location.hash.slice(1)));
+  const target = byId(decoded(location.hash.slice(1)));
   if (target === null) return;
+  if (target.checkVisibility?.() === false) {
+    byId('search').value = '';
+    findMethods();
+  }
   target.open = true;
   target.scrollIntoView();
+}
+
+/** A link to a method or a type, which can be copied. */
+function permalink(id) {
+  return element('a', { class: 'permalink', href: `#${id}`, title: `Link to ${id}` }, '#', ...breakable(id));
 }
 
 function methodCard({ name, summary, description, params, result, errors, examples }, { schemas, errors: known }) {
@@ -63,11 +90,11 @@ function methodCard({ name, summary, description, params, result, errors, exampl
     return [String(code), message];
   });
   const [example] = examples;
-  return element(
+  const card = element(
     'details',
     { class: 'card method', id: name },
     element('summary', {}, element('code', {}, ...breakable(name)), element('span', { class: 'quiet' }, summary ?? '')),
-    element('p', {}, description ?? ''),
+    element('p', {}, description ?? '', description === undefined ? '' : ' ', permalink(name)),
     element('h3', {}, 'Parameters'),
     params.length === 0
       ? element('p', { class: 'quiet' }, 'None in the specification.')
@@ -78,49 +105,15 @@ function methodCard({ name, summary, description, params, result, errors, exampl
     errorRows.length === 0 ? undefined : table(['Code', 'Message'], errorRows),
     example === undefined ? undefined : element('h3', {}, `Example: ${example.name}`),
     example === undefined ? undefined : element('pre', { class: 'result', tabindex: '0' }, text(example.result.value)),
-    element('h3', {}, 'Try it'),
-    ...callForm(name, example?.params.map(({ value }) => value) ?? []),
   );
-}
-
-/** Creates a form that sends a call: its parameters, a button, and the response. */
-function callForm(method, params) {
-  const id = `params-${method}`;
-  const input = element('textarea', { id, rows: Math.min(12, text(params).split('\n').length), spellcheck: 'false' });
-  input.value = text(params);
-  const output = element('pre', { class: 'result', role: 'status', tabindex: '0', hidden: true });
-  const click = async () => {
-    output.hidden = false;
-    output.textContent = '…';
-    output.textContent = await send(method, input.value);
-  };
-  return [
-    element('label', { for: id }, 'Parameters, as JSON'),
-    input,
-    element('button', { type: 'button', class: 'main', click }, 'Send'),
-    output,
-  ];
-}
-
-async function send(method, params) {
-  const key = byId('key').value.trim();
-  if (key === '') {
-    byId('key').focus();
-    return 'Enter your key first, at the top of this page.';
-  }
-  try {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: JSON.parse(params) });
-    const headers = { 'content-type': 'application/json' };
-    const url = `${byId('base').value}/v3/${encodeURIComponent(key)}`;
-    const response = await fetch(url, { method: 'POST', headers, body, referrerPolicy: 'no-referrer' });
-    return text(await response.json());
-  } catch (error) {
-    return `The request failed: ${error.message}`;
-  }
-}
-
-function text(value) {
-  return JSON.stringify(value, undefined, 2);
+  const values = example?.params.map(({ value }) => value) ?? [];
+  // Forms are made when their cards are opened, because a page has a hundred of them.
+  card.addEventListener('toggle', () => card.append(...callForm(name, values)), { once: true });
+  card.addEventListener('toggle', () => {
+    // The address is that of the method that was opened last.
+    if (card.open) history.replaceState(null, '', `#${name}`);
+  });
+  return card;
 }
 
 main().catch((error) => {

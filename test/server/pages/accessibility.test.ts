@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../../gateway/config/package.ts';
+import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
+import { appKeys, click, fill, openKeys, startKeysGateway, waitForFocus, type KeysGateway } from './keys-gateway.ts';
+
+/** A few, with the longest cards and one without a schema: axe takes seconds for sixty. */
+const methods = ['eth_blockNumber', 'eth_call', 'eth_getLogs', 'debug_*'];
+const MAX_PAGE_BYTES = 100_000;
+const axe = readFileSync(join(packageRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
+
+let browser: Chromium;
+let own: KeysGateway;
+
+beforeAll(async () => {
+  [browser, own] = await Promise.all([startChromium(), startKeysGateway({}, { methods })]);
+  const [invalid, revoked] = appKeys(2);
+  await own.add([
+    ...appKeys(60),
+    { ...invalid, name: 'x'.repeat(64), createdAt: '2020-02-01', permissions: { rate: 'fast', team: 'y'.repeat(40) } },
+    {
+      ...revoked,
+      name: 'A name of many words, as long as a name may be, with 64 characters',
+      createdAt: '2020-02-02',
+      revokedAt: '2020-02-03',
+    },
+  ]);
+  await own.gateway.call('five', 'eth_blockNumber');
+}, 60_000);
+afterAll(async () => {
+  await browser.close();
+  await own.stop();
+});
+
+/** The findings of axe about what the tab shows, of all its rules: `rule: element`. */
+async function findings(tab: Tab): Promise<string[]> {
+  // Not as a script element, which the page's Content-Security-Policy rejects.
+  await tab.evaluate(axe);
+  return tab.evaluate(
+    `axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 120))))`,
+  );
+}
+
+async function check(tab: Tab, width: number): Promise<void> {
+  expect(await findings(tab)).toEqual([]);
+  expect(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth && innerWidth')).toBe(width);
+  expect(tab.errors).toEqual([]);
+}
+
+describe.each<[string, OpenOptions & { readonly width: number }]>([
+  ['light', { colours: 'light', width: 1280 }],
+  ['dark', { colours: 'dark', width: 1280 }],
+  ['phone width', { width: 360, height: 740 }],
+])('in %s, axe finds nothing and nothing is wider than the screen', (_, options) => {
+  it.each(['/', '/five'])('on the status page %s', async (path) => {
+    const tab = await browser.open(own.gateway.address + path, options);
+    await tab.waitFor(`document.querySelector('#networks table') !== null`);
+    await check(tab, options.width);
+  });
+
+  it('on the keys page', async () => {
+    const closed = await browser.open(`${own.ops}/keys`, options);
+    await check(closed, options.width);
+    const tab = await openKeys(browser, own.ops, options);
+    await tab.waitFor(`document.querySelector('#list tbody') !== null`);
+    await check(tab, options.width);
+    await click(tab, '#list tbody input');
+    await click(tab, '#revoke-selected');
+    await waitForFocus(tab, 'confirm-cancel');
+    await check(tab, options.width);
+    await tab.press('Escape');
+    await click(tab, '#list tbody a');
+    await waitForFocus(tab, 'key-title');
+    await check(tab, options.width);
+    await click(tab, '#views a[href="#new"]');
+    await waitForFocus(tab, 'create-title');
+    await tab.evaluate(`document.getElementById('restrictions').open = true`);
+    await check(tab, options.width);
+    await fill(tab, 'name', 'alice');
+    await click(tab, '#create > button');
+    await waitForFocus(tab, 'credentials-title');
+    await check(tab, options.width);
+  }, 60_000);
+
+  it('on the method reference', async () => {
+    const tab = await browser.open(`${own.gateway.address}/five/docs#eth_getLogs`, options);
+    await tab.waitFor(`document.querySelector('#eth_getLogs textarea') !== null`);
+    await check(tab, options.width);
+  });
+});
+
+it.each(['/', '/five/docs', '/keys'])('the page %s has less than 100 kB', async (path) => {
+  const address = path === '/keys' ? own.ops : own.gateway.address;
+  const response = await fetch(address + path, { headers: { accept: 'text/html' } });
+  const html = await response.text();
+  // Styles and scripts are in the page.
+  expect(html).not.toMatch(/<link rel="stylesheet"|<script src/);
+  expect(Buffer.byteLength(html)).toBeGreaterThan(5_000);
+  expect(Buffer.byteLength(html)).toBeLessThan(MAX_PAGE_BYTES);
+  expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'sha256-/);
+});
