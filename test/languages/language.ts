@@ -102,9 +102,12 @@ export async function runDay(
   input: object,
   onStep?: (step: Step) => unknown,
 ): Promise<Step[]> {
-  const child = spawn(command, [...args, mode], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(command, [...args, mode], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: MAX_RUN_MS,
+    killSignal: 'SIGKILL',
+  });
   child.stdin.end(JSON.stringify(input));
-  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_RUN_MS);
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-2_000);
@@ -117,7 +120,6 @@ export async function runDay(
     onStep?.(step);
   });
   await once(child, 'close');
-  clearTimeout(timer);
   if (steps.length === 0) throw new Error(`${name} printed nothing: ${errors}`);
   return steps;
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { closeCodes, rejectionStatuses } from './rejecting-gateway.ts';
 
@@ -10,18 +11,13 @@ export type CallEnd = { readonly error: unknown } | 'result' | 'timeout';
 const MAX_WAIT_MS = 20_000;
 
 /** Waits for the end of a call. Some clients send a rejected call again for minutes. */
-export async function endOf(call: Promise<unknown>): Promise<CallEnd> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<CallEnd>((resolve) => {
-    timer = setTimeout(resolve, MAX_WAIT_MS, 'timeout');
-  });
+export function endOf(call: Promise<unknown>): Promise<CallEnd> {
+  const timeout = once(AbortSignal.timeout(MAX_WAIT_MS), 'abort').then(() => 'timeout' as const);
   const ended = call.then(
     () => 'result' as const,
     (error: unknown) => ({ error }),
   );
-  const end = await Promise.race([ended, timeout]);
-  clearTimeout(timer);
-  return end;
+  return Promise.race([ended, timeout]);
 }
 
 /** Whether an error shows the cause. @param atTimeout what the client does instead of ending the call */
