@@ -1,5 +1,6 @@
 import { BufferList, type Body } from './buffer-list.ts';
 import { BatchTooLarge, type Allowance, type RpcError } from './errors.ts';
+import { reasonPhraseOf } from './reason-phrase.ts';
 
 /** The response to one call, ready to be sent. */
 export interface RpcResponse {
@@ -11,6 +12,8 @@ export interface RpcResponse {
   readonly retryAfterS?: number | undefined;
   /** What remains of the key's limit, and the seconds until the limit resets. */
   readonly allowance?: Allowance | undefined;
+  /** HTTP reason phrase; undefined: that of the status. */
+  readonly reasonPhrase?: string | undefined;
 }
 
 /** @param id the call's id as JSON text  @param result as JSON text */
@@ -36,8 +39,9 @@ export function errorResponse(id: string, code: number, message: string, data: s
 
 /** The response for a rejected call. */
 export function rejectionResponse(id: string, error: RpcError): RpcResponse {
-  const body = errorBody(id, error.code, error.message, undefined);
-  return { status: error.status, body, retryAfterS: error.retryAfterS, allowance: error.allowance };
+  const { status, message, retryAfterS, allowance } = error;
+  const body = errorBody(id, error.code, message, undefined);
+  return { status, body, retryAfterS, allowance, reasonPhrase: status === 200 ? undefined : reasonPhraseOf(message) };
 }
 
 /** The response for a body rejected as a whole. Its id is null, except for a batch with too many requests. */
@@ -48,10 +52,10 @@ export function bodyRejectionResponse(error: RpcError): RpcResponse {
 
 /** Copies field by field: V8 creates slow objects from a spread with further fields. */
 export function withAllowance(
-  { status, body, retryAfterS }: RpcResponse,
+  { status, body, retryAfterS, reasonPhrase }: RpcResponse,
   allowance: RpcResponse['allowance'],
 ): RpcResponse {
-  return { status, body, retryAfterS, allowance };
+  return { status, body, retryAfterS, allowance, reasonPhrase };
 }
 
 function errorBody(id: string, code: number, message: string, data: string | undefined): string {

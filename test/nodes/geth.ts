@@ -29,7 +29,7 @@ export function devGenesis(binary: string): Genesis {
 }
 
 /** A development chain with geth's newest forks that mines a block for each transaction. */
-export function startDevGeth(binary: string, chainId: number, rich: string): Promise<Geth> {
+export function startDevGeth(binary: string, chainId: number, rich: string, apis = APIS): Promise<Geth> {
   const { config, alloc, ...rest } = devGenesis(binary);
   const genesis = {
     ...rest,
@@ -39,7 +39,7 @@ export function startDevGeth(binary: string, chainId: number, rich: string): Pro
   const folder = makeFolder();
   const args = ['--networkid', String(chainId)];
   initGeth({ binary, folder: folder.path, args }, JSON.stringify(genesis));
-  return startGeth(folder, binary, ['--dev', ...args], APIS);
+  return startGeth(folder, binary, ['--dev', ...args], apis);
 }
 
 /** The chain of execution-apis, with all forks from Frontier to Osaka. */

@@ -11,7 +11,7 @@ export const sender = account.address;
 const delegate = privateKeyToAccount(`0x${'8'.repeat(64)}`);
 const ONE_HUNDRED_ETHER = '0x56bc75e2d63100000';
 const SHORT_SIGNATURES = 4;
-const RECEIPT_TIMEOUT_MS = 10_000;
+const RECEIPT_TIMEOUT_MS = 30_000;
 
 interface Receipt {
   readonly status: string;
@@ -114,7 +114,9 @@ function hasShortSignature(raw: `0x${string}`): boolean {
 export async function receiptOf(node: RpcEndpoint, hash: string): Promise<Receipt> {
   let receipt: Receipt | null = null;
   await eventually(async () => {
-    receipt = await fetchResult<Receipt | null>(node, 'eth_getTransactionReceipt', hash);
+    const outcome = await node.request('eth_getTransactionReceipt', [hash]);
+    // A geth that has just started: "transaction indexing is in progress".
+    if (outcome.startsWith('result ')) receipt = JSON.parse(outcome.slice('result '.length)) as Receipt | null;
     return receipt !== null;
   }, RECEIPT_TIMEOUT_MS);
   return receipt as unknown as Receipt;

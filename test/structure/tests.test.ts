@@ -12,7 +12,7 @@ const timed = [
   'test/faults/black-hole.ts',
   'test/faults/fault-proxy.ts',
 ];
-const folders = ['.', 'test/abuse', 'test/clients', 'test/nodes', 'test/recipes'];
+const folders = ['.', 'test/abuse', 'test/clients', 'test/languages', 'test/nodes', 'test/recipes'];
 const configs = folders.map((folder) => join(folder, 'vitest.config.ts'));
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';
 
@@ -74,7 +74,7 @@ describe('the tests', () => {
   // Concurrent tests, of which Vitest counts assertions wrongly.
   const counted = configs.filter((file) => !file.includes('clients'));
   it.each(counted)('fail without an assertion, by %s', (file) => {
-    expect(textOf(file)).toContain('expect: { requireAssertions: true }');
+    expect(textOf(file)).toContain('expect: { requireAssertions: true');
   });
 
   it('are read by these checks in every spelling', () => {

@@ -44,7 +44,8 @@ export function writeResponse(
   if (rpcResponse.allowance !== undefined) addAllowance(headers, rpcResponse.allowance);
   if (explanation !== undefined) addExplanation(headers, explanation);
   if (rpcResponse.status !== 200) addRejectionHeaders(headers, rpcResponse.status, rpcResponse.retryAfterS);
-  response.writeHead(rpcResponse.status, headers);
+  if (rpcResponse.reasonPhrase === undefined) response.writeHead(rpcResponse.status, headers);
+  else response.writeHead(rpcResponse.status, rpcResponse.reasonPhrase, headers);
   if (response.req.complete) {
     const { body } = rpcResponse;
     if (body.length <= PART_BYTES && !(body instanceof BufferList)) response.end(body);

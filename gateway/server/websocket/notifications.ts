@@ -1,11 +1,17 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import { sentBytes } from '../../memory/unread-connections.ts';
+import { TICK_MS } from './session-options.ts';
 import type { SocketMemory } from './socket-memory.ts';
 
 /** Fewer unread bytes are normal. */
 const IGNORED_BYTES = 65_536;
-/** A client that leaves more bytes of its notifications unread is a slow reader. */
-const MAX_UNREAD_BYTES = 4_000_000;
+/** Beyond this, a client must read. The logs of one block can be 10 MB for each subscription. */
+const SLOW_UNREAD_BYTES = 4_000_000;
+/** Consecutive checks, in which the client read nothing, and in which it stayed above `SLOW_UNREAD_BYTES`. */
+const MAX_STALLED_CHECKS = 2_000 / TICK_MS;
+const MAX_SLOW_CHECKS = 30_000 / TICK_MS;
+const MAX_UNREAD_BYTES = 64_000_000;
 
 /** Sends the notifications of one socket, and closes slow readers. */
 export class Notifications {
@@ -14,6 +20,9 @@ export class Notifications {
   readonly #memory: SocketMemory;
   readonly #close: (reason: 'slow-reader' | 'overloaded') => void;
   #unreadBytes = 0;
+  #slowChecks = 0;
+  #stalledChecks = 0;
+  #sentBytes = 0;
 
   /**
    * @param connection the connection under the socket
@@ -31,10 +40,15 @@ export class Notifications {
     this.#close = close;
   }
 
+  /** Upper bound of the bytes of notifications that the client has not read. */
+  get unreadBytes(): number {
+    return this.#unreadBytes;
+  }
+
   /** Sends all texts in one write. */
   send(texts: readonly string[]): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
-    const reason = this.#check();
+    const reason = this.#checkUnread();
     if (reason !== undefined) {
       this.#close(reason);
       return;
@@ -51,13 +65,35 @@ export class Notifications {
   /** To be called when nothing is buffered any more. */
   drained(): void {
     this.#unreadBytes = 0;
+    this.#slowChecks = 0;
+  }
+
+  /**
+   * To be called every `TICK_MS`, and closes a slow reader. Checks are counted instead of time: while the event loop of a
+   * loaded gateway is blocked, it writes nothing, so the client seems to read nothing.
+   */
+  tick(): void {
+    if (this.#unreadBytes > SLOW_UNREAD_BYTES) this.#unreadBytes = Math.min(this.#unreadBytes, this.#bufferedBytes);
+    if (this.#unreadBytes <= SLOW_UNREAD_BYTES) {
+      this.#slowChecks = 0;
+      return;
+    }
+    const sent = sentBytes(this.#connection);
+    this.#stalledChecks = this.#slowChecks > 0 && sent === this.#sentBytes ? this.#stalledChecks + 1 : 0;
+    this.#sentBytes = sent;
+    this.#slowChecks++;
+    if (this.#stalledChecks >= MAX_STALLED_CHECKS || this.#slowChecks > MAX_SLOW_CHECKS) this.#close('slow-reader');
+  }
+
+  get #bufferedBytes(): number {
+    return this.#socket.bufferedAmount;
   }
 
   /** Runs before sending, so that one call of `send` may exceed the limit. */
-  #check(): 'slow-reader' | 'overloaded' | undefined {
-    const bufferedBytes = this.#socket.bufferedAmount;
+  #checkUnread(): 'slow-reader' | 'overloaded' | undefined {
+    const bufferedBytes = this.#bufferedBytes;
     if (bufferedBytes <= IGNORED_BYTES) this.drained();
-    if (this.#unreadBytes > MAX_UNREAD_BYTES) return 'slow-reader';
+    if (this.#unreadBytes > MAX_UNREAD_BYTES && bufferedBytes > MAX_UNREAD_BYTES) return 'slow-reader';
     return bufferedBytes > IGNORED_BYTES && this.#memory.isExhausted ? 'overloaded' : undefined;
   }
 }

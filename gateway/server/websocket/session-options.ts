@@ -14,6 +14,9 @@ import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 
+/** Interval for confirming keys in use and for the checks of sessions: one timer for all. */
+export const TICK_MS = 250;
+
 export interface SessionOptions {
   readonly network: Network;
   readonly caller: Caller;

@@ -86,12 +86,13 @@ export class Session {
     });
   }
 
-  /** To be called several times a second. @param now on the clock of performance.now() */
+  /** To be called every `TICK_MS`. @param now on the clock of performance.now() */
   tick(now: number): void {
     this.#recheckPermissions();
     this.#subscriptions.recheckPermissions();
     const reason = this.#incomplete.check(now, this.#socket.isPaused);
     if (reason !== undefined) this.close(reason);
+    this.#notifications.tick();
     if (this.#isOpen() && this.#liveness.check(now) === 'silent') this.close('silent');
   }
 
@@ -234,17 +235,14 @@ export class Session {
   /** Sends nothing if the socket is closed. */
   #send(body: Body): void {
     if (!this.#isOpen()) return;
-    // Checked before sending, so that a single response may exceed the limit.
-    if (this.#hasTooMuchUnread()) this.close('slow-reader');
+    // Checked before sending, so that a single response may exceed the limit. Notifications have a limit of their own.
+    const unreadBytes = this.#socket.bufferedAmount - this.#notifications.unreadBytes;
+    if (unreadBytes > this.#options.unreadMaxBytes) this.close('slow-reader');
     else sendBody(this.#socket, body);
     this.#memory.update();
   }
 
   #isOpen(): boolean {
     return this.#socket.readyState === this.#socket.OPEN;
-  }
-
-  #hasTooMuchUnread(): boolean {
-    return this.#socket.bufferedAmount > this.#options.unreadMaxBytes;
   }
 }

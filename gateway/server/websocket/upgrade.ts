@@ -12,10 +12,9 @@ import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
 import { closeReasonFor } from './close-codes.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
+import { TICK_MS } from './session-options.ts';
 import { Session } from './session.ts';
 
-/** Interval for confirming keys in use and for the checks of sessions: one timer for all. */
-const TICK_MS = 250;
 /** A drain closes sockets within this time, at most this far apart: clients reconnect as soon as they are closed. */
 const STAGGER_MS = 3_000;
 const STAGGER_GAP_MS = 100;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { keccak256 } from 'viem';
+import { keccak256, parseTransaction, type Hex } from 'viem';
 import { fetchResult } from '../../parity/rpc-endpoint.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 import { ancestorAt, includes, quantity, type DayBlock, type SignedTransaction } from './day-block.ts';
@@ -152,9 +152,18 @@ export class DayChain {
         const hash = keccak256(raw);
         return { raw, hash, from: this.senders.get(hash) ?? 'unknown' };
       }),
-      payload: [executionPayload, [], BEACON_ROOT, executionRequests ?? []],
+      payload: [
+        executionPayload,
+        executionPayload.transactions.flatMap(blobHashesOf),
+        BEACON_ROOT,
+        executionRequests ?? [],
+      ],
     };
     this.blocks.set(block.hash, block);
     return block;
   }
+}
+
+function blobHashesOf(raw: Hex): readonly Hex[] {
+  return raw.startsWith('0x03') ? (parseTransaction(raw as `0x03${string}`).blobVersionedHashes ?? []) : [];
 }

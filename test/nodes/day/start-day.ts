@@ -5,10 +5,10 @@ import { fetchResult } from '../../parity/rpc-endpoint.ts';
 import { socketUrl } from '../../server/websocket/caller.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { freePort } from '../../support/redis.ts';
-import { devGenesis } from '../geth.ts';
+import { osakaGenesis, THOUSAND_ETHER, type Allocations } from '../osaka-genesis.ts';
 import { callerAccount, DayCallers, logger } from './day-callers.ts';
 import { DayChain } from './day-chain.ts';
-import { quantity, type DayBlock } from './day-block.ts';
+import type { DayBlock } from './day-block.ts';
 import { DayNode } from './day-node.ts';
 import { Subscriber } from './delivered.ts';
 import { ServedView } from './served-view.ts';
@@ -32,7 +32,6 @@ export interface Day {
 
 /** Not one of the development chains, so that responses are cached. */
 const CHAIN_ID = 7771;
-const ETHER = 10n ** 18n;
 /** Blocks before the gateway starts, so that there are final ones. */
 const EARLY_BLOCKS = 20;
 const EARLY_SECONDS = 60;
@@ -105,25 +104,11 @@ export async function startDay(binary: string): Promise<Day> {
   };
 }
 
-/** Geth's development genesis as of Osaka, at a time, with the callers' accounts and the contract. */
+/** The genesis of a day, with the callers' accounts and the contract. */
 function makeGenesis(binary: string, timestamp: number): object {
-  const { config, alloc, ...rest } = devGenesis(binary);
-  const blobSchedule = config['blobSchedule'] as Readonly<Record<string, unknown>>;
-  const rich = slugs.map((_, index) => [
-    callerAccount(index).address.slice(2),
-    { balance: `0x${(1_000n * ETHER).toString(16)}` },
-  ]);
-  return {
-    ...rest,
-    timestamp: quantity(timestamp),
-    config: {
-      ...{ ...config, chainId: CHAIN_ID, bogotaTime: undefined },
-      blobSchedule: { ...blobSchedule, osaka: blobSchedule['prague'] },
-    },
-    alloc: {
-      ...alloc,
-      ...(Object.fromEntries(rich) as Record<string, object>),
-      [logger.address.slice(2)]: { balance: '0x0', code: logger.code },
-    },
-  };
+  const rich = slugs.map((_, index) => [callerAccount(index).address.slice(2), { balance: THOUSAND_ETHER }]);
+  return osakaGenesis(binary, CHAIN_ID, timestamp, {
+    ...(Object.fromEntries(rich) as Allocations),
+    [logger.address.slice(2)]: { balance: '0x0', code: logger.code },
+  });
 }

@@ -118,7 +118,7 @@ describe('a socket whose reading is paused because of calls in progress', () => 
     );
     node.always(hang, 'eth_getStorageAt');
     caller.send(storageAt(1), storageAt(2));
-    await expect.poll(() => node.callsOf('eth_getStorageAt').length).toBe(1);
+    await eventually(() => node.callsOf('eth_getStorageAt').length === 1);
     for (let round = 0; round < 3; round++) {
       passUnread(31);
       await staysTrueFor(100, isOpen);

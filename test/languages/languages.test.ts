@@ -1,0 +1,162 @@
+import { join } from 'node:path';
+import { privateKeyToAccount } from 'viem/accounts';
+import { parseEther, parseGwei } from 'viem';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
+import { findGeth } from '../nodes/find-geth.ts';
+import { startDevGeth, type Geth } from '../nodes/geth.ts';
+import { makeBlobTransaction } from '../parity/blob-transaction.ts';
+import { fetchResult, httpEndpoint, type RpcEndpoint } from '../parity/rpc-endpoint.ts';
+import { makeTypedChain, receiptOf, sender } from '../parity/typed-chain.ts';
+import { socketUrl } from '../server/websocket/caller.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { readTable, writeTable } from '../support/page-table.ts';
+import {
+  closeCodes,
+  closeTexts,
+  rejectionStatuses,
+  rejectionTexts,
+  startClosingGateway,
+  startRejectingGateway,
+  tooLargeInput,
+  type RejectingGateway,
+} from '../support/rejecting-gateway.ts';
+import { cellOf, rejectionHeading } from '../support/rejection-table.ts';
+import { languages, requireTools, runDay, type Language, type Step } from './language.ts';
+
+const page = join(packageRoot, 'docs/clients.md');
+const CHAIN_ID = 7773;
+const privateKey = `0x${'7'.repeat(64)}` as const;
+const blobAccount = privateKeyToAccount(`0x${'6'.repeat(64)}`);
+const transports = ['HTTP', 'WebSocket'] as const;
+
+let geth: Geth;
+let node: RpcEndpoint;
+let gateway: TestGateway;
+let rejecting: RejectingGateway;
+let contracts: { readonly counter: string; readonly gate: string };
+const rejections = new Map<string, string>();
+/** Cells by step and column. */
+const days = new Map<string, Map<string, string>>();
+
+beforeAll(async () => {
+  requireTools();
+  geth = await startDevGeth(findGeth(), CHAIN_ID, sender, 'eth,net,web3,debug,txpool');
+  node = httpEndpoint('geth', geth.url);
+  const chain = await makeTypedChain(node, { hasBlobs: true });
+  const [counter, gate] = [chain.executions[0], chain.executions[3]] as { to: string }[];
+  contracts = { counter: counter?.to ?? '', gate: gate?.to ?? '' };
+  await fundBlobAccount();
+  gateway = await startGateway({
+    main: network(CHAIN_ID, [geth.url], { methods: ['eth', 'net', 'web3', 'txpool_*', 'debug_*'] }),
+  });
+  rejecting = await startRejectingGateway(geth.url, CHAIN_ID);
+});
+afterAll(async () => {
+  await rejecting.stop();
+  await gateway.stop();
+  await geth.stop();
+});
+
+const nonceOf = (address: string): Promise<`0x${string}`> =>
+  fetchResult(node, 'eth_getTransactionCount', address, 'latest');
+
+async function fundBlobAccount(): Promise<void> {
+  const account = privateKeyToAccount(privateKey);
+  const raw = await account.signTransaction({
+    ...{ type: 'eip1559', chainId: CHAIN_ID, nonce: Number(await nonceOf(account.address)), gas: 21_000n },
+    ...{ to: blobAccount.address, value: parseEther('10') },
+    ...{ maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1') },
+  });
+  await receiptOf(node, await fetchResult<string>(node, 'eth_sendRawTransaction', raw));
+}
+
+async function dayAt(url: string): Promise<object> {
+  const { address } = blobAccount;
+  const blob = { from: address, to: contracts.counter, nonce: await nonceOf(address) };
+  return {
+    ...{ url, isSocket: url.startsWith('ws'), privateKey, chainId: CHAIN_ID, ...contracts },
+    number: counterContract.selectors.number,
+    set: `${counterContract.selectors.set}${'2a'.padStart(64, '0')}`,
+    reverts: Object.values(gateContract.selectors),
+    blobTransaction: await makeBlobTransaction(node, blobAccount, blob),
+  };
+}
+
+/** A call, of which the program prints how it ended. */
+const callAt = (url: string, input = '0x'): object => ({
+  ...{ url, input, isSocket: url.startsWith('ws'), privateKey, chainId: CHAIN_ID, ...contracts },
+  ...{ number: '0x', set: '0x', reverts: [], blobTransaction: '0x' },
+});
+
+/** URLs of the gateway and of the node differ. */
+const textOf = (step: Step | undefined): string =>
+  JSON.stringify(step ?? null).replaceAll(/(http|ws):\/\/[^\s"')]+/g, 'URL');
+
+describe.each(languages)('$name', (language: Language) => {
+  beforeAll(() => language.build());
+
+  it.each(transports)('lives the same day over %s', async (transport) => {
+    const urls = transport === 'HTTP' ? [geth.url, gateway.url('main')] : [geth.socketUrl, socketUrl(gateway, 'main')];
+    const [direct = [], through = []] = [
+      await runDay(language, 'day', await dayAt(urls[0] ?? '')),
+      await runDay(language, 'day', await dayAt(urls[1] ?? '')),
+    ];
+    const pairs = direct.map((one, index) => [textOf(one), textOf(through[index])] as const);
+    expect(pairs.map(([, other]) => other)).toEqual(pairs.map(([one]) => one));
+    expect(through.length).toBe(direct.length);
+    for (const { step, result, error } of through) {
+      const cells = days.get(step) ?? new Map<string, string>();
+      const cell = error !== undefined ? 'equal error' : result === 'not supported' ? result : 'equal';
+      days.set(step, cells.set(`${language.name}, ${transport}`, result === null ? '' : cell));
+    }
+  });
+
+  it('rejections', async () => {
+    for (const status of rejectionStatuses) {
+      const input = status === 413 ? tooLargeInput : '0x';
+      const steps = await runDay(language, 'reject', callAt(rejecting.url(status), input));
+      const { error } = steps.at(-1) as Step;
+      expect(error, `${status}`).toBeDefined();
+      rejections.set(`${language.name} ${status}`, cellOf({ error }, rejectionTexts[status], 'retries'));
+    }
+  });
+
+  it('closes of WebSockets', async () => {
+    for (const code of closeCodes) {
+      const closing = await startClosingGateway(code, geth.url, CHAIN_ID);
+      let closed: Promise<void> | undefined;
+      const steps = await runDay(language, 'close', callAt(closing.socketUrl), ({ step }) => {
+        if (step === 'open') closed = closing.close();
+      });
+      await closed;
+      const { step, error } = steps.at(-1) as Step;
+      const end = step === 'close' && error !== undefined ? { error } : ('timeout' as const);
+      rejections.set(`${language.name} ${code}`, cellOf(end, closeTexts[code], 'waits'));
+      await closing.stop();
+    }
+    expect(rejections.size).toBeGreaterThan(0);
+  });
+});
+
+it('docs/clients.md has the same tables', () => {
+  const columns = languages.flatMap(({ name }) => transports.map((transport) => `${name}, ${transport}`));
+  const dayRows = [
+    ['step', ...columns],
+    ...[...days].map(([step, cells]) => [
+      step.replaceAll('_', ' '),
+      ...columns.map((column) => cells.get(column) ?? ''),
+    ]),
+  ];
+  const rows = languages.map(({ name }) => [
+    name,
+    ...rejectionHeading.slice(1).map((column) => rejections.get(`${name} ${column}`) ?? ''),
+  ]);
+  if (process.env['LANGUAGES_TABLE'] === 'write') {
+    writeTable(page, 'language-rejections', [rejectionHeading, ...rows], 'npm run test:languages:table');
+    writeTable(page, 'languages', dayRows, 'npm run test:languages:table');
+  }
+  expect(readTable(page, 'language-rejections')).toEqual([rejectionHeading, ...rows]);
+  expect(readTable(page, 'languages')).toEqual(dayRows);
+});

@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
+import { sentBytes, UnreadConnections } from '../../../gateway/memory/unread-connections.ts';
+import { Notifications } from '../../../gateway/server/websocket/notifications.ts';
+import { TICK_MS } from '../../../gateway/server/websocket/session-options.ts';
+import { SocketMemory } from '../../../gateway/server/websocket/socket-memory.ts';
+import { eventually } from '../../support/eventually.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
+
+/** The logs of one block: 14,000 notifications of 700 bytes, each with a frame header of 4 bytes. */
+const logs = Array.from({ length: 14_000 }, () => 'x'.repeat(700));
+const LOGS_BYTES = 14_000 * 704;
+/** As many bytes in fewer notifications, for speed. */
+const block = Array.from({ length: 140 }, () => 'x'.repeat(70_000));
+const BLOCK_BYTES = 140 * 70_000;
+const stalledTicks = 2_000 / TICK_MS;
+const slowTicks = 30_000 / TICK_MS;
+
+/** A Unix domain socket: the kernel buffers 0.2 MB of it, and 6 MB of a TCP connection. */
+let folder: string;
+let server: Server;
+let webSockets: WebSocketServer;
+let client: Socket;
+let socket: WebSocket;
+let connection: Socket;
+let notifications: Notifications;
+let reasons: string[];
+
+/** @param maxBytes of the memory budget */
+async function open(maxBytes = 1_000_000_000): Promise<void> {
+  const opened = once(webSockets, 'connection');
+  client = connect(join(folder, 'socket'));
+  client.write(
+    'GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
+      'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+  );
+  [socket] = (await opened) as [WebSocket];
+  connection = (socket as unknown as { _socket: Socket })._socket;
+  const memory = new MemoryBudget({ maxBytes, requestsMax: 10 });
+  const options = {
+    memory,
+    unread: new UnreadConnections(memory),
+    holder: { name: 'key', isAddress: false, bytes: 0 },
+  };
+  const socketMemory = new SocketMemory(socket, connection, options, () => undefined);
+  notifications = new Notifications(socket, connection, socketMemory, (reason) => reasons.push(reason));
+  connection.on('drain', () => {
+    notifications.drained();
+    socketMemory.update();
+  });
+}
+
+beforeEach(async () => {
+  reasons = [];
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-unread-'));
+  server = createServer().listen(join(folder, 'socket'));
+  webSockets = new WebSocketServer({ server, perMessageDeflate: false });
+  await once(server, 'listening');
+});
+afterEach(async () => {
+  client.destroy();
+  socket.terminate();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+function tick(times: number): void {
+  for (let count = 0; count < times; count++) notifications.tick();
+}
+
+async function untilBuffersAreFull(): Promise<void> {
+  for (let before = NaN; sentBytes(connection) !== before; await scenarioPause(50)) before = sentBytes(connection);
+}
+
+/** Reads until the kernel has taken further bytes from the gateway. */
+async function readSome(): Promise<void> {
+  const before = sentBytes(connection);
+  while (sentBytes(connection) === before) {
+    client.read();
+    await nextTurn();
+  }
+}
+
+it('a client that reads gets the 14,000 logs of each block', async () => {
+  await open();
+  client.resume();
+  for (let blocks = 1; blocks <= 3; blocks++) {
+    // Each subscription has its own notifications.
+    notifications.send(logs);
+    notifications.send(logs);
+    tick(stalledTicks);
+    await eventually(() => client.bytesRead > 2 * blocks * LOGS_BYTES);
+  }
+  expect(reasons).toEqual([]);
+});
+
+it('a client that leaves 4 MB unread and reads nothing for 2 s is a slow reader', async () => {
+  await open();
+  notifications.send(block);
+  notifications.send(block);
+  await untilBuffersAreFull();
+  tick(stalledTicks);
+  expect(reasons).toEqual([]);
+  tick(1);
+  expect(reasons).toEqual(['slow-reader']);
+});
+
+it('a client that leaves less than 4 MB unread may read nothing', async () => {
+  await open();
+  // What the kernel buffers counts as read.
+  for (let count = 0; count < 4_100_000; count += 100_000) notifications.send(['x'.repeat(100_000)]);
+  await untilBuffersAreFull();
+  expect(socket.bufferedAmount).toBeLessThan(4_000_000);
+  tick(2 * slowTicks);
+  expect(reasons).toEqual([]);
+});
+
+it('a client that stays above 4 MB for 30 s is a slow reader, though it reads', async () => {
+  await open();
+  for (let count = 1; count <= slowTicks; count++) {
+    if (notifications.unreadBytes < 2 * BLOCK_BYTES) notifications.send(block);
+    await readSome();
+    tick(1);
+  }
+  expect(reasons).toEqual([]);
+  notifications.send(block);
+  tick(1);
+  expect(reasons).toEqual(['slow-reader']);
+});
+
+it('a client that catches up has 30 s again', async () => {
+  await open();
+  for (let round = 0; round < 2; round++) {
+    for (let count = 0; count <= slowTicks / 2; count++) {
+      if (notifications.unreadBytes < 2 * BLOCK_BYTES) notifications.send(block);
+      await readSome();
+      tick(1);
+    }
+    while (notifications.unreadBytes > 0) {
+      client.read();
+      await nextTurn();
+    }
+    tick(1);
+  }
+  expect(reasons).toEqual([]);
+});
+
+it('a client that leaves 64 MB unread at once is a slow reader', async () => {
+  await open();
+  for (let sent = 0; sent < 64_000_000; sent += BLOCK_BYTES) notifications.send(block);
+  expect(reasons).toEqual([]);
+  notifications.send(block);
+  expect(reasons).toEqual(['slow-reader']);
+});
+
+it('the memory budget is a lower bound, if it has no byte for the key', async () => {
+  await open(20_000_000);
+  notifications.send(block);
+  notifications.send(block);
+  expect(reasons).toEqual(['overloaded']);
+});
