@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
+import { checkRedisOf } from '../redis/check-redis.ts';
 import type { Log } from '../config/log.ts';
 import { LogLevel } from '../config/log-level.ts';
 import { itemsIn } from '../config/parse-setting.ts';
@@ -59,10 +60,10 @@ export interface Gateway {
 }
 
 /**
- * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and at most 0.5 s
+ * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and at most 1 s
  * for Redis.
  * @param env values for `${NAME}` in network files
- * @throws NetworkFilesError, SettingsError, KeyStoreError, or the system's error about the listening address
+ * @throws NetworkFilesError, SettingsError, UnsuitableRedis, KeyStoreError, or the system's error about the listening address
  */
 export async function openGateway(
   settings: Settings,
@@ -82,6 +83,7 @@ export async function openGateway(
   const unitsTable = readUnits(settings.UNITS_FILE, configs, files);
   const checks = compileParamChecks();
   const resultCheck = compileResultCheck();
+  await checkRedisOf(settings, REDIS_OPEN_TIMEOUT_MS);
   const metrics = new Metrics();
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
