@@ -1,4 +1,3 @@
-import { connect } from 'node:tls';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { openLog } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
@@ -6,6 +5,7 @@ import type { RedisClient } from './client.ts';
 import { connectionProblem } from './connection-problem.ts';
 import { RedisLink } from './link.ts';
 import { missingRights, requiredRights, type RedisUse } from './rights.ts';
+import { tlsProblem } from './tls-problem.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 /** Interval at which an unsuccessful connection is examined. */
@@ -65,7 +65,7 @@ export async function findRedisProblem(
     if (link.lastError !== undefined) messages.push(textOf(link.lastError));
     const known = messages.map(connectionProblem).find((problem) => problem !== undefined);
     if (messages.some((text) => text.startsWith('NOPERM'))) return lacksSomeOf(uses, address);
-    return known ?? ((await expectsTls(address, timeoutMs)) ? expectsTlsText : undefined);
+    return known ?? (await tlsProblem(address, timeoutMs));
   } finally {
     await link.close();
   }
@@ -122,23 +122,6 @@ async function isSentinel(redis: RedisClient, errorText: string): Promise<boolea
   if (!/unknown command/.test(errorText)) return false;
   const info = await redis.info('server').catch(() => '');
   return info.includes('redis_mode:sentinel');
-}
-
-const expectsTlsText = 'the server expects TLS: write rediss:// for redis://';
-
-/** Whether a server to which a plain connection failed completes a TLS handshake. */
-async function expectsTls({ host, port, tls, sentinels, cluster }: RedisAddress, timeoutMs: number): Promise<boolean> {
-  const [first] = sentinels ?? cluster ?? [{ host, port }];
-  if (tls !== undefined || first?.host === undefined || first.port === undefined) return false;
-  const socket = connect({ host: first.host, port: first.port, rejectUnauthorized: false, timeout: timeoutMs });
-  const isTls = await new Promise<boolean>((resolve) => {
-    const end = (result: boolean) => (): void => {
-      resolve(result);
-    };
-    socket.once('secureConnect', end(true)).once('error', end(false)).once('timeout', end(false));
-  });
-  socket.destroy();
-  return isTls;
 }
 
 /** Code and message: TLS errors have the cause in either. */

@@ -20,7 +20,7 @@ const problemRows: readonly ProblemRow[] = [
   },
   {
     error: /WRONG_VERSION_NUMBER|wrong version number|packet length too long/i,
-    problem: 'the server does not use TLS at this port: write redis:// for rediss://, or the port with TLS',
+    problem: 'the server does not use TLS at this port: write redis:// for rediss://, or its TLS port',
   },
   { error: /ALTNAME/i, problem: 'the certificate of Redis is for another host name: use one of its names' },
   { error: /CERT_HAS_EXPIRED|certificate has expired/i, problem: 'the certificate of Redis has expired: renew it' },

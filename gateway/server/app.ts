@@ -40,6 +40,7 @@ import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
 import { WebSocketUpgrades } from './websocket/upgrade.ts';
 
+const REDIS_CHECK_TIMEOUT_MS = 2_000;
 const REDIS_OPEN_TIMEOUT_MS = 500;
 
 /** A running gateway. */
@@ -60,8 +61,8 @@ export interface Gateway {
 }
 
 /**
- * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and at most 1 s
- * for Redis.
+ * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and for a Redis
+ * that does not respond at most some seconds.
  * @param env values for `${NAME}` in network files
  * @throws NetworkFilesError, SettingsError, UnsuitableRedis, KeyStoreError, or the system's error about the listening address
  */
@@ -83,7 +84,7 @@ export async function openGateway(
   const unitsTable = readUnits(settings.UNITS_FILE, configs, files);
   const checks = compileParamChecks();
   const resultCheck = compileResultCheck();
-  await checkRedisOf(settings, REDIS_OPEN_TIMEOUT_MS);
+  await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS);
   const metrics = new Metrics();
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {

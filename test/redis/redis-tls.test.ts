@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkRedis } from '../../gateway/redis/check-redis.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -84,7 +85,15 @@ describe('Redis with TLS', () => {
       '--cluster-port',
       String(await freePort()),
     ];
-    const port = await startWithTls(['--tls-auth-clients', 'no', '--tls-cluster', 'yes', ...bus]);
+    const port = await startWithTls([
+      '--tls-auth-clients',
+      'no',
+      '--tls-cluster',
+      'yes',
+      '--cluster-announce-ip',
+      '127.0.0.1',
+      ...bus,
+    ]);
     const cluster = servers.at(-1) as RedisServer;
     await cluster.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
     await eventually(async () => (await cluster.cli('CLUSTER', 'INFO')).includes('cluster_state:ok'));
@@ -103,30 +112,34 @@ describe('Redis with TLS', () => {
   }, 60_000);
 });
 
-describe('a start with the wrong kind of TLS', () => {
-  async function problemOf(url: string, env: Record<string, string> = trusted()): Promise<string> {
-    const { code, stderr } = await place.run(['start'], { PORT: '0', REDIS_URL: url, ...env });
-    expect(code).toBe(1);
-    return stderr;
-  }
+describe('the check of a start with the wrong kind of TLS', () => {
+  const problemOf = (url: string): Promise<unknown> =>
+    checkRedis(url, 'REDIS_URL', ['serve'], 10_000).catch((error: unknown) => (error as Error).message);
 
   it('names the setting for a certificate that is not trusted', async () => {
-    expect(await problemOf(`rediss://:word@localhost:${tlsPort}`, {})).toMatch(
-      /^REDIS_URL: the certificate of Redis is not trusted: set NODE_EXTRA_CA_CERTS .*\n$/,
+    expect(await problemOf(`rediss://:word@localhost:${tlsPort}`)).toMatch(
+      /^REDIS_URL: the certificate of Redis is not trusted: set NODE_EXTRA_CA_CERTS /,
+    );
+  });
+
+  it('names the scheme for a port with TLS', async () => {
+    expect(await problemOf(`redis://:word@localhost:${tlsPort}`)).toBe(
+      'REDIS_URL: the server expects TLS: write rediss:// for redis://',
     );
   }, 30_000);
 
-  it('names the scheme for a port with TLS, and for one without', async () => {
-    expect(await problemOf(`redis://:word@localhost:${tlsPort}`)).toBe(
-      'REDIS_URL: the server expects TLS: write rediss:// for redis://\n',
+  it('names the scheme for a port without TLS', async () => {
+    const problem = await checkRedis(`rediss://:word@localhost:${redis.port}`, 'REDIS_URL', ['serve'], 2_000).catch(
+      (error: unknown) => (error as Error).message,
     );
-    expect(await problemOf(`rediss://:word@localhost:${redis.port}`)).toMatch(
-      /^REDIS_URL: the server does not use TLS at this port: write redis:\/\//,
-    );
+    expect(problem).toMatch(/^REDIS_URL: the server does not use TLS at this port: write redis:\/\//);
   }, 30_000);
 
   it('says that client certificates are not supported', async () => {
     const port = await startWithTls(['--tls-auth-clients', 'yes']);
-    expect(await problemOf(`rediss://localhost:${port}`)).toMatch(/^REDIS_URL: Redis requires a client certificate/);
+    const env = { ...trusted(), REDIS_URL: `rediss://localhost:${port}` };
+    const { code, stdout } = await place.run(['doctor', '--limit', '10'], env);
+    expect(code).toBe(1);
+    expect(stdout).toContain('Redis: Redis requires a client certificate');
   }, 30_000);
 });
