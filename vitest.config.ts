@@ -3,12 +3,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // `npm run test:abuse`, `test:clients`, `test:languages`, `test:nodes` and `test:recipes` run these: they need further
-    // packages, geth, and minutes.
-    exclude: [
-      ...['test/abuse/**', 'test/clients/**', 'test/languages/**', 'test/nodes/**', 'test/recipes/**'],
-      '**/node_modules/**',
-    ],
+    // `npm run test:abuse`, `test:clients`, `test:languages`, `test:nodes`, `test:recipes` and `test:walkthrough` run these:
+    // they need further packages, geth, and minutes.
+    exclude: ['test/{abuse,clients,languages,nodes,recipes,walkthrough}/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
     // A test without an assertion fails. No test is repeated (test/structure/tests.test.ts checks it).
     // `expect.poll` waits 1 s by default, which a loaded machine exceeds.

@@ -25,6 +25,7 @@ import { drainDelayOf, isDevelopment, readSettings, SettingsError, type Settings
 import { diagnose } from './doctor/diagnose.ts';
 import { ensureDevelopmentKey } from './auth/development-key.ts';
 import { KeyStoreError } from './auth/stores/key-store.ts';
+import { UnsuitableRedis } from './redis/check-redis.ts';
 import { NetworkFilesError } from './network-files/load-networks.ts';
 import { openTransport } from './networks/open-transport.ts';
 
@@ -222,7 +223,7 @@ function exitCodeFor(error: unknown): number {
   // Commander has already printed the message.
   if (error instanceof CommanderError) return error.exitCode;
   const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
-  const isOperation = [DemoError, NetworkFileError, BackupError].some((kind) => error instanceof kind);
+  const isOperation = [DemoError, NetworkFileError, BackupError, UnsuitableRedis].some((kind) => error instanceof kind);
   if (isConfiguration || isOperation) {
     err(`${(error as Error).message}\n`);
     return isConfiguration ? EX_CONFIG : 1;

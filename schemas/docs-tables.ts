@@ -2,6 +2,7 @@ import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
 import type { Row as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
 import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
+import { patternsOf, rightRows } from '../gateway/redis/rights.ts';
 import { skipReasonNames, skipReasons } from '../gateway/routing-policy/skip-reasons.ts';
 import { loadNetworks } from '../gateway/network-files/load-networks.ts';
 import { networkFile } from '../gateway/network-files/options/network-file.ts';
@@ -44,6 +45,7 @@ const docsTables: readonly DocsTable[] = [
   { page: 'docs/errors.md', heading: 'Errors of the gateway', rows: errorRows },
   { page: 'docs/routing.md', heading: 'Selection', rows: skipReasonRows },
   { page: 'docs/settings.md', heading: 'Settings', rows: settingTableRows },
+  { page: 'docs/operations.md', heading: 'Rights of a Redis user', rows: redisRightRows },
   { page: 'docs/faults.md', heading: 'Measured, in short', rows: (_sources, page) => faultSummary(page) },
 ];
 
@@ -162,6 +164,18 @@ function settingTableRows(): Row[] {
     meaning,
   ]);
   return [['name', 'default', 'meaning'], ...rows];
+}
+
+function redisRightRows(): Row[] {
+  const users = { serve: 'gateway', manage: 'operator', cache: 'cache' };
+  const rows = rightRows.map((row) => [
+    users[row.use],
+    row.commands.map((command) => code(`+${command}`).replace('|', '\\|')).join(' '),
+    patternsOf(row).map(code).join(' '),
+    row.purpose,
+    row.otherwise ?? (row.use === 'manage' ? 'commands fail' : 'the gateway does not start'),
+  ]);
+  return [['user', 'commands', 'keys, channels', 'for', 'without them'], ...rows];
 }
 
 function replaceTable(page: string, text: string, heading: string, rows: readonly Row[]): string {

@@ -2,8 +2,10 @@ import type { KeyStore } from '../auth/stores/key-store.ts';
 import { lastDays, usageRetentionDays, type UsageBatch, type UsageStore } from '../usage/usage-store.ts';
 import { readLine, type BackupLine } from './backup-line.ts';
 
-/** Days of usage that are written at once. */
-const MAX_CONCURRENT_DAYS = 200;
+/** Keys, and days of usage, that are written at once: a key file is written once for all of them. */
+const MAX_CONCURRENT = 200;
+
+type KeyLine = Extract<BackupLine, { kind: 'key' }>;
 
 /** `there`: keys, or days of a key with usage, that the store already had. `expired`: days before those that are kept. */
 export interface RestoreCounts {
@@ -62,20 +64,29 @@ export async function restore(
     if (rest.length > 0) throw new BackupError(`${rest.length} days of usage could not be written: restore again`);
     batches = [];
   };
+  let keyLines: KeyLine[] = [];
+  const writeKeys = async (): Promise<void> => {
+    const lines = keyLines;
+    keyLines = [];
+    const added = await Promise.all(lines.map(({ digest, key }) => keys.add(digest, key)));
+    for (const [index, { digest }] of lines.entries()) {
+      counts.keys[added[index] === true ? 'added' : 'there']++;
+      if (added[index] === true) await onAdded(digest);
+    }
+  };
   for await (const text of lines) {
     const line = readLine(text) as BackupLine;
     if (line.kind === 'key') {
-      const isNew = await keys.add(line.digest, line.key);
-      counts.keys[isNew ? 'added' : 'there']++;
-      if (isNew) await onAdded(line.digest);
+      if (keyLines.push(line) >= MAX_CONCURRENT) await writeKeys();
     } else if (line.kind === 'usage') {
       const { key, day, amounts } = line;
       if (day < oldest) counts.days.expired++;
       else if ((await usage.read(key, [day])).length > 0) counts.days.there++;
       else batches.push({ key, day, amounts, number: ++counts.days.added });
-      if (batches.length >= MAX_CONCURRENT_DAYS) await writeUsage();
+      if (batches.length >= MAX_CONCURRENT) await writeUsage();
     }
   }
+  await writeKeys();
   await writeUsage();
   return counts;
 }

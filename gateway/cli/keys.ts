@@ -36,10 +36,7 @@ export interface KeysCommandContext {
   readonly err: (text: string) => void;
 }
 
-/**
- * Makes the command `gatehouse keys …`. A failure that an operator can fix is printed as one line and thrown as a
- * CommanderError, whose `exitCode` is for the process.
- */
+/** Makes the command `gatehouse keys …`. What an operator can fix is one printed line, and a CommanderError with an exit code. */
 export function keysCommand(context: KeysCommandContext): Command {
   const { out } = context;
   const keys = new Command('keys')
@@ -170,16 +167,17 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   keys
     .command('revoke')
-    .description('Revoke a key on all gateways, within a second')
-    .argument('<id>', 'key id, from `keys list`')
-    .option('--json', 'print the record on one line')
-    .addHelpText('after', examples('keys revoke 0123456789ab'))
-    .action((id: string, options: { json?: true }) =>
-      withManager(async (manager) => {
-        const record = await manager.revoke(id);
-        if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
-        else out(`Key ${id} (${record.name}) is revoked.\n`);
-      }),
+    .description('Revoke keys on all gateways, within a second')
+    .argument('<id...>', 'key ids, from `keys list`; a key file is written once for all of them')
+    .option('--json', 'print each record on a line')
+    .addHelpText('after', examples('keys revoke 0123456789ab', 'keys revoke 0123456789ab ba9876543210'))
+    .action((ids: string[], options: { json?: true }) =>
+      withManager((manager) =>
+        manager.revokeAll(ids, (record) => {
+          if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
+          else out(`Key ${record.id} (${record.name}) is revoked.\n`);
+        }),
+      ),
     );
 
   keys

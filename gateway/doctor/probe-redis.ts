@@ -1,5 +1,6 @@
 import { openLog } from '../config/log.ts';
 import { primariesOf } from '../redis/client.ts';
+import { findRedisProblem } from '../redis/check-redis.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 
@@ -21,7 +22,15 @@ export async function probeRedis(url: string, timeoutMs: number): Promise<RedisF
   const address = parseRedisUrl(url);
   const link = new RedisLink({ purpose: 'commands', address, log: openLog('silent'), commandTimeoutMs: timeoutMs / 2 });
   try {
-    if (!(await link.waitUntilUp(timeoutMs))) {
+    const [isUp, problem] = await Promise.all([
+      link.waitUntilUp(timeoutMs),
+      findRedisProblem(address, ['serve'], timeoutMs),
+    ]);
+    if (problem !== undefined) {
+      found.problems.push(problem);
+      return found;
+    }
+    if (!isUp) {
       const code = redisErrorCode(link.lastError);
       found.problems.push(
         isRedisError(link.lastError) ? `it rejects the connection (${code})` : `it is unreachable (${code})`,

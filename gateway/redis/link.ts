@@ -185,6 +185,10 @@ export class RedisUnreachable extends Error {
 /** Makes the error that operators see. */
 export function unreachable(cause: unknown): RedisUnreachable {
   const code = redisErrorCode(cause);
+  if (code === 'NOPERM') {
+    const cure = 'its user lacks a right, see docs/operations.md, section Redis';
+    return new RedisUnreachable(`Redis rejects a command (${code}): ${cure}`, code);
+  }
   const text = isRedisError(cause)
     ? `Redis rejects the connection (${code}): check REDIS_URL`
     : `Redis is unreachable (${code}): check REDIS_URL`;

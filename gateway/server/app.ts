@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
+import { checkRedisOf } from '../redis/check-redis.ts';
 import type { Log } from '../config/log.ts';
 import { LogLevel } from '../config/log-level.ts';
 import { itemsIn } from '../config/parse-setting.ts';
@@ -40,6 +41,7 @@ import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
 import { WebSocketUpgrades } from './websocket/upgrade.ts';
 
+const REDIS_CHECK_TIMEOUT_MS = 2_000;
 const REDIS_OPEN_TIMEOUT_MS = 500;
 
 /** A running gateway. */
@@ -60,10 +62,10 @@ export interface Gateway {
 }
 
 /**
- * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and at most 0.5 s
- * for Redis.
+ * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and for a Redis
+ * that does not respond at most some seconds.
  * @param env values for `${NAME}` in network files
- * @throws NetworkFilesError, SettingsError, KeyStoreError, or the system's error about the listening address
+ * @throws NetworkFilesError, SettingsError, UnsuitableRedis, KeyStoreError, or the system's error about the listening address
  */
 export async function openGateway(
   settings: Settings,
@@ -83,6 +85,7 @@ export async function openGateway(
   const unitsTable = readUnits(settings.UNITS_FILE, configs, files);
   const checks = compileParamChecks();
   const resultCheck = compileResultCheck();
+  await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS);
   const metrics = new Metrics();
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {

@@ -130,6 +130,13 @@ export class KeyManager {
     return revoked;
   }
 
+  /** Revokes keys at once, so that a key file is written once. @throws the first error, after all others are revoked */
+  async revokeAll(ids: readonly string[], onRevoked: (record: KeyRecord) => void): Promise<void> {
+    const outcomes = await Promise.allSettled(ids.map((id) => this.revoke(id).then(onRevoked)));
+    const failed = outcomes.find(({ status }) => status === 'rejected');
+    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason as Error;
+  }
+
   auditLogLevel(level: string): Promise<void> {
     return this.#audit('log-level', '-', level);
   }

@@ -18,6 +18,11 @@ import { appendPrivateFile, makePrivateFolderFor } from './private-file.ts';
 /** Detects changes by other processes. Polled, because some mounted folders deliver no file events. */
 const pollIntervalMs = 200;
 
+interface EditBatch {
+  readonly edits: ((keys: Map<string, StoredKey>) => void)[];
+  readonly written: Promise<void>;
+}
+
 /** Stores keys in `keys.json` under DATA_DIR, for a gateway and its command line on one machine without Redis. */
 export class FileKeyStore implements KeyStore {
   readonly kind: string = 'file';
@@ -32,6 +37,8 @@ export class FileKeyStore implements KeyStore {
   readonly #listeners = new Set<ChangeListener>();
   #records: ReadonlyMap<string, KeyRecord>;
   #file: KeyFile;
+  /** Edits that the next write applies. */
+  #openBatch: EditBatch | undefined;
   /** The version that was read last, valid or not: an invalid one is logged once. */
   #version: string;
 
@@ -113,17 +120,38 @@ export class FileKeyStore implements KeyStore {
     });
   }
 
-  /** Applies an edit to the file's current content, not to the content that this process read last. */
-  #change<Result>(edit: (keys: Map<string, StoredKey>) => Result): Promise<Result> {
-    makePrivateFolderFor(this.path);
-    return withFileLock(`${this.path}.lock`, () => {
-      const previous = readKeyFile(this.path).keys;
-      const keys = new Map(previous);
-      const result = edit(keys);
-      if (keyFileText(keys) !== keyFileText(previous)) writeKeyFile(this.path, keys);
-      this.#apply(readKeyFile(this.path));
-      return result;
+  /** Applies an edit to the file's current content. Edits that wait for the lock share one write. */
+  async #change<Result>(edit: (keys: Map<string, StoredKey>) => Result): Promise<Result> {
+    let result: Result | undefined;
+    const batch = (this.#openBatch ??= this.#startBatch());
+    batch.edits.push((keys) => {
+      result = edit(keys);
     });
+    await batch.written;
+    return result as Result;
+  }
+
+  #startBatch(): EditBatch {
+    const edits: EditBatch['edits'] = [];
+    const close = (): void => {
+      if (this.#openBatch === batch) this.#openBatch = undefined;
+    };
+    const write = async (): Promise<void> => {
+      // Edits of the same turn of the event loop join before the write.
+      await Promise.resolve();
+      makePrivateFolderFor(this.path);
+      await withFileLock(`${this.path}.lock`, () => {
+        close();
+        // Not the content that this process read last: another process may have changed the file.
+        const previous = readKeyFile(this.path).keys;
+        const keys = new Map(previous);
+        for (const edit of edits) edit(keys);
+        if (keyFileText(keys) !== keyFileText(previous)) writeKeyFile(this.path, keys);
+        this.#apply(readKeyFile(this.path));
+      });
+    };
+    const batch: EditBatch = { edits, written: write().finally(close) };
+    return batch;
   }
 
   /** Synchronous, so that it cannot interleave with a change by this process. A stat takes microseconds. */

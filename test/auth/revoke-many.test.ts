@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { FileKeyStore } from '../../gateway/auth/stores/file-key-store.ts';
+import { keyFileVersion } from '../../gateway/auth/stores/key-file.ts';
+import { listKeys } from '../../gateway/auth/stores/key-store.ts';
+import { Workplace } from '../e2e/gateway-process.ts';
+import { silent } from './auth-setup.ts';
+
+const createdAt = '2026-01-02T03:04:05.678Z';
+let dataDir: string;
+let store: FileKeyStore;
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  store = new FileKeyStore(dataDir, silent);
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+/** Adds keys at the same moment. @returns their ids */
+async function addKeys(count: number): Promise<string[]> {
+  const digests = Array.from({ length: count }, () => digestOf(makeKey()));
+  const added = await Promise.all(digests.map((digest) => store.add(digest, { name: 'many', createdAt })));
+  expect(added).toEqual(digests.map(() => true));
+  return digests.map(keyIdOf);
+}
+
+describe('many changes of the key file', () => {
+  it('at the same moment are one write, and each has its own result', async () => {
+    const ids = await addKeys(50);
+    const versions: string[] = [];
+    store.onChange(() => versions.push(keyFileVersion(store.path)));
+    const revoked = await Promise.all([...ids, '0123456789ab'].map((id) => store.revoke(id)));
+    expect(revoked.map((record) => record?.id)).toEqual([...ids, undefined]);
+    expect(revoked.slice(0, 50).every((record) => record?.revokedAt !== undefined)).toBe(true);
+    expect([versions.length, new Set(versions).size]).toEqual([50, 1]);
+  });
+
+  it('one after the other, and while a write is in progress, are all written', async () => {
+    const first = addKeys(1);
+    await Promise.resolve();
+    await Promise.resolve();
+    await Promise.all([first, addKeys(2), addKeys(3).then(() => addKeys(4))]);
+    const again = new FileKeyStore(dataDir, silent);
+    expect(await listKeys(again)).toHaveLength(10);
+    await again.close();
+  });
+
+  it('on the command line: several ids are revoked, also beside an id that does not exist', async () => {
+    const place = new Workplace();
+    try {
+      const ids = await addKeys(3);
+      const ended = await place.run(['keys', 'revoke', ...ids.slice(0, 2), '0123456789ab'], { DATA_DIR: dataDir });
+      expect(ended.stdout.split('\n').filter((line) => line.endsWith('is revoked.'))).toHaveLength(2);
+      expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining('0123456789ab')]);
+      const { stdout } = await place.run(['keys', 'list', '--json'], { DATA_DIR: dataDir });
+      const listed = JSON.parse(stdout) as { id: string; revokedAt?: string }[];
+      const live = listed.filter(({ revokedAt }) => revokedAt === undefined).map(({ id }) => id);
+      expect(live).toEqual([ids[2]]);
+    } finally {
+      await place.close();
+    }
+  });
+});

@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkRedis } from '../../gateway/redis/check-redis.ts';
+import { Workplace } from '../e2e/gateway-process.ts';
+import { eventually } from '../support/eventually.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network } from '../support/gateway.ts';
+import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
+
+// Redis with TLS at one port and without at another; a cluster of one node; and a Sentinel of the first. One certificate.
+let folder: string;
+let node: FakeNode;
+let place: Workplace;
+let redis: RedisServer;
+let tlsPort: number;
+const servers: RedisServer[] = [];
+const file = (name: string): string => join(folder, name);
+const trusted = (): Record<string, string> => ({ NODE_EXTRA_CA_CERTS: file('cert.pem') });
+
+async function startWithTls(more: readonly string[], options: Parameters<typeof startRedis>[0] = {}): Promise<number> {
+  const port = await freePort();
+  const files = [
+    '--tls-cert-file',
+    file('cert.pem'),
+    '--tls-key-file',
+    file('key.pem'),
+    '--tls-ca-cert-file',
+    file('cert.pem'),
+  ];
+  const server = await startRedis({ ...options, args: ['--tls-port', String(port), ...files, ...more] });
+  servers.push(server);
+  return port;
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-tls-'));
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+  const keyOf = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', file('key.pem')];
+  execFileSync('openssl', ['req', '-x509', ...keyOf, '-out', file('cert.pem'), '-days', '5', ...subject], {
+    stdio: 'ignore',
+  });
+  node = await startFakeNode({ chainId: 10, responses: { eth_getStorageAt: `0x${'07'.padStart(64, '0')}` } });
+  place = new Workplace().withNetworks({ fake: network(10, [node.url]) });
+  tlsPort = await startWithTls(['--tls-auth-clients', 'no', '--requirepass', 'word']);
+  redis = servers[0] as RedisServer;
+}, 60_000);
+afterAll(async () => {
+  await place.close();
+  await Promise.all(servers.map((server) => server.stop()));
+  await node.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Creates a key on the command line and serves a call of it: commands, changes, limits and usage use the URL. */
+async function serves(url: string): Promise<void> {
+  const env = { ...trusted(), REDIS_URL: url };
+  const made = await place.run(['keys', 'create', '--name', 'alice', '--json', '--rate', '100', '--burst', '100'], env);
+  expect(made.stderr).toBe('');
+  const { key } = JSON.parse(made.stdout) as { key: string };
+  const gateway = await place.start(env);
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'eth_getStorageAt',
+    params: [`0x${'ab'.repeat(20)}`, '0x0', 'latest'],
+  });
+  await eventually(
+    async () => (await fetch(`${gateway.address}/fake/v3/${key}`, { method: 'POST', body })).status === 200,
+  );
+  expect((await gateway.stop()).code).toBe(0);
+}
+
+describe('Redis with TLS', () => {
+  it('serves a gateway', () => serves(`rediss://:word@localhost:${tlsPort}`), 60_000);
+
+  it('as a cluster serves a gateway', async () => {
+    const bus = [
+      '--cluster-enabled',
+      'yes',
+      '--cluster-config-file',
+      file('nodes.conf'),
+      '--cluster-port',
+      String(await freePort()),
+    ];
+    const port = await startWithTls([
+      '--tls-auth-clients',
+      'no',
+      '--tls-cluster',
+      'yes',
+      '--cluster-announce-ip',
+      '127.0.0.1',
+      ...bus,
+    ]);
+    const cluster = servers.at(-1) as RedisServer;
+    await cluster.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await eventually(async () => (await cluster.cli('CLUSTER', 'INFO')).includes('cluster_state:ok'));
+    await serves(`rediss+cluster://127.0.0.1:${port}`);
+  }, 60_000);
+
+  it('behind a Sentinel with TLS and a password of its own serves a gateway', async () => {
+    const config = file('sentinel.conf');
+    writeFileSync(
+      config,
+      [`sentinel monitor main 127.0.0.1 ${tlsPort} 1`, 'sentinel auth-pass main word', ''].join('\n'),
+    );
+    const more = ['--tls-auth-clients', 'no', '--tls-replication', 'yes', '--requirepass', 'other', '--sentinel'];
+    const port = await startWithTls(more, { config, ready: '+monitor' });
+    await serves(`rediss+sentinel://:word@127.0.0.1:${port}/main?sentinelPassword=other`);
+  }, 60_000);
+});
+
+describe('the check of a start with the wrong kind of TLS', () => {
+  const problemOf = (url: string): Promise<unknown> =>
+    checkRedis(url, 'REDIS_URL', ['serve'], 10_000).catch((error: unknown) => (error as Error).message);
+
+  it('names the setting for a certificate that is not trusted', async () => {
+    expect(await problemOf(`rediss://:word@localhost:${tlsPort}`)).toMatch(
+      /^REDIS_URL: the certificate of Redis is not trusted: set NODE_EXTRA_CA_CERTS /,
+    );
+  });
+
+  it('names the scheme for a port with TLS', async () => {
+    expect(await problemOf(`redis://:word@localhost:${tlsPort}`)).toBe(
+      'REDIS_URL: the server expects TLS: write rediss:// for redis://',
+    );
+  }, 30_000);
+
+  it('names the scheme for a port without TLS', async () => {
+    const problem = await checkRedis(`rediss://:word@localhost:${redis.port}`, 'REDIS_URL', ['serve'], 2_000).catch(
+      (error: unknown) => (error as Error).message,
+    );
+    expect(problem).toMatch(/^REDIS_URL: the server does not use TLS at this port: write redis:\/\//);
+  }, 30_000);
+
+  it('says that client certificates are not supported', async () => {
+    const port = await startWithTls(['--tls-auth-clients', 'yes']);
+    const env = { ...trusted(), REDIS_URL: `rediss://localhost:${port}` };
+    const { code, stdout } = await place.run(['doctor', '--limit', '10'], env);
+    expect(code).toBe(1);
+    expect(stdout).toContain('Redis: Redis requires a client certificate');
+  }, 30_000);
+});

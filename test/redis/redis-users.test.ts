@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KeyManager } from '../../gateway/auth/manage/manage-keys.ts';
+import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { checkRedis } from '../../gateway/redis/check-redis.ts';
+import { requiredRights, rightRows } from '../../gateway/redis/rights.ts';
+import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
+import { lastDays } from '../../gateway/usage/usage-store.ts';
+import { silent } from '../auth/auth-setup.ts';
+import { eventually } from '../support/eventually.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { startRedis, type RedisServer } from '../support/redis.ts';
+
+/** The commands of docs/operations.md that create the users, by name. */
+const page = readFileSync(join(packageRoot, 'docs/operations.md'), 'utf8');
+const users = new Map(
+  [...page.matchAll(/^ACL SETUSER (\w+) .*$/gm)].map(([line, name = '']) => [name, line.split(' ')]),
+);
+const passwords: Readonly<Record<string, string>> = { gateway: 'password1', operator: 'password2', cache: 'password3' };
+
+let redis: RedisServer;
+let node: FakeNode;
+let operator: RedisKeyStore;
+let manager: KeyManager;
+let gateway: TestGateway;
+const urlOf = (user: string): string => redis.url.replace('//', `//${user}:${passwords[user] ?? ''}@`);
+
+beforeAll(async () => {
+  redis = await startRedis();
+  for (const line of users.values()) expect(await redis.cli(...line)).toBe('OK');
+  // Nothing works by the default user.
+  await redis.cli('ACL', 'SETUSER', 'default', 'resetpass', '>other');
+  node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
+  operator = new RedisKeyStore(urlOf('operator'), silent);
+  manager = new KeyManager(operator);
+  await operator.waitUntilReady(10_000);
+  gateway = await startGateway(
+    { test: network(7, [node.url]) },
+    { REDIS_URL: urlOf('gateway'), CACHE_REDIS_URL: urlOf('cache') },
+  );
+}, 60_000);
+afterAll(async () => {
+  await gateway.stop();
+  await operator.close();
+  await node.close();
+  await redis.stop();
+});
+
+const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
+async function statusOf(key = ''): Promise<number> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
+  const response = await fetch(`${gateway.address}/test/v3/${key}`, { method: 'POST', body });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+describe('the Redis users of the documentation', () => {
+  it('have the rights of the code, and no others', () => {
+    const words = (name: string): string[] =>
+      (users.get(name) ?? []).slice(5).filter((word) => !/^resetchannels$/.test(word));
+    const rights = (uses: readonly ('serve' | 'manage' | 'cache')[]): string[] => {
+      const optional = rightRows.filter(({ use, otherwise }) => uses.includes(use) && otherwise !== undefined);
+      const commands = optional.flatMap((row) => row.commands.map((command) => `+${command}`));
+      const channels = optional.flatMap((row) => (row.channels ?? []).map((channel) => `&${channel}`));
+      return ['-@all', ...requiredRights(uses).split(' '), ...commands, ...channels];
+    };
+    const set = (list: readonly string[]): string[] => [...new Set(list)].sort();
+    expect(set(words('gateway'))).toEqual(set(rights(['serve'])));
+    expect(set(words('operator'))).toEqual(set(rights(['serve', 'manage']).filter((word) => !word.startsWith('%R'))));
+    expect(set(words('cache'))).toEqual(set(rights(['cache'])));
+  });
+
+  it('operator: creates, limits, lists and revokes keys; gateway: serves, charges, counts and follows changes', async () => {
+    const { id, key } = await manager.create('alice', { daily: '2' });
+    expect([await statusOf(key), await statusOf(key)]).toEqual([200, 200]);
+    expect(await statusOf(key)).toBe(429);
+    const usage = openUsageStore({ REDIS_URL: urlOf('operator'), DATA_DIR: '' }, silent);
+    await usage.waitUntilReady(10_000);
+    await eventually(async () => (await usage.read(id, lastDays(1)))[0]?.calls === 2);
+    await usage.close();
+    await manager.update(id, { daily: '1000' });
+    await eventually(async () => (await statusOf(key)) === 200);
+    expect((await manager.list()).map((record) => record.id)).toContain(id);
+    expect(gateway.gateway.keys.freshForMs).toBe(30_000);
+    await manager.revoke(id);
+    await eventually(async () => (await statusOf(key)) === 401);
+    const audit = await redis.cli(
+      '--user',
+      'default',
+      '--pass',
+      'other',
+      '--no-auth-warning',
+      'XLEN',
+      'gatehouse:audit',
+    );
+    expect(Number(audit)).toBeGreaterThanOrEqual(3);
+  });
+
+  it('gateway: cannot create keys; an admin API requires the rights of operator', async () => {
+    await expect(new KeyManager(gateway.gateway.keys).create('mallory', {})).rejects.toThrow(
+      'Redis rejects a command (NOPERM): its user lacks a right',
+    );
+    const check = (user: string, uses: Parameters<typeof checkRedis>[2]): Promise<void> =>
+      checkRedis(urlOf(user), 'REDIS_URL', uses, 10_000);
+    await expect(check('gateway', ['serve', 'manage'])).rejects.toThrow(/lacks rights: .*\+hset ~gatehouse:key:\*/);
+    await check('operator', ['serve', 'manage']);
+  });
+});

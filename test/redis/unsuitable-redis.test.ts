@@ -1,0 +1,157 @@
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { checkRedis } from '../../gateway/redis/check-redis.ts';
+import { rightRows } from '../../gateway/redis/rights.ts';
+import { Workplace } from '../e2e/gateway-process.ts';
+import { eventually } from '../support/eventually.ts';
+import { network } from '../support/gateway.ts';
+import { freePort, startRedis, type RedisServer, type RedisStart } from '../support/redis.ts';
+
+/** Long: a machine under load must not make a reachable Redis count as unreachable. */
+const timeoutMs = 10_000;
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+async function start(options: RedisStart = {}): Promise<RedisServer> {
+  const server = await startRedis(options);
+  onTestFinished(server.stop);
+  return server;
+}
+
+/** The message with which a gateway would not start; undefined if it would. */
+async function problemOf(url: string, uses: Parameters<typeof checkRedis>[2] = ['serve']): Promise<string | undefined> {
+  const error = await checkRedis(url, 'REDIS_URL', uses, timeoutMs).catch((thrown: unknown) => thrown);
+  if (error === undefined) return undefined;
+  expect(error).toMatchObject({ name: 'UnsuitableRedis' });
+  return (error as Error).message;
+}
+
+describe('a server that a gateway cannot use stops its start', () => {
+  it('not Redis, but HTTP', async () => {
+    const server = createHttpServer((_, response) => response.end()).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    expect(await problemOf(`redis://127.0.0.1:${port}`)).toBe(
+      'REDIS_URL: the server at this address is not Redis: check host and port',
+    );
+  });
+
+  it('a read-only replica', async () => {
+    const replica = await start({ args: ['--replicaof', `127.0.0.1 ${redis.port}`] });
+    expect(await problemOf(replica.url)).toBe(
+      'REDIS_URL: the server is a read-only replica: use the address of its primary',
+    );
+    expect(await redis.cli('DBSIZE')).toBe('0');
+  });
+
+  it('a Redis without scripts', async () => {
+    const server = await start({ args: ['--rename-command', 'EVAL', ''] });
+    expect(await problemOf(server.url)).toMatch(/^REDIS_URL: the server has no scripts \(EVAL\), which/);
+  });
+
+  it('a Redis without a command that the gateway needs', async () => {
+    const server = await start({ args: ['--rename-command', 'HMGET', ''] });
+    expect(await problemOf(server.url)).toBe(
+      'REDIS_URL: the Redis user lacks rights: +hmget ~gatehouse:limit:* (docs/operations.md, section Redis)',
+    );
+  });
+
+  it('a wrong password, or none', async () => {
+    const server = await start({ args: ['--requirepass', 'right'] });
+    const withUser = (user: string): string => server.url.replace('//', `//${user}@`);
+    expect(await problemOf(withUser(':wrong'))).toBe('REDIS_URL: Redis rejects user or password (WRONGPASS)');
+    expect(await problemOf(server.url)).toMatch(/^REDIS_URL: Redis requires a password \(NOAUTH\)/);
+    expect(await problemOf(withUser(':right'))).toBeUndefined();
+  });
+
+  it('a cluster that is none; a node with all slots is served without its cluster', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-node-'));
+    const config = ['--cluster-enabled', 'yes', '--cluster-config-file', join(folder, 'nodes.conf')];
+    const node = await start({ args: [...config, '--cluster-port', String(await freePort())] });
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    await node.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await eventually(async () => (await node.cli('CLUSTER', 'INFO')).includes('cluster_state:ok'));
+    expect(await problemOf(node.url)).toBeUndefined();
+    expect(await problemOf(redis.url.replace('redis:', 'redis+cluster:'))).toBe(
+      'REDIS_URL: the server is not a cluster: write redis:// for redis+cluster://',
+    );
+  });
+
+  it('a Sentinel by a plain URL, a group that it does not have, and a Sentinel that is none', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-sentinel-'));
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    const config = join(folder, 'sentinel.conf');
+    writeFileSync(config, `sentinel monitor main 127.0.0.1 ${redis.port} 1`);
+    const sentinel = await start({ config, args: ['--sentinel'], ready: '+monitor' });
+    expect(await problemOf(`redis://127.0.0.1:${sentinel.port}`)).toBe(
+      'REDIS_URL: the server is a Sentinel: write redis+sentinel://host:26379/name',
+    );
+    const group = (name: string, port = sentinel.port): string => `redis+sentinel://127.0.0.1:${port}/${name}`;
+    expect(await problemOf(group('other'))).toMatch(/^REDIS_URL: the Sentinels have no primary of this name/);
+    expect(await problemOf(group('main', redis.port))).toMatch(/^REDIS_URL: the server is not a Sentinel/);
+    expect(await problemOf(group('main'))).toBeUndefined();
+  });
+});
+
+describe('the rights of a Redis user', () => {
+  const all = rightRows.flatMap((row) => row.commands.map((command) => ({ row, command })));
+  const required = all.filter(({ row }) => row.otherwise === undefined && row.use === 'serve');
+
+  it.each(required.map(({ row, command }) => [command, row.keys ?? '']))('%s %s is named if it lacks', async (name) => {
+    await redis.cli('ACL', 'SETUSER', 'some', 'on', '>pass', '~*', '&*', '+@all', `-${name}`);
+    const problem = await problemOf(redis.url.replace('//', '//some:pass@'));
+    expect(problem).toMatch(/^REDIS_URL: the Redis user lacks (rights|one of these rights): /);
+    expect(problem).toContain(`+${name}`);
+    expect(problem).not.toContain('pass');
+  });
+
+  it('on Redis keys are named if they lack, and writing is not reading', async () => {
+    await redis.cli('ACL', 'SETUSER', 'reader', 'on', '>pass', '%R~*', '&*', '+@all');
+    const url = redis.url.replace('//', '//reader:pass@');
+    const problem = (await problemOf(url)) ?? '';
+    expect(problem).toContain('+hset ~gatehouse:limit:*');
+    expect(problem).not.toContain('gatehouse:key:');
+    expect(await problemOf(url, ['serve', 'manage'])).toContain('+hset ~gatehouse:key:*');
+    expect(await problemOf(url, ['cache'])).toContain('+get +set ~gatehouse:answer:* ~gatehouse:chain:*');
+  });
+});
+
+it('the command ends with code 1 and one line; a Redis that is unreachable does not end it', async () => {
+  const place = new Workplace().withNetworks({ fake: network(10, ['http://127.0.0.1:1']) });
+  try {
+    const server = await start({ args: ['--requirepass', 'right'] });
+    const ended = await place.run(['start'], { PORT: '0', REDIS_URL: server.url.replace('//', '//:hush@') });
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toBe('REDIS_URL: Redis rejects user or password (WRONGPASS)\n');
+    const { code, stdout } = await place.run(['doctor', '--limit', '5'], { REDIS_URL: server.url });
+    expect(code).toBe(1);
+    expect(stdout).toContain('\n✗ Redis\n  Redis: Redis requires a password (NOAUTH)');
+    const gateway = await place.start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL)\n');
+  } finally {
+    await place.close();
+  }
+});
+
+it('a server that accepts connections and does not respond is no problem that stops a start', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await expect(checkRedis(`redis://127.0.0.1:${port}`, 'REDIS_URL', ['serve'], 300)).resolves.toBeUndefined();
+});
