@@ -28,12 +28,12 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
 function tableModule(
   table: readonly MethodSpec[],
   byRole: Readonly<Record<string, string>>,
-  { passThroughUnits, passThroughSplits, developmentMethods, neverOpened }: Sources,
+  { passThroughUnits, passThroughSplits, passThroughGroups, developmentMethods, neverOpened }: Sources,
 ): string {
   const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
     '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
-    "import type { MethodSpec } from './method-spec.ts';",
+    "import type { MethodGroup, MethodSpec } from './method-spec.ts';",
     '',
     `export const methods: readonly MethodSpec[] = ${JSON.stringify(table, undefined, 2)};`,
     '',
@@ -45,6 +45,9 @@ function tableModule(
     '',
     '/** Methods without a schema that split: the position of the filter with the block range. */',
     `export const passThroughSplits: Readonly<Record<string, number>> = ${JSON.stringify(passThroughSplits, undefined, 2)};`,
+    '',
+    '/** Methods without a schema, by name or by the start of the name: their group, if it is not `other`. */',
+    `export const passThroughGroups: Readonly<Record<string, MethodGroup>> = ${JSON.stringify(passThroughGroups, undefined, 2)};`,
     '',
     '/** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */',
     `export const developmentMethods: readonly string[] = ${JSON.stringify(developmentMethods, undefined, 2)};`,

@@ -54,7 +54,9 @@ export function mergeDefaults(own: Merged, defaults: Defaults | undefined): Merg
   return {
     value: { ...defaults.members, ...value },
     locate: (diagnostic) =>
-      isShared(diagnostic.path) ? { ...defaults.locate(diagnostic), isInDefaults: true } : own.locate(diagnostic),
+      isShared(diagnostic.path)
+        ? { ...defaults.locate(diagnostic), isInDefaults: true, ...(diagnostic.isOfAll && { isOfAll: true }) }
+        : own.locate(diagnostic),
   };
 }
 
@@ -77,7 +79,10 @@ export function joinShared(
       joined.set(position, { diagnostic, files: [...files, basename(file)] });
     }
   }
-  return [...joined.values()].map(({ diagnostic, files: [first = '', ...others] }) => {
+  const reportable = [...joined.values()].filter(
+    ({ diagnostic, files }) => diagnostic.isOfAll !== true || files.length === found.length,
+  );
+  return reportable.map(({ diagnostic, files: [first = '', ...others] }) => {
     const more = others.length === 0 ? '' : ` and ${others.length} more`;
     return { ...diagnostic, message: `${diagnostic.message} (for ${first}${more})` };
   });

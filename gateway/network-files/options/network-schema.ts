@@ -11,16 +11,19 @@ const converted: ReadonlySet<string> = new Set<keyof Option<string>>([
   'isRequired',
   'replaces',
   'hasVariables',
+  'isFile',
   'check',
   'items',
   'properties',
+  'additionalProperties',
 ]);
 
 export function jsonSchemaOf(schema: ValueSchema): object {
-  const { items, properties } = schema;
+  const { items, properties, additionalProperties } = schema;
   return {
     ...Object.fromEntries(Object.entries(schema).filter(([member]) => !converted.has(member))),
     ...(items !== undefined && { items: jsonSchemaOf(items) }),
+    ...(additionalProperties !== undefined && { additionalProperties: jsonSchemaOf(additionalProperties) }),
     ...(properties !== undefined && {
       additionalProperties: false,
       ...requiredOf(properties),
