@@ -23,6 +23,7 @@ const layers: readonly (readonly string[])[] = [
   ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],
   ['upstreams/health'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
+  ['upstreams/transport/connect'],
   ['auth/permissions'],
   ['auth/formats', 'metrics', 'redis', 'admission'],
   ['spec', 'network-files/chains', 'routing-policy', 'memory'],
