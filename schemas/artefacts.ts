@@ -1,6 +1,6 @@
 import type { MethodSpec } from '../gateway/spec/method-spec.ts';
 import { adminDocument } from './admin-document.ts';
-import { networkSchema } from '../gateway/network-files/options/network-schema.ts';
+import { defaultsSchema, networkSchema } from '../gateway/network-files/options/network-schema.ts';
 import { knownChains } from './known-chains.ts';
 import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
 import { methodTable, nodeMethods } from './method-table.ts';
@@ -15,6 +15,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/results.json', json(resultSchemas(sources))],
     ['schemas/generated/admin-api.json', json(adminDocument(sources.adminApi))],
     ['schemas/network.schema.json', json(networkSchema())],
+    ['schemas/defaults.schema.json', json(defaultsSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
     ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources), nodeMethods(sources), sources)],
     ['gateway/network-files/providers/providers.generated.ts', providerModule(sources.providerUrls)],

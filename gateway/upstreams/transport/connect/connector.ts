@@ -30,15 +30,8 @@ export class Connector {
   #isClosed = false;
 
   /** @param url of the upstream */
-  constructor({ protocol, hostname, port }: URL, { url: proxy, headers }: Proxy, tls: SecureContextOptions = {}) {
-    const isSecure = protocol === 'https:' || protocol === 'wss:';
-    this.#tunnel = {
-      proxy: { host: withoutBrackets(proxy.hostname), port: Number(proxy.port || HTTP_PORT) },
-      headers: Object.fromEntries(headers.map(([name, value]) => [`proxy-${name}`, value])),
-      host: withoutBrackets(hostname),
-      port: Number(port || (isSecure ? TLS_PORT : HTTP_PORT)),
-      tls: isSecure ? tls : undefined,
-    };
+  constructor(url: URL, proxy: Proxy, tls?: SecureContextOptions) {
+    this.#tunnel = tunnelTo(url, proxy, tls);
   }
 
   /** The connector of undici, and `createConnection` of node:http. The parameters of both have no more than the URL. */
@@ -70,6 +63,22 @@ export class Connector {
     this.#isClosed = true;
     for (const controller of this.#pending) controller.abort(codedError('PROXY_CLOSED'));
   }
+}
+
+/** @param url of the upstream  @param tls ignored without https or wss */
+export function tunnelTo(
+  { protocol, hostname, port }: URL,
+  { url: proxy, headers }: Proxy,
+  tls: SecureContextOptions = {},
+): Tunnel {
+  const isSecure = protocol === 'https:' || protocol === 'wss:';
+  return {
+    proxy: { host: withoutBrackets(proxy.hostname), port: Number(proxy.port || HTTP_PORT) },
+    headers: Object.fromEntries(headers.map(([name, value]) => [`proxy-${name}`, value])),
+    host: withoutBrackets(hostname),
+    port: Number(port || (isSecure ? TLS_PORT : HTTP_PORT)),
+    tls: isSecure ? tls : undefined,
+  };
 }
 
 function withoutBrackets(hostname: string): string {
