@@ -54,10 +54,10 @@ export function checkPem(text: string | undefined, name: string | number): strin
       ? undefined
       : 'expected a private key in PEM form, without a passphrase';
   }
+  const count = text.split('-----BEGIN CERTIFICATE-----').length - 1;
+  if (count === 0) return 'expected certificates in PEM form';
   const found = text.match(certificates) ?? [];
-  if (found.length === 0) return 'expected certificates in PEM form';
-  const isComplete = found.length === text.split('-----BEGIN CERTIFICATE-----').length - 1;
-  return isComplete && found.every((one) => isReadable(() => new X509Certificate(one)))
+  return found.length === count && found.every((one) => isReadable(() => new X509Certificate(one)))
     ? undefined
     : 'a certificate cannot be read, or the file is not complete';
 }
