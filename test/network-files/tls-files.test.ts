@@ -1,16 +1,26 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readFolder } from '../../gateway/network-files/load-networks.ts';
 import { makeAuthority } from '../support/authority.ts';
 import { diagnosticsOf, good, loadFiles } from './load.ts';
 
 let folder: string;
+let pems: Readonly<Record<string, string>>;
+
+beforeAll(() => {
+  const authority = makeAuthority('Test');
+  const [one, two] = [authority.issue(), authority.issue()];
+  const files = { 'ca.pem': authority.ca, 'one.pem': one.cert, 'one.key': one.key, 'two.key': two.key };
+  const half = authority.ca.slice(0, -60);
+  pems = { ...files, empty: '', half, text: 'S3CRET', 'half.key': one.key.slice(0, 80) };
+});
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'gatehouse-tls-'));
-  mkdirSync(join(folder, 'sub'));
+  mkdirSync(path('sub'));
+  for (const [name, text] of Object.entries(pems)) writeFileSync(path(name), text);
 });
 afterEach(() => {
   rmSync(folder, { recursive: true });
@@ -19,18 +29,8 @@ afterEach(() => {
 const path = (name: string): string => join(folder, name);
 const withTls = (tls: object): string[] => [...good, `    tls: ${JSON.stringify(tls)}`];
 
-/** Writes the files of an authority: two certificates of it, each with its key. */
-function writePems(): void {
-  const authority = makeAuthority('Test');
-  const [one, two] = [authority.issue(), authority.issue()];
-  const files = { 'ca.pem': authority.ca, 'one.pem': one.cert, 'one.key': one.key, 'two.key': two.key };
-  const broken = { empty: '', half: authority.ca.slice(0, -60), text: 'S3CRET', 'half.key': one.key.slice(0, 80) };
-  for (const [name, text] of Object.entries({ ...files, ...broken })) writeFileSync(path(name), text);
-}
-
 describe('tls of an upstream', () => {
   it('has the contents of its files, by path or as ${file:…}', () => {
-    writePems();
     const tls = { ca: path('ca.pem'), cert: path('one.pem'), key: `\${file:${path('one.key')}}` };
     const [network] = loadFiles({ 'base.yaml': withTls(tls).join('\n') });
     const certificate: unknown = expect.stringMatching(/^-----BEGIN CERTIFICATE-----\n/);
@@ -68,7 +68,6 @@ describe('tls of an upstream', () => {
     ['a variable in a path', () => ({ ca: '/${X}/ca.pem' }), '.ca: write the path without variables, or ${file:/path}'],
     ['another name', () => ({ chain: path('ca.pem') }), '.chain is not known'],
   ])('with %s has a diagnostic with its position', (_, tls, message) => {
-    writePems();
     const found = diagnosticsOf(withTls(tls()));
     expect(found.map((line) => line.replaceAll(`${folder}/`, '<path>'))).toEqual([
       expect.stringMatching(/^6:\d+ upstreams\[0\]\.tls/),
@@ -78,7 +77,6 @@ describe('tls of an upstream', () => {
   });
 
   it('needs an https or wss URL', () => {
-    writePems();
     const plain = withTls({ ca: path('ca.pem') })
       .join('\n')
       .replace('https:', 'http:');
@@ -87,7 +85,6 @@ describe('tls of an upstream', () => {
   });
 
   it('has files that are watched, as those of ${file:…} are', () => {
-    writePems();
     mkdirSync(path('networks'));
     const tls = { ca: path('ca.pem'), cert: path('one.pem'), key: `\${file:${path('one.key')}}` };
     writeFileSync(path('networks/base.yaml'), withTls(tls).join('\n'));

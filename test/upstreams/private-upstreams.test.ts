@@ -76,8 +76,7 @@ describe('an upstream behind a private authority', () => {
 
   it('is not used without its authority, or without a client certificate', async () => {
     const { port } = await startPrivate(node.url);
-    const pair = write(authority.issue());
-    await start({ url: `https://127.0.0.1:${port}`, tls: { cert: pair['cert'], key: pair['key'] } });
+    await start({ url: `https://127.0.0.1:${port}`, tls: write({ ...authority.issue() }) });
     expect(await call()).toMatchObject({ error: { code: -32603 } });
     await gateway?.stop();
     await start({ url: `https://127.0.0.1:${port}`, tls: write({ ca: authority.ca }) });
@@ -170,11 +169,15 @@ describe('docs/networks.md', () => {
     const section = page.split('### Private authorities, client certificates and proxies\n')[1] ?? '';
     const example = /```yaml\n([^]*?)```/.exec(section)?.[1] ?? '';
     const { cert, key } = authority.issue();
-    const [proxy, front] = [await startConnectProxy(), await startPrivate(node.url)];
+    const socketNode = await startFakeWebSocketNode(8453);
+    onTestFinished(() => socketNode.stop());
+    const [front, socketFront] = [await startPrivate(node.url), await startPrivate(socketNode.url)];
+    const proxy = await startConnectProxy();
     write({ 'ca.pem': authority.ca, 'gateway.pem': cert, 'gateway.key': key, token: 'T0ken' });
     const text = example
       .replaceAll('/etc/gatehouse/', `${folder}/`)
-      .replaceAll('node.internal:8545', `localhost:${front.port}`)
+      .replace('https://node.internal:8545', `https://localhost:${front.port}`)
+      .replace('wss://node.internal:8545', `wss://localhost:${socketFront.port}`)
       .replace('proxy.internal:3128', `127.0.0.1:${proxy.port}`);
     gateway = await startGateway({ main: text }, { PROXY_PASSWORD: 'S3cret-password' });
     expect(await call()).toMatchObject({ result: word });
