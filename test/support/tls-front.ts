@@ -9,7 +9,7 @@ export interface TlsFront {
   /** The names in the client certificates of accepted connections. */
   readonly clients: string[];
   /** Replaces certificates and authorities, and destroys all connections. */
-  renew(options: TlsOptions): void;
+  readonly renew: (options: TlsOptions) => void;
 }
 
 /** Starts it on a free loopback port, until the test ends. @param target URL of the node */
@@ -17,7 +17,9 @@ export async function startTlsFront(target: string, options: TlsOptions): Promis
   const sockets = new Set<Socket>();
   const clients: string[] = [];
   const server = createServer(options, (socket: TLSSocket) => {
-    clients.push(String(socket.getPeerCertificate().subject?.CN ?? ''));
+    // Empty without a client certificate.
+    const { subject } = socket.getPeerCertificate() as { subject?: { CN: string } };
+    clients.push(subject?.CN ?? '');
     const node = connect(Number(new URL(target).port), '127.0.0.1');
     for (const one of [socket, node]) {
       sockets.add(one);

@@ -85,19 +85,19 @@ describe('an upstream behind a private authority', () => {
   });
 
   it('is used with renewed files, without a restart', async () => {
-    const { port, renew } = await startTlsFront(node.url, authority.issue());
-    await start({ url: `https://127.0.0.1:${port}`, tls: write({ ca: authority.ca }) });
+    const front = await startTlsFront(node.url, authority.issue());
+    await start({ url: `https://127.0.0.1:${front.port}`, tls: write({ ca: authority.ca }) });
     expect(await works()).toBe(true);
     const next = makeAuthority('Next');
-    renew(next.issue());
+    front.renew(next.issue());
     await eventually(async () => !(await works()));
     write({ ca: next.ca });
     await eventually(works, 30_000);
   }, 60_000);
 
   it('keeps the last valid authority while the file is empty or not complete, and trusts no other', async () => {
-    const { port, renew } = await startTlsFront(node.url, authority.issue());
-    await start({ url: `https://127.0.0.1:${port}`, tls: write({ ca: authority.ca }) });
+    const front = await startTlsFront(node.url, authority.issue());
+    await start({ url: `https://127.0.0.1:${front.port}`, tls: write({ ca: authority.ca }) });
     for (const broken of ['', authority.ca.slice(0, -60)]) {
       log = '';
       write({ ca: broken });
@@ -105,12 +105,12 @@ describe('an upstream behind a private authority', () => {
       expect(log).toContain('network files rejected: the previous configuration stays active');
       expect(log).toMatch(/upstreams\[0\]\.tls\.ca: .*(is empty|not complete)/);
       // A new connection, with the previous authority.
-      renew(authority.issue());
+      front.renew(authority.issue());
       await eventually(works);
     }
-    renew(makeAuthority('Other').issue());
+    front.renew(makeAuthority('Other').issue());
     expect(await works()).toBe(false);
-    renew(authority.issue());
+    front.renew(authority.issue());
     write({ ca: authority.ca });
     await gateway?.gateway.reload();
     await eventually(works);
@@ -125,9 +125,11 @@ describe('an upstream with a proxy', () => {
     const socketNode = await startFakeWebSocketNode(8453);
     onTestFinished(() => socketNode.stop());
     const [proxy, other] = [await startConnectProxy(), await startConnectProxy()];
-    await start({ url: node.url, proxyUrl: proxyUrl(proxy) });
+    await start({ url: node.url, proxyUrl: proxyUrl(proxy) }, { UPSTREAM_CONNECTIONS: '1' });
     expect(await call()).toMatchObject({ result: word });
-    expect(proxy.targets[0]).toBe(new URL(node.url).host);
+    for (let times = 0; times < 5; times++) await call();
+    // Connections are used again.
+    expect(proxy.targets).toEqual([new URL(node.url).host]);
     expect(proxy.credentials[0]).toBe(`Basic ${Buffer.from(credentials).toString('base64')}`);
     await gateway?.stop();
     await start({ websocketUrl: socketNode.url, proxyUrl: proxyUrl(other) });
