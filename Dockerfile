@@ -21,6 +21,7 @@ COPY --from=packages /build/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY bin ./bin
 COPY schemas/network.schema.json ./schemas/network.schema.json
+COPY schemas/defaults.schema.json ./schemas/defaults.schema.json
 COPY schemas/generated ./schemas/generated
 COPY networks ./networks
 COPY gateway/server/pages/assets ./gateway/server/pages/assets

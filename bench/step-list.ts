@@ -11,7 +11,6 @@ import { Cancellation } from '../gateway/upstreams/transport/cancellation.ts';
 import { UpstreamSelector } from '../gateway/routing/select-upstream.ts';
 import type { Upstream } from '../gateway/upstreams/upstream.ts';
 import { MonotonicReads } from '../gateway/routing/monotonic-reads.ts';
-import { groupOf } from '../gateway/spec/method-group.ts';
 import { Secrets } from '../gateway/upstreams/transport/credentials.ts';
 import { readResponse } from '../gateway/upstreams/transport/read-response.ts';
 import type { UpstreamResponse } from '../gateway/upstreams/transport/upstream-response.ts';
@@ -50,7 +49,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const secrets = new Secrets(transport.secrets);
   const monotonicReads = new MonotonicReads<Upstream>(network.heads, () => undefined);
   const selector = new UpstreamSelector(network.upstreams.all, network.heads, monotonicReads, {});
-  const routedCall: RoutedCall = { ...createHeadPoll(), method: spec, group: groupOf(spec), params: call.params };
+  const routedCall: RoutedCall = { ...createHeadPoll(), method: spec, group: spec.group, params: call.params };
   const { response } = normalise(spec, call.params, readResponse(received, 1, secrets));
   const charge = { units: 1, byMethod: new Map<string, number>() };
   const limits = access.limits;

@@ -1,6 +1,6 @@
 import type { MethodSpec } from '../gateway/spec/method-spec.ts';
 import { adminDocument } from './admin-document.ts';
-import { networkSchema } from '../gateway/network-files/options/network-schema.ts';
+import { defaultsSchema, networkSchema } from '../gateway/network-files/options/network-schema.ts';
 import { knownChains } from './known-chains.ts';
 import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
 import { methodTable, nodeMethods } from './method-table.ts';
@@ -15,6 +15,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/results.json', json(resultSchemas(sources))],
     ['schemas/generated/admin-api.json', json(adminDocument(sources.adminApi))],
     ['schemas/network.schema.json', json(networkSchema())],
+    ['schemas/defaults.schema.json', json(defaultsSchema())],
     ['schemas/generated/chains.json', lines(knownChains())],
     ['gateway/spec/methods.generated.ts', tableModule(methodTable(sources), nodeMethods(sources), sources)],
     ['gateway/network-files/providers/providers.generated.ts', providerModule(sources.providerUrls)],
@@ -28,12 +29,12 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
 function tableModule(
   table: readonly MethodSpec[],
   byRole: Readonly<Record<string, string>>,
-  { passThroughUnits, passThroughSplits, developmentMethods, neverOpened }: Sources,
+  { passThroughUnits, passThroughSplits, passThroughGroups, developmentMethods, neverOpened }: Sources,
 ): string {
   const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
     '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
-    "import type { MethodSpec } from './method-spec.ts';",
+    "import type { MethodGroup, MethodSpec } from './method-spec.ts';",
     '',
     `export const methods: readonly MethodSpec[] = ${JSON.stringify(table, undefined, 2)};`,
     '',
@@ -45,6 +46,9 @@ function tableModule(
     '',
     '/** Methods without a schema that split: the position of the filter with the block range. */',
     `export const passThroughSplits: Readonly<Record<string, number>> = ${JSON.stringify(passThroughSplits, undefined, 2)};`,
+    '',
+    '/** Methods without a schema, by name or by the start of the name: their group, if it is not `other`. */',
+    `export const passThroughGroups: Readonly<Record<string, MethodGroup>> = ${JSON.stringify(passThroughGroups, undefined, 2)};`,
     '',
     '/** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */',
     `export const developmentMethods: readonly string[] = ${JSON.stringify(developmentMethods, undefined, 2)};`,

@@ -89,9 +89,10 @@ function networkOptionRows(): Row[] {
 function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWithMap: string): Row[] {
   const options: Readonly<Record<string, OptionSchema & Partial<Option<string>>>> = properties;
   return Object.entries(options).flatMap(([name, option]) => {
-    const { description, default: value, replaces = replacedWithMap, items } = option;
+    const { description, default: value, replaces = replacedWithMap, items, additionalProperties: member } = option;
     const row = [code(prefix + name), value === undefined ? '' : code(JSON.stringify(value)), replaces, description];
-    return [row, ...optionRows(items ?? option, `${prefix}${name}${items === undefined ? '.' : '[].'}`, replaces)];
+    const inside = items === undefined ? (member === undefined ? '.' : '.<method>.') : '[].';
+    return [row, ...optionRows(items ?? member ?? option, prefix + name + inside, replaces)];
   });
 }
 

@@ -28,6 +28,7 @@ function formProblems(sources: Sources): string[] {
     methods,
     passThroughUnits: units,
     passThroughSplits: splits,
+    passThroughGroups: groups,
     developmentMethods,
     neverOpened,
     providerUrls,
@@ -42,7 +43,9 @@ function formProblems(sources: Sources): string[] {
   return [
     ...methods.flatMap((method) => (fits(method) ? [] : [`${method.name}: ${formProblem(fits.errors?.[0])}`])),
     ...duplicatesIn(names).map((name) => `${name}: is defined twice`),
-    ...(passThroughFits({ units, splits }) ? [] : [`pass-through.yaml: ${formProblem(passThroughFits.errors?.[0])}`]),
+    ...(passThroughFits({ units, splits, groups })
+      ? []
+      : [`pass-through.yaml: ${formProblem(passThroughFits.errors?.[0])}`]),
     ...(namesFit(developmentMethods) ? [] : [`development.yaml: ${formProblem(namesFit.errors?.[0])}`]),
     ...(providersFit(providerUrls) ? [] : [`provider-urls.yaml: ${formProblem(providersFit.errors?.[0])}`]),
     ...providerUrls.flatMap(({ name, lists }) =>

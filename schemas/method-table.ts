@@ -1,5 +1,12 @@
 import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
-import type { CacheRule, Identity, MethodSpec, ObjectShape, ResultKind } from '../gateway/spec/method-spec.ts';
+import type {
+  CacheRule,
+  Identity,
+  MethodGroup,
+  MethodSpec,
+  ObjectShape,
+  ResultKind,
+} from '../gateway/spec/method-spec.ts';
 import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';
 import { countPlaces } from './count-places.ts';
@@ -21,8 +28,21 @@ export function nodeMethods({ methods }: Sources): Record<string, string> {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, role, send, executes, resultIs, tracks, identity, details, unsupported, units, cache, splits } =
-    method['x-gatehouse'] ?? {};
+  const {
+    answer,
+    role,
+    send,
+    group,
+    executes,
+    resultIs,
+    tracks,
+    identity,
+    details,
+    unsupported,
+    units,
+    cache,
+    splits,
+  } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
   const object = objectInResult(method, types);
@@ -32,9 +52,11 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const gasAt = gasPlaces(method, types);
   const counts = countPlaces(method);
   const reverts = method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3);
+  const resultKinds = (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name));
   return {
     name: method.name,
     namespace: namespaceOf(method.name),
+    group: group ?? groupOf(reverts, resultKinds),
     ...(answer !== undefined && { handledBy: answer }),
     nullable: notNull(method.result.schema) !== undefined,
     reverts,
@@ -45,7 +67,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(resultIs !== undefined && { resultIs }),
     ...(tracks !== undefined && { tracks: trackOf(tracks, method) }),
     ...(unsupported !== undefined && { nullWhenUnsupported: true }),
-    resultKinds: (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name)),
+    resultKinds,
     ...(isMap(resolve(result, types)) && { resultIsMap: true as const }),
     ...(pattern !== undefined && { resultPattern: pattern }),
     ...(notes?.pad !== undefined && { padResult: notes.pad }),
@@ -63,6 +85,11 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),
   };
+}
+
+function groupOf(reverts: boolean, resultKinds: readonly ResultKind[]): MethodGroup {
+  if (reverts) return 'execution';
+  return resultKinds.includes('array') ? 'list' : 'lookup';
 }
 
 /** Whether the names of an object are data, as in `{ [address]: values }`. */

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
-import type { LocalHandler, ResultMeaning } from '../gateway/spec/method-spec.ts';
+import type { LocalHandler, MethodGroup, ResultMeaning } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
 import type { ProviderSource } from './provider-module.ts';
 
@@ -40,6 +40,8 @@ export interface MethodExtension {
   readonly answer?: LocalHandler;
   /** A call has an effect, as eth_sendRawTransaction has. */
   readonly send?: 'once';
+  /** The group of the method, if the schema does not show it: see `MethodSpec.group`. */
+  readonly group?: MethodGroup;
   /** The method runs contracts, but no call of it reverts. Its errors may contain text of a contract. */
   readonly executes?: true;
   /** The gateway itself sends this method to upstreams. The method's name in `nodeMethods`. */
@@ -84,6 +86,8 @@ export interface Sources {
   readonly passThroughUnits: Readonly<Record<string, number | string>>;
   /** `methods/pass-through.yaml`: the position of the filter of methods that split, as `MethodSpec.splits`. */
   readonly passThroughSplits: Readonly<Record<string, number>>;
+  /** `methods/pass-through.yaml`: the group of methods without a schema, by name or by the start of the name. */
+  readonly passThroughGroups: Readonly<Record<string, MethodGroup>>;
   /** `methods/development.yaml`: what development networks serve beside the methods of their files. */
   readonly developmentMethods: readonly string[];
   /** `never-opened.yaml`: methods that no wildcard opens. */
@@ -118,6 +122,7 @@ const DEVELOPMENT = 'development.yaml';
 interface PassThroughSource {
   readonly units: Sources['passThroughUnits'];
   readonly splits: Sources['passThroughSplits'];
+  readonly groups: Sources['passThroughGroups'];
 }
 
 export function readSources(folder: string): Sources {
@@ -128,6 +133,7 @@ export function readSources(folder: string): Sources {
     types: readTypes(join(folder, 'types')),
     passThroughUnits: passThrough.units,
     passThroughSplits: passThrough.splits,
+    passThroughGroups: passThrough.groups,
     developmentMethods: readYaml(join(folder, 'methods', DEVELOPMENT)) as Sources['developmentMethods'],
     neverOpened: readYaml(join(folder, 'never-opened.yaml')) as Sources['neverOpened'],
     providers: readYaml(join(folder, 'provider-units.yaml')) as Sources['providers'],

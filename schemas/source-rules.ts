@@ -1,5 +1,5 @@
 import { unitsPattern } from '../gateway/network-files/options/units-formula.ts';
-import { resultMeanings } from '../gateway/spec/method-spec.ts';
+import { methodGroups, resultMeanings } from '../gateway/spec/method-spec.ts';
 
 /** The form of an entry of methods/*.yaml, as JSON Schema. Unknown keys are rejected as misspellings. */
 const named = { name: { type: 'string', minLength: 1 } };
@@ -48,6 +48,7 @@ const extension = {
     answer: { enum: ['local', 'socket', 'filters', 'document'] },
     send: { const: 'once' },
     executes: { const: true },
+    group: { enum: methodGroups },
     role: { type: 'string', pattern: '^[a-z][a-zA-Z]*$' },
     resultIs: { enum: resultMeanings },
     tracks: {
@@ -103,7 +104,7 @@ export const developmentRules = {
 /** The form of methods/pass-through.yaml. */
 export const passThroughRules = {
   type: 'object',
-  required: ['units', 'splits'],
+  required: ['units', 'splits', 'groups'],
   additionalProperties: false,
   properties: {
     units: {
@@ -115,6 +116,11 @@ export const passThroughRules = {
       type: 'object',
       propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*$' },
       additionalProperties: { type: 'integer', minimum: 0 },
+    },
+    groups: {
+      type: 'object',
+      propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*\\*?$' },
+      additionalProperties: { enum: methodGroups },
     },
   },
 };

@@ -132,8 +132,9 @@ const table = {
   },
   UPSTREAM_TIMEOUT_MS: {
     type: 'count',
-    default: 6_000,
-    meaning: 'Time for one attempt at one upstream; `timeoutMs` of an upstream overrides it',
+    default: undefined,
+    meaning:
+      'Time for one attempt at one upstream, unless a network file has one; unset: 5 s for lookups, 10 s for execution and lists, 60 s for traces',
   },
   UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Maximum size of an upstream response' },
   UPSTREAM_CONNECTIONS: {

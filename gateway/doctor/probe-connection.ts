@@ -1,7 +1,10 @@
 import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { errorCode } from '../config/log.ts';
+import { tunnelTo, type ConnectOptions } from '../upstreams/transport/connect/connector.ts';
+import { openTunnel } from '../upstreams/transport/connect/open-tunnel.ts';
+import { credentialsOf } from '../upstreams/transport/credentials.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -17,17 +20,21 @@ export async function probeName({ hostname }: URL): Promise<number> {
 }
 
 /**
- * Reads the certificate of an https or wss URL. @returns days until it expires
+ * Reads the certificate of an https or wss URL, also through a proxy. @returns days until it expires
  * @throws Error without the host in its message, if there is no trusted certificate
  */
-export async function probeCertificate({ hostname, port }: URL, timeoutMs: number): Promise<number> {
+export async function probeCertificate(url: URL, timeoutMs: number, options: ConnectOptions): Promise<number> {
+  const { hostname, port } = url;
+  const { tls, proxyUrl } = options;
   const host = withoutBrackets(hostname);
+  const tunnel = proxyUrl === undefined ? undefined : await openProxy(url, proxyUrl, timeoutMs);
   let socket: TLSSocket | undefined;
   try {
     return await new Promise<number>((resolve, reject) => {
       // Accepts untrusted certificates in order to report the code: Node's own message has the host.
       const servername = isIP(host) === 0 ? { servername: host } : {};
-      socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false, ...servername });
+      const target = tunnel === undefined ? { host, port: Number(port || 443) } : { socket: tunnel };
+      socket = connect({ ...tls, ...target, rejectUnauthorized: false, ...servername });
       socket.setTimeout(timeoutMs, () => {
         reject(new Error('no TLS handshake in time'));
       });
@@ -43,6 +50,17 @@ export async function probeCertificate({ hostname, port }: URL, timeoutMs: numbe
     });
   } finally {
     socket?.destroy();
+    tunnel?.destroy();
+  }
+}
+
+/** @throws Error without hosts in its message */
+async function openProxy(url: URL, proxyUrl: string, timeoutMs: number): Promise<Socket> {
+  const tunnel = tunnelTo(url, credentialsOf(proxyUrl, {}));
+  try {
+    return await openTunnel({ ...tunnel, tls: undefined }, AbortSignal.timeout(timeoutMs));
+  } catch (error) {
+    throw new Error(`no connection through the proxy (${errorCode(error)})`, { cause: error });
   }
 }
 

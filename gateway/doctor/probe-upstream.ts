@@ -1,6 +1,7 @@
 import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { TimedOut } from '../upstreams/transport/upstream-response.ts';
+import type { ConnectOptions } from '../upstreams/transport/connect/connector.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { withTimeout } from '../upstreams/health/with-timeout.ts';
 import { ProbeClient, type ProbeResult } from './probe-client.ts';
@@ -68,7 +69,7 @@ export async function probeUpstream(
   }
   const socket = url === undefined || websocketUrl === undefined ? undefined : connect({ ...others, websocketUrl });
   const work = Promise.all([
-    probeCalls(client, new URL(address), network, found, timeoutMs),
+    probeCalls(client, new URL(address), network, found, { ...upstream, timeoutMs }),
     socket === undefined ? undefined : probeWebSocket(socket, network.chainId, found),
   ]);
   try {
@@ -88,12 +89,14 @@ async function probeCalls(
   address: URL,
   { chainId, methods }: Pick<NetworkConfig, 'chainId' | 'methods'>,
   found: UpstreamFindings,
-  timeoutMs: number,
+  { timeoutMs, tls, proxyUrl }: ConnectOptions & { readonly timeoutMs: number },
 ): Promise<void> {
   const startedAt = performance.now();
   try {
-    found.addresses = await probeName(address);
-    if (/^(https|wss):$/.test(address.protocol)) found.tlsDays = await probeCertificate(address, timeoutMs);
+    // A proxy resolves the name itself.
+    if (proxyUrl === undefined) found.addresses = await probeName(address);
+    if (/^(https|wss):$/.test(address.protocol))
+      found.tlsDays = await probeCertificate(address, timeoutMs, { tls, proxyUrl });
   } catch (error) {
     found.problems.push((error as Error).message);
     return;

@@ -1,4 +1,4 @@
-import type { CountsOf } from './check-units.ts';
+import type { CountsOf } from './checks/check-units.ts';
 import type { MethodFacts } from './select-methods.ts';
 
 /** Options for loading the network files. */

@@ -1,11 +1,13 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { checkFailsafe } from './checks/check-failsafe.ts';
 import { checkCoverage, checkRoutes } from './check-routes.ts';
-import { checkUnits } from './check-units.ts';
+import { checkUnits } from './checks/check-units.ts';
 import { isDevelopmentNetwork } from './development-chain.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from './diagnostics/parse-yaml.ts';
 import { mergeDefaults, type Defaults } from './expand/defaults.ts';
+import { checkConnection } from './checks/check-connection.ts';
 import { expandProvider } from './expand/expand-provider.ts';
 import type { LoadOptions } from './load-options.ts';
 import { withTransactionRoutes } from './method-upstreams.ts';
@@ -64,6 +66,10 @@ function completeNetwork(
   const network: NetworkConfig = { slug, ...file, ...selected, methods, developmentMethods };
   const served = [...methods, ...selected.openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
   diagnostics.push(...checkUnits(file.units, served, options.countsOf, ['units']), ...checkRoutes(network, options));
+  diagnostics.push(
+    ...checkFailsafe(file, served, options),
+    ...upstreams.flatMap((upstream, index) => checkConnection(upstream, ['upstreams', index])),
+  );
   findDuplicateNames(file.upstreams, diagnostics);
   return { diagnostics, network: { ...network, route: withTransactionRoutes(network, options) } };
 }

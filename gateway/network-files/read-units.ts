@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { errorCode } from '../config/log.ts';
-import { checkUnits, type CountsOf } from './check-units.ts';
+import { checkUnits, type CountsOf } from './checks/check-units.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml } from './diagnostics/parse-yaml.ts';
 import { NetworkFilesError } from './load-networks.ts';

@@ -1,5 +1,5 @@
 import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
-import { expandText, type Env } from './expand/expand-text.ts';
+import { expandText, readFileText, type Env } from './expand/expand-text.ts';
 import type { Option, OptionSchema, ValueSchema } from './options/option.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -45,8 +45,9 @@ function readValue(schema: ValueSchema, given: unknown): unknown {
 }
 
 /** A number with a formula beside it is replaced by a text. */
-function emptyMember(schema: ValueSchema): unknown {
-  return schema.type === 'array' ? [] : '';
+function emptyMember({ type }: ValueSchema): unknown {
+  if (type === 'object') return {};
+  return type === 'array' ? [] : '';
 }
 
 function emptyValue({ type, properties }: ValueSchema): unknown {
@@ -60,7 +61,7 @@ export function finishTexts(options: Options, values: Values, path: Path, env: E
   const report = (at: Path, problem: string): void =>
     void diagnostics.push({ path: at, message: `${formatPath(at)}: ${problem}` });
   return mapMembers(values, (value, name) => {
-    const { hasVariables, check, items } = options[name] ?? {};
+    const { hasVariables, isFile, check, items } = options[name] ?? {};
     const { properties } = items ?? {};
     if (properties !== undefined) {
       return (value as Values[]).map((item, index) =>
@@ -70,7 +71,9 @@ export function finishTexts(options: Options, values: Values, path: Path, env: E
     if (hasVariables === undefined && check === undefined) return value;
     return mapTexts(value, [...path, name], (text, at) => {
       const toReport = report.bind(undefined, at);
-      const finished = hasVariables === true ? expandText(text, env, toReport) : text;
+      const isPath = isFile === true && text.startsWith('/');
+      const expand = isPath ? readFileText : expandText;
+      const finished = hasVariables === true ? expand(text, env, toReport) : text;
       const problem = check?.(finished, at.at(-1) ?? '');
       if (problem !== undefined) toReport(problem);
       return finished ?? '';

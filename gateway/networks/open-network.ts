@@ -19,23 +19,23 @@ import {
 import { isWildcard } from '../network-files/options/method-pattern.ts';
 import { normalise } from '../normalise/normalise.ts';
 import type { NetworkMethod, Network } from './network.ts';
+import { lazyDocument } from './lazy-document.ts';
 import type { NetworkParts } from './network-parts.ts';
 import { openRangedMethod } from '../ranges/open-ranged-method.ts';
 import type { RangeLimits } from '../ranges/range-limits.ts';
+import { FailsafeTable } from '../routing/retry/failsafe-table.ts';
 import { MethodRoutes } from '../routing-policy/method-routes.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, notificationMethod } from '../spec/handlers.ts';
-import { developmentMethodsIn } from '../spec/method-facts.ts';
-import { nodeMethods, passThroughSplits } from '../spec/methods.generated.ts';
-import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
+import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits } from '../spec/request-units.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
-import { documentOf, OpenRpcText } from '../spec/openrpc-document.ts';
 import { openCallQueue } from '../admission/call-queue.ts';
-import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
@@ -70,8 +70,11 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const routes = new MethodRoutes(replaceable, upstreams);
   const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
   const heads = reusable?.heads ?? new NetworkHeads(headSources, headMetrics, { isDevelopment, log });
+  const { UPSTREAM_TIMEOUT_MS: timeoutMs } = parts.settings;
+  const named = config.methods.map((name) => specOf(name, parts.specs));
   const router = new Router(upstreams, {
     routes,
+    failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs),
     normalise,
     checkResult: parts.resultCheck,
     blockIn: blockInResult,
@@ -112,7 +115,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   return {
     config,
     bounds,
-    methods: openMethods(config, parts, (spec) => ({
+    methods: openMethods(config, named, parts, (spec) => ({
       checkBounds: compileBounds(spec, bounds, head),
       unitsOf: compileUnits(spec, [replaceable.units, parts.unitsTable], head),
       cache: openMethodCache(cacheParts, final, spec),
@@ -177,10 +180,10 @@ function openSubscriptions(
 
 function openMethods(
   config: NetworkConfig,
-  { specs, checks, metrics, usage }: NetworkParts,
+  named: readonly MethodSpec[],
+  { checks, metrics, usage }: NetworkParts,
   openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'ranges' | 'afterCall'>,
 ): ServedMethods {
-  const named = config.methods.map((name) => specOf(name, specs));
   return new ServedMethods(named, config, (spec): NetworkMethod => {
     // The node's accounts and name, in place of those of the gateway.
     const handler = config.developmentMethods.includes(spec.name) ? undefined : handlerOf(spec);
@@ -199,22 +202,8 @@ function openMethods(
   });
 }
 
-function lazyDocument(
-  { name, methods, baseUrls }: ReplaceableConfig,
-  wildcards: readonly string[],
-  except: readonly string[],
-): Network['document'] {
-  let document: ReturnType<Network['document']> | undefined;
-  const serialise = (): ReturnType<Network['document']> => {
-    const text = new OpenRpcText(documentOf({ name, methods, wildcards, except, baseUrls }));
-    const { parts } = text.with();
-    return { text, response: { kind: 'large', parts, parse: () => jsonResponse(Buffer.concat(parts)).parse() } };
-  };
-  return () => (document ??= serialise());
-}
-
 function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
-  return specs.find(({ name }) => name === method) ?? passThrough(method, passThroughSplits[method]);
+  return specs.find(({ name }) => name === method) ?? passThroughSpec(method);
 }
 
 /** For pass-through methods. The envelope check has already required an array. */
@@ -240,7 +229,7 @@ function openUpstream(
   return new Upstream(fixed, config, {
     chainId: chain.chainId,
     transport,
-    defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS,
+    defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS ?? attemptTimesMs.lookup,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
     metrics: metrics.upstreamMetrics(chain.slug, fixed.name),

@@ -25,21 +25,23 @@ export function openTransport(upstream: FixedUpstreamOptions, settings: Transpor
  */
 export function openHttp(
   url: string,
-  { headers, batch }: FixedUpstreamOptions,
+  { headers, batch, tls, proxyUrl, maxResponseBytes }: FixedUpstreamOptions,
   settings: TransportSettings,
   memory?: MemoryBudget,
 ): Transport {
-  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes } = settings;
-  const http = new HttpUpstream({ url, headers, connections, responseMaxBytes, memory });
+  const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES } = settings;
+  const responseMaxBytes = maxResponseBytes ?? UPSTREAM_RESPONSE_MAX_BYTES;
+  const http = new HttpUpstream({ url, headers, connections, responseMaxBytes, memory, tls, proxyUrl });
   return batch === false ? http : new BatchingUpstream(http, batch === 'auto' ? REFUSED_MS : RETRIED_MS);
 }
 
 /** As `openHttp`. */
 export function openWebSocket(
   url: string,
-  { headers }: FixedUpstreamOptions,
-  { UPSTREAM_CONNECTIONS: slots, UPSTREAM_RESPONSE_MAX_BYTES: responseMaxBytes }: TransportSettings,
+  { headers, tls, proxyUrl, maxResponseBytes }: FixedUpstreamOptions,
+  { UPSTREAM_CONNECTIONS: slots, UPSTREAM_RESPONSE_MAX_BYTES }: TransportSettings,
   memory?: MemoryBudget,
 ): WebSocketUpstream {
-  return new WebSocketUpstream({ url, headers, slots, responseMaxBytes, memory });
+  const responseMaxBytes = maxResponseBytes ?? UPSTREAM_RESPONSE_MAX_BYTES;
+  return new WebSocketUpstream({ url, headers, slots, responseMaxBytes, memory, tls, proxyUrl });
 }

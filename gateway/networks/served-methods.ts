@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../config/max-entries.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
-import { passThrough, type MethodSpec } from '../spec/method-spec.ts';
-import { wildcardFor } from '../spec/method-facts.ts';
-import { passThroughSplits } from '../spec/methods.generated.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { passThroughSpec, wildcardFor } from '../spec/method-facts.ts';
 import type { NetworkMethod } from './network.ts';
 
 type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
@@ -42,7 +41,7 @@ export class ServedMethods {
     if (known !== undefined) return known;
     const wildcard = wildcardFor(name, this.#config);
     if (wildcard === undefined) return undefined;
-    const method = this.#open(passThrough(name, passThroughSplits[name], wildcard));
+    const method = this.#open(passThroughSpec(name, wildcard));
     opened.set(name, method);
     return method;
   }

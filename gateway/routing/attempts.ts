@@ -83,6 +83,7 @@ export class Attempts {
     const { params, text } = routedCall.pinned ?? routedCall;
     const { normalise, sent } = this.#options;
     const startedAt = performance.now();
+    const timeoutMs = routedCall.failsafe?.timeoutMs.get(upstream);
     let outcome: Outcome;
     for (let isResend = false; ; isResend = true) {
       try {
@@ -91,12 +92,15 @@ export class Attempts {
         outcome = normalise(
           method,
           params,
-          await upstream.request(method.name, text, remainingMs, cancellation, group),
+          await upstream.request(method.name, text, remainingMs, cancellation, group, timeoutMs),
         );
         break;
       } catch (error) {
         const isStale = error instanceof UpstreamFailure && error.staleConnection;
-        if (!isResend && isStale && this.#options.canResend(routedCall, performance.now())) continue;
+        if (!isResend && isStale && this.#options.canResend(routedCall, performance.now())) {
+          routedCall.attempts++;
+          continue;
+        }
         return this.#recordNoResponse(upstream, routedCall, error);
       }
     }

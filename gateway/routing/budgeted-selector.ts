@@ -1,6 +1,6 @@
 import { MIN_ATTEMPT_MS } from './attempts.ts';
 import { RetryBudget } from './retry/retry-budget.ts';
-import type { RoutedCall } from './routed-call.ts';
+import { hasAttempt, type RoutedCall } from './routed-call.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { UpstreamSelector } from './select-upstream.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
@@ -30,7 +30,7 @@ export class BudgetedSelector {
     const { tried, failed, deadline, method, unconfirmed } = routedCall;
     const isFirst = tried.length === 0;
     if (isFirst) this.#budget.countCall(now);
-    if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS)) return undefined;
+    if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS) || (!isFirst && !hasAttempt(routedCall))) return undefined;
     if (failed.length > 1 && failed.filter(isUnknownError).length >= MAX_UNKNOWN_ERRORS) {
       return undefined;
     }
@@ -48,8 +48,10 @@ export class BudgetedSelector {
   }
 
   /** Selects the only upstream that was tried once more, within the retry budget. */
-  selectAgain({ tried, deadline }: RoutedCall, now: number): Upstream | undefined {
+  selectAgain(routedCall: RoutedCall, now: number): Upstream | undefined {
+    const { tried, deadline } = routedCall;
     const [upstream, other] = tried;
+    if (!hasAttempt(routedCall)) return undefined;
     if (upstream === undefined || other !== undefined || deadline - now <= MIN_ATTEMPT_MS) return undefined;
     if (!upstream.circuit.isClosed || upstream.limits?.hasCapacity(now) === false) return undefined;
     return this.takeRetry(now) ? upstream : undefined;
@@ -57,6 +59,7 @@ export class BudgetedSelector {
 
   /** Selects the upstream of a hedged request, and counts the attempt. */
   selectHedge(routedCall: RoutedCall, now: number): Upstream | undefined {
+    if (!hasAttempt(routedCall)) return undefined;
     const upstream = this.#selector.select(routedCall, now, 'hedge');
     if (upstream === undefined) return undefined;
     if (!this.#budget.takeExtra(now)) {
@@ -66,6 +69,7 @@ export class BudgetedSelector {
     }
     this.#metrics.hedged('started');
     routedCall.tried.push(upstream);
+    routedCall.attempts++;
     return upstream;
   }
 

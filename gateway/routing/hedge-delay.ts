@@ -12,11 +12,14 @@ const MAX_METHODS = 500;
 
 /** Calculates after which delay a hedged request is sent, from the recent latencies of each method. */
 export class HedgeDelay {
-  readonly #minMs: number;
+  readonly #minMs: number | undefined;
   readonly #latencies: Map<string, LatencyWindow>;
 
-  /** @param previous of the same network before a reload; its latencies are continued */
-  constructor(minMs: number, previous?: HedgeDelay) {
+  /**
+   * @param minMs minimum of delays; undefined: only methods with a delay of their own are hedged
+   * @param previous of the same network before a reload; its latencies are continued
+   */
+  constructor(minMs: number | undefined, previous?: HedgeDelay) {
     this.#minMs = minMs;
     this.#latencies = previous === undefined ? new Map<string, LatencyWindow>() : previous.#latencies;
   }
@@ -35,15 +38,23 @@ export class HedgeDelay {
    * The delay in ms from now. Undefined: no hedge, because the call must not be sent twice or times out before. If the
    * upstream's circuit is half-open, the delay is the minimum.
    */
-  delayFor({ method, preferred, candidates }: RoutedCall, upstream: Upstream, remainingMs: number): number | undefined {
+  delayFor(routedCall: RoutedCall, upstream: Upstream, remainingMs: number): number | undefined {
+    const { method, preferred, candidates, failsafe } = routedCall;
     // The effect and the cost of sending a pass-through method twice are unknown.
     if (method.sends === true || method.resultKinds === undefined) return undefined;
     // This upstream received the transaction. Another one may not have it yet, and would return null sooner.
     if (preferred === upstream || candidates?.length === 1) return undefined;
-    const expectedMs = upstream.circuit.isClosed
-      ? (this.#latencies.get(method.name)?.quantile(QUANTILE, MIN_SAMPLES) ?? DEFAULT_DELAY_MS)
-      : this.#minMs;
-    const delayMs = Math.ceil(Math.max(expectedMs, this.#minMs) / DELAY_STEP_MS) * DELAY_STEP_MS;
-    return delayMs < Math.min(remainingMs, upstream.timeoutMs) ? delayMs : undefined;
+    const exactMs = failsafe?.hedgeAfterMs.get(upstream) ?? this.#usualDelay(method.name, upstream);
+    if (exactMs === undefined || exactMs === 'off') return undefined;
+    const delayMs = Math.ceil(exactMs / DELAY_STEP_MS) * DELAY_STEP_MS;
+    return delayMs < Math.min(remainingMs, failsafe?.timeoutMs.get(upstream) ?? upstream.timeoutMs)
+      ? delayMs
+      : undefined;
+  }
+
+  #usualDelay(method: string, upstream: Upstream): number | undefined {
+    if (this.#minMs === undefined || !upstream.circuit.isClosed) return this.#minMs;
+    const usualMs = this.#latencies.get(method)?.quantile(QUANTILE, MIN_SAMPLES) ?? DEFAULT_DELAY_MS;
+    return Math.max(usualMs, this.#minMs);
   }
 }

@@ -1,11 +1,11 @@
 import type { SentTo } from '../cache/response-cache.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
+import type { MethodGroup, MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
-import { groupOf, type MethodGroup } from '../spec/method-group.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Failsafe } from './retry/failsafe-table.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { AttemptObserver } from '../observability/call-observer.ts';
 
@@ -76,6 +76,10 @@ export interface RoutedCall {
   readonly observer: AttemptObserver | undefined;
   readonly sentTo: SentTo | undefined;
   readonly range: RangePart | undefined;
+  /** Of the method. Undefined: the times of each upstream, and any number of attempts. */
+  readonly failsafe: Failsafe<Upstream> | undefined;
+  /** Requests that were sent to upstreams. */
+  attempts: number;
   readonly tried: Upstream[];
   failed: readonly FailedOutcome[];
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */
@@ -99,16 +103,21 @@ export function createCall(method: MethodSpec, params: readonly unknown[], deadl
   return { method, params, text: JSON.stringify(params), deadline };
 }
 
+/** Whether another request may be sent for the call. */
+export function hasAttempt({ failsafe, attempts }: RoutedCall): boolean {
+  return failsafe === undefined || attempts < failsafe.maxAttempts;
+}
+
 export function createRoutedCall(
   { method, params, text, deadline, caller, observer, sentTo, range }: UpstreamCall,
   blocks: NamedBlocks | undefined,
   preferred: Upstream | undefined,
   candidates?: readonly Upstream[],
+  failsafe?: Failsafe<Upstream>,
 ): RoutedCall {
-  const group = groupOf(method);
   return {
     method,
-    group,
+    group: method.group,
     params,
     text,
     pinned: undefined,
@@ -120,6 +129,8 @@ export function createRoutedCall(
     observer,
     sentTo,
     range,
+    failsafe,
+    attempts: 0,
     tried: [],
     failed: noFailures,
     respondingUpstream: undefined,
@@ -135,6 +146,7 @@ export function createRoutedCall(
 const head: MethodSpec = {
   name: nodeMethods.blockByNumber,
   namespace: 'eth',
+  group: 'lookup',
   nullable: true,
   reverts: false,
   hashParams: [],
@@ -147,7 +159,7 @@ const head: MethodSpec = {
 export function createHeadPoll(candidates?: readonly Upstream[]): RoutedCall {
   const unset = {
     ...{ pinned: undefined, cancellation: undefined, blocks: undefined, preferred: undefined, observer: undefined },
-    ...{ sentTo: undefined, range: undefined, candidates },
+    ...{ sentTo: undefined, range: undefined, candidates, failsafe: undefined, attempts: 0 },
     ...{ respondingUpstream: undefined, askedAt: -Infinity, unconfirmed: undefined },
     ...{ isEvidence: false, isMissingAtHead: false, hasPolledHeads: false, waits: 0 },
   };

@@ -2,6 +2,7 @@ import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
+import type { FailsafeTable } from './retry/failsafe-table.ts';
 import type { MethodRoutes } from '../routing-policy/method-routes.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Normalise, ResultCheck } from './attempts.ts';
@@ -16,6 +17,8 @@ export interface RouterOptions<Previous> {
   readonly isDevelopment: boolean;
   /** Which upstreams may get which method. */
   readonly routes: MethodRoutes<Upstream>;
+  /** Times and attempts by method. */
+  readonly failsafe: FailsafeTable<Upstream>;
   readonly hedgeAfterMs: number | undefined;
   readonly balance: Balance;
   readonly maxLagBlocks: number | undefined;

@@ -1,5 +1,5 @@
 import type { NetworkHeads } from '../heads/network-heads.ts';
-import { createRoutedCall, type RoutedCall, type UpstreamCall } from './routed-call.ts';
+import { createRoutedCall, hasAttempt, type RoutedCall, type UpstreamCall } from './routed-call.ts';
 import { Attempts } from './attempts.ts';
 import type { RouterOptions } from './router-options.ts';
 import { backOff } from './retry/back-off.ts';
@@ -53,7 +53,7 @@ export class Router {
 
   /** @param all upstreams in the order of the network file */
   constructor(all: readonly Upstream[], options: RouterOptions<Router>) {
-    const { isDevelopment, hedgeAfterMs, balance, maxLagBlocks, metrics, heads, routes, previous, log } = options;
+    const { isDevelopment, balance, maxLagBlocks, metrics, heads, routes, previous, log } = options;
     this.all = all;
     this.#options = options;
     const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
@@ -65,8 +65,9 @@ export class Router {
     const selection = { balance, maxLagBlocks, headSources, previous: previous?.selector };
     this.selector = new UpstreamSelector(all, heads, this.#monotonic, selection);
     this.#budgeted = new BudgetedSelector(this.selector, metrics, previous && previous.#budgeted);
-    const previousDelay = previous && previous.#hedgeDelay;
-    if (hedgeAfterMs !== undefined && all.length > 1) this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previousDelay);
+    const { hedgeAfterMs, failsafe } = options;
+    if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && all.length > 1)
+      this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previous && previous.#hedgeDelay);
     this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1, isDevelopment);
     this.#attempts = new Attempts({
       normalise: options.normalise,
@@ -75,6 +76,7 @@ export class Router {
       heads,
       canResend: (routedCall, now) =>
         (routedCall.candidates ?? all).length === 1 &&
+        hasAttempt(routedCall) &&
         canSendAgain(routedCall, noResponse) &&
         this.#budgeted.takeRetry(now),
       isCandidate: (upstream, method) => routes.candidatesOf(method)?.includes(upstream) !== false,
@@ -164,13 +166,14 @@ export class Router {
     const blocks = needsBlocks ? blocksNamedBy(method, params) : undefined;
     const acceptedBy = this.#sent.upstreamFor(method, params);
     const preferred = isUnsupported ? this.selector.selectLongestMarked(method.name, candidates) : acceptedBy;
-    return createRoutedCall(call, blocks, preferred, candidates);
+    return createRoutedCall(call, blocks, preferred, candidates, this.#options.failsafe.of(method));
   }
 
   #beginAttempt(routedCall: RoutedCall, upstream: Upstream, now: number): void {
     const { tried, unconfirmed } = routedCall;
     if (tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
     tried.push(upstream);
+    routedCall.attempts++;
     routedCall.respondingUpstream = upstream;
     routedCall.askedAt = now;
   }
@@ -181,6 +184,7 @@ export class Router {
 
   /** Waits for upstreams that lag, or that index blocks late. @returns whether one may have a response now */
   async #mayRespondNow(routedCall: RoutedCall): Promise<boolean> {
+    if (!hasAttempt(routedCall)) return false;
     if (await pollLagging(routedCall, routedCall.candidates ?? this.all, this.#heads, this.#monotonic)) return true;
     return this.#confirmation.awaitIndex(routedCall, this.#budgeted.takeRetry.bind(this.#budgeted));
   }

@@ -1,8 +1,17 @@
 import type { LoadOptions } from '../network-files/load-options.ts';
-import { coversMethod, isWildcard } from '../network-files/options/method-pattern.ts';
+import { bestPattern, coversMethod, isWildcard } from '../network-files/options/method-pattern.ts';
 import type { Settings } from '../config/settings.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
-import { developmentMethods, methods, neverOpened, nodeMethods, passThroughUnits } from './methods.generated.ts';
+import {
+  developmentMethods,
+  methods,
+  neverOpened,
+  nodeMethods,
+  passThroughGroups,
+  passThroughSplits,
+  passThroughUnits,
+} from './methods.generated.ts';
+import { passThrough, type MethodSpec } from './method-spec.ts';
 import { countsOf } from './request-units.ts';
 
 type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
@@ -44,6 +53,17 @@ export function wildcardFor(
   if (opening === undefined || !/^[a-z][a-z0-9]{0,20}_\w{1,60}$/.test(method)) return undefined;
   if (ofNode.includes(opening)) return opening;
   return changesNode(method) || except.some(covers) ? undefined : opening;
+}
+
+/** The spec of a method without a schema. @param openedBy as in `passThrough` */
+export function passThroughSpec(name: string, openedBy?: string): MethodSpec {
+  const pattern = bestPattern(Object.keys(passThroughGroups), name);
+  return passThrough(
+    name,
+    passThroughSplits[name],
+    openedBy,
+    pattern === undefined ? undefined : passThroughGroups[pattern],
+  );
 }
 
 /** Whether a wildcard would open no method at all: all are in schemas/never-opened.yaml. */

@@ -1,17 +1,5 @@
 import type { MethodSpec } from './method-spec.ts';
 
-/** A group of methods with similar durations. Each upstream has a latency score for each group. */
-export type MethodGroup = 'lookup' | 'execution' | 'list' | 'other';
-
-export const methodGroups: readonly MethodGroup[] = ['lookup', 'execution', 'list', 'other'];
-
-export function groupOf({ resultKinds, reverts }: MethodSpec): MethodGroup {
-  // A pass-through method, usually a trace.
-  if (resultKinds === undefined) return 'other';
-  if (reverts) return 'execution';
-  return resultKinds.includes('array') ? 'list' : 'lookup';
-}
-
 /**
  * Whether a call of the method may be repeated or cancelled without side effects. For a pass-through method, its name
  * decides; filters are excluded, because they exist only at the upstream that created them.

@@ -4,11 +4,29 @@ import type { CountName } from '../network-files/options/units-formula.ts';
 /** The part of the gateway that handles a method in place of an upstream. */
 export type LocalHandler = 'local' | 'socket' | 'filters' | 'document';
 
+/**
+ * Groups of methods with similar durations, each with the time for one attempt in ms. Each upstream has a latency score for
+ * each group. `long`: traces, and methods that wait for a block. `other`: the other methods without a schema.
+ */
+export const attemptTimesMs = {
+  lookup: 5_000,
+  execution: 10_000,
+  list: 10_000,
+  long: 60_000,
+  other: 10_000,
+} as const;
+
+export type MethodGroup = keyof typeof attemptTimesMs;
+
+export const methodGroups = Object.keys(attemptTimesMs) as readonly MethodGroup[];
+
 /** The properties of a method for the hot path. Derived from `schemas/methods` by `npm run generate`. */
 export interface MethodSpec {
   readonly name: string;
   /** The part before the first underscore or dot. */
   readonly namespace: string;
+  /** Methods of one group take similar times. */
+  readonly group: MethodGroup;
   /**
    * No request is sent to an upstream. `local`: the result is a constant of the network; `socket`: handled by the caller's
    * WebSocket; `filters`: by the filters of the network; `document`: the result is the network's OpenRPC document.
@@ -101,10 +119,15 @@ export const resultMeanings = ['head-number', 'sync-status', 'logs', 'block-obje
  * @param splits as in `MethodSpec`
  * @param openedBy the wildcard that opens it; undefined: the network file names it
  */
-export function passThrough(name: string, splits?: number, openedBy?: string): MethodSpec {
+export function passThrough(
+  name: string,
+  splits?: number,
+  openedBy?: string,
+  group: MethodGroup = 'other',
+): MethodSpec {
   const namespace = namespaceOf(name);
   return {
-    ...{ name, namespace, nullable: false, reverts: false, hashParams: [], isPassThrough: true, openedBy },
+    ...{ name, namespace, group, nullable: false, reverts: false, hashParams: [], isPassThrough: true, openedBy },
     ...(splits !== undefined && {
       ...{ splits, blockAt: { param: splits } },
       counts: [{ name: 'blocks', type: 'LogFilter', param: splits }],

@@ -1,10 +1,11 @@
 // Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.
-import type { MethodSpec } from './method-spec.ts';
+import type { MethodGroup, MethodSpec } from './method-spec.ts';
 
 export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getStorageAt",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -29,6 +30,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getBlockByHash",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -187,6 +189,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getUncleByBlockHashAndIndex",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -266,6 +269,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getTransactionReceipt",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -357,6 +361,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_estimateGas",
     "namespace": "eth",
+    "group": "execution",
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
@@ -404,6 +409,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getTransactionByHash",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -496,6 +502,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_chainId",
     "namespace": "eth",
+    "group": "lookup",
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
@@ -510,6 +517,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_accounts",
     "namespace": "eth",
+    "group": "list",
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
@@ -522,6 +530,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_blockNumber",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultIs": "head-number",
@@ -536,6 +545,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getBlockByNumber",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -694,6 +704,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getBalance",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -718,6 +729,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getCode",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -741,6 +753,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getTransactionCount",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "tracks": {
@@ -769,6 +782,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_call",
     "namespace": "eth",
+    "group": "execution",
     "nullable": false,
     "reverts": true,
     "resultKinds": [
@@ -816,6 +830,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_createAccessList",
     "namespace": "eth",
+    "group": "execution",
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
@@ -854,6 +869,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_simulateV1",
     "namespace": "eth",
+    "group": "list",
     "nullable": false,
     "reverts": false,
     "executes": true,
@@ -909,6 +925,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_gasPrice",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -922,6 +939,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_maxPriorityFeePerGas",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -935,6 +953,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_blobBaseFee",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -948,6 +967,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_feeHistory",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -964,6 +984,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_sendRawTransaction",
     "namespace": "eth",
+    "group": "execution",
     "nullable": false,
     "reverts": false,
     "sends": true,
@@ -976,6 +997,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getLogs",
     "namespace": "eth",
+    "group": "list",
     "nullable": false,
     "reverts": false,
     "resultIs": "logs",
@@ -1044,6 +1066,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getBlockReceipts",
     "namespace": "eth",
+    "group": "list",
     "nullable": true,
     "reverts": false,
     "resultIs": "block-objects",
@@ -1142,6 +1165,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getTransactionByBlockHashAndIndex",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -1237,6 +1261,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getTransactionByBlockNumberAndIndex",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -1332,6 +1357,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getBlockTransactionCountByHash",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -1350,6 +1376,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getBlockTransactionCountByNumber",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -1368,6 +1395,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getUncleByBlockNumberAndIndex",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultIs": "uncle",
@@ -1447,6 +1475,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getUncleCountByBlockHash",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -1465,6 +1494,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getUncleCountByBlockNumber",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -1483,6 +1513,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_syncing",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultIs": "sync-status",
@@ -1495,6 +1526,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getProof",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1525,6 +1557,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_subscribe",
     "namespace": "eth",
+    "group": "lookup",
     "handledBy": "socket",
     "nullable": false,
     "reverts": false,
@@ -1544,6 +1577,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_unsubscribe",
     "namespace": "eth",
+    "group": "lookup",
     "handledBy": "socket",
     "nullable": false,
     "reverts": false,
@@ -1555,6 +1589,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_newFilter",
     "namespace": "eth",
+    "group": "lookup",
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
@@ -1583,6 +1618,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_newBlockFilter",
     "namespace": "eth",
+    "group": "lookup",
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
@@ -1595,6 +1631,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_newPendingTransactionFilter",
     "namespace": "eth",
+    "group": "lookup",
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
@@ -1607,6 +1644,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getFilterChanges",
     "namespace": "eth",
+    "group": "list",
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
@@ -1647,6 +1685,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getFilterLogs",
     "namespace": "eth",
+    "group": "list",
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
@@ -1685,6 +1724,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_uninstallFilter",
     "namespace": "eth",
+    "group": "lookup",
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
@@ -1696,6 +1736,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_sendRawTransactionSync",
     "namespace": "eth",
+    "group": "long",
     "nullable": false,
     "reverts": false,
     "sends": true,
@@ -1773,6 +1814,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_fillTransaction",
     "namespace": "eth",
+    "group": "execution",
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
@@ -1797,6 +1839,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getHeaderByNumber",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -1820,6 +1863,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getHeaderByHash",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -1843,6 +1887,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getRawTransactionByHash",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -1861,6 +1906,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getRawTransactionByBlockHashAndIndex",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -1875,6 +1921,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getRawTransactionByBlockNumberAndIndex",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -1889,6 +1936,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_pendingTransactions",
     "namespace": "eth",
+    "group": "list",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1899,6 +1947,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getAccountInfo",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1921,6 +1970,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_getStorageValues",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1953,6 +2003,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_config",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1964,6 +2015,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_capabilities",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1974,6 +2026,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "eth_baseFee",
     "namespace": "eth",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -1987,6 +2040,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "linea_estimateGas",
     "namespace": "linea",
+    "group": "execution",
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
@@ -2025,6 +2079,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "net_version",
     "namespace": "net",
+    "group": "lookup",
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
@@ -2038,6 +2093,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "net_listening",
     "namespace": "net",
+    "group": "lookup",
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
@@ -2050,6 +2106,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "net_peerCount",
     "namespace": "net",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2062,6 +2119,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "rpc.discover",
     "namespace": "rpc",
+    "group": "lookup",
     "handledBy": "document",
     "nullable": false,
     "reverts": false,
@@ -2074,6 +2132,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "rpc_modules",
     "namespace": "rpc",
+    "group": "lookup",
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
@@ -2087,6 +2146,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "web3_clientVersion",
     "namespace": "web3",
+    "group": "lookup",
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
@@ -2099,6 +2159,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "web3_sha3",
     "namespace": "web3",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2110,6 +2171,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_estimateFee",
     "namespace": "zks",
+    "group": "execution",
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
@@ -2154,6 +2216,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_gasPerPubdata",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2166,6 +2229,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getFeeParams",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2176,6 +2240,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getBridgeContracts",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2186,6 +2251,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_L1ChainId",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2198,6 +2264,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getBlockDetails",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2208,6 +2275,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getTransactionDetails",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -2221,6 +2289,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_estimateGasL1ToL2",
     "namespace": "zks",
+    "group": "execution",
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
@@ -2248,6 +2317,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getBridgehubContract",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2259,6 +2329,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getMainContract",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2270,6 +2341,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getTestnetPaymaster",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2281,6 +2353,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getBaseTokenL1Address",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2292,6 +2365,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getTimestampAsserter",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2303,6 +2377,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getL2Multicall3",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2314,6 +2389,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getConfirmedTokens",
     "namespace": "zks",
+    "group": "list",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2324,6 +2400,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getAllAccountBalances",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2337,6 +2414,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getL2ToL1MsgProof",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2352,6 +2430,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getL2ToL1LogProof",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -2365,6 +2444,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_L1BatchNumber",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2377,6 +2457,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getL1BatchBlockRange",
     "namespace": "zks",
+    "group": "list",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2387,6 +2468,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getL1BatchDetails",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2397,6 +2479,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getRawBlockTransactions",
     "namespace": "zks",
+    "group": "list",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2408,6 +2491,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getBytecodeByHash",
     "namespace": "zks",
+    "group": "list",
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
@@ -2421,6 +2505,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getL1GasPrice",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2433,6 +2518,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getProtocolVersion",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2443,6 +2529,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getProof",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": true,
     "reverts": false,
     "resultKinds": [
@@ -2464,6 +2551,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_getBatchFeeInput",
     "namespace": "zks",
+    "group": "lookup",
     "nullable": false,
     "reverts": false,
     "resultKinds": [
@@ -2474,6 +2562,7 @@ export const methods: readonly MethodSpec[] = [
   {
     "name": "zks_sendRawTransactionWithDetailedOutput",
     "namespace": "zks",
+    "group": "execution",
     "nullable": false,
     "reverts": false,
     "sends": true,
@@ -2525,6 +2614,14 @@ export const passThroughUnits: Readonly<Record<string, number | string>> = {
 /** Methods without a schema that split: the position of the filter with the block range. */
 export const passThroughSplits: Readonly<Record<string, number>> = {
   "trace_filter": 0
+};
+
+/** Methods without a schema, by name or by the start of the name: their group, if it is not `other`. */
+export const passThroughGroups: Readonly<Record<string, MethodGroup>> = {
+  "debug_*": "long",
+  "trace_*": "long",
+  "arbtrace_*": "long",
+  "ots_*": "long"
 };
 
 /** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */

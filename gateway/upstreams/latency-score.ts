@@ -1,5 +1,5 @@
 import { LatencyWindow } from './latency-window.ts';
-import type { MethodGroup } from '../spec/method-group.ts';
+import type { MethodGroup } from '../spec/method-spec.ts';
 import type { FailureClass } from './transport/upstream-response.ts';
 
 /** Older samples do not count. */
@@ -19,6 +19,7 @@ export class LatencyScore {
     lookup: new LatencyWindow(),
     execution: new LatencyWindow(),
     list: new LatencyWindow(),
+    long: new LatencyWindow(),
     other: new LatencyWindow(),
   };
   #failures = 0;

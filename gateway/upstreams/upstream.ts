@@ -7,7 +7,7 @@ import type { CircuitBreaker } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
 import type { HttpResponse } from './transport/http-upstream.ts';
-import type { MethodGroup } from '../spec/method-group.ts';
+import type { MethodGroup } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
@@ -98,7 +98,7 @@ export class Upstream {
 
   /**
    * Sends one call, and records its latency.
-   * @param params as JSON text
+   * @param params as JSON text  @param timeoutMs for the attempt
    * @param group of the method, if the call may share a batch with others
    * @throws UpstreamFailure, Cancelled
    */
@@ -108,6 +108,7 @@ export class Upstream {
     timeLimitMs: number,
     cancellation?: Cancellation,
     group?: MethodGroup,
+    timeoutMs = this.timeoutMs,
   ): Promise<UpstreamResponse> {
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const startedAt = performance.now();
@@ -117,7 +118,7 @@ export class Upstream {
       const remainingMs = this.#chain.isDone ? timeLimitMs : await this.#chain.prepare(startedAt + timeLimitMs);
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
-      const raw = await this.#send(id, method, params, Math.min(remainingMs, this.timeoutMs), cancellation, group);
+      const raw = await this.#send(id, method, params, Math.min(remainingMs, timeoutMs), cancellation, group);
       if (raw.body.length >= LARGE_RESPONSE_BYTES) await timeSlicer.next();
       const response = readResponse(raw, id, this.#secrets);
       this.#respondedAt = performance.now();
@@ -129,7 +130,7 @@ export class Upstream {
       if (error.failure === 'transport') this.isHeadUncertain = true;
       const isSlow = error instanceof TimedOut && this.hasResponded(startedAt);
       const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
-      failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, this.timeoutMs);
+      failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, timeoutMs);
       this.metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
       throw failure;
     } finally {
@@ -196,12 +197,11 @@ export class Upstream {
    * @throws UpstreamFailure, also for a JSON-RPC error
    */
   async fetchResult(method: string, params: string): Promise<unknown> {
-    const { timeoutMs } = this;
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
     return this.#own.send(async (startedAt) => {
       this.limits?.beginRequest(startedAt);
       try {
-        const remainingMs = this.#chain.isDone ? timeoutMs : await this.#chain.prepare(startedAt + timeoutMs);
+        const remainingMs = this.#chain.isDone ? this.timeoutMs : await this.#chain.prepare(startedAt + this.timeoutMs);
         const response = parseResponse(await this.#exchange(method, params, remainingMs));
         if (response.kind === 'result') return response.result;
         throw new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { networkSchema } from '../../gateway/network-files/options/network-schema.ts';
+import { defaultsSchema, networkSchema } from '../../gateway/network-files/options/network-schema.ts';
 import { good, loadFiles, diagnosticsOf } from './load.ts';
 
 interface Schema {
@@ -14,7 +14,8 @@ interface Schema {
   readonly items?: Schema;
 }
 
-const schema = JSON.parse(readFileSync(join(packageRoot, 'schemas/network.schema.json'), 'utf8')) as Schema;
+const read = (file: string): Schema => JSON.parse(readFileSync(join(packageRoot, file), 'utf8')) as Schema;
+const schema = read('schemas/network.schema.json');
 const properties = [...propertiesOf(schema, '')];
 
 describe('the schema of network files', () => {
@@ -44,6 +45,33 @@ describe('the schema of network files', () => {
     for (const name of readdirSync(join(packageRoot, 'networks'))) {
       const text = readFileSync(join(packageRoot, 'networks', name), 'utf8');
       expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=../schemas/network.schema.json');
+    }
+  });
+});
+
+describe('the schema of defaults.yaml', () => {
+  const defaults = read('schemas/defaults.schema.json');
+  const validate = new Ajv2020({ strict: true }).compile(defaults);
+
+  it('has the options of network files, except for those that identify a network', () => {
+    expect(defaults, 'schemas/defaults.schema.json is stale: run `npm run generate`').toEqual(defaultsSchema());
+    const own = Object.keys(schema.properties ?? {}).filter((name) => !['name', 'chainId', 'baseUrls'].includes(name));
+    expect(Object.keys(defaults.properties ?? {})).toEqual(own);
+    for (const name of own) expect(defaults.properties?.[name]).toEqual(schema.properties?.[name]);
+  });
+
+  it('requires nothing, and rejects other names', () => {
+    expect(validate({})).toBe(true);
+    expect(validate({ hedge: 'off', failsafe: { eth_call: { timeoutMs: 5 } } })).toBe(true);
+    expect(validate({ chainId: 1 })).toBe(false);
+    expect(validate({ hedge: 'of' })).toBe(false);
+  });
+
+  it('is in the package, and in the image', () => {
+    const { files } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { files: string[] };
+    for (const file of ['schemas/network.schema.json', 'schemas/defaults.schema.json']) {
+      expect(files).toContain(file);
+      expect(readFileSync(join(packageRoot, 'Dockerfile'), 'utf8')).toContain(`COPY ${file} ./${file}`);
     }
   });
 });

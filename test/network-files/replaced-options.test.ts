@@ -7,8 +7,10 @@ const table = 'gateway/network-files/options/network-options.ts';
 const readers = [
   'gateway/local-chain/local-chains.ts',
   'gateway/networks/open-network.ts',
+  'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
   'gateway/routing-policy/method-routes.ts',
+  'gateway/routing/retry/failsafe-table.ts',
   'gateway/routing/ranking/ranking.ts',
   'gateway/routing/ranking/balanced-ranking.ts',
   'gateway/upstreams/upstream.ts',

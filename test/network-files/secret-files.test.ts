@@ -49,14 +49,14 @@ describe('${file:/path}', () => {
     ['that does not exist', () => file('nope'), /\/nope cannot be read \(ENOENT\)$/],
     ['that is empty', () => file('empty'), /\/empty is empty$/],
     ['that is a folder', () => file('sub'), /\/sub is not a file$/],
-    ['that is too large', () => file('large'), /\/large is larger than 64 kB$/],
+    ['that is too large', () => file('large'), /\/large is larger than 1 MB$/],
     ['with two lines', () => file('lines'), /a character that no header may have, such as a line break$/],
     ['without a full path', () => '${file:token}', 'write a file with its full path: ${file:/run/secrets/name}'],
     ['without its end', () => '${file:/token', 'write a variable as ${NAME} or ${NAME:-default}'],
   ])('%s has a diagnostic with its position, and without its text', (_, value, message) => {
     writeFileSync(join(folder, 'empty'), '\n');
     writeFileSync(join(folder, 'lines'), 'S3CRET\nS3CRET');
-    writeFileSync(join(folder, 'large'), 'S3CRET'.repeat(12_000));
+    writeFileSync(join(folder, 'large'), 'S3CRET'.repeat(200_000));
     mkdirSync(join(folder, 'sub'));
     const found = diagnosticsOf(withHeader(value()));
     const expected: unknown =

@@ -96,6 +96,7 @@ const usual: Sample[] = [
 const passThrough: MethodSpec = {
   name: 'debug_x',
   namespace: 'debug',
+  group: 'long',
   nullable: false,
   reverts: false,
   hashParams: [],

@@ -7,6 +7,8 @@ export interface Diagnostic {
   readonly message: string;
   /** The error is in the member's name, not in its value. */
   readonly isAtName?: boolean;
+  /** In defaults.yaml, this is an error only if it is one for all networks. */
+  readonly isOfAll?: true;
 }
 
 /** `upstreams[0].name`; `the file` for the empty path. An empty name hides the name. */

@@ -20,6 +20,8 @@ export interface Located {
   readonly message: string;
   /** The position is in defaults.yaml, although the message is about a network. */
   readonly isInDefaults?: true;
+  /** In defaults.yaml, it is an error only if all networks have it. */
+  readonly isOfAll?: true;
 }
 
 export interface ParsedYaml {

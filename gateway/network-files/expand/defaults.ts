@@ -4,20 +4,12 @@ import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts';
 import { explainErrors } from '../diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../diagnostics/parse-yaml.ts';
 import { networkOptions } from '../options/network-options.ts';
-import { jsonSchemaOf } from '../options/network-schema.ts';
-import type { OptionSchema } from '../options/option.ts';
+import { defaultsSchema, identifying } from '../options/network-schema.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
 /** Name of the file, without `.yaml`, with the options that networks share. It is no network. */
 export const DEFAULTS = 'defaults';
-
-/** These identify a network, so that networks cannot share them. */
-const identifying: ReadonlySet<string> = new Set<keyof typeof networkOptions>(['name', 'chainId', 'baseUrls']);
-
-const sharedOptions: Readonly<Record<string, OptionSchema>> = Object.fromEntries(
-  Object.entries(networkOptions).filter(([name]) => !identifying.has(name)),
-);
 
 /** The options of defaults.yaml. */
 export interface Defaults {
@@ -41,7 +33,7 @@ export function readDefaults(yaml: string): { readonly defaults?: Defaults; read
   const validate = compileSchema();
   const found = validate(shared) ? [] : explainErrors(validate.errors ?? []);
   const misplaced = own.map((name): Diagnostic => ({ path: [name], isAtName: true, message: misplacedText(name) }));
-  const members = Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(sharedOptions, name)));
+  const members = Object.fromEntries(Object.entries(given).filter(([name]) => isShared(name)));
   return { defaults: { members, locate }, diagnostics: [...misplaced, ...found].map(locate) };
 }
 
@@ -49,12 +41,14 @@ export function readDefaults(yaml: string): { readonly defaults?: Defaults; read
 export function mergeDefaults(own: Merged, defaults: Defaults | undefined): Merged {
   const { value } = own;
   if (defaults === undefined || !isMap(value)) return own;
-  const isShared = ([name]: Path): boolean =>
+  const isFromDefaults = ([name]: Path): boolean =>
     name !== undefined && !Object.hasOwn(value, name) && Object.hasOwn(defaults.members, name);
   return {
     value: { ...defaults.members, ...value },
     locate: (diagnostic) =>
-      isShared(diagnostic.path) ? { ...defaults.locate(diagnostic), isInDefaults: true } : own.locate(diagnostic),
+      isFromDefaults(diagnostic.path)
+        ? { ...defaults.locate(diagnostic), isInDefaults: true, ...(diagnostic.isOfAll && { isOfAll: true }) }
+        : own.locate(diagnostic),
   };
 }
 
@@ -77,18 +71,21 @@ export function joinShared(
       joined.set(position, { diagnostic, files: [...files, basename(file)] });
     }
   }
-  return [...joined.values()].map(({ diagnostic, files: [first = '', ...others] }) => {
+  const reportable = [...joined.values()].filter(
+    ({ diagnostic, files }) => diagnostic.isOfAll !== true || files.length === found.length,
+  );
+  return reportable.map(({ diagnostic, files: [first = '', ...others] }) => {
     const more = others.length === 0 ? '' : ` and ${others.length} more`;
     return { ...diagnostic, message: `${diagnostic.message} (for ${first}${more})` };
   });
 }
 
 function compileSchema(): ReturnType<Ajv2020['compile']> {
-  const optional = Object.fromEntries(
-    Object.entries(sharedOptions).map(([name, { isRequired: _, ...option }]) => [name, option]),
-  );
-  const schema = jsonSchemaOf({ title: 'map with options of networks', type: 'object', properties: optional });
-  return new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false }).compile(schema);
+  return new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false }).compile(defaultsSchema());
+}
+
+function isShared(name: string): boolean {
+  return Object.hasOwn(networkOptions, name) && !identifying.has(name);
 }
 
 function misplacedText(name: string): string {

@@ -19,6 +19,15 @@ export function expandText(text: string, env: Env, report: (problem: string) => 
   return problems.length === 0 ? expanded : undefined;
 }
 
+/** The content of a PEM file. The parameters and the result are those of `expandText`. */
+export function readFileText(path: string, _env: Env, report: (problem: string) => void): string | undefined {
+  const { value, problem }: Expanded = path.includes('${')
+    ? { problem: 'write the path without variables, or ${file:/path}' }
+    : readSecretFile(path);
+  if (problem !== undefined) report(problem);
+  return value;
+}
+
 const misspelt = 'write a variable as ${NAME} or ${NAME:-default}';
 
 interface Expanded {

@@ -1,8 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
+import { isScalar, parseDocument, visit } from 'yaml';
 import { errorCode } from '../../config/log.ts';
 
-/** A credential has a few hundred bytes, a token of a cloud provider a few thousand. */
-const MAX_BYTES = 64 * 1024;
+/** A token of a cloud provider has a few kB, the public authorities of a system 200 kB. */
+const MAX_BYTES = 1024 * 1024;
 
 /** @returns the text of a file with a credential, without line breaks at its end */
 export function readSecretFile(path: string): { readonly value: string } | { readonly problem: string } {
@@ -11,7 +12,7 @@ export function readSecretFile(path: string): { readonly value: string } | { rea
     const state = statSync(path);
     // Reading a pipe would block forever.
     if (!state.isFile()) return { problem: `${path} is not a file` };
-    if (state.size > MAX_BYTES) return { problem: `${path} is larger than ${MAX_BYTES / 1024} kB` };
+    if (state.size > MAX_BYTES) return { problem: `${path} is larger than ${MAX_BYTES / 1024 / 1024} MB` };
     const value = readFileSync(path, 'utf8').replace(/[\r\n]+$/, '');
     return value === '' ? { problem: `${path} is empty` } : { value };
   } catch (error) {
@@ -19,8 +20,22 @@ export function readSecretFile(path: string): { readonly value: string } | { rea
   }
 }
 
-/** The paths of the files with credentials that network files refer to. */
+/** The paths of the files with credentials and certificates that network files refer to. */
 export function secretFilesIn(texts: readonly string[]): string[] {
-  const paths = texts.flatMap((text) => [...text.matchAll(/\$\{file:(\/[^}\n]+)\}/g)].map(([, path = '']) => path));
+  const paths = texts.flatMap((text) => [
+    ...[...text.matchAll(/\$\{file:(\/[^}\n]+)\}/g)].map(([, path = '']) => path),
+    ...(/\btls\b/.test(text) && text.length <= MAX_BYTES ? pathsIn(text) : []),
+  ]);
   return [...new Set(paths)].sort();
+}
+
+/** The values that start with a slash: only paths do. */
+function pathsIn(yaml: string): string[] {
+  const paths: string[] = [];
+  visit(parseDocument(yaml, { logLevel: 'silent' }), {
+    Pair(_, { value }) {
+      if (isScalar(value) && typeof value.value === 'string' && value.value.startsWith('/')) paths.push(value.value);
+    },
+  });
+  return paths;
 }

@@ -1,3 +1,5 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+
 /** Headers of the connection or the body. The gateway sets them. */
 const gatewayHeaders: ReadonlySet<string> = new Set([
   'accept-encoding',
@@ -33,11 +35,47 @@ export function checkUrl(scheme: 'http' | 'ws'): (url: string | undefined) => st
   };
 }
 
-function isDecodable(text: string): boolean {
+/** Checks the URL of a proxy. @param url after variable expansion */
+export function checkProxy(url: string | undefined): string | undefined {
+  const problem = checkUrl('http')(url);
+  if (url === undefined || problem !== undefined) return problem;
+  const { protocol, pathname, search } = new URL(url);
+  if (protocol !== 'http:') return 'expected http URL: connections to the proxy itself have no TLS';
+  return pathname + search === '/' ? undefined : 'expected host and port of the proxy, without a path';
+}
+
+const certificates = /-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g;
+
+/** Checks certificates, or a private key. @param text of the file  @param name `ca`, `cert` or `key` */
+export function checkPem(text: string | undefined, name: string | number): string | undefined {
+  if (text === undefined) return undefined;
+  if (name === 'key') {
+    return isReadable(() => createPrivateKey(text))
+      ? undefined
+      : 'expected a private key in PEM form, without a passphrase';
+  }
+  const count = text.split('-----BEGIN CERTIFICATE-----').length - 1;
+  if (count === 0) return 'expected certificates in PEM form';
+  const found = text.match(certificates) ?? [];
+  return found.length === count && found.every((one) => isReadable(() => new X509Certificate(one)))
+    ? undefined
+    : 'a certificate cannot be read, or the file is not complete';
+}
+
+/** @param cert whose first certificate counts  @param key both have passed `checkPem` */
+export function isKeyOf(cert: string, key: string): boolean {
+  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+}
+
+function isReadable(read: () => unknown): boolean {
   try {
-    decodeURIComponent(text);
+    read();
     return true;
   } catch {
     return false;
   }
+}
+
+function isDecodable(text: string): boolean {
+  return isReadable(() => decodeURIComponent(text));
 }

@@ -1,12 +1,11 @@
 import { checkBaseUrl } from './base-url.ts';
-import { checkHeader, checkUrl } from './check-upstream-text.ts';
-import { hedge } from './hedge-option.ts';
+import { headers, maxResponseBytes, proxyUrl, tls, url, websocketUrl } from './connection-options.ts';
+import { hedge, networkFailsafe, upstreamFailsafe } from './failsafe-option.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
 import { unitsMap } from './units-option.ts';
-import { balance, batch, priority, probe, timeoutMs, weight } from './traffic-options.ts';
-import { upstreamLimits } from './upstream-limits.ts';
+import { balance, batch, priority, probe, timeoutMs, upstreamLimits, weight } from './traffic-options.ts';
 
 /**
  * Options of an upstream. Everything about an option is in its row: the type of `UpstreamConfig`, reading, JSON Schema,
@@ -22,39 +21,35 @@ export const upstreamOptions = {
     replaces: 'upstream',
   },
   url: {
-    title: 'http or https URL',
-    description:
-      'HTTP or HTTPS URL. It may contain ${NAME} and ${NAME:-default} from the environment, and ${file:/path}.',
-    type: 'string',
-    pattern: '^(https?://|\\$\\{)[^\\s]+$',
-    hasVariables: true,
-    check: checkUrl('http'),
+    ...url,
     replaces: 'upstream',
   },
   websocketUrl: {
-    title: 'ws or wss URL',
-    description:
-      'The same node over WebSocket, for new heads. Without url, all calls use this connection too. It may contain variables.',
-    type: 'string',
-    pattern: '^(wss?://|\\$\\{)[^\\s]+$',
-    hasVariables: true,
-    check: checkUrl('ws'),
+    ...websocketUrl,
     replaces: 'upstream',
   },
   headers: {
-    title: 'map of header names to values',
-    description:
-      'Headers of every request and WebSocket handshake. Values may contain ${NAME} from the environment, and ${file:/path}.',
-    type: 'object',
-    propertyNames: { title: 'header name', pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
-    additionalProperties: { title: 'header value of printable characters', type: 'string', pattern: '^[ -~]*$' },
-    hasVariables: true,
-    default: {},
-    check: checkHeader,
+    ...headers,
+    replaces: 'upstream',
+  },
+  tls: {
+    ...tls,
+    replaces: 'upstream',
+  },
+  proxyUrl: {
+    ...proxyUrl,
+    replaces: 'upstream',
+  },
+  maxResponseBytes: {
+    ...maxResponseBytes,
     replaces: 'upstream',
   },
   timeoutMs: {
     ...timeoutMs,
+    replaces: 'nothing',
+  },
+  failsafe: {
+    ...upstreamFailsafe,
     replaces: 'nothing',
   },
   priority: {
@@ -163,6 +158,10 @@ export const networkOptions = {
   },
   hedge: {
     ...hedge,
+    replaces: 'network',
+  },
+  failsafe: {
+    ...networkFailsafe,
     replaces: 'network',
   },
   cache: {

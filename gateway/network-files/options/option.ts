@@ -44,6 +44,8 @@ export interface Option<Replaced extends string> extends OptionSchema {
   readonly replaces: Replaced;
   /** Each text may contain `${NAME}` from the environment and `${file:/path}`, and is secret. */
   readonly hasVariables?: true;
+  /** A text that starts with a slash is the path of a file, whose content is the value. */
+  readonly isFile?: true;
   /**
    * Checks a text beyond the schema, after expansion; undefined if its variables could not be expanded.
    * @param name of the member that has the text

@@ -1,5 +1,5 @@
 import type { LiveUpstreamOptions } from '../../network-files/network-config.ts';
-import { methodGroups, type MethodGroup } from '../../spec/method-group.ts';
+import { methodGroups, type MethodGroup } from '../../spec/method-spec.ts';
 import type { LatencyScore } from '../../upstreams/latency-score.ts';
 import { Turns, type Balanced } from './turns.ts';
 
@@ -38,7 +38,8 @@ export class BalancedRanking<U extends Ranked> {
       const members = this.#order.filter(({ config }) => config.priority === priority);
       const start = this.#order.findIndex(({ config }) => config.priority === priority);
       const turns = (): Turns<U> => new Turns(members);
-      return { members, start, turns: { lookup: turns(), execution: turns(), list: turns(), other: turns() } };
+      const byGroup = { lookup: turns(), execution: turns(), list: turns(), long: turns(), other: turns() };
+      return { members, start, turns: byGroup };
     });
   }
 

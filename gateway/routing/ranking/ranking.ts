@@ -1,5 +1,5 @@
 import type { LiveUpstreamOptions } from '../../network-files/network-config.ts';
-import { methodGroups, type MethodGroup } from '../../spec/method-group.ts';
+import { methodGroups, type MethodGroup } from '../../spec/method-spec.ts';
 import type { LatencyScore } from '../../upstreams/latency-score.ts';
 
 /** An upstream replaces the first if its latency score is better by this factor and by this many ms in addition. */
@@ -53,6 +53,7 @@ export class Ranking<U extends Ranked> {
       lookup: tiers('lookup'),
       execution: tiers('execution'),
       list: tiers('list'),
+      long: tiers('long'),
       other: tiers('other'),
     };
     const order = (group: MethodGroup): readonly U[] => this.#tiers[group].flatMap(membersInOrder);
@@ -60,6 +61,7 @@ export class Ranking<U extends Ranked> {
       lookup: order('lookup'),
       execution: order('execution'),
       list: order('list'),
+      long: order('long'),
       other: order('other'),
     };
     this.#isFixed = byPriority.every(({ length }) => length === 1);

@@ -54,6 +54,10 @@ const networkErrors: Readonly<Record<string, string>> = {
   ENETUNREACH: 'network unreachable',
   CERT_HAS_EXPIRED: 'TLS certificate expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS certificate not trusted',
+  PROXY_TIMEOUT: 'no connection through the proxy in time',
+  PROXY_ECONNREFUSED: 'connection refused by the proxy',
+  PROXY_ECONNRESET: 'connection closed by the proxy',
+  PROXY_407: 'the proxy rejects the credentials',
 };
 
 /** Holds the circuit of one upstream, and records why and since when it is open. */

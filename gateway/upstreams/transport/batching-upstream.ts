@@ -3,7 +3,7 @@ import { Batch } from './batch.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse, HttpUpstream } from './http-upstream.ts';
-import type { MethodGroup } from '../../spec/method-group.ts';
+import type { MethodGroup } from '../../spec/method-spec.ts';
 import type { Transport } from './transport.ts';
 
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. */

@@ -37,6 +37,11 @@ export function credentialsOf(address: string, headers: Readonly<Record<string, 
   };
 }
 
+/** The texts of an upstream and of its proxy. */
+export function joinSecrets(own: SecretTexts, { hosts, credentials }: SecretTexts): SecretTexts {
+  return { hosts: [...own.hosts, ...hosts], credentials: [...own.credentials, ...credentials] };
+}
+
 /** Shorter texts are common words or ports. A password is secret by definition; below 6 characters it is a word too. */
 const MIN_SECRET_CHARS = 8;
 const MIN_PASSWORD_CHARS = 6;

@@ -8,8 +8,9 @@ import { loadPackage } from '../../config/load-package.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
 import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import { Connector, type ConnectOptions } from './connect/connector.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
-import { credentialsOf, type SecretTexts } from './credentials.ts';
+import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import { NoFreeSlot, ResponseTooLarge, sendAfterWait, TimedOut, UpstreamFailure } from './upstream-response.ts';
 
 /** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
@@ -28,7 +29,7 @@ interface ResponseBounds {
   readonly memory?: MemoryBudget | undefined;
 }
 
-export interface HttpUpstreamOptions extends ResponseBounds {
+export interface HttpUpstreamOptions extends ResponseBounds, ConnectOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: number;
@@ -49,6 +50,8 @@ export interface HttpResponse {
 export class HttpUpstream {
   readonly secrets: SecretTexts;
   readonly #pool: Pool;
+  /** Undefined: without a proxy. */
+  readonly #connector: Connector | undefined;
   readonly #path: string;
   readonly #headers: string[];
   readonly #bounds: ResponseBounds;
@@ -59,16 +62,21 @@ export class HttpUpstream {
   constructor(options: HttpUpstreamOptions) {
     const { url, headers, secrets } = credentialsOf(options.url, options.headers);
     const { origin, pathname, search } = url;
+    const { proxyUrl, tls } = options;
+    const proxy = proxyUrl === undefined ? undefined : credentialsOf(proxyUrl, {});
+    this.#connector = proxy && new Connector(url, proxy, tls);
+    const connect = this.#connector?.connect ?? tls;
     // HttpExchange limits the time for connecting, headers and body. The timers of undici would be redundant.
     this.#pool = new UndiciPool(origin, {
       connections: options.connections,
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 15_000,
+      ...(connect !== undefined && { connect: connect as Pool.Options['connect'] & object }),
     });
     this.#path = pathname + search;
     this.#headers = [...ownHeaders, ...headers.flat()];
-    this.secrets = secrets;
+    this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#bounds = options;
     this.slots = new FairQueue({ slots: options.connections, rejection: () => new NoFreeSlot() });
   }
@@ -109,6 +117,7 @@ export class HttpUpstream {
 
   /** Ends all exchanges in flight with a failure. */
   close(): Promise<void> {
+    this.#connector?.close();
     return this.#pool.destroy();
   }
 }

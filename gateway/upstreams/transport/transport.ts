@@ -1,7 +1,7 @@
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
-import type { MethodGroup } from '../../spec/method-group.ts';
+import type { MethodGroup } from '../../spec/method-spec.ts';
 
 /** Sends calls to an upstream over HTTP or WebSocket. */
 export interface Transport {

@@ -3,6 +3,7 @@ import { errorCode } from '../../config/log.ts';
 import { IncomingMessageBytes } from '../../memory/incoming-message-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation, Cancelled } from './cancellation.ts';
+import type { ConnectOptions, Connector } from './connect/connector.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import { responseId } from './response-id.ts';
 import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
@@ -11,6 +12,9 @@ import { PendingCalls } from './pending-calls.ts';
 export interface WebSocketConnectionOptions {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  readonly tls?: ConnectOptions['tls'];
+  /** Undefined: without a proxy. */
+  readonly connector?: Connector | undefined;
   /** Limit for one response. A larger one ends the connection: ws does not deliver its start, which has the id. */
   readonly responseMaxBytes: number;
   /** Accounts responses while they arrive; undefined: they are not accounted. */
@@ -62,15 +66,17 @@ export class WebSocketConnection {
 
   /** @param onEnd called once; `hasOpened`: whether the handshake succeeded */
   constructor(
-    { url, headers, responseMaxBytes, memory, times, onNotification, onCallEnded }: WebSocketConnectionOptions,
+    { url, headers, tls, connector, responseMaxBytes, memory, times, ...events }: WebSocketConnectionOptions,
     onEnd: (hasOpened: boolean) => void,
   ) {
     this.#times = times;
-    this.#onNotification = onNotification;
+    this.#onNotification = events.onNotification;
     this.#onEnd = onEnd;
-    this.#pending = new PendingCalls({ onEnded: onCallEnded, onAbandoned: this.#abandon.bind(this) });
+    this.#pending = new PendingCalls({ onEnded: events.onCallEnded, onAbandoned: this.#abandon.bind(this) });
     // Compression costs more CPU and memory than it saves between servers (ws README, "WebSocket compression").
     this.#socket = new WebSocket(url, {
+      ...tls,
+      ...(connector !== undefined && { createConnection: connector.connect as never }),
       headers,
       perMessageDeflate: false,
       maxPayload: responseMaxBytes,

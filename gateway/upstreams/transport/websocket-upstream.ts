@@ -2,13 +2,14 @@ import { FairQueue } from '../../admission/fair-queue.ts';
 import { gatehouse } from '../../admission/fair-slots.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
-import { credentialsOf, type SecretTexts } from './credentials.ts';
+import { Connector, type ConnectOptions } from './connect/connector.ts';
+import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-upstream.ts';
 import { NoFreeSlot, sendAfterWait, UpstreamFailure } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 
-export interface WebSocketUpstreamOptions {
+export interface WebSocketUpstreamOptions extends ConnectOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Limit for a response. A larger one ends the connection and is an upstream failure. */
@@ -35,16 +36,21 @@ export class WebSocketUpstream {
   readonly #slots: FairQueue;
   readonly #open: () => WebSocketConnection;
   readonly #listeners = new Set<LinkListener>();
+  /** Undefined: without a proxy. */
+  readonly #connector: Connector | undefined;
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
   #retryAt = 0;
   #isClosed = false;
 
-  constructor({ url: address, headers: configuredHeaders, slots, times, ...bounds }: WebSocketUpstreamOptions) {
-    const { url, headers, secrets } = credentialsOf(address, configuredHeaders);
+  constructor({ url: address, headers: configured, slots, times, proxyUrl, ...bounds }: WebSocketUpstreamOptions) {
+    const { url, headers, secrets } = credentialsOf(address, configured);
+    const proxy = proxyUrl === undefined ? undefined : credentialsOf(proxyUrl, {});
+    this.#connector = proxy && new Connector(url, proxy, bounds.tls);
     const options = {
       url,
       headers: Object.fromEntries(headers),
+      connector: this.#connector,
       ...bounds,
       times: { ...defaultTimes, ...times },
       onNotification: (body: Buffer) => {
@@ -55,7 +61,7 @@ export class WebSocketUpstream {
       },
     };
     this.#slots = new FairQueue({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
-    this.secrets = secrets;
+    this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened) => {
         this.#handleEnd(hasOpened);
@@ -85,6 +91,7 @@ export class WebSocketUpstream {
   /** Ends all calls in flight with a failure. */
   close(): Promise<void> {
     this.#isClosed = true;
+    this.#connector?.close();
     this.#connection?.close();
     return Promise.resolve();
   }

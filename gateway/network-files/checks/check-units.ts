@@ -1,7 +1,7 @@
-import { suggest } from '../config/suggest.ts';
-import type { Diagnostic } from './diagnostics/diagnostic.ts';
-import { coversMethod } from './options/method-pattern.ts';
-import { parseUnits, type CountName } from './options/units-formula.ts';
+import { suggest } from '../../config/suggest.ts';
+import type { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { coversMethod } from '../options/method-pattern.ts';
+import { parseUnits, type CountName } from '../options/units-formula.ts';
 
 /** What the parameters of a method have to count; undefined: all methods have all. */
 export type CountsOf = ((method: string) => readonly CountName[]) | undefined;
