@@ -21,7 +21,7 @@ export function nodeMethods({ methods }: Sources): Record<string, string> {
 }
 
 function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec {
-  const { answer, role, send, executes, resultIs, tracks, identity, details, unsupported, units, cache, splits } =
+  const { answer, role, send, executes, resultIs, tracks, identity, details, unsupported, units, cache, splits, audit } =
     method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
@@ -60,6 +60,8 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(units !== undefined && { requestUnits: String(units) }),
     ...(counts.length > 0 && { counts }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
+    ...(audit !== undefined && { isUnaudited: true as const }),
+    ...(object !== undefined && { resultType: object }),
     // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),
   };

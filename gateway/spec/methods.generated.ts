@@ -52,6 +52,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Block",
     "shape": {
       "type": "Block",
       "fill": [
@@ -201,6 +202,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Uncle",
     "shape": {
       "type": "Uncle",
       "fill": [
@@ -287,6 +289,7 @@ export const methods: readonly MethodSpec[] = [
       0
     ],
     "cache": "result",
+    "resultType": "Receipt",
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -425,6 +428,7 @@ export const methods: readonly MethodSpec[] = [
       0
     ],
     "cache": "result",
+    "resultType": "Transaction",
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -559,6 +563,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Block",
     "shape": {
       "type": "Block",
       "fill": [
@@ -849,7 +854,8 @@ export const methods: readonly MethodSpec[] = [
         "type": "StateOverride",
         "param": 2
       }
-    ]
+    ],
+    "resultType": "AccessListResult"
   },
   {
     "name": "eth_simulateV1",
@@ -959,7 +965,9 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 1
-    }
+    },
+    "isUnaudited": true,
+    "resultType": "FeeHistory"
   },
   {
     "name": "eth_sendRawTransaction",
@@ -1013,6 +1021,7 @@ export const methods: readonly MethodSpec[] = [
         "param": 0
       }
     ],
+    "resultType": "Log",
     "shape": {
       "type": "Log",
       "fill": [
@@ -1072,6 +1081,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Receipt",
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -1166,6 +1176,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Transaction",
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -1261,6 +1272,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Transaction",
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -1382,6 +1394,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Uncle",
     "shape": {
       "type": "Uncle",
       "fill": [
@@ -1490,7 +1503,8 @@ export const methods: readonly MethodSpec[] = [
       "object",
       "boolean"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "SyncStatus"
   },
   {
     "name": "eth_getProof",
@@ -1520,7 +1534,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "cache": {
       "param": 2
-    }
+    },
+    "resultType": "AccountProof"
   },
   {
     "name": "eth_subscribe",
@@ -1616,6 +1631,7 @@ export const methods: readonly MethodSpec[] = [
       "array"
     ],
     "hashParams": [],
+    "resultType": "Log",
     "shape": {
       "type": "Log",
       "fill": [
@@ -1654,6 +1670,7 @@ export const methods: readonly MethodSpec[] = [
       "array"
     ],
     "hashParams": [],
+    "resultType": "Log",
     "shape": {
       "type": "Log",
       "fill": [
@@ -1703,6 +1720,7 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "resultType": "Receipt",
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -1792,7 +1810,8 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "to"
     },
-    "requestUnits": "2"
+    "requestUnits": "2",
+    "resultType": "FilledTransaction"
   },
   {
     "name": "eth_getHeaderByNumber",
@@ -1815,7 +1834,8 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 0
-    }
+    },
+    "resultType": "Header"
   },
   {
     "name": "eth_getHeaderByHash",
@@ -1838,7 +1858,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "cache": {
       "param": 0
-    }
+    },
+    "resultType": "Header"
   },
   {
     "name": "eth_getRawTransactionByHash",
@@ -1916,7 +1937,8 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 1
-    }
+    },
+    "resultType": "AccountInfo"
   },
   {
     "name": "eth_getStorageValues",
@@ -2020,7 +2042,8 @@ export const methods: readonly MethodSpec[] = [
         "type": "StateOverride",
         "param": 2
       }
-    ]
+    ],
+    "resultType": "LineaGasEstimate"
   },
   {
     "name": "net_version",
@@ -2130,6 +2153,7 @@ export const methods: readonly MethodSpec[] = [
         "param": 1
       }
     ],
+    "resultType": "FeeEstimate",
     "shape": {
       "type": "FeeEstimate",
       "fill": [],
@@ -2171,7 +2195,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "FeeParams"
   },
   {
     "name": "zks_getBridgeContracts",
@@ -2181,7 +2206,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "BridgeContracts"
   },
   {
     "name": "zks_L1ChainId",
@@ -2203,7 +2229,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "BlockDetails"
   },
   {
     "name": "zks_getTransactionDetails",
@@ -2216,7 +2243,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       0
-    ]
+    ],
+    "resultType": "TransactionDetails"
   },
   {
     "name": "zks_estimateGasL1ToL2",
@@ -2347,7 +2375,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 1
-    }
+    },
+    "resultType": "LogProof"
   },
   {
     "name": "zks_getL2ToL1LogProof",
@@ -2360,7 +2389,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       0
-    ]
+    ],
+    "resultType": "LogProof"
   },
   {
     "name": "zks_L1BatchNumber",
@@ -2392,7 +2422,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "BatchDetails"
   },
   {
     "name": "zks_getRawBlockTransactions",
@@ -2480,7 +2511,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "DetailedOutput"
   }
 ];
 
@@ -2499,6 +2531,262 @@ export const nodeMethods = {
   "filterChanges": "eth_getFilterChanges",
   "removeFilter": "eth_uninstallFilter"
 } as const;
+
+/** The fields that audits compare, by type. The value is the type of the objects in a field; empty for other values. */
+export const comparedFields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "Block": {
+    "number": "",
+    "hash": "",
+    "parentHash": "",
+    "nonce": "",
+    "sha3Uncles": "",
+    "logsBloom": "",
+    "transactionsRoot": "",
+    "stateRoot": "",
+    "receiptsRoot": "",
+    "miner": "",
+    "difficulty": "",
+    "extraData": "",
+    "gasLimit": "",
+    "gasUsed": "",
+    "timestamp": "",
+    "uncles": "",
+    "mixHash": "",
+    "baseFeePerGas": "",
+    "blobGasUsed": "",
+    "excessBlobGas": "",
+    "slotNumber": "",
+    "withdrawals": "Withdrawal",
+    "transactions": "Transaction"
+  },
+  "Withdrawal": {
+    "index": "",
+    "validatorIndex": "",
+    "address": "",
+    "amount": ""
+  },
+  "Transaction": {
+    "accessList": "",
+    "blockHash": "",
+    "blockNumber": "",
+    "from": "",
+    "gas": "",
+    "hash": "",
+    "input": "",
+    "maxPriorityFeePerGas": "",
+    "maxFeePerGas": "",
+    "nonce": "",
+    "r": "",
+    "s": "",
+    "to": "",
+    "transactionIndex": "",
+    "type": "",
+    "value": "",
+    "yParity": "",
+    "maxFeePerBlobGas": "",
+    "authorizationList": "Authorization"
+  },
+  "Authorization": {
+    "chainId": "",
+    "address": "",
+    "nonce": "",
+    "yParity": "",
+    "r": "",
+    "s": ""
+  },
+  "Uncle": {
+    "number": "",
+    "hash": "",
+    "parentHash": "",
+    "nonce": "",
+    "sha3Uncles": "",
+    "logsBloom": "",
+    "transactionsRoot": "",
+    "stateRoot": "",
+    "receiptsRoot": "",
+    "miner": "",
+    "difficulty": "",
+    "extraData": "",
+    "gasLimit": "",
+    "gasUsed": "",
+    "timestamp": "",
+    "uncles": "",
+    "mixHash": "",
+    "baseFeePerGas": "",
+    "blobGasUsed": "",
+    "excessBlobGas": "",
+    "slotNumber": "",
+    "withdrawals": "Withdrawal"
+  },
+  "Receipt": {
+    "blockHash": "",
+    "blockNumber": "",
+    "contractAddress": "",
+    "cumulativeGasUsed": "",
+    "effectiveGasPrice": "",
+    "from": "",
+    "gasUsed": "",
+    "logs": "Log",
+    "logsBloom": "",
+    "root": "",
+    "status": "",
+    "to": "",
+    "transactionHash": "",
+    "transactionIndex": "",
+    "type": "",
+    "blobGasUsed": "",
+    "blobGasPrice": ""
+  },
+  "Log": {
+    "address": "",
+    "blockHash": "",
+    "blockNumber": "",
+    "data": "",
+    "logIndex": "",
+    "topics": "",
+    "transactionHash": "",
+    "transactionIndex": ""
+  },
+  "AccessListResult": {
+    "accessList": "AccessListEntry",
+    "gasUsed": "",
+    "error": ""
+  },
+  "AccessListEntry": {
+    "address": "",
+    "storageKeys": ""
+  },
+  "FeeHistory": {
+    "oldestBlock": "",
+    "baseFeePerGas": "",
+    "gasUsedRatio": "",
+    "reward": "",
+    "baseFeePerBlobGas": "",
+    "blobGasUsedRatio": ""
+  },
+  "SyncStatus": {
+    "startingBlock": "",
+    "currentBlock": "",
+    "highestBlock": ""
+  },
+  "AccountProof": {
+    "address": "",
+    "accountProof": "",
+    "balance": "",
+    "codeHash": "",
+    "nonce": "",
+    "storageHash": "",
+    "storageProof": "StorageProof"
+  },
+  "StorageProof": {
+    "key": "",
+    "value": "",
+    "proof": ""
+  },
+  "FilledTransaction": {
+    "raw": "",
+    "tx": ""
+  },
+  "Header": {
+    "number": "",
+    "hash": "",
+    "parentHash": "",
+    "nonce": "",
+    "sha3Uncles": "",
+    "logsBloom": "",
+    "transactionsRoot": "",
+    "stateRoot": "",
+    "receiptsRoot": "",
+    "miner": "",
+    "difficulty": "",
+    "extraData": "",
+    "gasLimit": "",
+    "gasUsed": "",
+    "timestamp": "",
+    "uncles": "",
+    "mixHash": "",
+    "baseFeePerGas": "",
+    "blobGasUsed": "",
+    "excessBlobGas": "",
+    "slotNumber": "",
+    "withdrawals": "Withdrawal"
+  },
+  "AccountInfo": {
+    "balance": "",
+    "nonce": "",
+    "code": ""
+  },
+  "LineaGasEstimate": {
+    "gasLimit": "",
+    "baseFeePerGas": "",
+    "priorityFeePerGas": ""
+  },
+  "FeeEstimate": {
+    "gas_limit": "",
+    "gas_per_pubdata_limit": "",
+    "max_fee_per_gas": "",
+    "max_priority_fee_per_gas": ""
+  },
+  "FeeParams": {
+    "V2": "FeeParamsV2"
+  },
+  "FeeParamsV2": {
+    "config": "",
+    "l1_gas_price": "",
+    "l1_pubdata_price": ""
+  },
+  "BridgeContracts": {
+    "l1Erc20DefaultBridge": "",
+    "l2Erc20DefaultBridge": "",
+    "l1SharedDefaultBridge": "",
+    "l2SharedDefaultBridge": "",
+    "l1WethBridge": "",
+    "l2WethBridge": ""
+  },
+  "BlockDetails": {
+    "number": "",
+    "l1BatchNumber": "",
+    "timestamp": "",
+    "l1TxCount": "",
+    "l2TxCount": "",
+    "rootHash": "",
+    "status": "",
+    "commitTxHash": "",
+    "committedAt": "",
+    "proveTxHash": "",
+    "provenAt": "",
+    "executeTxHash": "",
+    "executedAt": ""
+  },
+  "TransactionDetails": {
+    "isL1Originated": "",
+    "status": "",
+    "fee": "",
+    "gasPerPubdata": "",
+    "initiatorAddress": "",
+    "receivedAt": "",
+    "ethCommitTxHash": "",
+    "ethProveTxHash": "",
+    "ethExecuteTxHash": ""
+  },
+  "LogProof": {
+    "id": "",
+    "proof": "",
+    "root": ""
+  },
+  "BatchDetails": {
+    "number": "",
+    "timestamp": "",
+    "l1TxCount": "",
+    "l2TxCount": "",
+    "status": ""
+  },
+  "DetailedOutput": {
+    "transactionHash": "",
+    "storageLogs": "",
+    "events": ""
+  }
+};
 
 /** Request units of methods without a schema, by name or by the start of the name. */
 export const passThroughUnits: Readonly<Record<string, number | string>> = {
