@@ -1,3 +1,4 @@
+import type { Auditor } from '../audit/auditor.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
@@ -33,6 +34,8 @@ export interface Network {
   readonly otherMethods: { readonly metric: CallMetric; readonly usage: MethodUsage };
   readonly unserved: UnservedMethods;
   readonly upstreams: Router;
+  /** Undefined: no read is audited. */
+  readonly audit: Auditor | undefined;
   /** Limits the concurrent calls to the upstreams. */
   readonly queue: FairQueue;
   /** Joins identical calls before the queue. */

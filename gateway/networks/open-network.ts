@@ -40,6 +40,7 @@ import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import { Router } from '../routing/router.ts';
+import { openAudit } from './open-audit.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 import { ServedMethods } from './served-methods.ts';
 
@@ -70,6 +71,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const routes = new MethodRoutes(replaceable, upstreams);
   const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
   const heads = reusable?.heads ?? new NetworkHeads(headSources, headMetrics, { isDevelopment, log });
+  const audit = openAudit(replaceable.audit, config.slug, parts.metrics, { upstreams, routes, chain: heads, log });
   const router = new Router(upstreams, {
     routes,
     normalise,
@@ -80,8 +82,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
     ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
     metrics: parts.metrics.routing.networkMetrics(config.slug),
-    heads,
-    log,
+    ...{ heads, audit, log },
     previous: reusable?.upstreams,
   });
   const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
@@ -129,8 +130,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
       log,
     }),
     upstreams: router,
-    heads,
-    final,
+    ...{ audit, heads, final },
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
     document: lazyDocument(replaceable, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),

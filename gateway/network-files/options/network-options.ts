@@ -5,7 +5,7 @@ import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
 import { unitsMap } from './units-option.ts';
-import { balance, batch, priority, probe, timeoutMs, weight } from './traffic-options.ts';
+import { balance, batch, networkAudit, priority, probe, timeoutMs, upstreamAudit, weight } from './traffic-options.ts';
 import { upstreamLimits } from './upstream-limits.ts';
 
 /**
@@ -84,10 +84,8 @@ export const upstreamOptions = {
     ...upstreamMethods,
     replaces: 'nothing',
   },
-  probe: {
-    ...probe,
-    replaces: 'nothing',
-  },
+  probe: { ...probe, replaces: 'nothing' },
+  audit: { ...upstreamAudit, replaces: 'nothing' },
   spawn: {
     title: 'anvil',
     description: 'Instead of url: a local development chain that starts and stops with the gateway; not in production.',
@@ -165,6 +163,7 @@ export const networkOptions = {
     ...hedge,
     replaces: 'network',
   },
+  audit: { ...networkAudit, replaces: 'network' },
   cache: {
     title: 'on or off',
     description:

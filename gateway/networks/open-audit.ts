@@ -1,0 +1,16 @@
+import { Auditor, type AuditorOptions } from '../audit/auditor.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+
+/**
+ * Opens the audits of a network.
+ * @param share of its reads, from 0 to 1
+ * @returns undefined: audits are off
+ */
+export function openAudit(
+  share: number,
+  slug: string,
+  { audits }: Pick<Metrics, 'audits'>,
+  network: Omit<AuditorOptions, 'share' | 'metrics'>,
+): Auditor | undefined {
+  return share === 0 ? undefined : new Auditor({ share, metrics: audits.networkMetrics(slug), ...network });
+}

@@ -1,0 +1,14 @@
+/** `cannot-tell`: the upstreams could not be compared at the same block. `not-audited`: nothing was compared. */
+export type AuditOutcome = 'agrees' | 'differs' | 'cannot-tell';
+
+/** The result of one audit, for the explanation of its call. It has hashes in place of contents. */
+export interface AuditReport {
+  readonly outcome: AuditOutcome | 'not-audited';
+  readonly reason: string;
+  /** Of each upstream that took part: its own outcome, and the SHA-256 of its normalised result. */
+  readonly answers: readonly {
+    readonly upstream: string;
+    readonly outcome: AuditOutcome;
+    readonly sha256?: string;
+  }[];
+}
