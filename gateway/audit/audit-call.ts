@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
-import type { AuditOutcome } from '../observability/audit-report.ts';
+import type { AuditOutcome } from '../metrics/audit-metrics.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { Upstream } from '../upstreams/upstream.ts';

@@ -1,4 +1,4 @@
-import type { AuditOutcome } from '../observability/audit-report.ts';
+import type { AuditOutcome } from '../metrics/audit-metrics.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { AuditedResponse } from './compare-responses.ts';
 

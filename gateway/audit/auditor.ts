@@ -1,5 +1,5 @@
 import { causeOf, type Log } from '../config/log.ts';
-import type { NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
+import type { AuditCounts, NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
 import type { AttemptObserver } from '../observability/call-observer.ts';
 import type { MethodRoutes } from '../routing-policy/method-routes.ts';
@@ -63,6 +63,11 @@ export class Auditor {
     if (!isPossible) return;
     const ended = this.#audit(first, method, pinned?.params ?? call.params, response);
     onAudit?.(ended);
+  }
+
+  /** The outcomes of the audits of an upstream since the start of the gateway. Undefined: there were none. */
+  countsOf(upstream: string): AuditCounts | undefined {
+    return this.#options.metrics.countsOf(upstream);
   }
 
   /** Cancels the audits in progress. */

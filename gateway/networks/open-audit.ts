@@ -12,5 +12,7 @@ export function openAudit(
   { audits }: Pick<Metrics, 'audits'>,
   network: Omit<AuditorOptions, 'share' | 'metrics'>,
 ): Auditor | undefined {
-  return share === 0 ? undefined : new Auditor({ share, metrics: audits.networkMetrics(slug), ...network });
+  if (share === 0) return undefined;
+  const names = network.upstreams.map(({ name }) => name);
+  return new Auditor({ share, metrics: audits.networkMetrics(slug, names), ...network });
 }

@@ -1,8 +1,8 @@
-/** `cannot-tell`: the upstreams could not be compared at the same block. `not-audited`: nothing was compared. */
-export type AuditOutcome = 'agrees' | 'differs' | 'cannot-tell';
+import type { AuditOutcome } from '../metrics/audit-metrics.ts';
 
 /** The result of one audit, for the explanation of its call. It has hashes in place of contents. */
 export interface AuditReport {
+  /** `not-audited`: nothing was compared. */
   readonly outcome: AuditOutcome | 'not-audited';
   readonly reason: string;
   /** Of each upstream that took part: its own outcome, and the SHA-256 of its normalised result. */

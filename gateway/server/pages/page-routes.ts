@@ -93,6 +93,7 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
+  const { upstreams, heads, audit } = network;
   const { slug, name, chainId, baseUrls } = network.config;
   const chain = knownChain(chainId);
   // Wallets require these to add a chain.
@@ -106,7 +107,7 @@ function statusOf(network: Network, history: PageRouteOptions['history'], now: n
     explorer,
     baseUrls,
     activity: history.activityOf(slug),
-    ...networkStatus(network.upstreams.all, network.heads, network.upstreams.skipReasons(now), now),
+    ...networkStatus(upstreams.all, heads, upstreams.skipReasons(now), now, audit?.countsOf.bind(audit)),
   };
 }
 
