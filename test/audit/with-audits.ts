@@ -64,13 +64,13 @@ export interface WithAudits {
   readonly nodes: readonly FakeNode[];
   /** The lines of the log, parsed. */
   readonly logLines: Readonly<Record<string, unknown>>[];
-  send(call: Call): Promise<JsonRpcResponse>;
+  readonly send: (call: Call) => Promise<JsonRpcResponse>;
   /** How many audits of an upstream had this outcome. Waits until no audit is in progress. */
-  count(upstream: string, outcome: Outcome): Promise<number>;
-  /** Repeats a call until audits of an upstream had this outcome so often. Heads and audits may be slow. */
-  untilAudited(call: Call, upstream: string, outcome: Outcome, times?: number): Promise<void>;
+  readonly count: (upstream: string, outcome: Outcome) => Promise<number>;
+  /** Repeats a call until audits of an upstream had this outcome so often. @returns its last result */
+  readonly untilAudited: (call: Call, upstream: string, outcome: Outcome, times?: number) => Promise<unknown>;
   /** A network file with these nodes. */
-  file(more?: object, keys?: readonly object[]): Record<string, object>;
+  readonly file: (more?: object, keys?: readonly object[]) => Record<string, object>;
 }
 
 /**
@@ -121,10 +121,12 @@ export async function withAudits(
   return {
     ...{ gateway, nodes, logLines, send, count, file },
     untilAudited: async (call, upstream, outcome, times = 1) => {
+      let result: unknown;
       await eventually(async () => {
-        await send(call);
+        ({ result } = await send(call));
         return (await count(upstream, outcome)) >= times;
       }, 60_000);
+      return result;
     },
   };
 }
