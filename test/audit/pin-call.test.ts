@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../gateway/config/package.ts';
 import { isAuditable, pinCall, withBlockHash } from '../../gateway/audit/pin-call.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { passThrough, type MethodSpec } from '../../gateway/spec/method-spec.ts';
@@ -25,6 +28,12 @@ describe('audited methods', () => {
     others.push('eth_sendRawTransaction', 'eth_chainId', 'eth_getFilterLogs', 'eth_simulateV1', 'eth_createAccessList');
     expect(audited.filter((name) => others.includes(name))).toEqual([]);
     expect(isAuditable(passThrough('debug_traceTransaction'))).toBe(false);
+  });
+
+  it('are those of docs/audit.md', () => {
+    const [, section = ''] = readFileSync(join(packageRoot, 'docs/audit.md'), 'utf8').split('## Audited methods');
+    const named = [...(section.split('\n\n')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name);
+    expect(named).toEqual(methods.filter(isAuditable).map(({ name }) => name));
   });
 });
 
