@@ -67,7 +67,7 @@ export async function auditCall(call: AuditedCall, parts: AuditParts): Promise<A
   return confirmDifference(call, second, others, { pinned, params }, parts);
 }
 
-/** Asks both upstreams again, because the first one may have used another block, and a third one to decide. */
+/** Sends the pinned call to both again, because the first one may have used another block, and to a third one to decide. */
 async function confirmDifference(
   { method, params: callParams, first, deadline }: AuditedCall,
   second: Upstream,

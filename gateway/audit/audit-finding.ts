@@ -5,15 +5,15 @@ import type { AuditedResponse } from './compare-responses.ts';
 /** Why an audit has its outcome, for the log and for explanations. */
 export const auditReasons = {
   same: 'the upstreams returned the same',
-  'header-only': 'the hash of the header is right; no other upstream can be asked now',
+  'header-only': 'the hash of the header is right; no other upstream is available now',
   'wrong-hash': 'the hash of a block is not that of its header',
   'wrong-parent': 'the parent of a block is not its parent in the followed chain',
   'two-to-one': 'an upstream differs from two others',
   undecided: 'two upstreams differ, and no third one decides',
-  'no-upstream': 'no other upstream can be asked now, or none has the block',
+  'no-upstream': 'no other upstream is available now, or none has the block',
   'no-answer': 'an upstream returned nothing that can be compared',
   'other-block': 'the upstreams have different blocks',
-  unsteady: 'an upstream returned something else when it was asked again',
+  unsteady: 'an upstream returned something else when the call was repeated',
 } as const;
 
 export type AuditReason = keyof typeof auditReasons;

@@ -27,21 +27,21 @@ export class AuditRequests {
     this.#routes = routes;
   }
 
-  /** The other upstreams that may be asked now, each first in turn. */
+  /** The other upstreams that may get the call now, each first in turn. */
   others(method: MethodSpec, first: Upstream): Upstream[] {
-    const usable = this.#all.filter((one) => one !== first && this.#canAsk(one, method));
+    const usable = this.#all.filter((one) => one !== first && this.#canSend(one, method));
     const start = usable.length === 0 ? 0 : this.#turn++ % usable.length;
     return [...usable.slice(start), ...usable.slice(0, start)];
   }
 
-  /** @returns undefined if the upstream may not be asked now, or if its response cannot be compared */
+  /** @returns undefined if the upstream may not get the call now, or if its response cannot be compared */
   async send(
     upstream: Upstream,
     method: MethodSpec,
     params: readonly unknown[],
     deadline: number,
   ): Promise<AuditedResponse | undefined> {
-    if (!this.#canAsk(upstream, method)) return undefined;
+    if (!this.#canSend(upstream, method)) return undefined;
     const response = await this.#exchange(upstream, method.name, params, deadline);
     return response && toAudited(method, params, response);
   }
@@ -60,7 +60,7 @@ export class AuditRequests {
     this.#cancellation.cancel();
   }
 
-  #canAsk(upstream: Upstream, { name }: MethodSpec): boolean {
+  #canSend(upstream: Upstream, { name }: MethodSpec): boolean {
     const { config, circuit, isOnOtherChain, limits, methods } = upstream;
     if (config.audit === 'off' || config.probe === 'off' || !circuit.isClosed || isOnOtherChain) return false;
     if (methods.isSkipped(name) || this.#routes.candidatesOf(name)?.includes(upstream) === false) return false;

@@ -4,7 +4,7 @@ import { checkHeader } from './check-header.ts';
 import type { AuditedResponse } from './compare-responses.ts';
 
 /** `wrong-hash` and `wrong-parent` are certain. `unknown`: there is no header, or its form is not known. */
-export type HeaderVerdict = 'verified' | 'wrong-hash' | 'wrong-parent' | 'unknown';
+export type HeaderOutcome = 'verified' | 'wrong-hash' | 'wrong-parent' | 'unknown';
 
 /**
  * Checks the headers in the results of one network: their hashes, and their parents in the followed chain. A wrong hash is
@@ -18,7 +18,7 @@ export class HeaderChecks {
     this.#chain = chain;
   }
 
-  check(response: AuditedResponse): HeaderVerdict {
+  check(response: AuditedResponse): HeaderOutcome {
     const header = response.kind === 'result' ? parseHeader(response.result) : undefined;
     if (header === undefined || response.kind !== 'result') return 'unknown';
     const checked = checkHeader(response.result as Readonly<Record<string, unknown>>);

@@ -2,7 +2,7 @@ import type { Auditor } from '../audit/auditor.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
-import type { CallMetric } from '../metrics/call-metric.ts';
+import type { CallMetric } from '../metrics/call-metrics.ts';
 import type { SocketMetrics } from '../metrics/instruments.ts';
 import type { UnservedMethods } from './unserved-methods.ts';
 import type { UseCount } from './use-count.ts';

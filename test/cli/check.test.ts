@@ -180,6 +180,7 @@ describe('gatehouse check --json', () => {
       networks: [
         {
           ...{ file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
+          notes: [],
           table: [
             { methods: expect.arrayContaining(['eth_call']) as string[], upstreams: ['a'], isPassThrough: false },
             { methods: expect.arrayContaining(['eth_chainId']) as string[], upstreams: [], isPassThrough: false },
@@ -187,6 +188,7 @@ describe('gatehouse check --json', () => {
         },
         {
           ...{ file: 'networks/few.yaml', slug: 'few', name: 'Few', chainId: 5, upstreams: 1, methods: 1 },
+          notes: [],
           table: [{ methods: ['eth_chainId'], upstreams: [], isPassThrough: false }],
         },
       ],
