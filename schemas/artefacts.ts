@@ -1,5 +1,6 @@
 import type { MethodSpec } from '../gateway/spec/method-spec.ts';
 import { adminDocument } from './admin-document.ts';
+import { comparedFields } from './compared-fields.ts';
 import { defaultsSchema, networkSchema } from '../gateway/network-files/options/network-schema.ts';
 import { knownChains } from './known-chains.ts';
 import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
@@ -26,11 +27,8 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
   ]);
 }
 
-function tableModule(
-  table: readonly MethodSpec[],
-  byRole: Readonly<Record<string, string>>,
-  { passThroughUnits, passThroughSplits, passThroughGroups, developmentMethods, neverOpened }: Sources,
-): string {
+function tableModule(table: readonly MethodSpec[], byRole: Readonly<Record<string, string>>, sources: Sources): string {
+  const { passThroughUnits, passThroughSplits, passThroughGroups, developmentMethods, neverOpened } = sources;
   const handled = table.flatMap(({ name, handledBy }) => (handledBy === undefined ? [] : [[name, handledBy]]));
   return [
     '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
@@ -40,6 +38,9 @@ function tableModule(
     '',
     '/** The methods that the gateway itself sends to upstreams, by `role`. */',
     `export const nodeMethods = ${JSON.stringify(byRole, undefined, 2)} as const;`,
+    '',
+    '/** The fields that audits compare, by type. The value is the type of the objects in a field; empty for other values. */',
+    `export const comparedFields: Readonly<Record<string, Readonly<Record<string, string>>>> = ${JSON.stringify(comparedFields(sources), undefined, 2)};`,
     '',
     '/** Request units of methods without a schema, by name or by the start of the name. */',
     `export const passThroughUnits: Readonly<Record<string, number | string>> = ${JSON.stringify(passThroughUnits, undefined, 2)};`,

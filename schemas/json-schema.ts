@@ -20,13 +20,14 @@ export interface JsonSchema {
   /**
    * Properties that JSON Schema does not have. `pad`: bytes to which a value is padded. `alias`: another name of a field.
    * `gasCap`: the quantity is lowered to ten times the block gas limit. `missing`, of an object: a missing required field
-   * becomes null, or makes the result an upstream failure.
+   * becomes null, or makes the result an upstream failure. `varies`: why correct nodes differ in a field.
    */
   readonly 'x-gatehouse'?: {
     readonly pad?: number;
     readonly alias?: string;
     readonly gasCap?: true;
     readonly missing?: 'null' | 'failure';
+    readonly varies?: string;
   };
 }
 

@@ -42,6 +42,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     units,
     cache,
     splits,
+    audit,
   } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
@@ -82,6 +83,8 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(units !== undefined && { requestUnits: String(units) }),
     ...(counts.length > 0 && { counts }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
+    ...(audit !== undefined && { isUnaudited: true as const }),
+    ...(object !== undefined && { resultType: object }),
     // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),
   };

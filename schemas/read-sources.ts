@@ -62,6 +62,8 @@ export interface MethodExtension {
   readonly units?: number | string;
   /** Validity of a cached response: until the head changes, by the block in the result, or by the block in a parameter. */
   readonly cache?: CacheSource;
+  /** Correct nodes return different results: see `MethodSpec.isUnaudited`. */
+  readonly audit?: 'off';
 }
 
 export interface ErrorSource {

@@ -62,6 +62,7 @@ const extension = {
     details: { type: 'object', minProperties: 1, maxProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },
     splits: { type: 'string' },
+    audit: { const: 'off' },
     units,
     cache: {
       anyOf: [

@@ -32,6 +32,8 @@ interface CheckedNetwork {
   readonly methods: number;
   /** Which upstreams may get which methods. */
   readonly table: readonly MethodRow[];
+  /** What is valid, and probably not intended. */
+  readonly notes: readonly string[];
 }
 
 /**
@@ -82,7 +84,15 @@ function checkedNetworks(
     upstreams: network.upstreams.length,
     methods: network.methods.length,
     table: methodTable(network, methodFacts),
+    notes: auditNotes(network),
   }));
+}
+
+function auditNotes({ audit, upstreams }: NetworkConfig): string[] {
+  if (audit === 0) return [];
+  if (upstreams.length === 1) return ['audit: with one upstream, only the hashes of headers are checked'];
+  const asked = upstreams.filter((upstream) => upstream.audit === 'on' && upstream.probe === 'on');
+  return asked.length > 0 ? [] : ['audit: every upstream has audit: off or probe: off, so no results are compared'];
 }
 
 /** Adds the diagnostics of what cannot be read to the others. */
@@ -96,9 +106,10 @@ function collect<Value>(found: FileDiagnostic[], read: () => Value): Value | und
   }
 }
 
-function formatNetwork({ file, name, chainId, upstreams, methods, table }: CheckedNetwork): string {
+function formatNetwork({ file, name, chainId, upstreams, methods, table, notes }: CheckedNetwork): string {
   const counts = `${formatCount(upstreams, 'upstream')}, ${formatCount(methods, 'method')}`;
-  return `${file}: ${name}, chain ${chainId}, ${counts}\n${isPlain(table) ? '' : formatTable(table)}`;
+  const noteLines = notes.map((note) => `  note: ${note}\n`).join('');
+  return `${file}: ${name}, chain ${chainId}, ${counts}\n${noteLines}${isPlain(table) ? '' : formatTable(table)}`;
 }
 
 /** A line for each row, except for methods that the gateway serves itself. The largest row is `all others`. */

@@ -1,6 +1,5 @@
 import type { Registry } from 'prom-client';
-import { CallMetric } from './call-metric.ts';
-import { CounterMetric, GaugeMetric, HistogramMetric } from './counters.ts';
+import { CounterMetric, GaugeMetric, HistogramMetric, type CounterValue, type HistogramValue } from './counters.ts';
 
 /** 1 ms to 30 s: from a cached response to the longest call that a wallet waits for. */
 export const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -81,5 +80,37 @@ export class CallMetrics {
     return () => {
       coalesced.value++;
     };
+  }
+}
+
+/** Counts the calls of one method of one network. */
+export class CallMetric {
+  readonly #outcomes = new Map<string, CounterValue>();
+  readonly #counterFor: (outcome: string) => CounterValue;
+  readonly #seconds: HistogramValue;
+  readonly #inFlight: CounterValue;
+
+  constructor(counterFor: (outcome: string) => CounterValue, seconds: HistogramValue, inFlight: CounterValue) {
+    this.#counterFor = counterFor;
+    this.#seconds = seconds;
+    this.#inFlight = inFlight;
+  }
+
+  started(): void {
+    this.#inFlight.value++;
+  }
+
+  /** @param outcome a name from a closed list, never text that a caller sent */
+  ended(outcome: string, startedAt: number): void {
+    this.#inFlight.value--;
+    this.#seconds.observe((performance.now() - startedAt) / 1000);
+    this.count(outcome);
+  }
+
+  /** Counts a call for which `started` was not called, such as a rejected one. */
+  count(outcome: string): void {
+    let counter = this.#outcomes.get(outcome);
+    if (counter === undefined) this.#outcomes.set(outcome, (counter = this.#counterFor(outcome)));
+    counter.value++;
   }
 }

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { version } from '../config/package.ts';
+import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics, DURATION_BUCKETS_S } from './call-metrics.ts';
 import { NetworkHistory } from './network-history.ts';
@@ -15,6 +16,7 @@ import { CounterMetric, HistogramMetric } from './counters.ts';
 export class Metrics {
   readonly registry = new Registry();
   readonly calls = new CallMetrics(this.registry);
+  readonly audits = new AuditMetrics(this.registry);
   readonly cache = new CacheMetrics(this.registry);
   readonly heads = new HeadMetrics(this.registry);
   readonly subscriptions = new SubscriptionMetrics(this.registry);

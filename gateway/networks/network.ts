@@ -1,7 +1,8 @@
+import type { Auditor } from '../audit/auditor.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
-import type { CallMetric } from '../metrics/call-metric.ts';
+import type { CallMetric } from '../metrics/call-metrics.ts';
 import type { SocketMetrics } from '../metrics/instruments.ts';
 import type { UnservedMethods } from './unserved-methods.ts';
 import type { UseCount } from './use-count.ts';
@@ -33,6 +34,8 @@ export interface Network {
   readonly otherMethods: { readonly metric: CallMetric; readonly usage: MethodUsage };
   readonly unserved: UnservedMethods;
   readonly upstreams: Router;
+  /** Undefined: no read is audited. */
+  readonly audit: Auditor | undefined;
   /** Limits the concurrent calls to the upstreams. */
   readonly queue: FairQueue;
   /** Joins identical calls before the queue. */

@@ -40,6 +40,7 @@ import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import { Router } from '../routing/router.ts';
+import { openAudit } from './open-audit.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 import { ServedMethods } from './served-methods.ts';
 
@@ -72,6 +73,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const heads = reusable?.heads ?? new NetworkHeads(headSources, headMetrics, { isDevelopment, log });
   const { UPSTREAM_TIMEOUT_MS: timeoutMs } = parts.settings;
   const named = config.methods.map((name) => specOf(name, parts.specs));
+  const audit = openAudit(replaceable.audit, config.slug, parts.metrics, { upstreams, routes, chain: heads, log });
   const router = new Router(upstreams, {
     routes,
     failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs),
@@ -83,8 +85,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
     ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
     metrics: parts.metrics.routing.networkMetrics(config.slug),
-    heads,
-    log,
+    ...{ heads, audit, log },
     previous: reusable?.upstreams,
   });
   const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
@@ -132,8 +133,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
       log,
     }),
     upstreams: router,
-    heads,
-    final,
+    ...{ audit, heads, final },
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
     document: lazyDocument(replaceable, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),

@@ -103,7 +103,10 @@ export class NetworkRegistry {
     this.#watch?.close();
     this.#isClosed = true;
     await this.#queue;
-    for (const { heads } of this.#open) heads.close();
+    for (const { heads, audit } of this.#open) {
+      audit?.close();
+      heads.close();
+    }
     await Promise.all([...this.#parts.openUpstreams.values()].map((upstream) => upstream.close()));
     await this.localChains.stop();
   }
@@ -181,6 +184,7 @@ export class NetworkRegistry {
     }
     await this.localChains.keepOnly(used);
     if (retired === undefined) return;
+    retired.audit?.close();
     if (![...this.#open].some(({ heads }) => heads === retired.heads)) retired.heads.close();
     const { slug, upstreams } = retired.config;
     const open = [...this.#open].filter(({ config }) => config.slug === slug);

@@ -1,3 +1,4 @@
+import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 
 /** `off`: there is no cache. `not-cacheable`: never cached. `coalesced`: joined an identical call in progress. */
@@ -14,6 +15,8 @@ export interface AttemptObserver {
   budgetExceeded(what: 'retry' | 'hedge'): void;
   /** Outcome of the cache lookup. Not called for methods that Gatehouse handles without upstreams. */
   cached(outcome: CacheOutcome): void;
+  /** An audit of the call has begun. Undefined: only a share of the calls is audited. @param ended its report */
+  readonly audited?: ((ended: Promise<AuditReport | undefined>) => void) | undefined;
 }
 
 /** Receives the events of one call, from the cache lookup to the response. */

@@ -52,5 +52,6 @@ function combineAttemptObservers(one: AttemptObserver, other: AttemptObserver): 
       one.cached(outcome);
       other.cached(outcome);
     },
+    audited: one.audited ?? other.audited,
   };
 }

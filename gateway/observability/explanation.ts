@@ -1,3 +1,4 @@
+import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type {
   AttemptObserver,
@@ -79,13 +80,18 @@ class ExplainedPart extends ExplainedAttempts implements PartObserver {
 }
 
 class ExplainedCall extends ExplainedAttempts implements CallObserver {
+  readonly audited: ((ended: Promise<AuditReport | undefined>) => void) | undefined;
   readonly #method: string;
   readonly #parts: ExplainedPart[] = [];
   #end: object = {};
+  #audit: AuditReport | undefined;
 
-  constructor(method: string) {
+  /** @param audits in progress, to which that of the call is added; undefined: the call is audited as others are */
+  constructor(method: string, audits?: Promise<unknown>[]) {
     super();
     this.#method = method;
+    if (audits !== undefined)
+      this.audited = (ended) => void audits.push(ended.then((report) => (this.#audit = report)));
   }
 
   get partCount(): number {
@@ -112,6 +118,7 @@ class ExplainedCall extends ExplainedAttempts implements CallObserver {
     const more = this.#parts.length - maxParts;
     return {
       ...{ method: this.#method, ...this.#end, ...this.explain() },
+      ...(this.#audit !== undefined && { audit: this.#audit }),
       ...(this.#parts.length > 0 && { parts: this.#parts.slice(0, maxParts) }),
       ...(more > 0 && { moreParts: more }),
     };
@@ -130,16 +137,24 @@ export class Explanation implements CallObserverFactory {
   readonly #network: string;
   readonly #upstreams: readonly string[];
   readonly #calls: ExplainedCall[] = [];
+  readonly #audits: Promise<unknown>[] | undefined;
 
-  constructor({ config, upstreams }: ExplainedNetwork) {
+  /** @param isAudited every call is audited, if the network has audits */
+  constructor({ config, upstreams }: ExplainedNetwork, isAudited = false) {
+    this.#audits = isAudited ? [] : undefined;
     this.#network = config.slug;
     this.#upstreams = upstreams.all.map(({ name }) => name);
   }
 
   begin(method: string): CallObserver {
-    const call = new ExplainedCall(method);
+    const call = new ExplainedCall(method, this.#audits);
     this.#calls.push(call);
     return call;
+  }
+
+  /** Resolves when the audits of the calls have ended. */
+  async whenAudited(): Promise<void> {
+    await Promise.all(this.#audits ?? []);
   }
 
   limited(method: string, outcome: string, requestUnits: number, limit: string): void {

@@ -1,3 +1,4 @@
+import type { Auditor } from '../audit/auditor.ts';
 import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
@@ -24,6 +25,8 @@ export interface RouterOptions<Previous> {
   readonly maxLagBlocks: number | undefined;
   readonly metrics: NetworkRoutingMetrics;
   readonly heads: NetworkHeads;
+  /** Undefined: no read is audited. */
+  readonly audit?: Pick<Auditor, 'sample'> | undefined;
   readonly log: Log;
   /** Of the same network before a reload. */
   readonly previous?: Previous | undefined;

@@ -236,5 +236,6 @@ export class Router {
     }
     this.#heads.markUsed(now);
     this.#monotonic.recordServed(upstream, routedCall, response, now);
+    this.#options.audit?.sample(upstream, routedCall, response);
   }
 }

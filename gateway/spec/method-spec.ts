@@ -95,6 +95,10 @@ export interface MethodSpec {
   readonly counts?: readonly CountPlace[];
   /** Validity of a cached response; absent: not cacheable. */
   readonly cache?: CacheRule;
+  /** Type of the result, or of the objects in it, in `schemas/types`. Absent: no object with fields. */
+  readonly resultType?: string;
+  /** Correct nodes may return different results, so that audits do not compare them. */
+  readonly isUnaudited?: true;
   /** Rules for completing an object result, or each object in an array. */
   readonly shape?: ObjectShape;
 }

@@ -54,6 +54,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Block",
     "shape": {
       "type": "Block",
       "fill": [
@@ -204,6 +205,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Uncle",
     "shape": {
       "type": "Uncle",
       "fill": [
@@ -291,6 +293,7 @@ export const methods: readonly MethodSpec[] = [
       0
     ],
     "cache": "result",
+    "resultType": "Receipt",
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -431,6 +434,7 @@ export const methods: readonly MethodSpec[] = [
       0
     ],
     "cache": "result",
+    "resultType": "Transaction",
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -569,6 +573,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Block",
     "shape": {
       "type": "Block",
       "fill": [
@@ -864,7 +869,8 @@ export const methods: readonly MethodSpec[] = [
         "type": "StateOverride",
         "param": 2
       }
-    ]
+    ],
+    "resultType": "AccessListResult"
   },
   {
     "name": "eth_simulateV1",
@@ -979,7 +985,9 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 1
-    }
+    },
+    "isUnaudited": true,
+    "resultType": "FeeHistory"
   },
   {
     "name": "eth_sendRawTransaction",
@@ -1035,6 +1043,7 @@ export const methods: readonly MethodSpec[] = [
         "param": 0
       }
     ],
+    "resultType": "Log",
     "shape": {
       "type": "Log",
       "fill": [
@@ -1095,6 +1104,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Receipt",
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -1190,6 +1200,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Transaction",
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -1286,6 +1297,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Transaction",
     "shape": {
       "type": "Transaction",
       "fill": [
@@ -1410,6 +1422,7 @@ export const methods: readonly MethodSpec[] = [
     "cache": {
       "param": 0
     },
+    "resultType": "Uncle",
     "shape": {
       "type": "Uncle",
       "fill": [
@@ -1521,7 +1534,8 @@ export const methods: readonly MethodSpec[] = [
       "object",
       "boolean"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "SyncStatus"
   },
   {
     "name": "eth_getProof",
@@ -1552,7 +1566,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "cache": {
       "param": 2
-    }
+    },
+    "resultType": "AccountProof"
   },
   {
     "name": "eth_subscribe",
@@ -1654,6 +1669,7 @@ export const methods: readonly MethodSpec[] = [
       "array"
     ],
     "hashParams": [],
+    "resultType": "Log",
     "shape": {
       "type": "Log",
       "fill": [
@@ -1693,6 +1709,7 @@ export const methods: readonly MethodSpec[] = [
       "array"
     ],
     "hashParams": [],
+    "resultType": "Log",
     "shape": {
       "type": "Log",
       "fill": [
@@ -1744,6 +1761,7 @@ export const methods: readonly MethodSpec[] = [
       "object"
     ],
     "hashParams": [],
+    "resultType": "Receipt",
     "shape": {
       "type": "Receipt",
       "fill": [
@@ -1834,7 +1852,8 @@ export const methods: readonly MethodSpec[] = [
       "param": 0,
       "field": "to"
     },
-    "requestUnits": "2"
+    "requestUnits": "2",
+    "resultType": "FilledTransaction"
   },
   {
     "name": "eth_getHeaderByNumber",
@@ -1858,7 +1877,8 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 0
-    }
+    },
+    "resultType": "Header"
   },
   {
     "name": "eth_getHeaderByHash",
@@ -1882,7 +1902,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "cache": {
       "param": 0
-    }
+    },
+    "resultType": "Header"
   },
   {
     "name": "eth_getRawTransactionByHash",
@@ -1965,7 +1986,8 @@ export const methods: readonly MethodSpec[] = [
     },
     "cache": {
       "param": 1
-    }
+    },
+    "resultType": "AccountInfo"
   },
   {
     "name": "eth_getStorageValues",
@@ -2074,7 +2096,8 @@ export const methods: readonly MethodSpec[] = [
         "type": "StateOverride",
         "param": 2
       }
-    ]
+    ],
+    "resultType": "LineaGasEstimate"
   },
   {
     "name": "net_version",
@@ -2192,6 +2215,7 @@ export const methods: readonly MethodSpec[] = [
         "param": 1
       }
     ],
+    "resultType": "FeeEstimate",
     "shape": {
       "type": "FeeEstimate",
       "fill": [],
@@ -2235,7 +2259,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "FeeParams"
   },
   {
     "name": "zks_getBridgeContracts",
@@ -2246,7 +2271,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "BridgeContracts"
   },
   {
     "name": "zks_L1ChainId",
@@ -2270,7 +2296,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "BlockDetails"
   },
   {
     "name": "zks_getTransactionDetails",
@@ -2284,7 +2311,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       0
-    ]
+    ],
+    "resultType": "TransactionDetails"
   },
   {
     "name": "zks_estimateGasL1ToL2",
@@ -2425,7 +2453,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 1
-    }
+    },
+    "resultType": "LogProof"
   },
   {
     "name": "zks_getL2ToL1LogProof",
@@ -2439,7 +2468,8 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [
       0
-    ]
+    ],
+    "resultType": "LogProof"
   },
   {
     "name": "zks_L1BatchNumber",
@@ -2474,7 +2504,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "BatchDetails"
   },
   {
     "name": "zks_getRawBlockTransactions",
@@ -2569,7 +2600,8 @@ export const methods: readonly MethodSpec[] = [
     "resultKinds": [
       "object"
     ],
-    "hashParams": []
+    "hashParams": [],
+    "resultType": "DetailedOutput"
   }
 ];
 
@@ -2588,6 +2620,262 @@ export const nodeMethods = {
   "filterChanges": "eth_getFilterChanges",
   "removeFilter": "eth_uninstallFilter"
 } as const;
+
+/** The fields that audits compare, by type. The value is the type of the objects in a field; empty for other values. */
+export const comparedFields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "Block": {
+    "number": "",
+    "hash": "",
+    "parentHash": "",
+    "nonce": "",
+    "sha3Uncles": "",
+    "logsBloom": "",
+    "transactionsRoot": "",
+    "stateRoot": "",
+    "receiptsRoot": "",
+    "miner": "",
+    "difficulty": "",
+    "extraData": "",
+    "gasLimit": "",
+    "gasUsed": "",
+    "timestamp": "",
+    "uncles": "",
+    "mixHash": "",
+    "baseFeePerGas": "",
+    "blobGasUsed": "",
+    "excessBlobGas": "",
+    "slotNumber": "",
+    "withdrawals": "Withdrawal",
+    "transactions": "Transaction"
+  },
+  "Withdrawal": {
+    "index": "",
+    "validatorIndex": "",
+    "address": "",
+    "amount": ""
+  },
+  "Transaction": {
+    "accessList": "",
+    "blockHash": "",
+    "blockNumber": "",
+    "from": "",
+    "gas": "",
+    "hash": "",
+    "input": "",
+    "maxPriorityFeePerGas": "",
+    "maxFeePerGas": "",
+    "nonce": "",
+    "r": "",
+    "s": "",
+    "to": "",
+    "transactionIndex": "",
+    "type": "",
+    "value": "",
+    "yParity": "",
+    "maxFeePerBlobGas": "",
+    "authorizationList": "Authorization"
+  },
+  "Authorization": {
+    "chainId": "",
+    "address": "",
+    "nonce": "",
+    "yParity": "",
+    "r": "",
+    "s": ""
+  },
+  "Uncle": {
+    "number": "",
+    "hash": "",
+    "parentHash": "",
+    "nonce": "",
+    "sha3Uncles": "",
+    "logsBloom": "",
+    "transactionsRoot": "",
+    "stateRoot": "",
+    "receiptsRoot": "",
+    "miner": "",
+    "difficulty": "",
+    "extraData": "",
+    "gasLimit": "",
+    "gasUsed": "",
+    "timestamp": "",
+    "uncles": "",
+    "mixHash": "",
+    "baseFeePerGas": "",
+    "blobGasUsed": "",
+    "excessBlobGas": "",
+    "slotNumber": "",
+    "withdrawals": "Withdrawal"
+  },
+  "Receipt": {
+    "blockHash": "",
+    "blockNumber": "",
+    "contractAddress": "",
+    "cumulativeGasUsed": "",
+    "effectiveGasPrice": "",
+    "from": "",
+    "gasUsed": "",
+    "logs": "Log",
+    "logsBloom": "",
+    "root": "",
+    "status": "",
+    "to": "",
+    "transactionHash": "",
+    "transactionIndex": "",
+    "type": "",
+    "blobGasUsed": "",
+    "blobGasPrice": ""
+  },
+  "Log": {
+    "address": "",
+    "blockHash": "",
+    "blockNumber": "",
+    "data": "",
+    "logIndex": "",
+    "topics": "",
+    "transactionHash": "",
+    "transactionIndex": ""
+  },
+  "AccessListResult": {
+    "accessList": "AccessListEntry",
+    "gasUsed": "",
+    "error": ""
+  },
+  "AccessListEntry": {
+    "address": "",
+    "storageKeys": ""
+  },
+  "FeeHistory": {
+    "oldestBlock": "",
+    "baseFeePerGas": "",
+    "gasUsedRatio": "",
+    "reward": "",
+    "baseFeePerBlobGas": "",
+    "blobGasUsedRatio": ""
+  },
+  "SyncStatus": {
+    "startingBlock": "",
+    "currentBlock": "",
+    "highestBlock": ""
+  },
+  "AccountProof": {
+    "address": "",
+    "accountProof": "",
+    "balance": "",
+    "codeHash": "",
+    "nonce": "",
+    "storageHash": "",
+    "storageProof": "StorageProof"
+  },
+  "StorageProof": {
+    "key": "",
+    "value": "",
+    "proof": ""
+  },
+  "FilledTransaction": {
+    "raw": "",
+    "tx": ""
+  },
+  "Header": {
+    "number": "",
+    "hash": "",
+    "parentHash": "",
+    "nonce": "",
+    "sha3Uncles": "",
+    "logsBloom": "",
+    "transactionsRoot": "",
+    "stateRoot": "",
+    "receiptsRoot": "",
+    "miner": "",
+    "difficulty": "",
+    "extraData": "",
+    "gasLimit": "",
+    "gasUsed": "",
+    "timestamp": "",
+    "uncles": "",
+    "mixHash": "",
+    "baseFeePerGas": "",
+    "blobGasUsed": "",
+    "excessBlobGas": "",
+    "slotNumber": "",
+    "withdrawals": "Withdrawal"
+  },
+  "AccountInfo": {
+    "balance": "",
+    "nonce": "",
+    "code": ""
+  },
+  "LineaGasEstimate": {
+    "gasLimit": "",
+    "baseFeePerGas": "",
+    "priorityFeePerGas": ""
+  },
+  "FeeEstimate": {
+    "gas_limit": "",
+    "gas_per_pubdata_limit": "",
+    "max_fee_per_gas": "",
+    "max_priority_fee_per_gas": ""
+  },
+  "FeeParams": {
+    "V2": "FeeParamsV2"
+  },
+  "FeeParamsV2": {
+    "config": "",
+    "l1_gas_price": "",
+    "l1_pubdata_price": ""
+  },
+  "BridgeContracts": {
+    "l1Erc20DefaultBridge": "",
+    "l2Erc20DefaultBridge": "",
+    "l1SharedDefaultBridge": "",
+    "l2SharedDefaultBridge": "",
+    "l1WethBridge": "",
+    "l2WethBridge": ""
+  },
+  "BlockDetails": {
+    "number": "",
+    "l1BatchNumber": "",
+    "timestamp": "",
+    "l1TxCount": "",
+    "l2TxCount": "",
+    "rootHash": "",
+    "status": "",
+    "commitTxHash": "",
+    "committedAt": "",
+    "proveTxHash": "",
+    "provenAt": "",
+    "executeTxHash": "",
+    "executedAt": ""
+  },
+  "TransactionDetails": {
+    "isL1Originated": "",
+    "status": "",
+    "fee": "",
+    "gasPerPubdata": "",
+    "initiatorAddress": "",
+    "receivedAt": "",
+    "ethCommitTxHash": "",
+    "ethProveTxHash": "",
+    "ethExecuteTxHash": ""
+  },
+  "LogProof": {
+    "id": "",
+    "proof": "",
+    "root": ""
+  },
+  "BatchDetails": {
+    "number": "",
+    "timestamp": "",
+    "l1TxCount": "",
+    "l2TxCount": "",
+    "status": ""
+  },
+  "DetailedOutput": {
+    "transactionHash": "",
+    "storageLogs": "",
+    "events": ""
+  }
+};
 
 /** Request units of methods without a schema, by name or by the start of the name. */
 export const passThroughUnits: Readonly<Record<string, number | string>> = {

@@ -1,3 +1,4 @@
+import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import { describeTrouble } from './health/upstream-health.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { Upstream } from './upstream.ts';
@@ -12,6 +13,8 @@ export interface UpstreamStatus extends UpstreamState {
   readonly lag: number | undefined;
   /** Why a read at `latest` would skip it now; undefined: it would not. */
   readonly skipReason: SkipReason | undefined;
+  /** Outcomes of its audits since the start of the gateway; undefined: there were none. */
+  readonly audits: AuditCounts | undefined;
 }
 
 /** Status of a network and of its upstreams, by priority. */
@@ -47,12 +50,13 @@ export function summariseUpstreams(all: readonly Upstream[]): UpstreamSummary {
   return { upstreams: all.length, up: all.length - failing.length, failing: Object.fromEntries(failing) };
 }
 
-/** @param now on the clock of performance.now() */
+/** @param now on the clock of performance.now() @param auditsOf the audits of an upstream by its name */
 export function networkStatus(
   all: readonly Upstream[],
   heads: ObservedHeads,
   skipReasons: ReadonlyMap<Upstream, SkipReason>,
   now: number,
+  auditsOf?: (upstream: string) => AuditCounts | undefined,
 ): NetworkStatus {
   const upstreams = all.map((upstream): UpstreamStatus => {
     const polled = heads.headOf(upstream);
@@ -62,6 +66,7 @@ export function networkStatus(
       headSeenS: polled === undefined ? undefined : Math.round((now - polled.at) / 1000),
       lag: polled === undefined ? undefined : heads.lagOf(upstream),
       skipReason: skipReasons.get(upstream),
+      audits: auditsOf?.(upstream.name),
     };
   });
   const head = heads.number === undefined ? undefined : Number(heads.number);

@@ -72,10 +72,7 @@ export class Upstream {
     this.#chain = new ChainCheck({
       chainId: options.chainId,
       starting: options.starting,
-      request: (method) => {
-        this.limits?.beginRequest(performance.now());
-        return this.#exchange(method, '[]', this.timeoutMs).finally(() => this.limits?.endRequest());
-      },
+      request: (method) => this.#exchange(method, '[]', this.timeoutMs),
     });
     this.#own = new OwnRequests({
       health: this.health,
@@ -162,8 +159,7 @@ export class Upstream {
 
   /** State for the status page. Sends no request. @param now on the clock of performance.now() */
   status(now: number): UpstreamState {
-    const respondedAt = Math.max(this.#respondedAt, this.#own.respondedAt);
-    return upstreamStateOf(this, respondedAt, now);
+    return upstreamStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt), now);
   }
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
@@ -199,16 +195,16 @@ export class Upstream {
   async fetchResult(method: string, params: string): Promise<unknown> {
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
     return this.#own.send(async (startedAt) => {
-      this.limits?.beginRequest(startedAt);
-      try {
-        const remainingMs = this.#chain.isDone ? this.timeoutMs : await this.#chain.prepare(startedAt + this.timeoutMs);
-        const response = parseResponse(await this.#exchange(method, params, remainingMs));
-        if (response.kind === 'result') return response.result;
-        throw new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
-      } finally {
-        this.limits?.endRequest();
-      }
+      const response = parseResponse(await this.exchangeOwn(method, params, startedAt + this.timeoutMs));
+      if (response.kind === 'result') return response.result;
+      throw new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
     });
+  }
+
+  /** Sends a request of the gateway itself, which only the limits record. @throws UpstreamFailure, Cancelled */
+  async exchangeOwn(method: string, params: string, deadline: number, work?: Cancellation): Promise<UpstreamResponse> {
+    const remainingMs = this.#chain.isDone ? deadline - performance.now() : await this.#chain.prepare(deadline);
+    return this.#exchange(method, params, remainingMs, work);
   }
 
   /** Opens a subscription. Undefined without a WebSocket. */
@@ -229,9 +225,14 @@ export class Upstream {
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
-  async #exchange(method: string, params: string, timeLimitMs: number): Promise<UpstreamResponse> {
+  async #exchange(method: string, params: string, limitMs: number, work?: Cancellation): Promise<UpstreamResponse> {
     const id = ++this.#id;
-    return readResponse(await this.#send(id, method, params, timeLimitMs), id, this.#secrets);
+    this.limits?.beginRequest(performance.now());
+    try {
+      return readResponse(await this.#send(id, method, params, limitMs, work), id, this.#secrets);
+    } finally {
+      this.limits?.endRequest();
+    }
   }
 
   /** @throws UpstreamFailure, Cancelled; both may also reject the promise */

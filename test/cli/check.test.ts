@@ -45,6 +45,28 @@ describe('gatehouse check', () => {
     });
   });
 
+  it('notes that audits compare nothing without another upstream', async () => {
+    const off = { name: 'b', url: 'https://b.example', audit: 'off' };
+    const [first] = base.upstreams;
+    place.withNetworks({
+      one: { ...base, audit: 0.1 },
+      two: { ...few, audit: 1, upstreams: [{ ...first, probe: 'off' }, off] },
+    });
+    expect((await check()).stdout).toBe(
+      `networks/one.yaml: Base, chain 8453, 1 upstream, ${served} methods\n` +
+        '  note: audit: with one upstream, only the hashes of headers are checked\n' +
+        'networks/two.yaml: Few, chain 5, 2 upstreams, 1 method\n' +
+        '  note: audit: every upstream has audit: off or probe: off, so no results are compared\n',
+    );
+    place.withNetworks({ one: { ...base, audit: 1.5 }, two: { ...few, audit: 'off' } });
+    expect(await check()).toMatchObject({
+      code: EX_CONFIG,
+      stderr: expect.stringMatching(
+        /audit: expected number from 0 to 1[^]*audit: expected number from 0 to 1/,
+      ) as string,
+    });
+  });
+
   it('prints which upstreams may get which methods, if that differs', async () => {
     const upstreams = ['a', 'b', 'relay'].map((name) => ({ name, url }));
     const rules = [{}, { methods: { deny: ['eth_getLogs', 'debug_trace*'] } }, { methods: { allow: ['eth_send*'] } }];
@@ -158,6 +180,7 @@ describe('gatehouse check --json', () => {
       networks: [
         {
           ...{ file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
+          notes: [],
           table: [
             { methods: expect.arrayContaining(['eth_call']) as string[], upstreams: ['a'], isPassThrough: false },
             { methods: expect.arrayContaining(['eth_chainId']) as string[], upstreams: [], isPassThrough: false },
@@ -165,6 +188,7 @@ describe('gatehouse check --json', () => {
         },
         {
           ...{ file: 'networks/few.yaml', slug: 'few', name: 'Few', chainId: 5, upstreams: 1, methods: 1 },
+          notes: [],
           table: [{ methods: ['eth_chainId'], upstreams: [], isPassThrough: false }],
         },
       ],

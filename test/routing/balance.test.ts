@@ -19,7 +19,7 @@ interface Member {
 function balanced(balance: Balance, ...configs: Partial<Member['config']>[]) {
   const members = configs.map((config, index): Member => ({
     name: 'abcdef'[index] ?? '',
-    config: { priority: 0, weight: 1, probe: 'on', ...config },
+    config: { priority: 0, weight: 1, probe: 'on', audit: 'on', ...config },
     latencyScore: new LatencyScore(),
     inFlight: 0,
   }));

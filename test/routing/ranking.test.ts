@@ -17,7 +17,7 @@ const namesOf = (all: readonly RankedUpstream[]): string => all.map(({ name }) =
 function ranked(...priorities: number[]) {
   const all = priorities.map((priority, index) => ({
     name: 'abcdef'[index],
-    config: { priority, weight: 1, probe: 'on' } as const,
+    config: { priority, weight: 1, probe: 'on', audit: 'on' } as const,
     latencyScore: new LatencyScore(),
   }));
   const ranking = new Ranking(all);

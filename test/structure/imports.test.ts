@@ -18,6 +18,7 @@ const layers: readonly (readonly string[])[] = [
   ['networks', 'cli'],
   ['subscriptions', 'doctor', 'ranges', 'backup'],
   ['subscriptions/feeds', 'routing'],
+  ['audit'],
   ['routing/retry', 'routing/served', 'routing/ranking', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
   ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],

@@ -5,7 +5,17 @@ import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
 import { unitsMap } from './units-option.ts';
-import { balance, batch, priority, probe, timeoutMs, upstreamLimits, weight } from './traffic-options.ts';
+import {
+  balance,
+  batch,
+  networkAudit,
+  priority,
+  probe,
+  timeoutMs,
+  upstreamAudit,
+  upstreamLimits,
+  weight,
+} from './traffic-options.ts';
 
 /**
  * Options of an upstream. Everything about an option is in its row: the type of `UpstreamConfig`, reading, JSON Schema,
@@ -20,46 +30,16 @@ export const upstreamOptions = {
     isRequired: 'by other options',
     replaces: 'upstream',
   },
-  url: {
-    ...url,
-    replaces: 'upstream',
-  },
-  websocketUrl: {
-    ...websocketUrl,
-    replaces: 'upstream',
-  },
-  headers: {
-    ...headers,
-    replaces: 'upstream',
-  },
-  tls: {
-    ...tls,
-    replaces: 'upstream',
-  },
-  proxyUrl: {
-    ...proxyUrl,
-    replaces: 'upstream',
-  },
-  maxResponseBytes: {
-    ...maxResponseBytes,
-    replaces: 'upstream',
-  },
-  timeoutMs: {
-    ...timeoutMs,
-    replaces: 'nothing',
-  },
-  failsafe: {
-    ...upstreamFailsafe,
-    replaces: 'nothing',
-  },
-  priority: {
-    ...priority,
-    replaces: 'nothing',
-  },
-  weight: {
-    ...weight,
-    replaces: 'nothing',
-  },
+  url: { ...url, replaces: 'upstream' },
+  websocketUrl: { ...websocketUrl, replaces: 'upstream' },
+  headers: { ...headers, replaces: 'upstream' },
+  tls: { ...tls, replaces: 'upstream' },
+  proxyUrl: { ...proxyUrl, replaces: 'upstream' },
+  maxResponseBytes: { ...maxResponseBytes, replaces: 'upstream' },
+  timeoutMs: { ...timeoutMs, replaces: 'nothing' },
+  failsafe: { ...upstreamFailsafe, replaces: 'nothing' },
+  priority: { ...priority, replaces: 'nothing' },
+  weight: { ...weight, replaces: 'nothing' },
   archive: {
     title: 'true or false',
     description: 'The upstream has the state of every block: calls for old state use such upstreams first.',
@@ -67,22 +47,11 @@ export const upstreamOptions = {
     default: false,
     replaces: 'upstream',
   },
-  batch: {
-    ...batch,
-    replaces: 'upstream',
-  },
-  limits: {
-    ...upstreamLimits,
-    replaces: 'upstream',
-  },
-  methods: {
-    ...upstreamMethods,
-    replaces: 'nothing',
-  },
-  probe: {
-    ...probe,
-    replaces: 'nothing',
-  },
+  batch: { ...batch, replaces: 'upstream' },
+  limits: { ...upstreamLimits, replaces: 'upstream' },
+  methods: { ...upstreamMethods, replaces: 'nothing' },
+  probe: { ...probe, replaces: 'nothing' },
+  audit: { ...upstreamAudit, replaces: 'nothing' },
   spawn: {
     title: 'anvil',
     description: 'Instead of url: a local development chain that starts and stops with the gateway; not in production.',
@@ -136,18 +105,9 @@ export const networkOptions = {
     check: (baseUrl = '') => checkBaseUrl(baseUrl),
     replaces: 'network',
   },
-  methods: {
-    ...networkMethods,
-    replaces: 'network',
-  },
-  route: {
-    ...route,
-    replaces: 'network',
-  },
-  balance: {
-    ...balance,
-    replaces: 'network',
-  },
+  methods: { ...networkMethods, replaces: 'network' },
+  route: { ...route, replaces: 'network' },
+  balance: { ...balance, replaces: 'network' },
   confirmNull: {
     title: 'never, behind or always',
     description:
@@ -156,14 +116,9 @@ export const networkOptions = {
     default: 'behind',
     replaces: 'network',
   },
-  hedge: {
-    ...hedge,
-    replaces: 'network',
-  },
-  failsafe: {
-    ...networkFailsafe,
-    replaces: 'network',
-  },
+  hedge: { ...hedge, replaces: 'network' },
+  failsafe: { ...networkFailsafe, replaces: 'network' },
+  audit: { ...networkAudit, replaces: 'network' },
   cache: {
     title: 'on or off',
     description:

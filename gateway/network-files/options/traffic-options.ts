@@ -90,3 +90,23 @@ export const upstreamLimits = {
     },
   },
 } as const satisfies OptionSchema;
+
+/** The share of reads that are audited. */
+export const networkAudit = {
+  title: 'number from 0 to 1',
+  description:
+    'Share of the reads from upstreams that are repeated in the background on another upstream, at the same block, and compared: 0.01 is one in a hundred. Responses never change; see docs/audit.md.',
+  type: 'number',
+  minimum: 0,
+  maximum: 1,
+  default: 0,
+} as const satisfies OptionSchema;
+
+/** Whether an upstream gets requests of audits. */
+export const upstreamAudit = {
+  title: 'on or off',
+  description:
+    'Whether the upstream gets requests of audits. off: for an upstream that bills each request; `probe: off` includes it. Its responses to callers are audited by others all the same.',
+  enum: ['on', 'off'],
+  default: 'on',
+} as const satisfies OptionSchema;

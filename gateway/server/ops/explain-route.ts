@@ -35,13 +35,14 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
     if (network === undefined) return undefined;
     network.use.begin();
     try {
-      const explanation = new Explanation(network);
+      const explanation = new Explanation(network, true);
       const context = {
         ...{ network, limiter, log, access: operator, observers: explanation, requestId: nextRequestId() },
         isOperator: true as const,
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
       };
       const rpcResponse = await responseTo(Buffer.from(JSON.stringify(body)), context, batch);
+      await explanation.whenAudited();
       return {
         answer: rpcResponse === undefined ? null : (JSON.parse(rpcResponse.body.toString()) as unknown),
         explanation,

@@ -93,10 +93,11 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
+  const { config, upstreams, heads, audit } = network;
   return {
-    ...networkFacts(network.config),
-    activity: history.activityOf(network.config.slug),
-    ...networkStatus(network.upstreams.all, network.heads, network.upstreams.skipReasons(now), now),
+    ...networkFacts(config),
+    activity: history.activityOf(config.slug),
+    ...networkStatus(upstreams.all, heads, upstreams.skipReasons(now), now, audit?.countsOf.bind(audit)),
   };
 }
 

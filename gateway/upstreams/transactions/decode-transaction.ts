@@ -1,6 +1,7 @@
 import type * as Curve from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { loadPackage } from '../../config/load-package.ts';
+import { encodeNumber, FIRST_LIST_BYTE, listHeader } from './rlp.ts';
 
 /** Loaded with the first transaction: it costs 1 MB and 30 ms. */
 const curve = (): typeof Curve => loadPackage('@noble/curves/secp256k1.js') as typeof Curve;
@@ -25,7 +26,6 @@ const memberCounts: ReadonlyMap<number, number> = new Map([
   [4, 13],
 ]);
 const BLOB = 3;
-const FIRST_LIST_BYTE = 0xc0;
 
 /**
  * @param raw hexadecimal with 0x
@@ -114,24 +114,6 @@ function readMembers(bytes: Buffer, list: Item): Item[] {
 
 function byteAt(bytes: Buffer, at: number): number {
   return bytes.readUInt8(at);
-}
-
-function listHeader(length: number): Buffer {
-  if (length <= 55) return Buffer.from([FIRST_LIST_BYTE + length]);
-  const bytes = numberBytes(BigInt(length));
-  return Buffer.concat([Buffer.from([FIRST_LIST_BYTE + 55 + bytes.length]), bytes]);
-}
-
-function encodeNumber(number: bigint): Buffer {
-  const bytes = numberBytes(number);
-  if (bytes.length === 1 && byteAt(bytes, 0) < 0x80) return bytes;
-  return Buffer.concat([Buffer.from([0x80 + bytes.length]), bytes]);
-}
-
-/** Big-endian without leading zeros. */
-function numberBytes(number: bigint): Buffer {
-  const digits = number === 0n ? '' : number.toString(16);
-  return Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
 }
 
 function toBigInt(bytes: Buffer): bigint {

@@ -93,8 +93,16 @@ function troubleLines(upstream) {
   return [element('div', { class: 'bad' }, text), ...lines];
 }
 
+/** How often its results were the same as those of other upstreams. */
+function auditLines(audits) {
+  if (audits === undefined) return [];
+  const { agrees, differs, 'cannot-tell': cannotTell } = audits;
+  const counts = `${formatNumber(agrees)} agree, ${formatNumber(differs)} differ, ${formatNumber(cannotTell)} cannot tell`;
+  return [element('div', { class: differs > 0 ? 'bad' : 'quiet' }, `audits: ${counts}`)];
+}
+
 function upstreamRow(upstream) {
-  const { name, state, skipReason, trouble, head, lag, history, availability, marks } = upstream;
+  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits } = upstream;
   const [style, label] = states[state] ?? ['quiet', state];
   const last = history.slice(-LATENCY_BUCKETS);
   const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
@@ -108,6 +116,7 @@ function upstreamRow(upstream) {
       ...troubleLines(upstream),
       ...skipLine(skipReason, trouble),
       ...marks.map(markLine),
+      ...auditLines(audits),
     ),
     head === undefined ? '–' : formatNumber(head),
     lag === undefined ? '–' : lag === 0 ? 'none' : formatNumber(lag),

@@ -1,0 +1,106 @@
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import { normalise } from '../normalise/normalise.ts';
+import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
+import { parseResponse, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { isComparable, type AuditedResponse } from './compare-responses.ts';
+
+/** Parsing and comparing a larger result would block the event loop for too long. */
+const MAX_AUDITED_BYTES = 250_000;
+
+/**
+ * Sends the requests of audits. They count towards the limits of an upstream, and for nothing else: neither its circuit, nor
+ * its heads, latency or metrics depend on them.
+ */
+export class AuditRequests {
+  readonly #routes: MethodRoutes<Upstream>;
+  readonly #all: readonly Upstream[];
+  readonly #cancellation = new Cancellation();
+  #turn = 0;
+
+  /** @param all upstreams of the network */
+  constructor(all: readonly Upstream[], routes: MethodRoutes<Upstream>) {
+    this.#all = all;
+    this.#routes = routes;
+  }
+
+  /** The other upstreams that may get the call now, each first in turn. */
+  others(method: MethodSpec, first: Upstream): Upstream[] {
+    const usable = this.#all.filter((one) => one !== first && this.#canSend(one, method));
+    const start = usable.length === 0 ? 0 : this.#turn++ % usable.length;
+    return [...usable.slice(start), ...usable.slice(0, start)];
+  }
+
+  /** @returns undefined if the upstream may not get the call now, or if its response cannot be compared */
+  async send(
+    upstream: Upstream,
+    method: MethodSpec,
+    params: readonly unknown[],
+    deadline: number,
+  ): Promise<AuditedResponse | undefined> {
+    if (!this.#canSend(upstream, method)) return undefined;
+    const response = await this.#exchange(upstream, method.name, params, deadline);
+    return response && toAudited(method, params, response);
+  }
+
+  /** The hash of an upstream's block of this number; undefined if it has none. */
+  async blockHash(upstream: Upstream, number: bigint, deadline: number): Promise<string | undefined> {
+    if (!this.#routes.sourcesOf(nodeMethods.blockByNumber).includes(upstream)) return undefined;
+    const params = [`0x${number.toString(16)}`, false];
+    const response = await this.#exchange(upstream, nodeMethods.blockByNumber, params, deadline);
+    const block = response?.kind === 'result' ? (response.result as { readonly hash?: unknown } | null) : undefined;
+    return typeof block?.hash === 'string' ? block.hash.toLowerCase() : undefined;
+  }
+
+  /** Cancels all requests in progress. */
+  close(): void {
+    this.#cancellation.cancel();
+  }
+
+  #canSend(upstream: Upstream, { name }: MethodSpec): boolean {
+    const { config, circuit, isOnOtherChain, limits, methods } = upstream;
+    if (config.audit === 'off' || config.probe === 'off' || !circuit.isClosed || isOnOtherChain) return false;
+    if (methods.isSkipped(name) || this.#routes.candidatesOf(name)?.includes(upstream) === false) return false;
+    return limits?.hasCapacity(performance.now()) !== false;
+  }
+
+  async #exchange(
+    upstream: Upstream,
+    method: string,
+    params: readonly unknown[],
+    deadline: number,
+  ): Promise<UpstreamResponse | undefined> {
+    try {
+      const until = Math.min(deadline, performance.now() + upstream.timeoutMs);
+      const response = await upstream.exchangeOwn(method, JSON.stringify(params), until, this.#cancellation);
+      return isTooLarge(response) ? undefined : parseResponse(response);
+    } catch (error) {
+      if (error instanceof UpstreamFailure || error instanceof Cancelled || error instanceof RpcError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Parses and normalises a response. Undefined: it cannot be compared. */
+export function toAudited(
+  method: MethodSpec,
+  params: readonly unknown[],
+  response: UpstreamResponse,
+): AuditedResponse | undefined {
+  if (isTooLarge(response)) return undefined;
+  try {
+    const outcome = normalise(method, params, parseResponse(response));
+    if (!outcome.final || outcome.response.kind === 'large') return undefined;
+    return isComparable(outcome.response) ? outcome.response : undefined;
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return undefined;
+    throw error;
+  }
+}
+
+function isTooLarge(response: UpstreamResponse): boolean {
+  return response.kind === 'large' && response.parts.reduce((sum, part) => sum + part.length, 0) > MAX_AUDITED_BYTES;
+}

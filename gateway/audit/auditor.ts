@@ -1,0 +1,130 @@
+import { causeOf, type Log } from '../config/log.ts';
+import type { AuditCounts, NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
+import type { AuditReport } from '../observability/audit-report.ts';
+import type { AttemptObserver } from '../observability/call-observer.ts';
+import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { answerHash } from './answer-hash.ts';
+import { auditCall, type AuditParts } from './audit-call.ts';
+import { auditReasons, type AuditFinding } from './audit-finding.ts';
+import { AuditRequests, toAudited } from './audit-requests.ts';
+import { isComparable } from './compare-responses.ts';
+import { HeaderChecks } from './header-checks.ts';
+import { isAuditable } from './pin-call.ts';
+
+/** Bounds the memory and the requests of audits. Further reads are not audited. */
+const MAX_IN_PROGRESS = 4;
+const TIMEOUT_MS = 10_000;
+
+/** A call that an upstream has responded to. `routing/` has more about it. */
+export interface RespondedCall {
+  readonly method: MethodSpec;
+  readonly params: readonly unknown[];
+  /** Parameters that were sent in place of `params`. */
+  readonly pinned: { readonly params: readonly unknown[] } | undefined;
+  /** Undefined for a call of Gatehouse itself. */
+  readonly cancellation: Cancellation | undefined;
+  readonly observer: Pick<AttemptObserver, 'audited'> | undefined;
+}
+
+export interface AuditorOptions {
+  /** Of the reads, from 0 to 1. */
+  readonly share: number;
+  readonly upstreams: readonly Upstream[];
+  readonly routes: MethodRoutes<Upstream>;
+  readonly chain: AuditParts['chain'];
+  readonly metrics: NetworkAuditMetrics;
+  /** Of the network. */
+  readonly log: Log;
+}
+
+/** Audits a share of the reads of one network in the background. It changes no response, and delays none. */
+export class Auditor {
+  readonly #options: AuditorOptions;
+  readonly #requests: AuditRequests;
+  readonly #headers: HeaderChecks;
+  #inProgress = 0;
+
+  constructor(options: AuditorOptions) {
+    this.#options = options;
+    this.#requests = new AuditRequests(options.upstreams, options.routes);
+    this.#headers = new HeaderChecks(options.chain);
+  }
+
+  /** Begins an audit of this share of the calls, and of each call whose explanation includes it. */
+  sample(first: Upstream, call: RespondedCall, response: UpstreamResponse): void {
+    const { method, pinned, cancellation, observer } = call;
+    const onAudit = observer?.audited;
+    if (onAudit === undefined && Math.random() >= this.#options.share) return;
+    const isPossible = cancellation !== undefined && isAuditable(method) && this.#inProgress < MAX_IN_PROGRESS;
+    if (!isPossible) return;
+    const ended = this.#audit(first, method, pinned?.params ?? call.params, response);
+    onAudit?.(ended);
+  }
+
+  /** The outcomes of the audits of an upstream since the start of the gateway. Undefined: there were none. */
+  countsOf(upstream: string): AuditCounts | undefined {
+    return this.#options.metrics.countsOf(upstream);
+  }
+
+  /** Cancels the audits in progress. */
+  close(): void {
+    this.#requests.close();
+  }
+
+  /** Never rejects. */
+  async #audit(
+    first: Upstream,
+    method: MethodSpec,
+    params: readonly unknown[],
+    given: UpstreamResponse,
+  ): Promise<AuditReport | undefined> {
+    const { metrics, chain, log } = this.#options;
+    this.#inProgress++;
+    metrics.begun();
+    try {
+      // The caller's response goes first.
+      await new Promise((resolve) => setImmediate(resolve));
+      // It is normalised already, unless it is large.
+      const response = given.kind === 'large' ? toAudited(method, params, given) : given;
+      if (response === undefined || !isComparable(response)) return undefined;
+      const parts = { requests: this.#requests, headers: this.#headers, chain };
+      const deadline = performance.now() + TIMEOUT_MS;
+      const finding = await auditCall({ method, params, first, response, deadline }, parts);
+      for (const { upstream, outcome } of finding.outcomes) metrics.audited(upstream.name, outcome);
+      const report = reportOf(method, finding);
+      if (report.outcome === 'differs') this.#logDifference(method, report);
+      return report;
+    } catch (error) {
+      log.error(causeOf(error), 'an audit failed');
+      return undefined;
+    } finally {
+      this.#inProgress--;
+      metrics.ended();
+    }
+  }
+
+  #logDifference({ name }: MethodSpec, { reason, answers }: AuditReport): void {
+    const hashes = Object.fromEntries(answers.map(({ upstream, sha256 }) => [upstream, sha256]));
+    const differs = answers.filter(({ outcome }) => outcome === 'differs').map(({ upstream }) => upstream);
+    this.#options.log.warn({ method: name, upstreams: differs, answers: hashes }, `audit: ${reason}`);
+  }
+}
+
+function reportOf(method: MethodSpec, { reason, outcomes }: AuditFinding): AuditReport {
+  const answers = outcomes.map(({ upstream: { name }, outcome, answer }) => {
+    return { upstream: name, outcome, ...(answer !== undefined && { sha256: answerHash(method, answer) }) };
+  });
+  const isAny = (wanted: string): boolean => outcomes.some(({ outcome }) => outcome === wanted);
+  const outcome = isAny('differs')
+    ? 'differs'
+    : isAny('cannot-tell')
+      ? 'cannot-tell'
+      : isAny('agrees')
+        ? 'agrees'
+        : 'not-audited';
+  return { outcome, reason: auditReasons[reason], answers };
+}

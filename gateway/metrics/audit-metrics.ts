@@ -1,0 +1,68 @@
+import { Counter, type Registry } from 'prom-client';
+import { GaugeMetric } from './counters.ts';
+
+/** `cannot-tell`: the upstreams could not be compared at the same block. */
+export const auditOutcomes = ['agrees', 'differs', 'cannot-tell'] as const;
+
+export type AuditOutcome = (typeof auditOutcomes)[number];
+
+/** How many audits of one upstream had which outcome, since the gateway started. */
+export type AuditCounts = Readonly<Record<AuditOutcome, number>>;
+
+/** The metrics of the audits of one network. */
+export interface NetworkAuditMetrics {
+  begun(): void;
+  ended(): void;
+  /** @param outcome of one upstream in one audit */
+  audited(upstream: string, outcome: AuditOutcome): void;
+  /** For the status page. Undefined: no audit of the upstream has ended. */
+  countsOf(upstream: string): AuditCounts | undefined;
+}
+
+/** Counts the audits of upstreams: reads that are repeated on another upstream. */
+export class AuditMetrics {
+  readonly #audits: Counter<'network' | 'upstream' | 'outcome'>;
+  readonly #inProgress: GaugeMetric;
+  /** By network and upstream. */
+  readonly #counts = new Map<string, Record<AuditOutcome, number>>();
+
+  constructor(registry: Registry) {
+    this.#audits = new Counter({
+      name: 'gatehouse_audits_total',
+      help: 'Audits in which the upstream took part, by outcome: agrees, differs (from other upstreams, or from the hash of its own header), cannot-tell (not comparable)',
+      labelNames: ['network', 'upstream', 'outcome'] as const,
+      registers: [registry],
+    });
+    this.#inProgress = new GaugeMetric(
+      {
+        name: 'gatehouse_audits_in_progress',
+        help: 'Audits that have begun and not ended; only with `audit` in the network file',
+        labelNames: ['network'],
+      },
+      registry,
+    );
+  }
+
+  /** @param upstreams their series begin at 0, so that alerts notice the first difference */
+  networkMetrics(network: string, upstreams: readonly string[]): NetworkAuditMetrics {
+    const inProgress = this.#inProgress.labels(network);
+    for (const upstream of upstreams)
+      for (const outcome of auditOutcomes) this.#audits.inc({ network, upstream, outcome }, 0);
+    const keyOf = (upstream: string): string => `${network}\n${upstream}`;
+    return {
+      begun: () => {
+        inProgress.value++;
+      },
+      ended: () => {
+        inProgress.value--;
+      },
+      audited: (upstream, outcome) => {
+        this.#audits.inc({ network, upstream, outcome });
+        const counts = this.#counts.get(keyOf(upstream)) ?? { agrees: 0, differs: 0, 'cannot-tell': 0 };
+        counts[outcome]++;
+        this.#counts.set(keyOf(upstream), counts);
+      },
+      countsOf: (upstream) => this.#counts.get(keyOf(upstream)),
+    };
+  }
+}
