@@ -27,6 +27,11 @@ export function stopAll(): void {
   for (const child of children) child.kill('SIGTERM');
 }
 
+/** Sends SIGTERM to all programs and waits until they end. */
+export async function stopAllAndWait(): Promise<void> {
+  await Promise.all([...children].map(stop));
+}
+
 /** Sends SIGTERM to a program and waits until it ends. */
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;

@@ -6,6 +6,7 @@ import type { Random } from '../random.ts';
 import { checkedReads } from './checked-reads.ts';
 import type { CheckedRead, ConsistencyChecker, RpcReply } from './consistency-checker.ts';
 import type { SentCall } from './exchange.ts';
+import { callText, responseText } from './recent-events.ts';
 import { ancestorAt, logFilters, type TrueBlock } from './true-chain.ts';
 
 export interface ChainCallerParts {
@@ -15,6 +16,8 @@ export interface ChainCallerParts {
   readonly random: Random;
   /** The end of new calls, on the clock of performance.now(). */
   readonly deadline: number;
+  /** Called with a description of each message to this client. */
+  readonly onMessage: (text: string) => void;
 }
 
 interface PendingRead {
@@ -78,11 +81,13 @@ function below(block: TrueBlock, depth: number): TrueBlock {
 /** The calls of one connection that have no response yet. */
 class PendingReads {
   readonly #checker: ConsistencyChecker;
+  readonly #onMessage: ChainCallerParts['onMessage'];
   readonly #pending = new Map<unknown, PendingRead>();
   #id = 0;
 
-  constructor(checker: ConsistencyChecker) {
+  constructor({ checker, onMessage }: ChainCallerParts) {
     this.#checker = checker;
+    this.#onMessage = onMessage;
   }
 
   get size(): number {
@@ -101,8 +106,12 @@ class PendingReads {
     for (const reply of [JSON.parse(text) as IdentifiedReply | IdentifiedReply[]].flat()) {
       const pending = this.#pending.get(reply.id);
       this.#pending.delete(reply.id);
-      if (pending !== undefined) this.#checker.receive(pending.read, pending.sent, at, reply);
-      else this.#checker.violate('unanswered', { at, of: 'a response' }, 'the id of a call', reply);
+      if (pending !== undefined) {
+        const { read, sent } = pending;
+        const call = callText(read.method, read.params);
+        this.#onMessage(`${call}: ${responseText(reply)} after ${(at - sent.at).toFixed(0)} ms`);
+        this.#checker.receive(read, sent, at, reply);
+      } else this.#checker.violate('unanswered', { at, of: 'a response' }, 'the id of a call', reply);
     }
   }
 
@@ -118,9 +127,10 @@ class PendingReads {
 }
 
 /** Sends one read or batch after the other over HTTP. */
-export async function readOverHttp({ url, checker, random, deadline }: ChainCallerParts): Promise<void> {
+export async function readOverHttp(parts: ChainCallerParts): Promise<void> {
+  const { url, checker, random, deadline } = parts;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const pending = new PendingReads(checker);
+  const pending = new PendingReads(parts);
   while (performance.now() < deadline) {
     const size = random.next() < 0.2 ? random.between(1, MAX_BATCH) : 0;
     const requests = Array.from({ length: Math.max(size, 1) }, () => pending.add(pickRead(checker, random)));
@@ -136,9 +146,10 @@ export async function readOverHttp({ url, checker, random, deadline }: ChainCall
 }
 
 /** Sends reads over one WebSocket, without waiting for the responses before. */
-export async function readOverWebSocket({ webSocketUrl, checker, random, deadline }: ChainCallerParts): Promise<void> {
+export async function readOverWebSocket(parts: ChainCallerParts): Promise<void> {
+  const { webSocketUrl, checker, random, deadline } = parts;
   const socket = new WebSocket(webSocketUrl);
-  const pending = new PendingReads(checker);
+  const pending = new PendingReads(parts);
   socket.on('message', (data) => {
     pending.receive((data as Buffer).toString());
   });

@@ -119,7 +119,11 @@ export async function runChainFaults(
     counts[kind] = (counts[kind] ?? 0) + 1;
     const label = `${kind} since ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
     network.activeFaults.add(label);
-    const ended = (faults[kind] ?? restart)(network, random).finally(() => network.activeFaults.delete(label));
+    network.events?.addChange(`fault begins: ${label}`);
+    const ended = (faults[kind] ?? restart)(network, random).finally(() => {
+      network.activeFaults.delete(label);
+      network.events?.addChange(`fault ends: ${label}`);
+    });
     active.push(ended);
   }
   await Promise.all(active);

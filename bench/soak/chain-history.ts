@@ -33,6 +33,10 @@ const CATCH_UP_MS = 5_000;
 const OUTAGE_MS = 16_000;
 /** A response at `latest` may be this much older than its call: it was cached, or an earlier call waited for it. */
 const SHARED_MS = 1_500;
+/** A call that joins another one shares its error, unless that one began longer ago. */
+const JOINED_MS = 100;
+/** Before a change, on the clock of performance.now(). */
+const BEFORE_MS = 0.001;
 /** A lower head of another branch is followed after three polls, which are half a second apart at least. */
 const ABANDONED_MS = 1_000;
 /** After this time, a live node's branch is known to the gateway: three polls confirm a lower head. */
@@ -122,9 +126,9 @@ export class ChainHistory {
    */
   floorAfter(block: TrueBlock, from: number, to: number): number {
     const since = Math.max(from - SHARED_MS, this.#minedAt.get(block) ?? from);
-    const changes = this.#nodes.flatMap((node) => node.during(since, to));
-    const times = new Set([since, ...changes.map(({ at }) => Math.max(at, since))]);
-    const numbers = [...times].map((time) => this.#floorAt(block, time));
+    // A branch that was abandoned for long enough at the end of a state may not have been at its start.
+    const ends = this.#nodes.flatMap((node) => node.during(since, to).map(({ at }) => at - BEFORE_MS));
+    const numbers = [to, ...ends.filter((at) => at > since)].map((time) => this.#floorAt(block, time));
     return Math.min(this.canonicalAncestor(block, from, to).number, ...numbers);
   }
 
@@ -189,6 +193,12 @@ export class ChainHistory {
     const known = numbers.filter((number) => number !== undefined);
     if (known.length === 0 || (this.isPool && known.length < numbers.length)) return undefined;
     return this.isPool ? Math.min(...known) : Math.max(...known);
+  }
+
+  /** The same for a call: behind one URL, it may share the error of a call that began before it. */
+  bestServing(sentAt: number): number {
+    const best = this.bestLive(sentAt) ?? -1;
+    return this.isPool ? Math.min(best, this.bestLive(sentAt - JOINED_MS) ?? -1) : best;
   }
 
   #knownHead(node: NodeHistory, at: number): number | undefined {

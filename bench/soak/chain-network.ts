@@ -1,8 +1,9 @@
 import type { ConnectionFault } from '../../test/faults/fault-proxy.ts';
 import type { Random } from '../random.ts';
 import { ChainHistory, type NodeHistory } from './chain-history.ts';
-import { ChainNode } from './chain-node.ts';
+import { ChainNode, type OnNodeCall } from './chain-node.ts';
 import type { NodeSoftware, NodeView } from './node-responses.ts';
+import { callText, responseText, type RecentEvents } from './recent-events.ts';
 import { ancestorAt, includes, makeGenesis, mineBlock, type TrueBlock } from './true-chain.ts';
 
 export interface ChainNetworkOptions {
@@ -44,20 +45,29 @@ export class ChainNetwork {
   readonly nodes: readonly NetworkNode[];
   /** Descriptions of the faults that the nodes have. */
   readonly activeFaults = new Set<string>();
+  /** Undefined: events are not remembered. */
+  readonly events: RecentEvents | undefined;
   readonly #random: Random;
   #head: TrueBlock;
   #salt = 0;
   #mining: NodeJS.Timeout | undefined;
 
-  private constructor(options: ChainNetworkOptions, random: Random, history: ChainHistory, nodes: NetworkNode[]) {
+  private constructor(
+    options: ChainNetworkOptions,
+    random: Random,
+    history: ChainHistory,
+    nodes: NetworkNode[],
+    events: RecentEvents | undefined,
+  ) {
     this.options = options;
+    this.events = events;
     this.history = history;
     this.nodes = nodes;
     this.#random = random;
     this.#head = history.headAt(performance.now());
   }
 
-  static async start(options: ChainNetworkOptions, random: Random): Promise<ChainNetwork> {
+  static async start(options: ChainNetworkOptions, random: Random, events?: RecentEvents): Promise<ChainNetwork> {
     const { nodes: count, isPool, chainId, blockMs } = options;
     const history = new ChainHistory(isPool);
     let head = makeGenesis(Math.floor((Date.now() - FIRST_HEIGHT * blockMs) / 1_000));
@@ -69,29 +79,36 @@ export class ChainNetwork {
       const software = softwares[index % softwares.length] as NodeSoftware;
       return { head, software };
     });
-    const pool = isPool ? await ChainNode.start(chainId, views, random) : undefined;
+    const onCall =
+      (first: number): OnNodeCall =>
+      (index, client, { method, params }, response) => {
+        events?.addExchange(
+          `node ${first + index} ← ${client}: ${callText(method, params)}: ${responseText(response)}`,
+        );
+      };
+    const pool = isPool ? await ChainNode.start(chainId, views, random, onCall(0)) : undefined;
     const nodes: NetworkNode[] = [];
-    for (const view of views) {
-      const server = pool ?? (await ChainNode.start(chainId, [view], random));
+    for (const [index, view] of views.entries()) {
+      const server = pool ?? (await ChainNode.start(chainId, [view], random, onCall(index)));
       const node = { view, server, history: history.addNode(), isLive: true, isStuck: false, lagBlocks: 0 };
       // Before the start, the nodes were at the head for as long as the checker asks.
       node.history.add(-Infinity, head, true);
       nodes.push(node);
     }
-    return new ChainNetwork(options, random, history, nodes);
+    return new ChainNetwork(options, random, history, nodes, events);
   }
 
   get head(): TrueBlock {
     return this.#head;
   }
 
-  /** The network file for a gateway, with default settings. */
-  file(): object {
+  /** The network file for a gateway, with default settings. @param client path by which nodes identify the gateway */
+  file(client = ''): object {
     const { name, chainId, isPool } = this.options;
     const ports = [...new Set(this.nodes.map(({ server }) => server.port))];
     const upstreams = ports.map((port, index) => ({
-      ...{ name: `node-${index}`, url: `http://127.0.0.1:${port}` },
-      ...(isPool || index === 0 ? {} : { websocketUrl: `ws://127.0.0.1:${port}` }),
+      ...{ name: `node-${index}`, url: `http://127.0.0.1:${port}/${client}` },
+      ...(isPool || index === 0 ? {} : { websocketUrl: `ws://127.0.0.1:${port}/${client}` }),
     }));
     return { name, chainId, methods: ['eth', 'net', 'web3', 'debug_getRawBlock'], upstreams };
   }
@@ -123,6 +140,7 @@ export class ChainNetwork {
     if (!isLive) this.#setLive(node, false);
     await node.server.fail(fault);
     if (isLive) this.#setLive(node, true);
+    this.events?.addChange(`node ${this.nodes.indexOf(node)}: ${JSON.stringify(fault ?? 'reachable')}`);
   }
 
   /** Moves a node towards the head, unless it is stuck or has the block. */
@@ -133,6 +151,7 @@ export class ChainNetwork {
     view.head = head;
     history.add(performance.now(), head, node.isLive);
     server.announce(view);
+    this.events?.addChange(`node ${this.nodes.indexOf(node)}: block ${head.number} ${head.hash.slice(0, 10)}`);
   }
 
   async close(): Promise<void> {

@@ -8,6 +8,9 @@ import type { Random } from '../random.ts';
 import { headerObject } from './block-objects.ts';
 import { respond, type NodeView } from './node-responses.ts';
 
+/** Called for each call that a node gets. @param client `/name` of the gateway @param index of the node behind the URL */
+export type OnNodeCall = (index: number, client: string, call: RpcCall, response: object) => void;
+
 interface RpcCall {
   readonly id: unknown;
   readonly method: string;
@@ -26,6 +29,7 @@ export class ChainNode {
   readonly #chainId: number;
   readonly #views: readonly NodeView[];
   readonly #random: Random;
+  readonly #onCall: OnNodeCall;
   readonly #server: Server;
   readonly #webSockets = new WebSocketServer({ noServer: true });
   readonly #subscriptions = new Map<WebSocket, Set<string>>();
@@ -33,28 +37,34 @@ export class ChainNode {
   #next = 0;
   #ids = 0;
 
-  private constructor(chainId: number, views: readonly NodeView[], random: Random) {
+  private constructor(chainId: number, views: readonly NodeView[], random: Random, onCall: OnNodeCall) {
     this.#chainId = chainId;
     this.#views = views;
     this.#random = random;
+    this.#onCall = onCall;
     this.#server = createServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
-        void this.#respondTo(Buffer.concat(chunks).toString(), (text) => {
+        void this.#respondTo(Buffer.concat(chunks).toString(), request.url ?? '', (text) => {
           response.writeHead(200, { 'content-type': 'application/json' }).end(text);
         });
       });
     });
     this.#server.on('upgrade', (request, socket, head) => {
       this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
-        this.#open(webSocket);
+        this.#open(webSocket, request.url ?? '');
       });
     });
   }
 
-  static async start(chainId: number, views: readonly NodeView[], random: Random): Promise<ChainNode> {
-    const node = new ChainNode(chainId, views, random);
+  static async start(
+    chainId: number,
+    views: readonly NodeView[],
+    random: Random,
+    onCall: OnNodeCall,
+  ): Promise<ChainNode> {
+    const node = new ChainNode(chainId, views, random, onCall);
     node.#server.listen(0, '127.0.0.1');
     await once(node.#server, 'listening');
     node.#proxy = await startFaultProxy((node.#server.address() as AddressInfo).port);
@@ -88,7 +98,7 @@ export class ChainNode {
     this.#server.close();
   }
 
-  #open(webSocket: WebSocket): void {
+  #open(webSocket: WebSocket, client: string): void {
     const ids = new Set<string>();
     this.#subscriptions.set(webSocket, ids);
     webSocket.on('close', () => this.#subscriptions.delete(webSocket));
@@ -98,6 +108,7 @@ export class ChainNode {
     webSocket.on('message', (data) => {
       void this.#respondTo(
         (data as Buffer).toString(),
+        `${client} (WebSocket)`,
         (text) => {
           webSocket.send(text);
         },
@@ -107,15 +118,17 @@ export class ChainNode {
   }
 
   /** @param ids of the subscriptions of a WebSocket */
-  async #respondTo(body: string, send: (text: string) => void, ids?: Set<string>): Promise<void> {
+  async #respondTo(body: string, client: string, send: (text: string) => void, ids?: Set<string>): Promise<void> {
     const calls = JSON.parse(body) as RpcCall | RpcCall[];
     // Responses are made before the delay, so that they are older than those of faster calls.
-    const responses = Array.isArray(calls) ? calls.map((call) => this.#respond(call, ids)) : this.#respond(calls, ids);
+    const respondTo = (call: RpcCall): unknown => this.#respond(call, client, ids);
+    const responses = Array.isArray(calls) ? calls.map(respondTo) : respondTo(calls);
     await delay(this.#random.between(0, this.#random.next() < SLOW_SHARE ? SLOW_MS : USUAL_MS));
     send(JSON.stringify(responses));
   }
 
-  #respond({ id, method, params = [] }: RpcCall, ids: Set<string> | undefined): unknown {
+  #respond(call: RpcCall, client: string, ids: Set<string> | undefined): unknown {
+    const { id, method, params = [] } = call;
     const envelope = { jsonrpc: '2.0', id };
     if (ids !== undefined && method === 'eth_subscribe' && params[0] === 'newHeads') {
       const subscription = `0x${(++this.#ids).toString(16)}`;
@@ -125,7 +138,9 @@ export class ChainNode {
     if (ids !== undefined && method === 'eth_unsubscribe') {
       return { ...envelope, result: ids.delete(String(params[0])) };
     }
-    const view = this.#views[this.#next++ % this.#views.length] as NodeView;
-    return { ...envelope, ...respond(this.#chainId, view, method, params) };
+    const index = this.#next++ % this.#views.length;
+    const response = respond(this.#chainId, this.#views[index] as NodeView, method, params);
+    this.#onCall(index, client, call, response);
+    return { ...envelope, ...response };
   }
 }

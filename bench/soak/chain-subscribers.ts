@@ -6,13 +6,14 @@ import { post, type ChainCallerParts } from './chain-callers.ts';
 import type { RpcReply } from './consistency-checker.ts';
 import { DeliveredHeads } from './delivered-heads.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
+import { responseText } from './recent-events.ts';
 import { logFilters, type TrueBlock } from './true-chain.ts';
 
 /** How subscriptions and filters ended, by cause. */
 export type EndCounts = Record<string, number>;
 
 interface Delivered {
-  has(block: TrueBlock): boolean;
+  has(block: TrueBlock, at: number): boolean;
   add(value: never, at: number): void;
   finish(newest: TrueBlock, at: number): void;
 }
@@ -41,7 +42,7 @@ export async function pollFilters(parts: ChainCallerParts, ends: EndCounts): Pro
 }
 
 async function followSocket(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
-  const { webSocketUrl, checker, random, deadline } = parts;
+  const { webSocketUrl, checker, random, deadline, onMessage } = parts;
   const socket = new WebSocket(webSocketUrl);
   const filter = random.pick(logFilters);
   const { address } = filter;
@@ -51,6 +52,8 @@ async function followSocket(parts: ChainCallerParts, ends: EndCounts): Promise<v
     const at = performance.now();
     const { id, result, error, params } = JSON.parse((data as Buffer).toString()) as SubscriptionMessage;
     if (params !== undefined) {
+      const isRemoved = params.result['removed'] === true ? ' removed' : '';
+      onMessage(`notification ${params.subscription.slice(0, 8)}${isRemoved}: ${responseText(params.result)}`);
       const target = delivered.get(params.subscription);
       if (target instanceof DeliveredHeads) target.add(params.result['hash'], at);
       else if (target instanceof DeliveredLogs) target.add(params.result, at);
@@ -100,6 +103,7 @@ async function followFilters(parts: ChainCallerParts, ends: EndCounts): Promise<
       await call('eth_getFilterChanges', [logFilter.result]),
     ];
     const at = performance.now();
+    for (const reply of replies) parts.onMessage(`eth_getFilterChanges: ${responseText(reply)}`);
     for (const hash of (replies[0]?.result ?? []) as unknown[]) heads.add(hash, at);
     for (const log of (replies[1]?.result ?? []) as Readonly<Record<string, unknown>>[]) logs.add(log, at);
     const error = replies.find((reply) => reply.error !== undefined)?.error;
@@ -126,7 +130,7 @@ async function finishAll(
 ): Promise<void> {
   const newest = checker.history.headAt(performance.now());
   const end = performance.now() + DELIVERY_MS;
-  while (performance.now() < end && !delivered.every((one) => one.has(newest))) await poll();
+  while (performance.now() < end && !delivered.every((one) => one.has(newest, performance.now()))) await poll();
   for (const one of delivered) one.finish(newest, performance.now());
 }
 

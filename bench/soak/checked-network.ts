@@ -50,6 +50,9 @@ export class CheckedNetwork {
     const parts = () => ({
       ...{ url: this.#gateway.urlOf(name), webSocketUrl: this.#gateway.webSocketUrlOf(name) },
       ...{ checker: this.checker, deadline, random: new Random(random.between(1, 1e9)) },
+      onMessage: (text: string): void => {
+        this.#chain.events?.addExchange(`client of ${this.#gateway.name}: ${text}`);
+      },
     });
     const following = hasFollowers ? followers.map((follow) => follow(parts(), this.ends)) : [];
     await Promise.all([...callers.map((call) => call(parts())), ...following]);

@@ -202,7 +202,7 @@ export class ConsistencyChecker {
     this.#errors++;
     if (target !== undefined && !this.isServed(target, exchange)) return;
     if (permanentErrors.has(error.code)) this.violate('error', exchange, 'a result, or a retryable error', error);
-    const best = this.history.bestLive(sent.at) ?? -1;
+    const best = this.history.bestServing(sent.at);
     // A node may have failed, or changed its branch, while it had the call.
     const isStable = (this.history.bestLive(at) ?? -1) >= best && !this.#wasDelayed(sent.at - 1_000);
     if (isStable && best >= (target?.number ?? this.#knownFloor(exchange))) {

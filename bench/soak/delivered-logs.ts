@@ -34,9 +34,14 @@ export class DeliveredLogs {
     }
   }
 
-  /** Whether all logs of the block are delivered. */
-  has(block: TrueBlock): boolean {
-    return logsOf(block, this.#address).every((log) => this.#delivered.get(block)?.has(identityOf(log)) === true);
+  /** Whether all logs of the block, or of the newest one below that has logs, are delivered. */
+  has(newest: TrueBlock, at: number): boolean {
+    const startedAbove = this.#checker.history.deliveredAbove(this.#startedAt, newest, at);
+    for (let block = newest; block.parent !== undefined && block.number > startedAbove; block = block.parent) {
+      const logs = logsOf(block, this.#address);
+      if (logs.length > 0) return logs.every((log) => this.#delivered.get(block)?.has(identityOf(log)) === true);
+    }
+    return true;
   }
 
   /** At the end of the run, when all nodes have been healthy for a while. @param newest its logs must be delivered */

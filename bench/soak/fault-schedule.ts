@@ -3,6 +3,7 @@ import type { FaultProxy, Stage, ConnectionFault } from '../../test/faults/fault
 import * as behaviours from '../../test/support/behaviours.ts';
 import type { FakeNode } from '../../test/support/fake-node.ts';
 import type { Random } from '../random.ts';
+import type { RecentEvents } from './recent-events.ts';
 
 /** A node and the proxy in front of it. */
 export interface Breakable {
@@ -28,11 +29,13 @@ const nodeBehaviours: readonly behaviours.Behaviour[] = [
 export class FaultSchedule {
   readonly #random: Random;
   readonly #upstreams: readonly [Breakable, Breakable];
+  readonly #events: RecentEvents | undefined;
   #bothUntil = -Infinity;
   #faults = 0;
   #lastFault = 'none yet';
 
-  constructor(random: Random, upstreams: readonly [Breakable, Breakable]) {
+  constructor(random: Random, upstreams: readonly [Breakable, Breakable], events?: RecentEvents) {
+    this.#events = events;
     this.#random = random;
     this.#upstreams = upstreams;
   }
@@ -62,11 +65,13 @@ export class FaultSchedule {
       if (hasBoth) this.#bothUntil = Infinity;
       this.#lastFault = '';
       for (const upstream of failing) await this.#fail(upstream);
+      this.#events?.addChange(`fault begins:${this.#lastFault}`);
       await delay(this.#random.between(100, 3_000));
       for (const { node, proxy } of failing) {
         node.always(undefined);
         await proxy.fail(undefined);
       }
+      this.#events?.addChange('fault ends');
       await delay(PAUSE_MS);
       if (hasBoth) this.#bothUntil = performance.now();
     }

@@ -5,6 +5,7 @@ import { FaultSchedule, type Breakable } from './fault-schedule.ts';
 import { callOverHttp, callOverWebSocket } from './known-callers.ts';
 import { CHAIN_ID, knownResponses } from './known-calls.ts';
 import { OutcomeCounts } from './outcome-counts.ts';
+import { callText, type RecentEvents } from './recent-events.ts';
 
 const HTTP_CALLERS = 6;
 const WEBSOCKET_CALLERS = 2;
@@ -15,7 +16,9 @@ export interface KnownLoadOptions {
   /** Timeout of an attempt. */
   readonly timeoutMs: number;
   readonly wasDelayed: (since: number) => boolean;
-  readonly onWrong: (text: string) => void;
+  readonly onWrong: (text: string, call: string) => void;
+  /** Undefined: events are not remembered. */
+  readonly events: RecentEvents | undefined;
 }
 
 /**
@@ -30,16 +33,18 @@ export class KnownLoad {
   readonly #clearing: NodeJS.Timeout;
 
   private constructor(options: KnownLoadOptions, upstreams: readonly [Breakable, Breakable]) {
-    const { seed, wasDelayed, onWrong } = options;
+    const { seed, wasDelayed, onWrong, events } = options;
     this.#options = options;
     this.#upstreams = upstreams;
-    const schedule = new FaultSchedule(new Random(seed), upstreams);
+    const schedule = new FaultSchedule(new Random(seed), upstreams, events);
     this.#schedule = schedule;
     this.#outcomes = new OutcomeCounts(
-      (since) => schedule.hadNoUpstream(since) || wasDelayed(since),
-      (text) => {
-        onWrong(`${text} (last fault:${schedule.lastFault})`);
+      // A node that seemed to fail during a delay is not used for a second at least.
+      (since) => schedule.hadNoUpstream(since) || wasDelayed(since - 1_000),
+      (text, call) => {
+        onWrong(`${text} (last fault:${schedule.lastFault})`, call);
       },
+      events,
     );
     // The recorded calls are not needed and would fill the memory of this process.
     this.#clearing = setInterval(() => {
@@ -48,13 +53,13 @@ export class KnownLoad {
   }
 
   static async start(options: KnownLoadOptions): Promise<KnownLoad> {
-    return new KnownLoad(options, [await startBreakable(), await startBreakable()]);
+    return new KnownLoad(options, [await startBreakable(0, options.events), await startBreakable(1, options.events)]);
   }
 
-  /** The network file for a gateway. */
-  file(): object {
+  /** The network file for a gateway. @param client path by which nodes identify the gateway */
+  file(client = ''): object {
     const upstreams = this.#upstreams.map(({ proxy }, index) => ({
-      ...{ name: `node-${index}`, url: `http://127.0.0.1:${proxy.port}`, timeoutMs: this.#options.timeoutMs },
+      ...{ name: `node-${index}`, url: `http://127.0.0.1:${proxy.port}/${client}`, timeoutMs: this.#options.timeoutMs },
     }));
     return { name: 'Known', chainId: CHAIN_ID, upstreams };
   }
@@ -92,7 +97,12 @@ export class KnownLoad {
   }
 }
 
-async function startBreakable(): Promise<Breakable> {
-  const node = await startFakeNode({ chainId: CHAIN_ID, responses: knownResponses });
+async function startBreakable(index: number, events: RecentEvents | undefined): Promise<Breakable> {
+  const node = await startFakeNode({
+    ...{ chainId: CHAIN_ID, responses: knownResponses },
+    onCall: ({ method, params, path }) => {
+      events?.addExchange(`node ${index} ← ${path}: ${callText(method, params)}`);
+    },
+  });
   return { node, proxy: await startFaultProxy(Number(new URL(node.url).port)) };
 }

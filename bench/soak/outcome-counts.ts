@@ -1,4 +1,5 @@
 import type { KnownCall } from './known-calls.ts';
+import { callText, responseText, type RecentEvents } from './recent-events.ts';
 
 interface PendingCall {
   readonly call: KnownCall;
@@ -29,14 +30,20 @@ export class OutcomeCounts {
     ...{ sent: 0, correct: 0, failed: 0, failedUnexpectedly: 0, wrong: 0, unexpected: 0 },
     slowestMs: 0,
   };
-  readonly #onFault: (text: string) => void;
+  readonly #onFault: (text: string, call: string) => void;
+  readonly #events: RecentEvents | undefined;
   #id = 0;
 
   /**
    * @param isExcused whether no upstream worked at some time since this timestamp
-   * @param onFault is called with a description of each wrong outcome
+   * @param onFault is called with a description of each wrong outcome, and the call as in `events`
    */
-  constructor(isExcused: (since: number) => boolean, onFault: (text: string) => void) {
+  constructor(
+    isExcused: (since: number) => boolean,
+    onFault: (text: string, call: string) => void,
+    events?: RecentEvents,
+  ) {
+    this.#events = events;
     this.#isExcused = isExcused;
     this.#onFault = onFault;
   }
@@ -55,23 +62,27 @@ export class OutcomeCounts {
     const sent = this.#pending.get(id);
     if (sent === undefined) {
       this.#counts.unexpected++;
-      this.#onFault(`unexpected id in ${JSON.stringify(response).slice(0, 300)}`);
+      this.#onFault(`unexpected id in ${JSON.stringify(response).slice(0, 300)}`, '');
       return;
     }
     this.#pending.delete(id);
     const { call, sentAt } = sent;
-    this.#counts.slowestMs = Math.max(this.#counts.slowestMs, performance.now() - sentAt);
+    const ms = performance.now() - sentAt;
+    this.#counts.slowestMs = Math.max(this.#counts.slowestMs, ms);
+    const text = callText(call.method, call.params);
+    this.#events?.addExchange(`client: ${text}: ${responseText(response)} after ${ms.toFixed(0)} ms`);
     if (call.isCorrect(response)) this.#counts.correct++;
     else if (response.error?.code === NO_UPSTREAM) {
       this.#counts.failed++;
       if (!this.#isExcused(sentAt)) {
         this.#counts.failedUnexpectedly++;
-        this.#onFault(`no upstream for ${call.method}: ${JSON.stringify(response)}`);
+        this.#onFault(`no upstream for ${text} after ${ms.toFixed(0)} ms: ${JSON.stringify(response)}`, text);
       }
     } else {
       this.#counts.wrong++;
       this.#onFault(
         `wrong for ${call.method} ${JSON.stringify(call.params)}: ${JSON.stringify(response).slice(0, 300)}`,
+        text,
       );
     }
   }

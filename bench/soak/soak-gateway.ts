@@ -18,6 +18,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 /** A gateway process of the soak, whose memory and event loop delay are measured. */
 export class SoakGateway {
   readonly name: string;
+  readonly pid: number;
   readonly #port: number;
   readonly #paths: ReadonlyMap<string, string>;
   readonly #measure: () => Promise<Measures>;
@@ -25,11 +26,13 @@ export class SoakGateway {
 
   private constructor(
     name: string,
+    pid: number,
     port: number,
     paths: ReadonlyMap<string, string>,
     measure: () => Promise<Measures>,
   ) {
     this.name = name;
+    this.pid = pid;
     this.#port = port;
     this.#paths = paths;
     this.#measure = measure;
@@ -48,7 +51,7 @@ export class SoakGateway {
     const own = join(folder, name);
     mkdirSync(own);
     const slugs = Object.keys(networks);
-    const { child, port, paths } = await startGateway(own, {
+    const { child, pid, port, paths } = await startGateway(own, {
       ...{ networks, keys: slugs.length, env: { UPSTREAM_RESPONSE_MAX_BYTES: '1000000', ...env } },
       script: ['--expose-gc', ...args, join(here, '../measured-gateway.js')],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -58,7 +61,7 @@ export class SoakGateway {
       child.send('measure');
       return ((await message) as [Measures])[0];
     };
-    return new SoakGateway(name, port, new Map(slugs.map((slug, index) => [slug, paths[index] ?? ''])), measure);
+    return new SoakGateway(name, pid, port, new Map(slugs.map((slug, index) => [slug, paths[index] ?? ''])), measure);
   }
 
   urlOf(slug: string): string {

@@ -2,13 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { stopAll } from '../processes.ts';
+import { stopAllAndWait } from '../processes.ts';
 import { Random } from '../random.ts';
 import { runChainFaults } from './chain-faults.ts';
 import { ChainNetwork } from './chain-network.ts';
 import { CheckedNetwork, networks } from './checked-network.ts';
 import { KnownLoad } from './known-load.ts';
 import { ProcessDelay } from './process-delay.ts';
+import { RecentEvents } from './recent-events.ts';
 import { SoakGateway } from './soak-gateway.ts';
 import { Violations } from './violations.ts';
 
@@ -17,15 +18,27 @@ import { Violations } from './violations.ts';
  * response and notification against the true chain. Exits with 1 after a violation, a wrong or missing response, growing
  * memory, or a blocked event loop.
  *
- *   npm run soak [-- --seed 1 --minutes 3 --faults on|off --gateways 1|2 --block-ms 1000 --shown 5]
+ *   npm run soak [-- --seed 1 --minutes 3 --faults on|off --gateways 1|2 --block-ms 1000 --shown 5 --events]
+ *
+ * `--events` prints the last 200 events of the network before each shown violation.
  */
 const ATTEMPT_TIMEOUT_MS = 1_000;
 /** Faults end before the run does, by the time after which the gateway knows all nodes again. */
 const CALM_MS = 25_000;
+/** Calls that nodes of the known calls get from the gateway itself. */
+const methodsOfGateway = ['eth_getBlockByNumber', 'eth_chainId'];
 
 const text = { type: 'string' } as const;
 const { values } = parseArgs({
-  options: { seed: text, minutes: text, faults: text, gateways: text, 'block-ms': text, shown: text },
+  options: {
+    seed: text,
+    minutes: text,
+    faults: text,
+    gateways: text,
+    'block-ms': text,
+    shown: text,
+    events: { type: 'boolean' },
+  },
 });
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const forMs = Number(values.minutes ?? 3) * 60_000;
@@ -33,59 +46,73 @@ const hasFaults = values.faults !== 'off';
 const blockMs = Number(values['block-ms'] ?? 1_000);
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-soak-'));
 const closing: (() => Promise<unknown>)[] = [];
+let startedAt = performance.now();
 try {
   const failures = await soak();
   console.log(failures.length === 0 ? 'passed' : failures.join('; '));
   process.exitCode = failures.length === 0 ? 0 : 1;
 } finally {
-  stopAll();
+  await stopAllAndWait();
   for (const close of closing) await close();
   rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+}
+
+function openEvents(): RecentEvents | undefined {
+  return values.events === true ? new RecentEvents() : undefined;
 }
 
 /** @returns what was not as promised */
 async function soak(): Promise<string[]> {
   const load = { seed, minutes: forMs / 60_000, faults: hasFaults, gateways: Number(values.gateways ?? 1), blockMs };
   console.log(`${JSON.stringify(load)}, ${cpus()[0]?.model ?? '?'} × ${cpus().length}, ${process.version}`);
-  // If this process is delayed by half of the attempt timeout, a working node may miss that timeout.
+  // If processes are delayed by half of the attempt timeout, a working node may miss that timeout.
   const processDelay = new ProcessDelay(ATTEMPT_TIMEOUT_MS / 2);
   closing.push(() => {
     processDelay.stop();
     return Promise.resolve();
   });
+  processDelay.watch(process.pid);
   const wasDelayed = (since: number): boolean => processDelay.wasDelayed(since);
   const random = new Random(seed);
   const chains: ChainNetwork[] = [];
   for (const options of networks) {
-    const chain = await ChainNetwork.start({ ...options, blockMs }, new Random(random.between(1, 1e9)));
+    const chain = await ChainNetwork.start({ ...options, blockMs }, new Random(random.between(1, 1e9)), openEvents());
     chains.push(chain);
     closing.push(() => chain.close());
   }
   const shown = Number(values.shown ?? 5);
   let wrongShown = 0;
+  const knownEvents = openEvents();
   const known = await KnownLoad.start({
     ...{ seed, hasFaults, timeoutMs: ATTEMPT_TIMEOUT_MS, wasDelayed },
-    onWrong: (wrong) => {
-      if (wrongShown++ < shown) console.error(`known calls: ${wrong}`);
+    events: knownEvents,
+    onWrong: (wrong, call) => {
+      if (wrongShown++ >= shown) return;
+      if (knownEvents !== undefined) console.log(knownEvents.describe(startedAt, [call, ...methodsOfGateway]));
+      console.log(`${((performance.now() - startedAt) / 1_000).toFixed(2)} s known calls: ${wrong}`);
     },
   });
   closing.push(() => known.close());
   for (const chain of chains) chain.mine();
 
-  const files = { known: known.file() };
-  for (const chain of chains) Object.assign(files, { [chain.options.name]: chain.file() });
   const gateways: SoakGateway[] = [];
+  const slugs = ['known', ...chains.map(({ options }) => options.name)];
   for (let index = 0; index < load.gateways; index++) {
-    gateways.push(await SoakGateway.start(`gateway-${index}`, folder, files));
+    const name = `gateway-${index}`;
+    const files = Object.fromEntries(chains.map((chain) => [chain.options.name, chain.file(name)]));
+    const gateway = await SoakGateway.start(name, folder, { known: known.file(name), ...files });
+    processDelay.watch(gateway.pid);
+    gateways.push(gateway);
   }
   // A process that has just started is slow, and does not know the heads of its upstreams.
-  for (const gateway of gateways) for (const slug of Object.keys(files)) await gateway.untilServing(slug);
-  const startedAt = performance.now();
+  for (const gateway of gateways) for (const slug of slugs) await gateway.untilServing(slug);
+  startedAt = performance.now();
   const deadline = startedAt + forMs;
   const faultDeadline = hasFaults ? deadline - CALM_MS : startedAt;
   const checks = gateways.flatMap((gateway) =>
     chains.map((chain) => {
       const violations = new Violations(shown, startedAt, (violation) => {
+        if (chain.events !== undefined) console.log(chain.events.describe(startedAt));
         console.log(`${gateway.name} ${chain.options.name}: ${violation} [${[...chain.activeFaults].join(', ')}]`);
       });
       return new CheckedNetwork(gateway, chain, violations, wasDelayed);
@@ -112,7 +139,9 @@ async function soak(): Promise<string[]> {
     );
     for (const line of violations.summary()) console.log(`  ${line}`);
   }
-  console.log(`this process, with the callers and nodes, was delayed by up to ${processDelay.maxMs.toFixed(0)} ms`);
+  const { maxMs, waitPercent } = processDelay;
+  console.log(`this process, with the callers and nodes, was delayed by up to ${maxMs.toFixed(0)} ms`);
+  console.log(`of all processes, one waited for a CPU for ${waitPercent.toFixed(0)} % of the time`);
   const total = checks.reduce((sum, { violations }) => sum + violations.total, 0);
   return [
     ...(total > 0 ? [`${total} violations`] : []),

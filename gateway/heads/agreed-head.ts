@@ -49,7 +49,7 @@ export class AgreedHead {
   continuity = 0;
   /** Another number after each sign that an upstream's head has been replaced since its last poll. */
   headVersion = 0;
-  /** The newest block that was served as `latest` is of another branch than the followed one, which is polled again. */
+  /** The newest block that was served is of another branch than the followed one, which is polled again. */
   isBranchUncertain = false;
   /** The number of the newest block known to be final. */
   #final: bigint | undefined;
@@ -98,7 +98,7 @@ export class AgreedHead {
     const isPolled = ({ pollsBelow, isAlternating }: HeadFollower): boolean =>
       pollsBelow >= (isAlternating ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS);
     this.hasUnconfirmedLower = isNew || !deciding.every(isPolled);
-    const isConfirmed = !this.hasUnconfirmedLower && this.#isReplaced(head, this.#head);
+    const isConfirmed = !this.hasUnconfirmedLower && this.#isReplaced(head, this.#head, followers);
     if (isConfirmed || (this.hasUnconfirmedLower && !wasUnconfirmed)) this.continuity++;
     if (isConfirmed) this.accept(head, followers);
     return { head, source, isConfirmed };
@@ -160,12 +160,14 @@ export class AgreedHead {
     const knownHash = this.#ring.at(number)?.hash;
     const isOnOtherBranch = hash !== undefined && hash !== (knownHash ?? hash);
     if (isLatest && hash !== undefined && knownHash !== undefined) this.isBranchUncertain = isOnOtherBranch;
+    else if (isOnOtherBranch && number >= this.newestServed.number) this.isBranchUncertain = true;
     if (isOnOtherBranch || (isLatest && follower?.isContradictedBy(number, askedAt) === true))
       this.#distrust(source, follower);
     // Below a final block, it is of another chain.
     if (isLatest && this.#final !== undefined && number < this.#final) this.continuity++;
     follower?.observe(number, now);
-    this.newestServed.record(number, source, now, isLatest || number === follower?.latest?.number);
+    const mayBeNewest = isLatest || isOnOtherBranch || number === follower?.latest?.number;
+    this.newestServed.record(number, source, now, mayBeNewest);
   }
 
   #distrust(source: HeadSource, follower: HeadFollower | undefined): void {
@@ -196,10 +198,13 @@ export class AgreedHead {
 
   /**
    * Whether a confirmed lower head shows that the chain was replaced. A known block, or one about which nothing is known, may be
-   * a part of the same chain, because the upstreams with the newest blocks failed and the others lag.
+   * a part of the same chain, because the upstreams with the newest blocks failed and the others lag. So does one on a branch
+   * that a reorg removed; only an upstream alone may have gone back to it.
    */
-  #isReplaced({ number, header }: PolledHead, previous: PolledHead): boolean {
+  #isReplaced({ number, header }: PolledHead, previous: PolledHead, followers: readonly HeadFollower[]): boolean {
     if (this.#isDevelopment) return true;
+    const isAlone = followers.length === 1 && followers[0]?.isAlternating === false;
+    if (!isAlone && header !== undefined && this.#ring.hasRemoved(header)) return false;
     const knownHash = this.#ring.at(number)?.hash;
     if (knownHash !== undefined && header !== undefined) return header.hash !== knownHash;
     return (this.#final !== undefined && number < this.#final) || previous.number - number > MAX_LAGGING_BLOCKS;

@@ -28,7 +28,7 @@ export interface CanonicalChain {
   readonly continuity: number;
   /** Another number after each sign that an upstream's head has been replaced since its last poll. */
   readonly headVersion: number;
-  /** A block of another branch was served as `latest` since the last change of this chain. */
+  /** Since the last change of this chain, the newest served block was of another branch. */
   readonly isBranchUncertain: boolean;
   /** The header of one of the newest 512 blocks. There may be gaps while there is no watcher. */
   at(number: bigint): Header | undefined;

@@ -116,12 +116,16 @@ export class ChainFollower {
    * Whether a head that is not higher replaces the current one. Two blocks of the same height are a fork, which a later
    * block decides. Until then, only the upstream that reported the current head can replace it, or after a pause any upstream.
    * Of several nodes behind one URL, one may be on an old branch.
-   * A lagging upstream reports older blocks of the ring, or blocks below it.
+   * A lagging upstream reports older blocks of the ring, blocks below it, or of a branch that a reorg removed.
    */
-  #isFork({ number, hash }: Header, source: HeadSource): boolean {
+  #isFork(header: Header, source: HeadSource): boolean {
+    const { number, hash } = header;
     const known = this.ring.at(number);
     if (known === undefined || known.hash === hash) return false;
-    return !this.#isCurrent || (source === this.#source && this.#sources.get(source)?.isAlternating !== true);
+    if (!this.#isCurrent) return true;
+    if (source !== this.#source || this.#sources.get(source)?.isAlternating === true) return false;
+    const isLower = this.ring.head !== undefined && number < this.ring.head.number;
+    return this.#sources.size === 1 || !isLower || !this.ring.hasRemoved(header);
   }
 
   async #fillGap(head: Header, source: HeadSource, fills: FilledGaps): Promise<void> {

@@ -18,7 +18,7 @@ export class NewestServedBlock {
   #number = 0n;
   #recordedAt = -Infinity;
   #source: HeadSource | undefined;
-  /** The newest block that was served as `latest` although it is lower: the chain may have started anew. */
+  /** The newest block that was served as the newest one although it is lower: the chain may be shorter now. */
   #lower = NONE;
   #head: PolledHead | undefined;
   #blockMs: number | undefined;
@@ -31,10 +31,10 @@ export class NewestServedBlock {
   /**
    * A caller or a subscriber is served a block. A number far above the network's head is wrong, and is ignored.
    * @param source the upstream that returned it; undefined: it was the network's head
-   * @param isLatest it was returned for `latest`, or no newer one of that upstream is known
+   * @param mayBeNewest it was returned for `latest`, no newer one of that upstream is known, or it is of another branch
    */
-  record(number: bigint, source: HeadSource | undefined, now: number, isLatest: boolean): void {
-    if (isLatest && number < this.#number) this.#recordLower(number, now);
+  record(number: bigint, source: HeadSource | undefined, now: number, mayBeNewest: boolean): void {
+    if (mayBeNewest && number < this.#number) this.#recordLower(number, now);
     if (number <= this.#number) return;
     if (this.#head !== undefined && number > highestPlausible(this.#head, now, this.#blockMs)) return;
     this.#number = number;

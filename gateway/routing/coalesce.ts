@@ -6,6 +6,9 @@ import { MIN_ATTEMPT_MS } from './attempts.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
+/** An upstream may have recovered, or got the block, since a call began this long ago. */
+const LATE_JOIN_MS = 100;
+
 type CoalescedResponse = UpstreamResponse | CachedResponse;
 type SendCall = (cancellation: Cancellation) => Promise<CoalescedResponse>;
 
@@ -26,7 +29,8 @@ export interface CallParticipant {
 /**
  * Coalesces identical read calls of one network: a call joins an identical call in progress and gets the same response. It
  * does not join if a newer block was served, or a transaction was sent through this gateway, since that call began; nor
- * if that call waits for a slot behind others of another key.
+ * if that call waits for a slot behind others of another key. If the call fails with `no-upstream`, one that joined it late
+ * is sent once more.
  */
 export class CoalescedCalls {
   readonly #inFlight = new Map<string, InFlightCall>();
@@ -43,6 +47,7 @@ export class CoalescedCalls {
    * @param call method and parameters as text
    * @param send sends the call; cancelled when no participant waits any more
    * @param observer notified if the call is coalesced
+   * @param isRepeat after `no-upstream`: the call is not repeated again
    * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline
    */
   request(
@@ -50,6 +55,7 @@ export class CoalescedCalls {
     participant: CallParticipant,
     send: SendCall,
     observer?: Pick<CallObserver, 'cached'>,
+    isRepeat = false,
   ): Promise<CoalescedResponse> {
     if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
     const { head } = this.#chain;
@@ -64,7 +70,10 @@ export class CoalescedCalls {
     ) {
       this.#onCoalesced();
       observer?.cached('coalesced');
-      return existing.join(participant, () => this.request(call, participant, send, observer));
+      const isLate = !isRepeat && performance.now() - existing.startedAt > LATE_JOIN_MS;
+      const retry = (): Promise<CoalescedResponse> =>
+        this.request(call, participant, send, observer, isRepeat || isLate);
+      return existing.join(participant, retry, isLate);
     }
     const inFlight = new InFlightCall(head, newestServed, participant);
     const sent = send(inFlight.cancellation);
@@ -96,6 +105,7 @@ export class CoalescedCalls {
 class InFlightCall {
   readonly head: unknown;
   readonly newestServed: bigint;
+  readonly startedAt = performance.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
   /** Apart from the others, because most calls have one participant and then need no Set. */
@@ -109,10 +119,17 @@ class InFlightCall {
     this.cancellation = new Cancellation(owner);
   }
 
-  /** @param retry sends the call again, if the participant's deadline is later than the call's */
-  join(participant: CallParticipant, retry?: () => Promise<CoalescedResponse>): Promise<CoalescedResponse> {
+  /**
+   * @param retry sends the call again, if the participant's deadline is later than the call's
+   * @param isLate it is also sent again after `no-upstream`
+   */
+  join(
+    participant: CallParticipant,
+    retry?: () => Promise<CoalescedResponse>,
+    isLate = false,
+  ): Promise<CoalescedResponse> {
     return new Promise((resolve, reject) => {
-      const participation = new Participation(this, participant, resolve, reject, retry);
+      const participation = new Participation(this, participant, resolve, reject, retry, isLate);
       if (this.#first === undefined) this.#first = participation;
       else (this.#others ??= new Set()).add(participation);
     });
@@ -144,6 +161,7 @@ class Participation implements Cancellable {
   readonly #resolve: (response: CoalescedResponse | Promise<CoalescedResponse>) => void;
   readonly #reject: (reason: unknown) => void;
   readonly #retry: (() => Promise<CoalescedResponse>) | undefined;
+  readonly #isLate: boolean;
   readonly #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -152,12 +170,14 @@ class Participation implements Cancellable {
     resolve: (response: CoalescedResponse | Promise<CoalescedResponse>) => void,
     reject: (reason: unknown) => void,
     retry: (() => Promise<CoalescedResponse>) | undefined,
+    isLate: boolean,
   ) {
     this.#call = inFlight;
     this.#participant = participant;
     this.#resolve = resolve;
     this.#reject = reject;
     this.#retry = retry;
+    this.#isLate = isLate;
     if (participant.deadline < inFlight.deadline) {
       this.#timer = setTimeout(() => {
         this.#leaveWith(new RpcError('no-upstream'));
@@ -180,10 +200,11 @@ class Participation implements Cancellable {
     const { deadline, caller, owner } = this.#participant;
     const now = performance.now();
     const hasOnlyCallTimedOut = now + MIN_ATTEMPT_MS >= this.#call.deadline && now + MIN_ATTEMPT_MS < deadline;
+    const reason = error instanceof RpcError ? error.reason : undefined;
     // The share of another key was used up, which does not concern this one.
-    const isShareOfOther =
-      error instanceof RpcError && error.reason === 'memory-share' && this.#call.cancellation.owner !== owner;
-    const canRetry = (hasOnlyCallTimedOut || isShareOfOther) && !caller.isCancelled;
+    const isShareOfOther = reason === 'memory-share' && this.#call.cancellation.owner !== owner;
+    const isOutdated = this.#isLate && reason === 'no-upstream' && now + MIN_ATTEMPT_MS < deadline;
+    const canRetry = (hasOnlyCallTimedOut || isShareOfOther || isOutdated) && !caller.isCancelled;
     if (this.#retry === undefined || !canRetry) this.#reject(error);
     // One tick later, because `retry` may throw, and the other participants must be settled first.
     else this.#resolve(Promise.resolve().then(this.#retry));

@@ -89,6 +89,26 @@ it('nothing of a block that is not final is found once a block of another branch
   expect(storeReceipt(before).first).toBeDefined();
 });
 
+it('a state read at the head is not found after the newest block of another branch was served, also not for latest', async () => {
+  const { chain, store, heads, upstream, waitForHead } = await followCache();
+  await waitForHead(chain.mine(3));
+  const serve = ({ number, hash }: ScriptedBlock): void => {
+    heads.recordServed(upstream, { number: BigInt(number), hash }, performance.now());
+  };
+  const [other, older] = [chain.copy(), chain.copy()];
+  other.reorganise(1, 1);
+  older.reorganise(2, 1);
+  serve(chain.head);
+  const balance = store('eth_getBalance', latest, '0x5');
+  // An older block of another branch does not show what a read at the newest is of.
+  serve(older.head);
+  expect(heads.isBranchUncertain).toBe(false);
+  serve(other.head);
+  expect([heads.isBranchUncertain, balance.find()]).toEqual([true, undefined]);
+  await waitForHead(chain.mine());
+  expect(heads.isBranchUncertain).toBe(false);
+});
+
 it('a state read at the head is dropped when a caller is served a block of another branch', async () => {
   const { chain, store, waitForHead } = await followCache();
   await waitForHead(chain.mine(3));

@@ -15,6 +15,28 @@ function headersOf(chain: ScriptedChain): Header[] {
   }
 }
 
+it('a header ring remembers as many blocks as it holds that were removed, and their children, until they are added again', () => {
+  const ring = new HeaderRing(MAX_HEADERS);
+  const chain = new ScriptedChain();
+  chain.mine(5);
+  const headers = headersOf(chain) as [Header, Header, Header, Header, Header, Header];
+  const [base, first, second, third, child] = headers;
+  ring.restartAt(base);
+  ring.extend([first, second, third]);
+  expect(headers.some((header) => ring.hasRemoved(header))).toBe(false);
+  ring.cutAbove(base.hash);
+  expect(headers.map((header) => ring.hasRemoved(header))).toEqual([false, true, true, true, true, false]);
+  ring.extend([first]);
+  expect([first, second, third, child].map((header) => ring.hasRemoved(header))).toEqual([false, true, true, true]);
+  for (let branch = 0; branch <= MAX_HEADERS; branch++) {
+    const other = chain.copy();
+    other.reorganise(5, 1);
+    ring.extend(headersOf(other).slice(1));
+  }
+  // Forgotten, else memory grows with each reorg.
+  expect(headers.some((header) => ring.hasRemoved(header))).toBe(false);
+});
+
 it.each([1, 3])('a header ring has its newest headers only, after branches of %i', (length) => {
   const ring = new HeaderRing(MAX_HEADERS);
   const chain = new ScriptedChain();

@@ -138,17 +138,23 @@ describe(`a day on two nodes with geth ${GETH_VERSION}`, () => {
     chain.lagBlocks = 3;
     await eventually(() => chain.head.number - chain.second.head.number === 3);
     let replaced: DayBlock[] = [];
-    await chain.exclusively(async () => {
+    const replaceBlocks = async (): Promise<void> => {
+      const newest = blocksAbove(chain.head, chain.head.number - 4);
+      if (newest.flatMap(logsOf).length <= 4) return;
       await untilServed(chain.head);
       for (const { allowance } of views()) Object.assign(allowance, { errors: 'reorg', replaced: 'reorg' });
-      replaced = blocksAbove(chain.head, chain.head.number - 4);
+      replaced = newest;
       await chain.setHeadBack(replaced.length);
       await scenarioPause(1_000);
       await chain.build([]);
       await scenarioPause(1_000);
       await chain.build(replaced.flatMap(({ transactions }) => transactions));
-    });
-    expect(replaced.flatMap(logsOf).length).toBeGreaterThan(4);
+    };
+    // On a machine with other load, blocks may have few logs.
+    while (replaced.length === 0) {
+      await chain.exclusively(replaceBlocks);
+      await scenarioPause(100);
+    }
     await untilRecovered(replaced.at(-1) as DayBlock);
     for (const { view } of networks) {
       delete view.allowance.replaced;
@@ -194,7 +200,8 @@ describe(`a day on two nodes with geth ${GETH_VERSION}`, () => {
     });
     await untilRecovered(chain.genesis);
     await scenarioPause(10_000);
-    expect(views().map(({ counts }) => (counts['dead reads'] ?? 0) > 30)).toEqual([true, true]);
+    // On a machine with other load, reads are fewer.
+    await eventually(() => views().every(({ counts }) => (counts['dead reads'] ?? 0) > 30), RECOVERY_MS);
     for (const network of networks) {
       network.subscriber.close();
       network.subscriber = await day.subscribe(network);

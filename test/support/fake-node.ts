@@ -70,9 +70,11 @@ export function rpcError(code: number, message: string, data?: unknown): RpcResp
 export async function startFakeNode({
   chainId,
   responses: initialResponses = {},
+  onCall,
 }: {
   chainId: number;
   responses?: Record<string, RpcResponse>;
+  onCall?: (call: RecordedCall) => void;
 }): Promise<FakeNode> {
   const calls: RecordedCall[] = [];
   const responseOf = new Map<string, RpcResponse>([
@@ -100,7 +102,9 @@ export async function startFakeNode({
       const sent = JSON.parse(body) as SentCall | SentCall[];
       const { url: path = '', headers, socket } = request;
       const receive = ({ id, method, params }: SentCall): Exchange['upstreamResponse'] => {
-        calls.push({ method, params, path, headers, body, connection: socket.remotePort ?? 0 });
+        const call = { method, params, path, headers, body, connection: socket.remotePort ?? 0 };
+        calls.push(call);
+        onCall?.(call);
         return { jsonrpc: '2.0', id, ...outcome(responseOf, method, params) };
       };
       // A batch gets the behaviour of its first call.

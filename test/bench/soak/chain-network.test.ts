@@ -27,7 +27,9 @@ async function callNodes(
   const violations = new Violations(100, performance.now(), (text) => texts.push(text));
   const checker = new ConsistencyChecker(network.history, violations);
   const port = network.nodes[0]?.server.port ?? 0;
-  const parts = { url: `http://127.0.0.1:${port}`, webSocketUrl: `ws://127.0.0.1:${port}`, checker };
+  const urls = { url: `http://127.0.0.1:${port}`, webSocketUrl: `ws://127.0.0.1:${port}` };
+  const messages: string[] = [];
+  const parts = { ...urls, checker, onMessage: (text: string) => messages.push(text) };
   const deadline = performance.now() + CALLS_MS;
   network.mine();
   await Promise.all([

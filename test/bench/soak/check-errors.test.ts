@@ -25,6 +25,20 @@ describe('errors for what was served', () => {
     expect(rig.kinds).toEqual(['failed']);
   });
 
+  it('behind one URL, accepts an error that a call shares with one that began before all nodes had the block', () => {
+    const error = { error: { code: -32603, message: 'no upstream could answer' } };
+    const rig = new SoakRig({ isPool: true });
+    rig.grow(1, rig.nodes.slice(1));
+    served(rig);
+    rig.nodes[0]?.add(rig.now, rig.head, true);
+    rig.wait(90);
+    rig.read(checkedReads.blockByHash(rig.head), error);
+    expect(rig.kinds).toEqual([]);
+    rig.wait(10);
+    rig.read(checkedReads.blockByHash(rig.head), error);
+    expect(rig.kinds).toEqual(['failed']);
+  });
+
   it('finds an error although a node has the block, not while all nodes are behind or gone', () => {
     const error = { error: { code: -32603, message: 'no upstream could answer' } };
     const rig = served();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { logObject } from '../../../bench/soak/block-objects.ts';
 import { DeliveredHeads } from '../../../bench/soak/delivered-heads.ts';
 import { DeliveredLogs } from '../../../bench/soak/delivered-logs.ts';
-import { logsOf, type TrueBlock } from '../../../bench/soak/true-chain.ts';
+import { logsOf, mineBlock, type TrueBlock } from '../../../bench/soak/true-chain.ts';
 import { SoakRig } from './soak-rig.ts';
 
 /** A subscription that starts at the head of the rig. */
@@ -158,6 +158,22 @@ describe('delivered logs', () => {
     rig.grow(1);
     logs.finish(rig.head, rig.now);
     expect(rig.kinds).toEqual(['log-missing', 'log-missing', 'log-missing']);
+  });
+
+  it('waits for the logs below a block that has none', () => {
+    const rig = new SoakRig();
+    const { logs, deliver } = subscribeLogs(rig);
+    expect(logs.has(rig.head, rig.now)).toBe(true);
+    rig.grow(2);
+    const { head } = rig;
+    let empty = head;
+    for (let salt = 0; empty === head || empty.logCount > 0; salt++)
+      empty = mineBlock(head, String(salt), head.timestamp + 1);
+    rig.setHead(empty);
+    expect(logs.has(empty, rig.now)).toBe(false);
+    deliver(rig.below(2), head);
+    expect(logs.has(empty, rig.now)).toBe(true);
+    expect(rig.kinds).toEqual([]);
   });
 
   it('finds a log that is not of the filter', () => {

@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+import { withHeads, type ScriptedNode } from './with-heads.ts';
+
+it.each([
+  ['of another upstream', 1],
+  ['to which the upstream went back', 0],
+])('a branch that a reorg removed is not followed at a lower height: %s', async (_, index) => {
+  const chain = new ScriptedChain();
+  const { heads, nodes, changes, watch } = await withHeads([chain, chain.copy()]);
+  const [first, second] = nodes as [ScriptedNode, ScriptedNode];
+  await watch();
+  const old = chain.copy();
+  old.mine(3);
+  first.chain = second.chain = old;
+  await eventually(() => heads.head?.number === 103n);
+  const branch = chain.copy();
+  branch.mine(6);
+  first.chain = branch;
+  await eventually(() => heads.head?.hash === branch.head.hash);
+  const { length } = changes;
+  // A block more than those that were removed.
+  old.mine();
+  const survivor = index === 0 ? first : second;
+  survivor.chain = old;
+  await nodes[1 - index]?.refuse();
+  const before = survivor.polls();
+  await eventually(() => survivor.polls() > before + 8);
+  expect([heads.number, heads.head?.hash, changes.length]).toEqual([106n, branch.head.hash, length]);
+  // It is followed when it is higher.
+  old.mine(3);
+  await eventually(() => heads.head?.hash === old.head.hash);
+  expect(changes.at(-1)?.removed).toHaveLength(6);
+});
+
+it('an upstream alone is followed back to the branch that it had before', async () => {
+  const chain = new ScriptedChain();
+  const { heads, nodes, watch } = await withHeads([chain]);
+  const [node] = nodes as [ScriptedNode];
+  await watch();
+  const old = chain.copy();
+  old.mine(3);
+  node.chain = old;
+  await eventually(() => heads.head?.number === 103n);
+  node.chain = chain.copy();
+  node.chain.mine(6);
+  await eventually(() => heads.head?.hash === node.chain.head.hash);
+  node.chain = old;
+  await eventually(() => heads.number === 103n && heads.head?.hash === old.head.hash);
+});
+
+it('a block of another branch that was served counts as served after a reorg to a lower head', async () => {
+  const chain = new ScriptedChain();
+  const { heads, nodes, upstreams, watch } = await withHeads([chain]);
+  const [[node], [upstream]] = [nodes, upstreams];
+  if (node === undefined || upstream === undefined) throw new Error('there is no node');
+  await watch();
+  chain.mine(5);
+  await eventually(() => heads.newestServed.number === 105n);
+  const branch = chain.copy();
+  branch.reorganise(3, 1);
+  const newer = branch.copy().mine();
+  node.chain = branch;
+  heads.recordServed(upstream, { number: BigInt(newer.number), hash: newer.hash }, performance.now());
+  await eventually(() => heads.number === 103n);
+  // Else state of block 103 would be served from the cache.
+  expect(heads.newestServed.number).toBe(104n);
+});
