@@ -213,8 +213,11 @@ func live(client *ethclient.Client, raw *rpc.Client) {
 			return nil, err
 		}
 		var logs []types.Log
-		if err := raw.CallContext(ctx, &logs, "eth_getFilterChanges", id); err != nil {
-			return nil, err
+		// The gateway polls the head.
+		for start := time.Now(); len(logs) == 0 && time.Since(start) < 30*time.Second; time.Sleep(100 * time.Millisecond) {
+			if err := raw.CallContext(ctx, &logs, "eth_getFilterChanges", id); err != nil {
+				return nil, err
+			}
 		}
 		var isRemoved bool
 		err := raw.CallContext(ctx, &isRemoved, "eth_uninstallFilter", id)

@@ -121,8 +121,12 @@ class Day:
         made = await self.web3.eth.filter({"address": day["counter"]})
         blocks = await self.web3.eth.filter("latest")
         await self.send({"type": 2, "data": day["set"]})
-        logs = await made.get_new_entries()
-        hashes = await blocks.get_new_entries()
+        logs, hashes = [], []
+        # The gateway polls the head.
+        while not logs or not hashes:
+            logs += await made.get_new_entries()
+            hashes += await blocks.get_new_entries()
+            await asyncio.sleep(0.1)
         return [len(logs), len(hashes), await self.web3.eth.uninstall_filter(made.filter_id)]
 
     async def subscriptions(self):

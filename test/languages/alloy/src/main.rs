@@ -188,7 +188,13 @@ async fn live<P: Provider + WalletProvider>(day: &Day, provider: &P) {
     show("filters", async {
         let id = provider.new_filter(&Filter::new().address(day.counter)).await?;
         send(day, provider, with_fees()).await?;
-        let logs: Vec<alloy::rpc::types::Log> = provider.get_filter_changes(id).await?;
+        let mut logs: Vec<alloy::rpc::types::Log> = vec![];
+        // The gateway polls the head.
+        for _ in 0..300 {
+            logs.extend(provider.get_filter_changes::<alloy::rpc::types::Log>(id).await?);
+            if !logs.is_empty() { break; }
+            sleep(Duration::from_millis(100)).await;
+        }
         Ok(json!([logs.len(), provider.uninstall_filter(id).await?]))
     }.await);
     show("subscriptions", subscriptions(day, provider).await);

@@ -172,7 +172,10 @@ public class Day {
             EthFilter filter = new EthFilter(latest, latest, counter);
             BigInteger id = read(web3.ethNewFilter(filter)).getFilterId();
             set();
-            return List.of(read(web3.ethGetFilterChanges(id)).getLogs().size(), read(web3.ethUninstallFilter(id)).isUninstalled());
+            int logs = 0;
+            // The gateway polls the head.
+            for (int count = 0; count < 300 && logs == 0; count++, Thread.sleep(100)) logs = read(web3.ethGetFilterChanges(id)).getLogs().size();
+            return List.of(logs, read(web3.ethUninstallFilter(id)).isUninstalled());
         });
         show("subscriptions", () -> {
             if (!day.get("isSocket").asBoolean()) return null;
