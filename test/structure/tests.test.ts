@@ -12,7 +12,7 @@ const timed = [
   'test/faults/black-hole.ts',
   'test/faults/fault-proxy.ts',
 ];
-const folders = ['.', 'test/abuse', 'test/clients', 'test/nodes', 'test/recipes'];
+const folders = ['.', 'test/abuse', 'test/clients', 'test/nodes', 'test/recipes', 'test/walkthrough'];
 const configs = folders.map((folder) => join(folder, 'vitest.config.ts'));
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';
 
