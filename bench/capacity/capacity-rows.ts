@@ -36,10 +36,14 @@ export function capacityRows(
       cell('callsPerCore', 'per s'),
       'single HTTP requests of wallets over 64 connections; 1 s ÷ CPU time per call',
     ],
-    ['gateway', cell('startedBytes', 'MB', 1e6), 'one network, one key, after its first calls'],
-    ['key', cell('bytesPerKey', 'kB', 1e3, 1), `${count(keys)} keys in a file, each used`],
-    ['network', cell('bytesPerNetwork', 'kB', 1e3), `${count(networks)} networks with one upstream, each used`],
-    ['WebSocket', cell('bytesPerSocket', 'kB', 1e3, 1), `${count(sockets)} idle sockets, besides 500`],
+    ['gateway', cell('startedBytes', 'MB', 1e6), 'resident, with one network and one key, after these calls'],
+    ['key', cell('bytesPerKey', 'kB', 1e3, 1), `${count(keys)} keys in a file, each used: heap and buffers`],
+    [
+      'network',
+      cell('bytesPerNetwork', 'kB', 1e3),
+      `${count(networks)} networks with one upstream, each used: heap and buffers`,
+    ],
+    ['WebSocket', cell('bytesPerSocket', 'kB', 1e3, 1), `${count(sockets)} idle sockets, besides 500: resident`],
     ['other load of the machine', load, `${rounds.length} rounds`],
   ];
 }

@@ -57,7 +57,7 @@ async function measureRound(seconds: number): Promise<CapacityRound> {
   const one = await start({ networks: 1, keys: 1 });
   let warmedS = 0;
   while (warmedS < Math.min(WARMUP_S, seconds)) warmedS += (await saturate(one, seconds)).cpuS;
-  const startedBytes = await memoryOf(one);
+  const started = await memoryOf(one);
   const { cpuS, calls, incorrect } = await saturate(one, seconds);
   if (incorrect > calls / MIN_CORRECT_PER_INCORRECT)
     throw new Error(`${incorrect} calls besides ${calls} were not correct`);
@@ -70,13 +70,13 @@ async function measureRound(seconds: number): Promise<CapacityRound> {
     await useEach(gateway);
     warmedS = 0;
     while (warmedS < Math.min(WARMUP_S, seconds)) warmedS += (await saturate(gateway, seconds)).cpuS;
-    const bytes = await memoryOf(gateway);
+    const { usedBytes } = await memoryOf(gateway);
     await stop(gateway.child);
-    return (bytes - startedBytes) / added;
+    return (usedBytes - started.usedBytes) / added;
   };
   return {
     callsPerCore: calls / cpuS,
-    startedBytes,
+    startedBytes: started.residentBytes,
     bytesPerKey: await addedBy({ networks: 1, keys: counts.keys }, counts.keys - 1),
     bytesPerNetwork: await addedBy({ networks: counts.networks, keys: counts.networks }, counts.networks - 1),
     bytesPerSocket,
@@ -85,7 +85,7 @@ async function measureRound(seconds: number): Promise<CapacityRound> {
 
 function start({ networks, keys }: { networks: number; keys: number }): Promise<StartedGateway> {
   const upstreams = [{ name: 'fixed', url: `http://127.0.0.1:${upstreamPort}` }];
-  const file = { name: 'Bench', chainId: 1, upstreams };
+  const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks'], upstreams };
   const files = Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file]));
   return startGateway(join(folder, `gateway-${++gateways}`), {
     ...{
@@ -129,9 +129,9 @@ async function useEach({ port, paths }: StartedGateway): Promise<void> {
 async function measureSockets(gateway: StartedGateway): Promise<number> {
   const url = `ws://127.0.0.1:${gateway.port}${(gateway.paths[0] ?? '').replace('/v3/', '/ws/v3/')}`;
   const first = await openSockets(url, FIRST_SOCKETS);
-  const before = await memoryOf(gateway);
+  const before = (await memoryOf(gateway)).residentBytes;
   const sockets = await openSockets(url, counts.sockets);
-  const bytes = await memoryOf(gateway);
+  const bytes = (await memoryOf(gateway)).residentBytes;
   for (const socket of [...first, ...sockets]) socket.terminate();
   return (bytes - before) / counts.sockets;
 }
@@ -146,8 +146,10 @@ async function openSockets(url: string, count: number): Promise<WebSocket[]> {
   return sockets;
 }
 
-async function memoryOf({ child }: StartedGateway): Promise<number> {
+/** After a garbage collection. `usedBytes`: the heap and buffers, which vary less than what the system has assigned. */
+async function memoryOf({ child }: StartedGateway): Promise<{ residentBytes: number; usedBytes: number }> {
   const message = once(child, 'message');
   child.send('measure');
-  return ((await message) as [Measures])[0].rssBytes;
+  const [{ rssBytes, heapBytes, externalBytes }] = (await message) as [Measures];
+  return { residentBytes: rssBytes, usedBytes: heapBytes + externalBytes };
 }

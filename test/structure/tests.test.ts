@@ -12,7 +12,10 @@ const timed = [
   'test/faults/black-hole.ts',
   'test/faults/fault-proxy.ts',
 ];
-const folders = ['.', 'test/abuse', 'test/clients', 'test/languages', 'test/nodes', 'test/recipes'];
+const folders = [
+  '.',
+  ...['abuse', 'clients', 'languages', 'nodes', 'recipes', 'walkthrough'].map((name) => `test/${name}`),
+];
 const configs = folders.map((folder) => join(folder, 'vitest.config.ts'));
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';
 
