@@ -184,8 +184,10 @@ it('by default quotas are counted in memory while Redis is unavailable', async (
 
 it('if Redis rejects charges, limits are counted in memory', async () => {
   const redis = await ownRedis();
-  await redis.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', '~gatehouse:key:*', '&*', '+@all');
+  await redis.cli('ACL', 'SETUSER', 'gateway', 'on', '>pass', '~*', '&*', '+@all');
   const one = await limited({ REDIS_URL: redis.url.replace('//', '//gateway:pass@') });
+  // After the start, which rejects a user without these rights.
+  await redis.cli('ACL', 'SETUSER', 'gateway', 'resetkeys', '~gatehouse:key:*');
   await one.setPermissions({ rate: '0.01', burst: '2' });
   const statuses = [];
   for (let count = 0; count < 3; count++) statuses.push((await one.send(storage)).status);
