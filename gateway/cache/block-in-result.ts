@@ -38,3 +38,8 @@ function blockOf(hash: unknown, number: unknown): BlockInResult | undefined {
   if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
   return { hash: hash.toLowerCase(), number: BigInt(number) };
 }
+
+/** An empty list of receipts may come from a node that does not have the block yet. */
+export function isEmptyResult(result: unknown): boolean {
+  return result === null || (Array.isArray(result) && result.length === 0);
+}

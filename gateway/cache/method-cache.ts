@@ -2,9 +2,11 @@ import { hash } from 'node:crypto';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Receiver } from '../upstreams/receiver.ts';
 import type { ResponseCache, Validity, CachedResponse, SentTo } from './response-cache.ts';
-import { blockInResult, type BlockInResult } from './block-in-result.ts';
+import { blockInResult, isEmptyResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf } from './requested-block.ts';
+import { CacheFill } from './cache-fill.ts';
 import type { FinalChain } from './final-chain.ts';
 import { redisPrefixOf, type RedisCache } from './redis-cache.ts';
 
@@ -44,27 +46,29 @@ export class MethodCache {
   }
 
   /**
-   * Returns the entry of the shared Redis cache, or else requests the result and caches it if possible.
+   * Finds the entry of the shared Redis cache, or else requests the result and caches it if possible.
    * @param params as they are sent to upstreams
    * @param text the same parameters as JSON; `find` returned undefined for it
-   * @throws what `request` rejects with
+   * @param receiver gets what the receiver of `request` gets
    */
-  async fetch(
+  fetch(
     params: readonly unknown[],
     text: string,
-    request: (sentTo: SentTo) => Promise<UpstreamResponse>,
-  ): Promise<UpstreamResponse | CachedResponse> {
-    const { final, redisCache, count } = this.#options;
-    const result = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
-    if (result !== undefined) return { kind: 'cached', result };
-    count('miss');
-    const { generation } = final;
-    const sentTo: SentTo = { headHash: undefined };
-    const response = await request(sentTo);
-    if (generation !== final.generation) return response;
-    const entry = this.store(params, text, response, sentTo.headHash);
-    // The cached JSON is reused, so that the result is serialised once.
-    return entry === undefined ? response : { kind: 'cached', result: entry };
+    request: (sentTo: SentTo, receiver: Receiver<UpstreamResponse>) => void,
+    receiver: Receiver<UpstreamResponse | CachedResponse>,
+  ): void {
+    const { redisCache, final, count } = this.#options;
+    const send = (): void => {
+      count('miss');
+      const fill = new CacheFill(this, final, params, text, receiver);
+      request(fill.sentTo, fill);
+    };
+    if (redisCache === undefined) send();
+    else
+      this.#findInRedis(redisCache, params, text).then((result) => {
+        if (result === undefined) send();
+        else receiver.succeeded({ kind: 'cached', result });
+      }, receiver.failed.bind(receiver));
   }
 
   /** Whether the result for these parameters can be cached, if the result itself allows it. */
@@ -242,9 +246,4 @@ export class MethodCache {
   #isFinal(number: bigint): boolean {
     return this.#options.final.includes(number, performance.now());
   }
-}
-
-/** An empty list of receipts may come from a node that does not have the block yet. */
-function isEmptyResult(result: unknown): boolean {
-  return result === null || (Array.isArray(result) && result.length === 0);
 }

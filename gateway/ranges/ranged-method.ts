@@ -15,6 +15,7 @@ import { lower, type Bounds } from '../spec/bounds.ts';
 import { rangeOf } from '../spec/count-params.ts';
 import { canCoalesce } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { promised } from '../upstreams/receiver.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -189,7 +190,11 @@ export class RangedMethod {
     return async (block) => {
       const params = [block, false];
       const call = { method, params, text: JSON.stringify(params), deadline, caller };
-      const response = parseResponse(await admitCall(router, queue, call));
+      const response = parseResponse(
+        await promised<UpstreamResponse>((receiver) => {
+          admitCall(router, queue, call, receiver);
+        }),
+      );
       if (response.kind === 'error') throw new FailedPart(response);
       const { number, hash } = (response.result ?? {}) as { readonly number?: unknown; readonly hash?: unknown };
       return typeof number === 'string' && typeof hash === 'string' ? { number: Number(number), hash } : undefined;
@@ -206,7 +211,10 @@ export class RangedMethod {
   ): Promise<Response> {
     const { spec, router, queue, coalesced } = this.#options;
     const request = (cancellation: Cancellation): Promise<UpstreamResponse> =>
-      admitCall(router, queue, { method: spec, params, text, deadline, caller: cancellation, observer, range });
+      promised((receiver) => {
+        const call = { method: spec, params, text, deadline, caller: cancellation, observer, range };
+        admitCall(router, queue, call, receiver);
+      });
     if (canCoalesce(spec))
       return coalesced.request(`${spec.name} ${text}`, { deadline, caller, owner: share }, request, observer);
     const own = new Cancellation(share);

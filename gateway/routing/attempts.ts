@@ -1,16 +1,15 @@
-import type { Log } from '../config/log.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { RoutedCall } from './routed-call.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
-import { isRead } from '../spec/method-group.ts';
+import { inspectIfDue, type InspectOptions } from '../upstreams/inspect-result.ts';
+import type { Receiver } from '../upstreams/receiver.ts';
+import { Attempt } from './attempt.ts';
 import {
   parseResponse,
   ResponseTooLarge,
   UpstreamFailure,
-  type LargeResponse,
   type UpstreamResponse,
-  type ResultResponse,
 } from '../upstreams/transport/upstream-response.ts';
 import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
@@ -19,15 +18,11 @@ import type { Upstream } from '../upstreams/upstream.ts';
 /** Turns an upstream response into an outcome. A pure function of `normalise/`. */
 export type Normalise = (method: MethodSpec, params: readonly unknown[], response: UpstreamResponse) => Outcome;
 
-/** Describes where a result differs from the spec; undefined if it conforms. A function of `spec/`. */
-export type ResultCheck = (method: string, result: unknown) => string | undefined;
-
 /** With less time left, no further attempt is made: it would time out and count against a healthy upstream. */
 export const MIN_ATTEMPT_MS = 10;
 
-export interface AttemptsOptions {
+export interface AttemptsOptions extends InspectOptions {
   readonly normalise: Normalise;
-  readonly checkResult: ResultCheck;
   readonly sent: SentTransactions;
   readonly heads: Pick<NetworkHeads, 'head' | 'headOf' | 'isAlternating' | 'poll'>;
   /** Whether a call may be sent again to the same upstream after it had closed the connection: the only upstream. */
@@ -46,7 +41,6 @@ export interface AttemptsOptions {
   ) => void;
   /** Whether an upstream of the network was successful with the method. */
   readonly isSupported: (method: string) => boolean;
-  readonly log: Log;
 }
 
 /**
@@ -60,67 +54,82 @@ export class Attempts {
     this.#options = options;
   }
 
-  /** @throws Cancelled */
-  attempt(
+  /** @param receiver gets the outcome, or Cancelled */
+  start(
     upstream: Upstream,
     routedCall: RoutedCall,
     cancellation: Cancellation | undefined,
+    receiver: Receiver<Outcome>,
     isHedge = false,
-  ): Promise<Outcome> {
-    const { sentTo } = routedCall;
+  ): void {
+    const { sentTo, observer } = routedCall;
     if (sentTo !== undefined) {
       const headHash = headHashAt(upstream, this.#options.heads);
       sentTo.headHash = isHedge && sentTo.headHash !== headHash ? undefined : headHash;
     }
-    const attempt = this.#attempt(upstream, routedCall, cancellation);
-    return routedCall.observer === undefined
-      ? attempt
-      : reportOutcome(attempt, routedCall.observer.attemptStarted(upstream.name, isHedge));
+    const onEnd = observer?.attemptStarted(upstream.name, isHedge);
+    upstream.calls.send(new Attempt(this, upstream, routedCall, cancellation, receiver, onEnd));
   }
 
-  async #attempt(upstream: Upstream, routedCall: RoutedCall, cancellation: Cancellation | undefined): Promise<Outcome> {
+  /** The outcome of a response. Undefined: the attempt gets it later, because it needs another request. */
+  outcomeOf(attempt: Attempt, received: UpstreamResponse): Outcome | undefined {
+    const { upstream, routedCall } = attempt;
+    const { method, pinned } = routedCall;
+    const outcome = upstream.withoutSecrets(this.#options.normalise(method, (pinned ?? routedCall).params, received));
+    if (outcome.followUp !== undefined || method.sends === true) {
+      void this.#finish(attempt, outcome);
+      return undefined;
+    }
+    this.#record(attempt, outcome);
+    return outcome;
+  }
+
+  /** Undefined: the attempt is sent again. @throws the error if it is not an `UpstreamFailure` */
+  outcomeWithoutResponse(attempt: Attempt, error: unknown): Outcome | undefined {
+    const { upstream, routedCall } = attempt;
+    const isStale = error instanceof UpstreamFailure && error.staleConnection;
+    if (isStale && !attempt.isResend && this.#options.canResend(routedCall, performance.now())) {
+      routedCall.attempts++;
+      attempt.isResend = true;
+      attempt.timeLimitMs = routedCall.deadline - performance.now();
+      upstream.calls.send(attempt);
+      return undefined;
+    }
+    return this.#recordNoResponse(upstream, routedCall, error);
+  }
+
+  async #finish(attempt: Attempt, first: Outcome): Promise<void> {
+    const { upstream, cancellation, routedCall } = attempt;
     const { method, deadline } = routedCall;
-    const { params, text } = routedCall.pinned ?? routedCall;
-    const { normalise, sent } = this.#options;
-    const startedAt = performance.now();
-    const timeoutMs = routedCall.failsafe?.timeoutMs.get(upstream);
-    let outcome: Outcome;
-    for (let isResend = false; ; isResend = true) {
-      try {
-        const remainingMs = isResend ? deadline - performance.now() : deadline - startedAt;
-        const group = isRead(method) ? routedCall.group : undefined;
-        outcome = normalise(
-          method,
-          params,
-          await upstream.request(method.name, text, remainingMs, cancellation, group, timeoutMs),
-        );
-        break;
-      } catch (error) {
-        const isStale = error instanceof UpstreamFailure && error.staleConnection;
-        if (!isResend && isStale && this.#options.canResend(routedCall, performance.now())) {
-          routedCall.attempts++;
-          continue;
-        }
-        return this.#recordNoResponse(upstream, routedCall, error);
-      }
+    const { params } = routedCall.pinned ?? routedCall;
+    let outcome = first;
+    try {
+      if (!outcome.final && outcome.followUp !== undefined)
+        outcome = await this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation);
+      if (method.sends === true)
+        outcome = await this.#options.sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
+      this.#record(attempt, outcome);
+      if (outcome.final && outcome.followUp !== undefined)
+        outcome = await this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation);
+    } catch (error) {
+      attempt.failWith(error);
+      return;
     }
-    outcome = upstream.withoutSecrets(outcome);
-    if (!outcome.final && outcome.followUp !== undefined) {
-      outcome = await this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation);
+    attempt.endWith(outcome);
+  }
+
+  #record({ upstream, routedCall, startedAt }: Attempt, outcome: Outcome): void {
+    if (outcome.final) {
+      this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
+      return;
     }
-    if (method.sends === true)
-      outcome = await sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
-    if (!outcome.final) {
-      // Callers can name any method of a wildcard: only those that exist are marked.
-      const canMark = method.openedBy === undefined || this.#options.isSupported(method.name);
-      this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark);
-      if (outcome.failure === 'too-large') routedCall.range?.refused(upstream, outcome.response);
-      else routedCall.range?.failed(upstream);
-      if (isMissingData(routedCall, outcome)) this.#options.onMissingData(upstream, routedCall, performance.now());
-    } else this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
-    return outcome.final && outcome.followUp !== undefined
-      ? this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation)
-      : outcome;
+    const { method, range } = routedCall;
+    // Callers can name any method of a wildcard: only those that exist are marked.
+    const canMark = method.openedBy === undefined || this.#options.isSupported(method.name);
+    this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark);
+    if (outcome.failure === 'too-large') range?.refused(upstream, outcome.response);
+    else range?.failed(upstream);
+    if (isMissingData(routedCall, outcome)) this.#options.onMissingData(upstream, routedCall, performance.now());
   }
 
   /** A range with too large a result is no failure of the upstream. @throws the error if it is not an `UpstreamFailure` */
@@ -174,15 +183,6 @@ export class Attempts {
     }
   }
 
-  /** Checks a result against the spec. Runs after the response is sent, because a full block takes milliseconds. */
-  #inspect(upstream: Upstream, method: string, response: ResultResponse | LargeResponse): void {
-    const result = response.kind === 'large' ? (JSON.parse(response.parts.join('')) as unknown) : response.result;
-    const detail = this.#options.checkResult(method, result);
-    if (detail === undefined) return;
-    upstream.metrics.deviated(method);
-    this.#options.log.debug({ upstream: upstream.name, method, detail }, 'result differs from the spec');
-  }
-
   #recordFailedOutcome(
     upstream: Upstream,
     method: string,
@@ -203,11 +203,7 @@ export class Attempts {
     upstream.recordSuccess(name);
     routedCall.range?.returned(upstream);
     if (upstream.isHeadUncertain) this.#options.heads.poll(upstream).catch(() => undefined); // the next success polls again
-    if (isInspectable(response) && routedCall.method.isPassThrough !== true && upstream.sampler.takeIfDue(name, now)) {
-      setImmediate(() => {
-        this.#inspect(upstream, name, response);
-      });
-    }
+    if (routedCall.method.isPassThrough !== true) inspectIfDue(upstream, name, response, now, this.#options);
     this.#options.onResponse(upstream, routedCall, response, now - startedAt, now);
   }
 }
@@ -217,24 +213,6 @@ function headHashAt(upstream: Upstream, heads: AttemptsOptions['heads']): string
   const { head } = heads;
   if (head === undefined || heads.headOf(upstream)?.header?.hash !== head.hash) return undefined;
   return upstream.isHeadUncertain || heads.isAlternating(upstream) ? undefined : head.hash;
-}
-
-/** Parsing and checking a larger result would block the event loop for too long. */
-const MAX_INSPECTED_BYTES = 250_000;
-
-function isInspectable(response: UpstreamResponse): response is ResultResponse | LargeResponse {
-  return response.kind === 'large' ? response.parts[0].length <= MAX_INSPECTED_BYTES : response.kind === 'result';
-}
-
-async function reportOutcome(attempt: Promise<Outcome>, onEnd: (outcome: string) => void): Promise<Outcome> {
-  try {
-    const outcome = await attempt;
-    onEnd(outcome.final ? 'response' : outcome.failure);
-    return outcome;
-  } catch (error) {
-    onEnd('cancelled');
-    throw error;
-  }
 }
 
 /** At most 200 characters and no URLs: the text is from outside. */

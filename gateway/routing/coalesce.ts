@@ -3,6 +3,7 @@ import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { CallObserver } from '../observability/call-observer.ts';
 import { MIN_ATTEMPT_MS } from './attempts.ts';
+import { deliver, promised, type Receiver } from '../upstreams/receiver.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
@@ -10,7 +11,8 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 const LATE_JOIN_MS = 100;
 
 type CoalescedResponse = UpstreamResponse | CachedResponse;
-type SendCall = (cancellation: Cancellation) => Promise<CoalescedResponse>;
+type ResponseReceiver = Receiver<CoalescedResponse>;
+type SendCall = (cancellation: Cancellation, receiver: ResponseReceiver) => void;
 
 /** The state of the chain that callers were served. `heads/` implements it. */
 export interface ServedChain {
@@ -43,21 +45,45 @@ export class CoalescedCalls {
     this.#onCoalesced = onCoalesced;
   }
 
-  /**
-   * @param call method and parameters as text
-   * @param send sends the call; cancelled when no participant waits any more
-   * @param observer notified if the call is coalesced
-   * @param isRepeat after `no-upstream`: the call is not repeated again
-   * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline
-   */
+  /** As `join`, with promises. */
   request(
     call: string,
     participant: CallParticipant,
+    send: (cancellation: Cancellation) => Promise<CoalescedResponse>,
+    observer?: Pick<CallObserver, 'cached'>,
+  ): Promise<CoalescedResponse> {
+    return promised((receiver) => {
+      this.join(
+        call,
+        participant,
+        (cancellation, inFlight) => {
+          deliver(send(cancellation), inFlight);
+        },
+        receiver,
+        observer,
+      );
+    });
+  }
+
+  /**
+   * @param call method and parameters as text
+   * @param send sends the call; cancelled when no participant waits any more
+   * @param receiver gets what `send` gets; Cancelled if the caller has disconnected; RpcError after the participant's deadline
+   * @param observer notified if the call is coalesced
+   * @param isRepeat after `no-upstream`: the call is not repeated again
+   */
+  join(
+    call: string,
+    participant: CallParticipant,
     send: SendCall,
+    receiver: ResponseReceiver,
     observer?: Pick<CallObserver, 'cached'>,
     isRepeat = false,
-  ): Promise<CoalescedResponse> {
-    if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
+  ): void {
+    if (participant.caller.isCancelled) {
+      receiver.failed(new Cancelled());
+      return;
+    }
     const { head } = this.#chain;
     const newestServed = this.#chain.newestServed.number;
     const existing = this.#inFlight.get(call);
@@ -71,38 +97,32 @@ export class CoalescedCalls {
       this.#onCoalesced();
       observer?.cached('coalesced');
       const isLate = !isRepeat && performance.now() - existing.startedAt > LATE_JOIN_MS;
-      const retry = (): Promise<CoalescedResponse> =>
-        this.request(call, participant, send, observer, isRepeat || isLate);
-      return existing.join(participant, retry, isLate);
+      const retry = (): void => {
+        this.join(call, participant, send, receiver, observer, isRepeat || isLate);
+      };
+      existing.join(participant, receiver, retry, isLate);
+      return;
     }
-    const inFlight = new InFlightCall(head, newestServed, participant);
-    const sent = send(inFlight.cancellation);
+    const inFlight = new InFlightCall(this.#inFlight, call, head, newestServed, participant);
     this.#inFlight.set(call, inFlight);
-    sent.then(
-      (response) => {
-        this.#forgetCall(call, inFlight);
-        inFlight.resolve(response);
-      },
-      (error: unknown) => {
-        this.#forgetCall(call, inFlight);
-        inFlight.reject(error);
-      },
-    );
-    return inFlight.join(participant);
+    inFlight.join(participant, receiver);
+    try {
+      send(inFlight.cancellation, inFlight);
+    } catch (error) {
+      inFlight.failed(error);
+    }
   }
 
   /** Called when a transaction is sent: later calls must not join calls that began before it. */
   forgetAll(): void {
     this.#inFlight.clear();
   }
-
-  #forgetCall(call: string, inFlight: InFlightCall): void {
-    if (this.#inFlight.get(call) === inFlight) this.#inFlight.delete(call);
-  }
 }
 
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
-class InFlightCall {
+class InFlightCall implements ResponseReceiver {
+  readonly #all: Map<string, InFlightCall>;
+  readonly #name: string;
   readonly head: unknown;
   readonly newestServed: bigint;
   readonly startedAt = performance.now();
@@ -112,7 +132,16 @@ class InFlightCall {
   #first: Participation | undefined;
   #others: Set<Participation> | undefined;
 
-  constructor(head: unknown, newestServed: bigint, { deadline, owner }: CallParticipant) {
+  /** @param all the calls in flight by name, from which it removes itself */
+  constructor(
+    all: Map<string, InFlightCall>,
+    name: string,
+    head: unknown,
+    newestServed: bigint,
+    { deadline, owner }: CallParticipant,
+  ) {
+    this.#all = all;
+    this.#name = name;
     this.head = head;
     this.newestServed = newestServed;
     this.deadline = deadline;
@@ -123,16 +152,10 @@ class InFlightCall {
    * @param retry sends the call again, if the participant's deadline is later than the call's
    * @param isLate it is also sent again after `no-upstream`
    */
-  join(
-    participant: CallParticipant,
-    retry?: () => Promise<CoalescedResponse>,
-    isLate = false,
-  ): Promise<CoalescedResponse> {
-    return new Promise((resolve, reject) => {
-      const participation = new Participation(this, participant, resolve, reject, retry, isLate);
-      if (this.#first === undefined) this.#first = participation;
-      else (this.#others ??= new Set()).add(participation);
-    });
+  join(participant: CallParticipant, receiver: ResponseReceiver, retry?: () => void, isLate = false): void {
+    const participation = new Participation(this, participant, receiver, retry, isLate);
+    if (this.#first === undefined) this.#first = participation;
+    else (this.#others ??= new Set()).add(participation);
   }
 
   leave(participation: Participation): void {
@@ -143,14 +166,20 @@ class InFlightCall {
     }
   }
 
-  resolve(response: CoalescedResponse): void {
+  succeeded(response: CoalescedResponse): void {
+    this.#forget();
     this.#first?.resolveWith(response);
     if (this.#others !== undefined) for (const other of this.#others) other.resolveWith(response);
   }
 
-  reject(error: unknown): void {
+  failed(error: unknown): void {
+    this.#forget();
     this.#first?.rejectWith(error);
     if (this.#others !== undefined) for (const other of this.#others) other.rejectWith(error);
+  }
+
+  #forget(): void {
+    if (this.#all.get(this.#name) === this) this.#all.delete(this.#name);
   }
 }
 
@@ -158,24 +187,21 @@ class InFlightCall {
 class Participation implements Cancellable {
   readonly #call: InFlightCall;
   readonly #participant: CallParticipant;
-  readonly #resolve: (response: CoalescedResponse | Promise<CoalescedResponse>) => void;
-  readonly #reject: (reason: unknown) => void;
-  readonly #retry: (() => Promise<CoalescedResponse>) | undefined;
+  readonly #receiver: ResponseReceiver;
+  readonly #retry: (() => void) | undefined;
   readonly #isLate: boolean;
   readonly #timer: NodeJS.Timeout | undefined;
 
   constructor(
     inFlight: InFlightCall,
     participant: CallParticipant,
-    resolve: (response: CoalescedResponse | Promise<CoalescedResponse>) => void,
-    reject: (reason: unknown) => void,
-    retry: (() => Promise<CoalescedResponse>) | undefined,
+    receiver: ResponseReceiver,
+    retry: (() => void) | undefined,
     isLate: boolean,
   ) {
     this.#call = inFlight;
     this.#participant = participant;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#receiver = receiver;
     this.#retry = retry;
     this.#isLate = isLate;
     if (participant.deadline < inFlight.deadline) {
@@ -192,7 +218,7 @@ class Participation implements Cancellable {
 
   resolveWith(response: CoalescedResponse): void {
     this.#cleanUp();
-    this.#resolve(response);
+    this.#receiver.succeeded(response);
   }
 
   rejectWith(error: unknown): void {
@@ -205,14 +231,14 @@ class Participation implements Cancellable {
     const isShareOfOther = reason === 'memory-share' && this.#call.cancellation.owner !== owner;
     const isOutdated = this.#isLate && reason === 'no-upstream' && now + MIN_ATTEMPT_MS < deadline;
     const canRetry = (hasOnlyCallTimedOut || isShareOfOther || isOutdated) && !caller.isCancelled;
-    if (this.#retry === undefined || !canRetry) this.#reject(error);
-    // One tick later, because `retry` may throw, and the other participants must be settled first.
-    else this.#resolve(Promise.resolve().then(this.#retry));
+    if (this.#retry === undefined || !canRetry) this.#receiver.failed(error);
+    // Later, because the other participants must be settled first.
+    else queueMicrotask(this.#retry);
   }
 
   #leaveWith(reason: Error): void {
     this.#cleanUp();
-    this.#reject(reason);
+    this.#receiver.failed(reason);
     this.#call.leave(this);
   }
 

@@ -1,16 +1,13 @@
+import type { Attempts } from './attempts.ts';
 import type { RoutedCall } from './routed-call.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
+import type { Receiver } from '../upstreams/receiver.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 export interface HedgeOptions {
-  readonly attempt: (
-    upstream: Upstream,
-    routedCall: RoutedCall,
-    cancellation: Cancellation,
-    isHedge: boolean,
-  ) => Promise<Outcome>;
+  readonly attempts: Attempts;
   /** Selects the upstream of the hedged request, and counts the attempt. Undefined: no hedge. */
   readonly selectHedge: (routedCall: RoutedCall) => Upstream | undefined;
   /** Whether a response is used while the other attempt is in progress: it needs no confirmation. */
@@ -48,28 +45,30 @@ export class HedgedCall {
   readonly #attempts: Attempt[] = [];
   #fallback: AttemptOutcome | undefined;
   #isHedged = false;
+  readonly #receiver: Receiver<Outcome>;
   #timer: NodeJS.Timeout | undefined;
-  #resolve: (outcome: Outcome) => void = () => undefined;
-  #reject: (error: unknown) => void = () => undefined;
 
-  private constructor(routedCall: RoutedCall, options: HedgeOptions) {
+  private constructor(routedCall: RoutedCall, options: HedgeOptions, receiver: Receiver<Outcome>) {
     this.#routedCall = routedCall;
     this.#options = options;
+    this.#receiver = receiver;
   }
 
   /**
    * Sets `respondingUpstream` of the call.
    * @param delayMs from now; a multiple of 10, because Node keeps timers of equal length in one list
-   * @throws Cancelled
+   * @param receiver gets the outcome, or Cancelled
    */
-  static run(first: Upstream, delayMs: number, routedCall: RoutedCall, options: HedgeOptions): Promise<Outcome> {
-    const hedgedCall = new HedgedCall(routedCall, options);
-    return new Promise((resolve, reject) => {
-      hedgedCall.#resolve = resolve;
-      hedgedCall.#reject = reject;
-      hedgedCall.#timer = setTimeout(startHedge, delayMs, hedgedCall);
-      hedgedCall.start(first, false);
-    });
+  static begin(
+    first: Upstream,
+    delayMs: number,
+    routedCall: RoutedCall,
+    options: HedgeOptions,
+    receiver: Receiver<Outcome>,
+  ): void {
+    const hedgedCall = new HedgedCall(routedCall, options, receiver);
+    hedgedCall.#timer = setTimeout(startHedge, delayMs, hedgedCall);
+    hedgedCall.start(first, false);
   }
 
   start(upstream: Upstream, isHedge: boolean): void {
@@ -78,14 +77,15 @@ export class HedgedCall {
     this.#attempts.push(attempt);
     this.#routedCall.cancellation?.add(cancellation);
     if (this.#routedCall.cancellation?.isCancelled === true) cancellation.cancel();
-    this.#options.attempt(upstream, this.#routedCall, cancellation, isHedge).then(
-      (outcome) => {
+    const receiver: Receiver<Outcome> = {
+      succeeded: (outcome) => {
         this.#settle({ attempt, outcome });
       },
-      (error: unknown) => {
+      failed: (error) => {
         this.#fail(attempt, error);
       },
-    );
+    };
+    this.#options.attempts.start(upstream, this.#routedCall, cancellation, receiver, isHedge);
   }
 
   startHedge(): void {
@@ -124,7 +124,7 @@ export class HedgedCall {
     if (this.#isHedged) this.#options.onHedged(attempt.isHedge && result.outcome.final);
     this.#routedCall.respondingUpstream = result.attempt.upstream;
     this.#routedCall.askedAt = result.attempt.startedAt;
-    this.#resolve(result.outcome);
+    this.#receiver.succeeded(result.outcome);
   }
 
   /** The attempt threw: Cancelled, or an error of Gatehouse itself. */
@@ -133,7 +133,7 @@ export class HedgedCall {
     clearTimeout(this.#timer);
     if (!(error instanceof Cancelled)) for (const { cancellation } of this.#attempts) cancellation.cancel();
     this.#attempts.length = 0;
-    this.#reject(error);
+    this.#receiver.failed(error);
   }
 
   /** @returns false if the call has already ended */

@@ -1,8 +1,7 @@
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import { createRoutedCall, hasAttempt, type RoutedCall, type UpstreamCall } from './routed-call.ts';
-import { Attempts } from './attempts.ts';
-import type { RouterOptions } from './router-options.ts';
-import { backOff } from './retry/back-off.ts';
+import { Attempts, type Normalise } from './attempts.ts';
+import { Route, type RouteParts } from './route.ts';
 import { BlockGasLimit } from './block-gas-limit.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
@@ -19,15 +18,46 @@ import {
   pollLagging,
   unsupportedResponse,
 } from './exhausted.ts';
-import { HedgeDelay } from './hedge-delay.ts';
-import { HedgedCall, type HedgeOptions } from './hedge.ts';
+import { HedgeDelay } from './retry/hedge-delay.ts';
+import type { HedgeOptions } from './hedge.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
+import { promised, type Receiver } from '../upstreams/receiver.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
-import { MonotonicReads } from './monotonic-reads.ts';
+import { MonotonicReads, type BlockIn } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import type { Auditor } from '../audit/auditor.ts';
+import type { Log } from '../config/log.ts';
+import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
+import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
+import type { FailsafeTable } from './retry/failsafe-table.ts';
+import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { ResultCheck } from '../spec/result-check.ts';
+
+interface RouterOptions {
+  readonly normalise: Normalise;
+  readonly checkResult: ResultCheck;
+  readonly blockIn: BlockIn;
+  readonly confirmNull: ConfirmNull;
+  /** A development chain, whose node may return an error for a transaction that it mines. */
+  readonly isDevelopment: boolean;
+  /** Which upstreams may get which method. */
+  readonly routes: MethodRoutes<Upstream>;
+  /** Times and attempts by method. */
+  readonly failsafe: FailsafeTable<Upstream>;
+  readonly hedgeAfterMs: number | undefined;
+  readonly balance: Balance;
+  readonly maxLagBlocks: number | undefined;
+  readonly metrics: NetworkRoutingMetrics;
+  readonly heads: NetworkHeads;
+  readonly log: Log;
+  /** Undefined: no read is audited. */
+  readonly audit?: Pick<Auditor, 'sample'> | undefined;
+  /** Of the same network before a reload. */
+  readonly previous?: Router | undefined;
+}
 
 /** The failure of a connection that was closed before a response. */
 const noResponse: FailedOutcome = { final: false, failure: 'transport', response: undefined };
@@ -40,19 +70,18 @@ export class Router {
   readonly all: readonly Upstream[];
   readonly gasLimit: BlockGasLimit;
   readonly selector: UpstreamSelector;
-  readonly #options: RouterOptions<Router>;
+  readonly #options: RouterOptions;
   readonly #sent: SentTransactions;
   readonly #heads: NetworkHeads;
   readonly #monotonic: MonotonicReads<Upstream>;
   readonly #probes = new Sampler(PROBE_INTERVAL_MS);
   readonly #confirmation: Confirmation;
-  readonly #attempts: Attempts;
   readonly #budgeted: BudgetedSelector;
   readonly #hedgeDelay: HedgeDelay | undefined;
-  readonly #hedgeOptions: HedgeOptions;
+  readonly #parts: RouteParts;
 
   /** @param all upstreams in the order of the network file */
-  constructor(all: readonly Upstream[], options: RouterOptions<Router>) {
+  constructor(all: readonly Upstream[], options: RouterOptions) {
     const { isDevelopment, balance, maxLagBlocks, metrics, heads, routes, previous, log } = options;
     this.all = all;
     this.#options = options;
@@ -69,7 +98,7 @@ export class Router {
     if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && all.length > 1)
       this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previous && previous.#hedgeDelay);
     this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1, isDevelopment);
-    this.#attempts = new Attempts({
+    const attempts = new Attempts({
       normalise: options.normalise,
       checkResult: options.checkResult,
       sent: this.#sent,
@@ -92,57 +121,51 @@ export class Router {
       heads,
       sources: headSources,
       selectNext: (routedCall, now) => this.selector.select(routedCall, now),
-      onFailed: (upstream, method, error) => void this.#attempts.recordFailure(upstream, method, error),
+      onFailed: (upstream, method, error) => void attempts.recordFailure(upstream, method, error),
     });
-    this.#hedgeOptions = {
-      attempt: (upstream, routedCall, cancellation, isHedge) =>
-        this.#attempts.attempt(upstream, routedCall, cancellation, isHedge),
+    const hedgeOptions: HedgeOptions = {
+      attempts,
       selectHedge: (routedCall) => this.#budgeted.selectHedge(routedCall, performance.now()),
       isConclusive: (...response) => !this.#confirmation.isNeeded(...response),
       onHedged: (hasWon) => {
         metrics.hedged(hasWon ? 'won' : 'lost');
       },
       onLost: (upstream, routedCall, startedAt) => {
-        this.#attempts.recordOvertaken(upstream, routedCall, startedAt);
+        attempts.recordOvertaken(upstream, routedCall, startedAt);
       },
+    };
+    this.#parts = {
+      selector: this.selector,
+      budgeted: this.#budgeted,
+      confirmation: this.#confirmation,
+      attempts,
+      hedgeDelay: this.#hedgeDelay,
+      hedgeOptions,
+      metrics,
+      mayRespondNow: this.#mayRespondNow.bind(this),
+      responseWithoutUpstream: this.#responseWithoutUpstream.bind(this),
+      responseAfterFailure: this.#responseAfterFailure.bind(this),
     };
   }
 
   /**
    * Tries one upstream after the other until a response is final.
    * @param queue the queue that admitted the call; its slot is released at the end
-   * @throws RpcError if no upstream has a usable response; Cancelled
+   * @param receiver gets the response, an RpcError if no upstream has a usable one, or Cancelled
    */
-  async request(call: UpstreamCall, queue?: FairQueue): Promise<UpstreamResponse> {
-    try {
-      const routedCall = this.#beginCall(call);
-      if (routedCall === undefined) return unsupportedResponse(call.method);
-      for (;;) {
-        const poll = this.selector.catchUp(routedCall, performance.now());
-        if (poll !== undefined) await poll;
-        const now = performance.now();
-        const upstream = this.#budgeted.selectNext(routedCall, now) ?? this.#selectAgain(routedCall, now);
-        if (upstream === undefined) {
-          if (!routedCall.isEvidence && (await this.#mayRespondNow(routedCall))) continue;
-          return this.#responseWithoutUpstream(routedCall, now);
-        }
-        this.#beginAttempt(routedCall, upstream, now);
-        const remainingMs = routedCall.deadline - now;
-        if (routedCall.failed.length > 0 && !upstream.circuit.isClosed)
-          await backOff(routedCall.failed.length, remainingMs);
-        const wasClosed = upstream.circuit.isClosed;
-        const hedgeMs = this.#hedgeDelay?.delayFor(routedCall, upstream, remainingMs);
-        const outcome = await (hedgeMs === undefined
-          ? this.#attempts.attempt(upstream, routedCall, routedCall.cancellation)
-          : HedgedCall.run(upstream, hedgeMs, routedCall, this.#hedgeOptions));
-        const response = outcome.final
-          ? this.#confirmation.confirm(routedCall, outcome.response)
-          : this.#responseAfterFailure(routedCall, outcome, wasClosed);
-        if (response !== undefined) return response;
-      }
-    } finally {
+  route(call: UpstreamCall, queue: FairQueue | undefined, receiver: Receiver<UpstreamResponse>): void {
+    const routedCall = this.#beginCall(call);
+    if (routedCall === undefined) {
       queue?.leave(call.caller?.owner ?? gatehouse);
-    }
+      receiver.succeeded(unsupportedResponse(call.method));
+    } else new Route(this.#parts, routedCall, queue, receiver).next();
+  }
+
+  /** Routes a call of Gatehouse itself. @throws RpcError if no upstream has a usable response */
+  request(call: UpstreamCall): Promise<UpstreamResponse> {
+    return promised((receiver) => {
+      this.route(call, undefined, receiver);
+    });
   }
 
   /** The upstreams that may get requests of Gatehouse itself. */
@@ -167,19 +190,6 @@ export class Router {
     const acceptedBy = this.#sent.upstreamFor(method, params);
     const preferred = isUnsupported ? this.selector.selectLongestMarked(method.name, candidates) : acceptedBy;
     return createRoutedCall(call, blocks, preferred, candidates, this.#options.failsafe.of(method));
-  }
-
-  #beginAttempt(routedCall: RoutedCall, upstream: Upstream, now: number): void {
-    const { tried, unconfirmed } = routedCall;
-    if (tried.length > 0 && unconfirmed === undefined) this.#options.metrics.failedOver(upstream.name);
-    tried.push(upstream);
-    routedCall.attempts++;
-    routedCall.respondingUpstream = upstream;
-    routedCall.askedAt = now;
-  }
-
-  #selectAgain(routedCall: RoutedCall, now: number): Upstream | undefined {
-    return this.#confirmation.canRepeat(routedCall) ? this.#budgeted.selectAgain(routedCall, now) : undefined;
   }
 
   /** Waits for upstreams that lag, or that index blocks late. @returns whether one may have a response now */

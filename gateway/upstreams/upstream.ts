@@ -1,18 +1,14 @@
 import type { UpstreamMetrics } from '../metrics/instruments.ts';
-import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { AvailableBlocks } from './available-blocks.ts';
-import { Cancelled, type Cancellation } from './transport/cancellation.ts';
+import type { Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
 import type { CircuitBreaker } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
-import type { HttpResponse } from './transport/http-upstream.ts';
-import type { MethodGroup } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
-import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
 import { readResponse } from './transport/read-response.ts';
-import { parseResponse, TimedOut, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
+import { parseResponse, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
 import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
@@ -23,15 +19,14 @@ import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { UpstreamHealth } from './health/upstream-health.ts';
 import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
-import { isCallerTimeout } from './health/with-timeout.ts';
+import { promised } from './receiver.ts';
+import { UpstreamCalls } from './upstream-calls.ts';
 
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
 const SAMPLE_INTERVAL_MS = 1_000;
 /** With `probe: off`: time after the last call at which polls stop, as for a network. */
 const UNWATCHED_AFTER_MS = 180_000;
-/** Writing 5 MB takes 5 ms. */
-const LARGE_PARAMS_CHARS = 100_000;
 
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
 export class Upstream {
@@ -51,12 +46,8 @@ export class Upstream {
   readonly #secrets: Secrets;
   readonly #chain: ChainCheck;
   isHeadUncertain = false;
-  /** Requests that have not ended. */
-  inFlight = 0;
   readonly #own: OwnRequests;
-  /** Time of the last response to a call. */
-  #respondedAt = -Infinity;
-  #id = 0;
+  readonly calls: UpstreamCalls;
 
   constructor({ name, archive, limits }: FixedUpstreamOptions, config: LiveUpstreamOptions, options: UpstreamOptions) {
     this.name = name;
@@ -74,6 +65,18 @@ export class Upstream {
       starting: options.starting,
       request: (method) => this.#exchange(method, '[]', this.timeoutMs),
     });
+    this.calls = new UpstreamCalls({
+      transport: options.transport,
+      chain: this.#chain,
+      limits: this.limits,
+      metrics: this.metrics,
+      secrets: this.#secrets,
+      timeoutMs: () => this.timeoutMs,
+      hasResponded: (since) => this.hasResponded(since),
+      onTransportFailure: () => {
+        this.isHeadUncertain = true;
+      },
+    });
     this.#own = new OwnRequests({
       health: this.health,
       onEnd: (outcome) => {
@@ -81,8 +84,13 @@ export class Upstream {
         // Another node may use the address later, or the same one without its newest blocks.
         if (outcome === 'transport') [this.#chain.isDone, this.isHeadUncertain] = [false, true];
       },
-      hasServedCall: (since) => this.#respondedAt > since,
+      hasServedCall: (since) => this.calls.respondedAt > since,
     });
+  }
+
+  /** Requests of calls that have not ended. */
+  get inFlight(): number {
+    return this.calls.inFlight;
   }
 
   get isOnOtherChain(): boolean {
@@ -95,50 +103,28 @@ export class Upstream {
 
   /**
    * Sends one call, and records its latency.
-   * @param params as JSON text  @param timeoutMs for the attempt
-   * @param group of the method, if the call may share a batch with others
+   * @param params as JSON text
    * @throws UpstreamFailure, Cancelled
    */
-  async request(
-    method: string,
-    params: string,
-    timeLimitMs: number,
-    cancellation?: Cancellation,
-    group?: MethodGroup,
-    timeoutMs = this.timeoutMs,
-  ): Promise<UpstreamResponse> {
-    if (cancellation?.isCancelled === true) throw new Cancelled();
-    const startedAt = performance.now();
-    this.limits?.beginRequest(startedAt);
-    this.inFlight++;
-    try {
-      const remainingMs = this.#chain.isDone ? timeLimitMs : await this.#chain.prepare(startedAt + timeLimitMs);
-      if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
-      const id = ++this.#id;
-      const raw = await this.#send(id, method, params, Math.min(remainingMs, timeoutMs), cancellation, group);
-      if (raw.body.length >= LARGE_RESPONSE_BYTES) await timeSlicer.next();
-      const response = readResponse(raw, id, this.#secrets);
-      this.#respondedAt = performance.now();
-      this.metrics.succeeded((this.#respondedAt - startedAt) / 1000);
-      return response;
-    } catch (error) {
-      if (error instanceof Cancelled) this.metrics.failed('cancelled', (performance.now() - startedAt) / 1000);
-      if (!(error instanceof UpstreamFailure)) throw error;
-      if (error.failure === 'transport') this.isHeadUncertain = true;
-      const isSlow = error instanceof TimedOut && this.hasResponded(startedAt);
-      const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
-      failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, timeoutMs);
-      this.metrics.failed(failure.failure, (performance.now() - startedAt) / 1000);
-      throw failure;
-    } finally {
-      this.limits?.endRequest();
-      this.inFlight--;
-    }
+  request(method: string, params: string, timeLimitMs: number, cancellation?: Cancellation): Promise<UpstreamResponse> {
+    return promised((receiver) => {
+      const call = {
+        method,
+        params,
+        timeLimitMs,
+        cancellation,
+        group: undefined,
+        timeoutMs: undefined,
+        id: 0,
+        sentAt: 0,
+      };
+      this.calls.send(Object.assign(receiver, call));
+    });
   }
 
   /** @param since on the clock of performance.now() */
   hasResponded(since: number): boolean {
-    return this.#respondedAt > since || this.#own.respondedAt > since;
+    return this.calls.respondedAt > since || this.#own.respondedAt > since;
   }
 
   /** Whether it has ever responded, or failed. */
@@ -148,18 +134,19 @@ export class Upstream {
 
   /** Whether the network file forbids probes and polls while the upstream gets no calls. */
   isUnwatched(now: number): boolean {
-    return this.config.probe === 'off' && now - this.#respondedAt > UNWATCHED_AFTER_MS;
+    return this.config.probe === 'off' && now - this.calls.respondedAt > UNWATCHED_AFTER_MS;
   }
 
   /** Checks the chain id if nothing else was sent for a minute. Called while the network is used. */
   probeIfIdle(now: number): void {
-    if (!this.#own.isProbeDue(Math.max(this.#respondedAt, this.#chain.checkedAt), now) || this.isUnwatched(now)) return;
+    if (!this.#own.isProbeDue(Math.max(this.calls.respondedAt, this.#chain.checkedAt), now) || this.isUnwatched(now))
+      return;
     this.#own.send(() => this.#chain.run()).catch(() => undefined); // recorded by #own
   }
 
   /** State for the status page. Sends no request. @param now on the clock of performance.now() */
   status(now: number): UpstreamState {
-    return upstreamStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt), now);
+    return upstreamStateOf(this, Math.max(this.calls.respondedAt, this.#own.respondedAt), now);
   }
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
@@ -210,7 +197,13 @@ export class Upstream {
   /** Opens a subscription. Undefined without a WebSocket. */
   subscribe(params: string, events: SubscriptionEvents): { close(): void } | undefined {
     const { webSocket, chainId } = this.#options;
-    const options = { chainId, params, timeoutMs: this.timeoutMs, secrets: this.#secrets, nextId: () => ++this.#id };
+    const options = {
+      chainId,
+      params,
+      timeoutMs: this.timeoutMs,
+      secrets: this.#secrets,
+      nextId: () => this.calls.nextId(),
+    };
     const isPermitted = permitsMethod(this.config.methods, nodeMethods.subscribe);
     return isPermitted && webSocket ? openSubscription(webSocket, options, events) : undefined;
   }
@@ -226,26 +219,12 @@ export class Upstream {
   }
 
   async #exchange(method: string, params: string, limitMs: number, work?: Cancellation): Promise<UpstreamResponse> {
-    const id = ++this.#id;
+    const id = this.calls.nextId();
     this.limits?.beginRequest(performance.now());
     try {
-      return readResponse(await this.#send(id, method, params, limitMs, work), id, this.#secrets);
+      return readResponse(await this.calls.post(id, method, params, limitMs, work), id, this.#secrets);
     } finally {
       this.limits?.endRequest();
     }
-  }
-
-  /** @throws UpstreamFailure, Cancelled; both may also reject the promise */
-  #send(
-    id: number,
-    method: string,
-    params: string,
-    timeLimitMs: number,
-    cancellation?: Cancellation,
-    group?: MethodGroup,
-  ): Promise<HttpResponse> {
-    if (cancellation?.isCancelled === true) throw new Cancelled();
-    const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
-    return this.#options.transport.exchange(body, timeLimitMs, id, cancellation, group);
   }
 }

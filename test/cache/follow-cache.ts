@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { ResponseCache, type SentTo } from '../../gateway/cache/response-cache.ts';
+import { ResponseCache, type CachedResponse, type SentTo } from '../../gateway/cache/response-cache.ts';
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import { SharedChain } from '../../gateway/cache/shared-chain.ts';
 import { MethodCache } from '../../gateway/cache/method-cache.ts';
@@ -9,6 +9,7 @@ import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
 import { createCall, createRoutedCall } from '../../gateway/routing/routed-call.ts';
+import { deliver, promised } from '../../gateway/upstreams/receiver.ts';
 import type { UpstreamResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
@@ -119,10 +120,18 @@ export function callThroughCache(
   cache: MethodCache,
   params: readonly unknown[],
   request: (sentTo: SentTo) => Promise<UpstreamResponse>,
-) {
+): Promise<UpstreamResponse | CachedResponse> {
   const text = JSON.stringify(params);
   const result = cache.find(text);
-  return result === undefined
-    ? cache.fetch(params, text, request)
-    : Promise.resolve({ kind: 'cached' as const, result });
+  if (result !== undefined) return Promise.resolve({ kind: 'cached', result });
+  return promised((receiver) => {
+    cache.fetch(
+      params,
+      text,
+      (sentTo, filling) => {
+        deliver(request(sentTo), filling);
+      },
+      receiver,
+    );
+  });
 }

@@ -4,57 +4,76 @@ import { createGunzip } from 'node:zlib';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { Reservation } from '../../memory/reservation.ts';
+import { promised, type Receiver } from '../../upstreams/receiver.ts';
 
 /** Memory of zlib for one body. */
 const GUNZIP_BYTES = 65_536;
+
+/** As `receiveBody`, with a promise. */
+export function readBody(request: IncomingMessage, maxBytes: number, reservation: Reservation): Promise<Buffer> {
+  return promised((receiver) => {
+    receiveBody(request, maxBytes, reservation, receiver);
+  });
+}
 
 /**
  * Reads a request's body, plain or gzip. Its decompressed bytes are taken from the memory budget as they arrive; the
  * caller of this function releases them with the reservation.
  * @param maxBytes limit for the bytes received, and for the decompressed bytes
- * @throws RpcError body-too-large, overloaded or memory-share as soon as a limit is exceeded; Node drops the rest of the body, until
- * the server's request timeout. Also unsupported-encoding, and parse-error for invalid or incomplete gzip.
- * @throws RequestAborted if the client disconnects
+ * @param receiver gets the body; RpcError body-too-large, overloaded or memory-share as soon as a limit is exceeded (Node drops
+ * the rest of the body, until the server's request timeout), unsupported-encoding, or parse-error for invalid or incomplete
+ * gzip; RequestAborted if the client disconnects
  */
-export function readBody(request: IncomingMessage, maxBytes: number, reservation: Reservation): Promise<Buffer> {
-  // While its key was looked up: no further event comes.
-  if (request.destroyed) return Promise.reject(new RequestAborted());
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
-  return new Promise((resolve, reject) => {
-    const encoding = request.headers['content-encoding'];
-    if (encoding !== undefined) reservation.take(GUNZIP_BYTES);
-    const body = encoding === undefined ? request : decompress(request, encoding, maxBytes);
-    const collected = new CollectedBytes();
-    let hasEnded = false;
-    const fail = (error: Error): void => {
-      if (hasEnded) return;
-      hasEnded = true;
-      collected.clear();
-      reject(error);
-      if (body !== request) body.destroy();
-    };
-    body.on('data', (chunk: Buffer) => {
-      if (hasEnded) return;
-      if (collected.length + chunk.length > maxBytes) {
-        fail(bodyTooLarge(maxBytes));
-        return;
-      }
-      try {
-        reservation.take(chunk.length);
-      } catch (error) {
-        fail(error as RpcError);
-        return;
-      }
-      collected.add(chunk);
-    });
-    body.on('end', () => {
-      if (hasEnded) return;
-      hasEnded = true;
-      resolve(collected.join());
-    });
-    body.on('error', (error) => {
-      fail(toBodyError(error));
-    });
+export function receiveBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  reservation: Reservation,
+  receiver: Receiver<Buffer>,
+): void {
+  const encoding = request.headers['content-encoding'];
+  let body: Readable = request;
+  try {
+    // While its key was looked up: no further event comes.
+    if (request.destroyed) throw new RequestAborted();
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+    if (encoding !== undefined) {
+      reservation.take(GUNZIP_BYTES);
+      body = decompress(request, encoding, maxBytes);
+    }
+  } catch (error) {
+    receiver.failed(error);
+    return;
+  }
+  const collected = new CollectedBytes();
+  let hasEnded = false;
+  const fail = (error: Error): void => {
+    if (hasEnded) return;
+    hasEnded = true;
+    collected.clear();
+    receiver.failed(error);
+    if (body !== request) body.destroy();
+  };
+  body.on('data', (chunk: Buffer) => {
+    if (hasEnded) return;
+    if (collected.length + chunk.length > maxBytes) {
+      fail(bodyTooLarge(maxBytes));
+      return;
+    }
+    try {
+      reservation.take(chunk.length);
+    } catch (error) {
+      fail(error as RpcError);
+      return;
+    }
+    collected.add(chunk);
+  });
+  body.on('end', () => {
+    if (hasEnded) return;
+    hasEnded = true;
+    receiver.succeeded(collected.join());
+  });
+  body.on('error', (error) => {
+    fail(toBodyError(error));
   });
 }
 

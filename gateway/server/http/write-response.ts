@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffersOf, BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.ts';
 import type { RpcResponse } from '../../jsonrpc/response.ts';
+import type { Reservation } from '../../memory/reservation.ts';
+import { watchUnread } from './pipeline.ts';
+import { REQUEST_BYTES } from './request-options.ts';
 import { PART_BYTES, writeInParts } from './write-in-parts.ts';
 
 /** One day. Browsers' default is 5 s, with a preflight before nearly every call. */
@@ -102,4 +105,17 @@ function addAllowance(headers: string[], { limit, remaining, resetS }: NonNullab
     'RateLimit-Remaining', String(remaining),
     'RateLimit-Reset', String(resetS),
   );
+}
+
+/** Writes a response. Its bytes are accounted until the client has read them. */
+export function writeAccounted(
+  response: ServerResponse,
+  requestId: string,
+  encoded: EncodedResponse | undefined,
+  reservation: Reservation,
+  explanation?: string,
+): void {
+  writeResponse(response, requestId, encoded, explanation);
+  reservation.setTo(REQUEST_BYTES + (encoded?.body.length ?? 0));
+  watchUnread(response, reservation);
 }

@@ -2,7 +2,7 @@ import { handleBody } from '../../rpc/handle-body.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { compileAccess } from '../../auth/key-access.ts';
-import type { RpcRouteOptions } from '../http/rpc-route.ts';
+import type { RpcRouteOptions } from '../http/request-options.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { Explanation } from '../../observability/explanation.ts';
 

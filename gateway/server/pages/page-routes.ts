@@ -11,7 +11,7 @@ import { networkStatus } from '../../upstreams/upstream-status.ts';
 import { networkFacts } from './network-facts.ts';
 import { readPage, sendPage } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
-import { acceptsHtml, acceptsJson } from '../http/accepts.ts';
+import { acceptsHtml, acceptsJson } from '../http/rpc-route.ts';
 import { writeInParts } from '../http/write-in-parts.ts';
 
 /** The status is built at most once in this time. */

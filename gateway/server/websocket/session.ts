@@ -5,7 +5,7 @@ import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import { DECODED_FACTOR, REQUEST_BYTES } from '../http/rpc-route.ts';
+import { DECODED_FACTOR, REQUEST_BYTES } from '../http/request-options.ts';
 import type { Network } from '../../networks/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';

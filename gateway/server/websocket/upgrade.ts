@@ -7,7 +7,7 @@ import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
 import { sentKey } from '../../auth/sent-key.ts';
-import type { RequestOptions } from '../http/rpc-route.ts';
+import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
 import { closeReasonFor } from './close-codes.ts';

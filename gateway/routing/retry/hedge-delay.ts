@@ -1,6 +1,15 @@
-import type { RoutedCall } from './routed-call.ts';
-import { LatencyWindow } from '../upstreams/latency-window.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { LatencyWindow } from '../../upstreams/latency-window.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import type { Failsafe } from './failsafe-table.ts';
+
+/** The parts of a call during routing that decide whether it may be sent twice. */
+interface HedgeableCall {
+  readonly method: MethodSpec;
+  readonly preferred: Upstream | undefined;
+  readonly candidates: readonly Upstream[] | undefined;
+  readonly failsafe: Failsafe<Upstream> | undefined;
+}
 
 const QUANTILE = 0.95;
 const MIN_SAMPLES = 20;
@@ -38,7 +47,7 @@ export class HedgeDelay {
    * The delay in ms from now. Undefined: no hedge, because the call must not be sent twice or times out before. If the
    * upstream's circuit is half-open, the delay is the minimum.
    */
-  delayFor(routedCall: RoutedCall, upstream: Upstream, remainingMs: number): number | undefined {
+  delayFor(routedCall: HedgeableCall, upstream: Upstream, remainingMs: number): number | undefined {
     const { method, preferred, candidates, failsafe } = routedCall;
     // The effect and the cost of sending a pass-through method twice are unknown.
     if (method.sends === true || method.resultKinds === undefined) return undefined;

@@ -1,0 +1,90 @@
+import { isRead } from '../spec/method-group.ts';
+import type { MethodGroup } from '../spec/method-spec.ts';
+import type { Outcome } from '../upstreams/outcome.ts';
+import type { Receiver } from '../upstreams/receiver.ts';
+import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { SentCall } from '../upstreams/upstream-calls.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { RoutedCall } from './routed-call.ts';
+
+/** Classifies and records what an attempt gets. `Attempts` implements it. */
+export interface AttemptOwner {
+  /** Undefined: the attempt gets its outcome later. */
+  outcomeOf(attempt: Attempt, response: UpstreamResponse): Outcome | undefined;
+  /** Undefined: the attempt is sent again. @throws the error if it is not an `UpstreamFailure` */
+  outcomeWithoutResponse(attempt: Attempt, error: unknown): Outcome | undefined;
+}
+
+/** One attempt of a call at one upstream, in flight. Its receiver gets the outcome, or Cancelled. */
+export class Attempt implements SentCall {
+  readonly upstream: Upstream;
+  readonly routedCall: RoutedCall;
+  readonly cancellation: Cancellation | undefined;
+  readonly method: string;
+  readonly params: string;
+  readonly group: MethodGroup | undefined;
+  readonly startedAt = performance.now();
+  timeLimitMs: number;
+  readonly timeoutMs: number | undefined;
+  sentAt = 0;
+  id = 0;
+  isResend = false;
+  readonly #attempts: AttemptOwner;
+  readonly #receiver: Receiver<Outcome>;
+  readonly #onEnd: ((outcome: string) => void) | undefined;
+
+  constructor(
+    attempts: AttemptOwner,
+    upstream: Upstream,
+    routedCall: RoutedCall,
+    cancellation: Cancellation | undefined,
+    receiver: Receiver<Outcome>,
+    onEnd: ((outcome: string) => void) | undefined,
+  ) {
+    const { method, group, deadline, failsafe } = routedCall;
+    this.#attempts = attempts;
+    this.upstream = upstream;
+    this.routedCall = routedCall;
+    this.cancellation = cancellation;
+    this.method = method.name;
+    this.params = (routedCall.pinned ?? routedCall).text;
+    this.group = isRead(method) ? group : undefined;
+    this.timeLimitMs = deadline - this.startedAt;
+    this.timeoutMs = failsafe?.timeoutMs.get(upstream);
+    this.#receiver = receiver;
+    this.#onEnd = onEnd;
+  }
+
+  succeeded(response: UpstreamResponse): void {
+    let outcome: Outcome | undefined;
+    try {
+      outcome = this.#attempts.outcomeOf(this, response);
+    } catch (error) {
+      this.failWith(error);
+      return;
+    }
+    if (outcome !== undefined) this.endWith(outcome);
+  }
+
+  failed(error: unknown): void {
+    let outcome: Outcome | undefined;
+    try {
+      outcome = this.#attempts.outcomeWithoutResponse(this, error);
+    } catch (thrown) {
+      this.failWith(thrown);
+      return;
+    }
+    if (outcome !== undefined) this.endWith(outcome);
+  }
+
+  endWith(outcome: Outcome): void {
+    this.#onEnd?.(outcome.final ? 'response' : outcome.failure);
+    this.#receiver.succeeded(outcome);
+  }
+
+  failWith(error: unknown): void {
+    this.#onEnd?.('cancelled');
+    this.#receiver.failed(error);
+  }
+}

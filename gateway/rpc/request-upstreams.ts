@@ -1,0 +1,132 @@
+import type { CachedResponse, SentTo } from '../cache/response-cache.ts';
+import type { Call } from '../jsonrpc/envelope.ts';
+import { methodNotFound } from '../jsonrpc/errors.ts';
+import type { NetworkMethod } from '../networks/network.ts';
+import type { CallObserver } from '../observability/call-observer.ts';
+import { admitCall } from '../routing/admit.ts';
+import { isRead } from '../spec/method-group.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import { lowerHashes } from '../spec/prepare-params.ts';
+import { deliver, promised, type Receiver } from '../upstreams/receiver.ts';
+import { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { ChargedParts } from './charged-parts.ts';
+import { checkCall } from './check-call.ts';
+import type { CallContext } from './handle-call.ts';
+
+type Response = UpstreamResponse | CachedResponse;
+
+/** Gets the response to a call from the state that the network's callers share, or from upstreams. */
+export function requestResponse(
+  method: NetworkMethod,
+  call: Call,
+  context: CallContext,
+  observer: CallObserver | undefined,
+  receiver: Receiver<Response>,
+): void {
+  const { network, deduplicated } = context;
+  const { handler } = method;
+  const request = (): Promise<Response> =>
+    promised((later) => {
+      requestUpstreams(method, call, call.params, call.text, context, observer, later);
+    });
+  if (handler?.by === 'filters') {
+    const requestLogs = (filter: unknown): Promise<Response> => filterLogs(call, filter, context, observer);
+    const handled = network.filters.handle(handler.action, call.params, { access: context.access, requestLogs });
+    deliver(Promise.resolve(handled), receiver);
+  } else if (handler?.by === 'document') receiver.succeeded(network.document().response);
+  else if (deduplicated === undefined)
+    requestUpstreams(method, call, call.params, call.text, context, observer, receiver);
+  else deliver(Promise.resolve(deduplicated.response(method, call, request)), receiver);
+}
+
+/** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError */
+async function filterLogs(
+  call: Call,
+  filter: unknown,
+  context: CallContext,
+  observer: CallObserver | undefined,
+): Promise<Response> {
+  const logs = context.network.methods.get(nodeMethods.logs);
+  if (logs === undefined) throw methodNotFound(nodeMethods.logs);
+  const rejection = checkCall(logs, [filter], undefined, context.access);
+  if (rejection !== 'none') throw rejection;
+  return promised((receiver) => {
+    requestUpstreams(logs, call, [filter], undefined, context, observer, receiver);
+  });
+}
+
+/**
+ * Gets a response from the cache, from an identical call in progress (request coalescing), or from an upstream.
+ * @param originalText the parameters as JSON text, if that exists already
+ * @param receiver gets the response, at once if it is cached; RpcError or Cancelled
+ */
+function requestUpstreams(
+  method: NetworkMethod,
+  call: Call,
+  originalParams: readonly unknown[],
+  originalText: string | undefined,
+  context: CallContext,
+  observer: CallObserver | undefined,
+  receiver: Receiver<Response>,
+): void {
+  const { spec, cache } = method;
+  const { network, deadline, caller, reservation } = context;
+  const { share: owner, bounds } = context.access;
+  const { coalesced, upstreams, queue } = network;
+  const params = lowerHashes(spec, originalParams);
+  const text = params === originalParams && originalText !== undefined ? originalText : JSON.stringify(params);
+  if (method.ranges !== undefined) {
+    const charges = new ChargedParts(call, method, context);
+    const ranged = { params, text, deadline, caller, share: owner, bounds, reservation, observer, charges };
+    deliver(method.ranges.request(ranged), receiver);
+    return;
+  }
+  if (!method.isCoalescable) {
+    observer?.cached('not-cacheable');
+    const own = new Cancellation(owner);
+    // A method that sends transactions is never cancelled.
+    if (isRead(spec)) caller.add(own);
+    const end = (): void => {
+      caller.delete(own);
+      method.afterCall?.();
+    };
+    const upstreamCall = { method: spec, params, text, deadline, caller: own, observer };
+    admitCall(upstreams, queue, upstreamCall, {
+      succeeded: (response) => {
+        end();
+        receiver.succeeded(response);
+      },
+      failed: (error) => {
+        end();
+        receiver.failed(error);
+      },
+    });
+    return;
+  }
+  // Reported first, and replaced by a miss below: a hit in Redis is not reported separately.
+  observer?.cached(cache === undefined ? (spec.cache === undefined ? 'not-cacheable' : 'off') : 'hit');
+  const cached = cache?.find(text);
+  if (cached !== undefined) {
+    receiver.succeeded({ kind: 'cached', result: cached });
+    return;
+  }
+  const send = (cancellation: Cancellation, inFlight: Receiver<UpstreamResponse>, sentTo?: SentTo): void => {
+    const upstreamCall = { method: spec, params, text, deadline, caller: cancellation, observer, sentTo };
+    admitCall(upstreams, queue, upstreamCall, inFlight);
+  };
+  const participant = { deadline, caller, owner };
+  const key = `${spec.name} ${text}`;
+  if (cache === undefined) {
+    coalesced.join(key, participant, send, receiver, observer);
+    return;
+  }
+  const fetch = (cancellation: Cancellation, inFlight: Receiver<Response>): void => {
+    const request = (sentTo: SentTo, filling: Receiver<UpstreamResponse>): void => {
+      observer?.cached(cache.isCacheable(params) ? 'miss' : 'not-cacheable');
+      send(cancellation, filling, sentTo);
+    };
+    cache.fetch(params, text, request, inFlight);
+  };
+  coalesced.join(key, participant, fetch, receiver, observer);
+}

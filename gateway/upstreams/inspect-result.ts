@@ -1,0 +1,38 @@
+import type { Log } from '../config/log.ts';
+import type { ResultCheck } from '../spec/result-check.ts';
+import type { LargeResponse, ResultResponse, UpstreamResponse } from './transport/upstream-response.ts';
+import type { Upstream } from './upstream.ts';
+
+export interface InspectOptions {
+  readonly checkResult: ResultCheck;
+  readonly log: Log;
+}
+
+/** Parsing and checking a larger result would block the event loop for too long. */
+const MAX_INSPECTED_BYTES = 250_000;
+
+/** Checks a sample of the results against the spec, after the response is sent: a full block takes milliseconds. */
+export function inspectIfDue(
+  upstream: Upstream,
+  method: string,
+  response: UpstreamResponse,
+  now: number,
+  options: InspectOptions,
+): void {
+  if (response.kind === 'error') return;
+  if (response.kind === 'large' && response.parts[0].length > MAX_INSPECTED_BYTES) return;
+  if (upstream.sampler.takeIfDue(method, now)) setImmediate(inspect, upstream, method, response, options);
+}
+
+function inspect(
+  upstream: Upstream,
+  method: string,
+  response: ResultResponse | LargeResponse,
+  { checkResult, log }: InspectOptions,
+): void {
+  const result = response.kind === 'large' ? (JSON.parse(response.parts.join('')) as unknown) : response.result;
+  const detail = checkResult(method, result);
+  if (detail === undefined) return;
+  upstream.metrics.deviated(method);
+  log.debug({ upstream: upstream.name, method, detail }, 'result differs from the spec');
+}
