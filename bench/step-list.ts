@@ -1,6 +1,6 @@
 import { handleBody } from '../gateway/rpc/handle-body.ts';
 import { precheckCall } from '../gateway/rpc/check-call.ts';
-import type { CallContext } from '../gateway/rpc/handle-call.ts';
+import type { CallContext } from '../gateway/rpc/call-context.ts';
 import { largeResponse, resultResponse } from '../gateway/jsonrpc/response.ts';
 import { readEnvelope, type Call } from '../gateway/jsonrpc/envelope.ts';
 import type { KeyAccess } from '../gateway/auth/key-access.ts';

@@ -1,4 +1,4 @@
-import type { CallContext } from './handle-call.ts';
+import type { CallContext } from './call-context.ts';
 import type { Call, InvalidItem } from '../jsonrpc/envelope.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { ChargeOutcome } from '../limits/account.ts';

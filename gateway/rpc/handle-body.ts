@@ -11,7 +11,8 @@ import {
 } from '../jsonrpc/envelope.ts';
 import { batchBytesRejection, BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { precheckCall } from './check-call.ts';
-import { handleCall, type CallContext } from './handle-call.ts';
+import type { CallContext } from './call-context.ts';
+import { handleCall } from './handle-call.ts';
 import { joinResponses } from './join-responses.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { limitRejection } from './limit-rejection.ts';

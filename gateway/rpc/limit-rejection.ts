@@ -2,7 +2,7 @@ import type { Call, InvalidItem } from '../jsonrpc/envelope.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import { rejectedUnits, roundUnits } from '../spec/request-units.ts';
-import type { CallContext } from './handle-call.ts';
+import type { CallContext } from './call-context.ts';
 import { requestUnitsOf } from './request-units.ts';
 
 /** The rejection of a body by a limit of its key. An explanation gets each call with the units that it would cost. */

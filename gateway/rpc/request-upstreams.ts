@@ -12,7 +12,7 @@ import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import { ChargedParts } from './charged-parts.ts';
 import { checkCall } from './check-call.ts';
-import type { CallContext } from './handle-call.ts';
+import type { CallContext } from './call-context.ts';
 
 type Response = UpstreamResponse | CachedResponse;
 

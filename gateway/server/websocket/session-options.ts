@@ -1,6 +1,6 @@
 import type { Log } from '../../config/log.ts';
 import type { BatchLimits } from '../../rpc/handle-body.ts';
-import type { CallContext } from '../../rpc/handle-call.ts';
+import type { CallContext } from '../../rpc/call-context.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Limiter } from '../../limits/limiter.ts';
