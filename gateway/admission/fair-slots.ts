@@ -75,7 +75,9 @@ export class FairSlots {
     let flow = this.#latest;
     if (flow?.owner === owner) this.#sinceOther++;
     else flow = this.#beginOther(owner);
-    if (flow.waiting.first !== undefined || !this.#mayTake(flow)) return false;
+    if (flow.waiting.first !== undefined) return false;
+    // As in `#mayTake`, which is not needed while many slots are free.
+    if (!(flow.taken < this.#free * owner.weight) && !this.#mayTake(flow)) return false;
     this.#free--;
     flow.taken++;
     return true;

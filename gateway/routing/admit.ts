@@ -16,7 +16,7 @@ export function admitCall(
   call: UpstreamCall,
   receiver: Receiver<UpstreamResponse>,
 ): void {
-  if (!queue.tryEnter(ownerOf(call))) void waitAndSend(router, queue, call, receiver);
+  if (!queue.tryEnter(call.caller?.owner ?? gatehouse)) void waitAndSend(router, queue, call, receiver);
   else if (namesGas(call.method, call.params)) void sendWithGasCap(router, queue, call, receiver);
   else router.route(call, queue, receiver);
 }

@@ -80,7 +80,8 @@ export class Attempts {
       void this.#finish(attempt, outcome);
       return undefined;
     }
-    this.#record(attempt, outcome);
+    if (outcome.final) this.#recordSuccess(upstream, routedCall, outcome.response, attempt.startedAt);
+    else this.#recordFailure(routedCall, upstream, outcome);
     return outcome;
   }
 
@@ -108,7 +109,8 @@ export class Attempts {
         outcome = await this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation);
       if (method.sends === true)
         outcome = await this.#options.sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
-      this.#record(attempt, outcome);
+      if (outcome.final) this.#recordSuccess(upstream, routedCall, outcome.response, attempt.startedAt);
+      else this.#recordFailure(routedCall, upstream, outcome);
       if (outcome.final && outcome.followUp !== undefined)
         outcome = await this.#complete(upstream, outcome, outcome.followUp, deadline, cancellation);
     } catch (error) {
@@ -118,11 +120,7 @@ export class Attempts {
     attempt.endWith(outcome);
   }
 
-  #record({ upstream, routedCall, startedAt }: Attempt, outcome: Outcome): void {
-    if (outcome.final) {
-      this.#recordSuccess(upstream, routedCall, outcome.response, startedAt);
-      return;
-    }
+  #recordFailure(routedCall: RoutedCall, upstream: Upstream, outcome: FailedOutcome): void {
     const { method, range } = routedCall;
     // Callers can name any method of a wildcard: only those that exist are marked.
     const canMark = method.openedBy === undefined || this.#options.isSupported(method.name);

@@ -167,19 +167,15 @@ class InFlightCall implements ResponseReceiver {
   }
 
   succeeded(response: CoalescedResponse): void {
-    this.#forget();
+    if (this.#all.get(this.#name) === this) this.#all.delete(this.#name);
     this.#first?.resolveWith(response);
     if (this.#others !== undefined) for (const other of this.#others) other.resolveWith(response);
   }
 
   failed(error: unknown): void {
-    this.#forget();
+    if (this.#all.get(this.#name) === this) this.#all.delete(this.#name);
     this.#first?.rejectWith(error);
     if (this.#others !== undefined) for (const other of this.#others) other.rejectWith(error);
-  }
-
-  #forget(): void {
-    if (this.#all.get(this.#name) === this) this.#all.delete(this.#name);
   }
 }
 

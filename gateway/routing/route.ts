@@ -155,19 +155,15 @@ export class Route implements Receiver<Outcome> {
   }
 
   failed(error: unknown): void {
-    this.#leave();
+    this.#queue?.leave(this.#routedCall.cancellation?.owner ?? gatehouse);
     this.#receiver.failed(error);
   }
 
   #endOrNext(response: UpstreamResponse | undefined): void {
     if (response === undefined) this.next();
     else {
-      this.#leave();
+      this.#queue?.leave(this.#routedCall.cancellation?.owner ?? gatehouse);
       this.#receiver.succeeded(response);
     }
-  }
-
-  #leave(): void {
-    this.#queue?.leave(this.#routedCall.cancellation?.owner ?? gatehouse);
   }
 }

@@ -40,7 +40,8 @@ interface UpstreamCallsOptions {
   readonly limits: UpstreamLimits | undefined;
   readonly metrics: UpstreamMetrics;
   readonly secrets: Secrets;
-  readonly timeoutMs: () => number;
+  /** Its time limit for calls without one of their own. */
+  readonly upstream: { readonly timeoutMs: number };
   /** Whether the upstream has responded to any request since then. */
   readonly hasResponded: (since: number) => boolean;
   readonly onTransportFailure: () => void;
@@ -106,7 +107,7 @@ export class UpstreamCalls {
   }
 
   #post(call: SentCall, remainingMs: number): Promise<HttpResponse> {
-    const { method, params, cancellation, group, timeoutMs = this.#options.timeoutMs() } = call;
+    const { method, params, cancellation, group, timeoutMs = this.#options.upstream.timeoutMs } = call;
     call.id = ++this.#id;
     return this.post(call.id, method, params, Math.min(remainingMs, timeoutMs), cancellation, group);
   }
@@ -136,7 +137,7 @@ export class UpstreamCalls {
   }
 
   #failed(call: SentCall, error: unknown): void {
-    const { limits, metrics, timeoutMs, hasResponded, onTransportFailure } = this.#options;
+    const { limits, metrics, upstream, hasResponded, onTransportFailure } = this.#options;
     const { sentAt, timeLimitMs } = call;
     const seconds = (performance.now() - sentAt) / 1000;
     limits?.endRequest();
@@ -149,7 +150,7 @@ export class UpstreamCalls {
     if (error.failure === 'transport') onTransportFailure();
     const isSlow = error instanceof TimedOut && hasResponded(sentAt);
     const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
-    failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, call.timeoutMs ?? timeoutMs());
+    failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, call.timeoutMs ?? upstream.timeoutMs);
     metrics.failed(failure.failure, seconds);
     call.failed(failure);
   }

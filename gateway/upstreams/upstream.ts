@@ -71,7 +71,7 @@ export class Upstream {
       limits: this.limits,
       metrics: this.metrics,
       secrets: this.#secrets,
-      timeoutMs: () => this.timeoutMs,
+      upstream: this,
       hasResponded: (since) => this.hasResponded(since),
       onTransportFailure: () => {
         this.isHeadUncertain = true;

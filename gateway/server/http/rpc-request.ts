@@ -11,7 +11,6 @@ import type { Network } from '../../networks/network.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import type { Receiver } from '../../upstreams/receiver.ts';
 import { Cancelled, type Cancellation } from '../../upstreams/transport/cancellation.ts';
-import type { CallObserverFactory } from '../../observability/call-observer.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { combineObservers } from '../../observability/combine-observers.ts';
 import { compressResponse } from './compress-response.ts';
@@ -130,6 +129,11 @@ export class RpcRequest implements Receiver<Buffer> {
       // After the body: slow bodies count for their key, and not for all.
       reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
       const explanation = createExplanation(this.#request, access, network);
+      const tracing = this.#options.tracing?.under(this.#request.headers);
+      const observers =
+        explanation !== undefined && tracing !== undefined
+          ? combineObservers(explanation, tracing)
+          : (explanation ?? tracing);
       const rpcResponse = handleBody(
         body,
         {
@@ -139,7 +143,7 @@ export class RpcRequest implements Receiver<Buffer> {
           requestId: this.#requestId,
           deadline: performance.now() + callTimeoutMs,
           caller: this.#connection.caller,
-          observers: this.#observers(explanation),
+          observers,
           log,
           logEntry: this.#logEntry,
           reservation,
@@ -159,13 +163,6 @@ export class RpcRequest implements Receiver<Buffer> {
     } catch (error) {
       this.failed(error);
     }
-  }
-
-  #observers(explanation: Explanation | undefined): CallObserverFactory | undefined {
-    const tracing = this.#options.tracing?.under(this.#request.headers);
-    return explanation !== undefined && tracing !== undefined
-      ? combineObservers(explanation, tracing)
-      : (explanation ?? tracing);
   }
 
   #respond(rpcResponse: RpcResponse | undefined, explanation: Explanation | undefined): void {

@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { CallNeeds, CandidateState, NetworkState } from '../../gateway/routing-policy/candidate.ts';
+import { skipReasonNames, skipReasonOf, skipReasons } from '../../gateway/routing-policy/skip-reasons.ts';
+
+/** Mostly false, so that many candidates have no reason or only one. */
+const seldom = fc.integer({ min: 0, max: 7 }).map((number) => number === 0);
+const block = fc.constantFrom(0, 800, 990, 999, 1_000, 1_001);
+const tag = fc.constantFrom(undefined, 'latest', 'safe');
+
+const candidates: fc.Arbitrary<CandidateState> = fc.record({
+  isExcluded: seldom,
+  isTried: fc.boolean(),
+  isPreferred: fc.boolean(),
+  hasCapacity: seldom.map((isUsedUp) => !isUsedUp),
+  isMethodMarked: seldom,
+  isArchive: fc.boolean(),
+  lacksBlocks: seldom,
+  head: fc.option(block, { nil: undefined }),
+  isHeadUncertain: seldom,
+  lag: fc.constantFrom(0, 0, 8, 9),
+  isTagOlder: seldom,
+  circuit: fc.constantFrom('closed', 'closed', 'closed', 'trial-due', 'open'),
+  isOnOtherChain: seldom,
+});
+const blocks = fc.record({ lowest: block, highest: block, readsState: fc.boolean(), tag });
+const needs: fc.Arbitrary<CallNeeds> = fc.record({
+  blocks: fc.option(blocks, { nil: undefined }),
+  listsLogs: fc.boolean(),
+  isHeadNumber: fc.boolean(),
+  isPassThrough: fc.boolean(),
+  sends: fc.boolean(),
+  purpose: fc.constantFrom('attempt', 'closed-retry', 'hedge'),
+});
+const networks: fc.Arbitrary<NetworkState> = fc.record({
+  head: block,
+  newestServed: block,
+  maxLag: fc.constantFrom(0, 8),
+  hasArchives: fc.boolean(),
+});
+
+it('the reason is that of the first row that applies, also for a candidate that is recognised as usable in one step', () => {
+  const counts = { none: 0, some: 0 };
+  fc.assert(
+    fc.property(candidates, needs, networks, (candidate, call, network) => {
+      const expected = skipReasonNames.find((name) => skipReasons[name].applies(candidate, call, network));
+      expect(skipReasonOf(candidate, call, network)).toBe(expected);
+      counts[expected === undefined ? 'none' : 'some']++;
+    }),
+    { numRuns: 3_000 },
+  );
+  expect(Math.min(counts.none, counts.some)).toBeGreaterThan(100);
+});
