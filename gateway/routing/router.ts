@@ -29,16 +29,14 @@ import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts
 import { MonotonicReads, type BlockIn } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Auditor } from '../audit/auditor.ts';
-import type { Log } from '../config/log.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
 import type { FailsafeTable } from './retry/failsafe-table.ts';
 import type { MethodRoutes } from '../routing-policy/method-routes.ts';
-import type { ResultCheck } from '../spec/result-check.ts';
+import type { InspectOptions } from '../upstreams/inspect-result.ts';
 
-interface RouterOptions {
+interface RouterOptions extends InspectOptions {
   readonly normalise: Normalise;
-  readonly checkResult: ResultCheck;
   readonly blockIn: BlockIn;
   readonly confirmNull: ConfirmNull;
   /** A development chain, whose node may return an error for a transaction that it mines. */
@@ -52,7 +50,6 @@ interface RouterOptions {
   readonly maxLagBlocks: number | undefined;
   readonly metrics: NetworkRoutingMetrics;
   readonly heads: NetworkHeads;
-  readonly log: Log;
   /** Undefined: no read is audited. */
   readonly audit?: Pick<Auditor, 'sample'> | undefined;
   /** Of the same network before a reload. */
@@ -82,7 +79,8 @@ export class Router {
 
   /** @param all upstreams in the order of the network file */
   constructor(all: readonly Upstream[], options: RouterOptions) {
-    const { isDevelopment, balance, maxLagBlocks, metrics, heads, routes, previous, log } = options;
+    const { isDevelopment, hedgeAfterMs, failsafe, balance, maxLagBlocks, metrics, heads, routes, previous, log } =
+      options;
     this.all = all;
     this.#options = options;
     const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
@@ -94,7 +92,6 @@ export class Router {
     const selection = { balance, maxLagBlocks, headSources, previous: previous?.selector };
     this.selector = new UpstreamSelector(all, heads, this.#monotonic, selection);
     this.#budgeted = new BudgetedSelector(this.selector, metrics, previous && previous.#budgeted);
-    const { hedgeAfterMs, failsafe } = options;
     if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && all.length > 1)
       this.#hedgeDelay = new HedgeDelay(hedgeAfterMs, previous && previous.#hedgeDelay);
     this.#confirmation = new Confirmation(this.#monotonic, options.confirmNull, all.length === 1, isDevelopment);
