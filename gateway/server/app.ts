@@ -222,13 +222,8 @@ export async function openGateway(
       const port = (): number => listener.port;
       const opsPages =
         statusPage === 'ops' ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, port }) : undefined;
-      const opsListener = await listen(
-        expressApp({ ops, pages: opsPages, ...common }),
-        settings.HOST,
-        settings.OPS_PORT,
-        30_000,
-        pipeline,
-      );
+      const opsApp = expressApp({ ops, pages: opsPages, ...common });
+      const opsListener = await listen(opsApp, settings.HOST, settings.OPS_PORT, 30_000, pipeline);
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }

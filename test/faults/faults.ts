@@ -249,9 +249,10 @@ export const faults: readonly Fault[] = [
     name: 'WebSocket: hangs in a message',
     open: socket(nothing, { kind: 'hang', at: 'body' }),
     isSilent: true,
+    mayFailPoll,
     ...once,
   },
-  { name: 'WebSocket: no response', open: socketWith(nothing), isSilent: true, ...once },
+  { name: 'WebSocket: no response', open: socketWith(nothing), isSilent: true, mayFailPoll, ...once },
   { name: 'WebSocket: half-open', open: socket(nothing, { kind: 'vanish' }), isSilent: true, ...never },
   {
     name: 'WebSocket: HTML',

@@ -35,7 +35,7 @@ function missingOptions(edit?: (text: string, file: string) => string): string[]
 }
 
 function withWrongReplaces(text: string): string {
-  return text.replace(/(?<=^ {4}replaces: ')\w+/gm, (replaces) => kinds[replaces as keyof typeof kinds].wrong);
+  return text.replace(/(?<=(?:^ {4}|, )replaces: ')\w+/gm, (replaces) => kinds[replaces as keyof typeof kinds].wrong);
 }
 
 describe('`replaces` of an option', { timeout: 120_000 }, () => {
