@@ -55,7 +55,9 @@ describe('many changes of the key file', () => {
     const place = new Workplace();
     try {
       const ids = await addKeys(3);
-      const ended = await place.run(['keys', 'revoke', ...ids.slice(0, 2), '0123456789ab', 'ba9876543210'], { DATA_DIR: dataDir });
+      const ended = await place.run(['keys', 'revoke', ...ids.slice(0, 2), '0123456789ab', 'ba9876543210'], {
+        DATA_DIR: dataDir,
+      });
       expect(ended.stdout.split('\n').filter((line) => line.endsWith('is revoked.'))).toHaveLength(2);
       expect([ended.code, ended.stderr]).toEqual([1, expect.stringMatching(/0123456789ab.*\n.*ba9876543210/)]);
       const { stdout } = await place.run(['keys', 'list', '--json'], { DATA_DIR: dataDir });

@@ -71,7 +71,9 @@ describe('the Redis users of the documentation', () => {
     };
     const set = (list: readonly string[]): string[] => [...new Set(list)].sort();
     expect(set(words('gateway'))).toEqual(set(rights(['serve'])));
-    expect(set(words('operator'))).toEqual(set(rights(['serve', 'list', 'manage']).filter((word) => !word.startsWith('%R'))));
+    expect(set(words('operator'))).toEqual(
+      set(rights(['serve', 'list', 'manage']).filter((word) => !word.startsWith('%R'))),
+    );
     expect(set(words('cache'))).toEqual(set(rights(['cache'])));
   });
 
@@ -115,7 +117,9 @@ describe('the Redis users of the documentation', () => {
     const reads = { ADMIN_TOKENS: 'viewer:read:0123456789abcdef' };
     expect(await warningsOf('gateway')).toEqual([]);
     expect(await warningsOf('gateway', writes)).toEqual([
-      expect.stringMatching(/^REDIS_URL: the Redis user lacks rights: .*\+hset ~gatehouse:key:\*.*\+scan.*admin API fails$/),
+      expect.stringMatching(
+        /^REDIS_URL: the Redis user lacks rights: .*\+hset ~gatehouse:key:\*.*\+scan.*admin API fails$/,
+      ),
     ]);
     expect(await warningsOf('gateway', reads)).toEqual([
       expect.stringMatching(/^REDIS_URL: the Redis user lacks rights: \+scan \(.*admin API fails$/),
