@@ -129,7 +129,7 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
   const showsProgress = process.stderr.isTTY && !asJson;
   const diagnosis = await diagnose({
     networks: readNetworks(active.NETWORKS_DIR, process.env),
-    redisUrl: active.REDIS_URL,
+    settings: active,
     timeoutMs: limitS * 1000,
     open: (upstream) => openTransport(upstream, active),
     onProgress: (done, all) => {

@@ -168,13 +168,19 @@ function settingTableRows(): Row[] {
 }
 
 function redisRightRows(): Row[] {
-  const users = { serve: 'gateway', manage: 'operator', cache: 'cache' };
+  const users = { serve: 'gateway', list: 'operator', manage: 'operator', cache: 'cache' };
+  const failures = {
+    serve: 'the gateway does not start',
+    list: 'commands and the admin API fail',
+    manage: 'commands and the admin API fail',
+    cache: 'responses are not shared',
+  };
   const rows = rightRows.map((row) => [
     users[row.use],
     row.commands.map((command) => code(`+${command}`).replace('|', '\\|')).join(' '),
     patternsOf(row).map(code).join(' '),
     row.purpose,
-    row.otherwise ?? (row.use === 'manage' ? 'commands fail' : 'the gateway does not start'),
+    row.otherwise ?? failures[row.use],
   ]);
   return [['user', 'commands', 'keys, channels', 'for', 'without them'], ...rows];
 }

@@ -8,6 +8,7 @@ import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
 import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { displayedRecord } from '../auth/manage/displayed-record.ts';
+import { joinFailures } from '../auth/manage/revoked-keys.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
@@ -101,7 +102,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .action((options: { json?: true }) =>
       withManager(async (manager) => {
         const records = await manager.list();
-        if (options.json) out(`${JSON.stringify(records.map(displayedRecord))}\n`);
+        if (options.json) out(`${JSON.stringify(records.map((record) => displayedRecord(record)))}\n`);
         else if (records.length === 0) out(`There are no keys. Create one: ${commandName} keys create --name <name>\n`);
         else out(tableOf(records));
       }),
@@ -172,12 +173,14 @@ export function keysCommand(context: KeysCommandContext): Command {
     .option('--json', 'print each record on a line')
     .addHelpText('after', examples('keys revoke 0123456789ab', 'keys revoke 0123456789ab ba9876543210'))
     .action((ids: string[], options: { json?: true }) =>
-      withManager((manager) =>
-        manager.revokeAll(ids, (record) => {
+      withManager(async (manager) => {
+        const { revoked, failed } = await manager.revokeAll(ids);
+        for (const record of revoked) {
           if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
           else out(`Key ${record.id} (${record.name}) is revoked.\n`);
-        }),
-      ),
+        }
+        if (failed.length > 0) throw joinFailures(failed);
+      }),
     );
 
   keys

@@ -1,5 +1,6 @@
 import type { KeyRecord } from '../auth/stores/key-store.ts';
-import { hasExpired, problemsIn, type CreatedKey } from '../auth/manage/manage-keys.ts';
+import { hasExpired, problemsIn } from '../auth/manage/key-state.ts';
+import type { CreatedKey } from '../auth/manage/manage-keys.ts';
 import { displayedPermissions } from '../auth/manage/displayed-record.ts';
 import type { UsageRow } from '../usage/usage-store.ts';
 

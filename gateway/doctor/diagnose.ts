@@ -1,5 +1,6 @@
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
+import type { RedisSettings } from '../redis/check-redis.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { offerMethods } from './offer-methods.ts';
 import { probeRedis, type RedisFindings } from './probe-redis.ts';
@@ -18,13 +19,13 @@ export interface NetworkFindings {
 export interface Diagnosis {
   readonly ok: boolean;
   readonly networks: readonly NetworkFindings[];
-  /** Undefined without REDIS_URL. */
+  /** Undefined without REDIS_URL and CACHE_REDIS_URL. */
   readonly redis: RedisFindings | undefined;
 }
 
 export interface DiagnoseOptions {
   readonly networks: readonly NetworkConfig[];
-  readonly redisUrl: string | undefined;
+  readonly settings: RedisSettings;
   /** Timeout for each upstream. */
   readonly timeoutMs: number;
   readonly open: (upstream: UpstreamConfig) => Transport | undefined;
@@ -41,12 +42,13 @@ const MAX_LAG_S = 30;
 /** Tests every upstream and Redis concurrently, each within its timeout. @throws SettingsError */
 export async function diagnose({
   networks,
-  redisUrl,
+  settings,
   timeoutMs,
   open,
   onProgress,
 }: DiagnoseOptions): Promise<Diagnosis> {
-  const all = networks.reduce((sum, { upstreams }) => sum + upstreams.length, redisUrl === undefined ? 0 : 1);
+  const hasRedis = (settings.REDIS_URL ?? settings.CACHE_REDIS_URL) !== undefined;
+  const all = networks.reduce((sum, { upstreams }) => sum + upstreams.length, hasRedis ? 1 : 0);
   let done = 0;
   const step = async <T>(work: Promise<T>): Promise<T> => {
     const found = await work;
@@ -54,7 +56,7 @@ export async function diagnose({
     return found;
   };
   const [redis, ...found] = await Promise.all([
-    redisUrl === undefined ? undefined : step(probeRedis(redisUrl, Math.min(timeoutMs, REDIS_TIMEOUT_MS))),
+    hasRedis ? step(probeRedis(settings, Math.min(timeoutMs, REDIS_TIMEOUT_MS))) : undefined,
     ...networks.map(async (network): Promise<NetworkFindings> => {
       const { slug, name, chainId } = network;
       const probes = network.upstreams.map((upstream) => step(probeUpstream(network, upstream, { timeoutMs, open })));

@@ -1,10 +1,11 @@
 import { openLog } from '../config/log.ts';
+import { SettingsError } from '../config/settings.ts';
 import { primariesOf } from '../redis/client.ts';
-import { findRedisProblem } from '../redis/check-redis.ts';
+import { findRedisProblems, type RedisSettings } from '../redis/check-redis.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 
-/** Findings about Redis; in a cluster about the first primary. */
+/** Findings about Redis; in a cluster about the first primary. With CACHE_REDIS_URL only, its notes. */
 export interface RedisFindings {
   version?: string;
   latencyMs?: number;
@@ -16,16 +17,23 @@ export interface RedisFindings {
 /** Older versions have no client tracking, so cached keys are valid for 0.9 s. */
 const TRACKING_VERSION = 6;
 
-/** Tests Redis. Outages are findings, not errors. @throws SettingsError for a malformed URL */
-export async function probeRedis(url: string, timeoutMs: number): Promise<RedisFindings> {
+/**
+ * Tests the Redis of a gateway as its start does. Outages are findings, not errors.
+ * @returns undefined without REDIS_URL and CACHE_REDIS_URL @throws SettingsError for a malformed URL
+ */
+export async function probeRedis(settings: RedisSettings, timeoutMs: number): Promise<RedisFindings | undefined> {
+  const { REDIS_URL: url, CACHE_REDIS_URL: cacheUrl } = settings;
+  if (url === undefined && cacheUrl === undefined) return undefined;
+  if (url === undefined) return { problems: [], notes: [...(await findRedisProblems(settings, timeoutMs)).warnings] };
   const found: RedisFindings = { problems: [], notes: [] };
   const address = parseRedisUrl(url);
   const link = new RedisLink({ purpose: 'commands', address, log: openLog('silent'), commandTimeoutMs: timeoutMs / 2 });
   try {
-    const [isUp, problem] = await Promise.all([
+    const [isUp, { problem, warnings }] = await Promise.all([
       link.waitUntilUp(timeoutMs),
-      findRedisProblem(address, ['serve'], timeoutMs),
+      findRedisProblems(settings, timeoutMs),
     ]);
+    found.notes.push(...warnings);
     if (problem !== undefined) {
       found.problems.push(problem);
       return found;
@@ -44,6 +52,7 @@ export async function probeRedis(url: string, timeoutMs: number): Promise<RedisF
     found.latencyMs = performance.now() - start;
     addFacts(found, await primary.info(), await hasSnapshots(() => primary.config('GET', 'save')));
   } catch (error) {
+    if (error instanceof SettingsError) throw error;
     // An ACL may forbid INFO, which the gateway does not need.
     found.notes.push(`its version and persistence cannot be read (${redisErrorCode(error)})`);
   } finally {

@@ -1,5 +1,5 @@
 import { adminTokensOf } from '../config/admin-tokens.ts';
-import { openLog } from '../config/log.ts';
+import { openLog, type Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RedisClient } from './client.ts';
 import { connectionProblem } from './connection-problem.ts';
@@ -18,16 +18,53 @@ export class UnsuitableRedis extends Error {
   override readonly name = 'UnsuitableRedis';
 }
 
-type RedisSettings = Pick<Settings, 'REDIS_URL' | 'CACHE_REDIS_URL' | 'ADMIN_TOKEN' | 'ADMIN_TOKENS'>;
+export type RedisSettings = Pick<Settings, 'REDIS_URL' | 'CACHE_REDIS_URL' | 'ADMIN_TOKEN' | 'ADMIN_TOKENS'>;
 
-/** Checks both Redis of a gateway at its start: `checkRedis`. A gateway with an admin API also manages keys. */
-export async function checkRedisOf(settings: RedisSettings, timeoutMs: number): Promise<void> {
+/** What a check of both Redis of a gateway has found. */
+export interface RedisProblems {
+  /** Of REDIS_URL, with which callers cannot be served. Without the name of the setting. */
+  readonly problem: string | undefined;
+  /** With which only the admin API or the shared cache fails. Each begins with the name of its setting. */
+  readonly warnings: readonly string[];
+}
+
+/** Checks both Redis of a gateway for its start and for `gatehouse doctor`. @throws SettingsError for a malformed URL */
+export async function findRedisProblems(settings: RedisSettings, timeoutMs: number): Promise<RedisProblems> {
   const { REDIS_URL: url, CACHE_REDIS_URL: cacheUrl } = settings;
-  const uses: RedisUse[] = adminTokensOf(settings).length > 0 ? ['serve', 'manage'] : ['serve'];
-  await Promise.all([
-    url === undefined ? undefined : checkRedis(url, 'REDIS_URL', uses, timeoutMs),
-    cacheUrl === undefined ? undefined : checkRedis(cacheUrl, 'CACHE_REDIS_URL', ['cache'], timeoutMs),
+  const find = async (given: string | undefined, setting: string, uses: readonly RedisUse[]) => {
+    if (given === undefined || uses.length === 0) return undefined;
+    return findRedisProblem(parseRedisUrl(given, setting), uses, timeoutMs);
+  };
+  const [problem, forAdmin, forCache] = await Promise.all([
+    find(url, 'REDIS_URL', ['serve']),
+    find(url, 'REDIS_URL', adminUses(settings)),
+    find(cacheUrl, 'CACHE_REDIS_URL', ['cache']),
   ]);
+  const warnings: string[] = [];
+  if (problem === undefined && forAdmin !== undefined) {
+    warnings.push(`REDIS_URL: ${forAdmin}; calls are served, but the admin API fails`);
+  }
+  if (forCache !== undefined) {
+    warnings.push(`CACHE_REDIS_URL: ${forCache}; calls are served, but responses are not shared`);
+  }
+  return { problem, warnings };
+}
+
+/** What the admin API does with Redis: a token of the role `read` changes nothing. */
+function adminUses(settings: RedisSettings): RedisUse[] {
+  const tokens = adminTokensOf(settings);
+  if (tokens.length === 0) return [];
+  return tokens.every(({ role }) => role === 'read') ? ['list'] : ['list', 'manage'];
+}
+
+/**
+ * Checks both Redis of a gateway at its start, and logs problems with which callers can be served.
+ * @throws UnsuitableRedis for one with which they cannot
+ */
+export async function checkRedisOf(settings: RedisSettings, timeoutMs: number, log: Log): Promise<void> {
+  const { problem, warnings } = await findRedisProblems(settings, timeoutMs);
+  if (problem !== undefined) throw new UnsuitableRedis(`REDIS_URL: ${problem}`);
+  for (const warning of warnings) log.warn(warning);
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { RedisClient } from './client.ts';
 import { primariesOf } from './client.ts';
 
-/** What a program does with Redis: serve calls with keys and limits, manage keys, or share cached responses. */
-export type RedisUse = 'serve' | 'manage' | 'cache';
+/** What a program does with Redis: serve calls with keys and limits, list or manage keys, or share cached responses. */
+export type RedisUse = 'serve' | 'list' | 'manage' | 'cache';
 
 /** Commands that a use needs on the Redis keys with a prefix, or on channels. */
 interface RightRow {
@@ -13,7 +13,7 @@ interface RightRow {
   readonly access?: 'read' | 'write';
   readonly channels?: readonly string[];
   readonly purpose: string;
-  /** What happens without the right. Undefined: Gatehouse does not start. */
+  /** What happens without the right. Undefined: Gatehouse cannot be used in this way. */
   readonly otherwise?: string;
 }
 
@@ -55,7 +55,7 @@ export const rightRows: readonly RightRow[] = [
     access: 'write',
     purpose: 'creating and changing keys',
   },
-  { use: 'manage', commands: ['scan'], purpose: 'listing keys and usage' },
+  { use: 'list', commands: ['scan'], purpose: 'listing keys and usage' },
   { use: 'manage', commands: ['xadd'], keys: 'gatehouse:audit', access: 'write', purpose: 'the audit log' },
   {
     use: 'manage',

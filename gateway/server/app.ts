@@ -85,7 +85,7 @@ export async function openGateway(
   const unitsTable = readUnits(settings.UNITS_FILE, configs, files);
   const checks = compileParamChecks();
   const resultCheck = compileResultCheck();
-  await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS);
+  await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
   const metrics = new Metrics();
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {

@@ -1,14 +1,18 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { causeOf, type Log } from '../config/log.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { withFileLock } from '../auth/stores/file-lock.ts';
 import { makePrivateFolderFor } from '../auth/stores/private-file.ts';
 import { appendUsage, compactUsage, usageByKey, usageOf } from './usage-file.ts';
 import {
+  addAmounts,
   byDayAndMethod,
   lastDays,
+  newAmounts,
   rowOf,
   usageRetentionDays,
+  type Amounts,
   type ListedUsageStore,
   type UsageBatch,
   type UsageDay,
@@ -58,6 +62,19 @@ export class FileUsageStore implements ListedUsageStore {
       [...usageOf(key, this.#pathFor(key, day))].map(([place, amounts]) => rowOf(day, place, amounts)),
     );
     return Promise.resolve(rows.sort(byDayAndMethod));
+  }
+
+  /** Reads each file once for all of its keys. */
+  async sum(keys: readonly string[], days: readonly string[]): Promise<Amounts[]> {
+    const sums = new Map(keys.map((key) => [key, newAmounts()]));
+    for (const path of new Set(days.flatMap((day) => keys.map((key) => this.#pathFor(key, day))))) {
+      await timeSlicer.next();
+      for (const [key, amounts] of usageByKey(path)) {
+        const sum = sums.get(key);
+        if (sum !== undefined) for (const each of amounts) addAmounts(sum, each);
+      }
+    }
+    return keys.map((key) => sums.get(key) ?? newAmounts());
   }
 
   // eslint-disable-next-line @typescript-eslint/require-await -- files are read synchronously

@@ -1,4 +1,4 @@
-import { byDayAndMethod, type UsageRow, type UsageStore } from './usage-store.ts';
+import { addAmounts, byDayAndMethod, type UsageRow, type UsageStore } from './usage-store.ts';
 
 /** Keys that are read at the same time. */
 const MAX_CONCURRENT_KEYS = 10;
@@ -24,8 +24,5 @@ function addRow(sums: Map<string, UsageRow>, row: UsageRow): void {
     sums.set(place, row);
     return;
   }
-  sum.calls += row.calls;
-  sum.units += row.units;
-  sum.errors += row.errors;
-  sum.bytes += row.bytes;
+  addAmounts(sum, row);
 }

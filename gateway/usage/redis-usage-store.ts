@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { primariesOf, type RedisClient } from '../redis/client.ts';
 import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
 import type { RedisLink } from '../redis/link.ts';
 import {
+  addAmounts,
   amountNames,
   byDayAndMethod,
   newAmounts,
@@ -81,6 +83,18 @@ export class RedisUsageStore implements ListedUsageStore {
     } catch (error) {
       throw storeUnreachable(this.#link.reportFailure(error));
     }
+  }
+
+  /** One key after the other: each must finish within the command timeout. */
+  async sum(keys: readonly string[], days: readonly string[]): Promise<Amounts[]> {
+    const sums: Amounts[] = [];
+    for (const key of keys) {
+      await timeSlicer.next();
+      const sum = newAmounts();
+      for (const row of await this.read(key, days)) addAmounts(sum, row);
+      sums.push(sum);
+    }
+    return sums;
   }
 
   async *entries(): AsyncIterable<UsageDay> {

@@ -52,6 +52,8 @@ export interface UsageStore {
   add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]>;
   /** Rows by day, network and method. @throws KeyStoreUnreachable, or an error of the file system */
   read(key: string, days: readonly string[]): Promise<UsageRow[]>;
+  /** The usage of each key, summed over the days. Long work is in time slices. @throws as `read` does */
+  sum(keys: readonly string[], days: readonly string[]): Promise<Amounts[]>;
   /** Waits until the store is available, at most `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<void>;
   close(): Promise<void>;
@@ -65,6 +67,13 @@ export interface ListedUsageStore extends UsageStore {
 
 export function newAmounts(): Amounts {
   return { calls: 0, units: 0, errors: 0, bytes: 0 };
+}
+
+export function addAmounts(sum: Amounts, { calls, units, errors, bytes }: Readonly<Amounts>): void {
+  sum.calls += calls;
+  sum.units += units;
+  sum.errors += errors;
+  sum.bytes += bytes;
 }
 
 /** `<network> <method> <calls> <units> <errors> <bytes>`, the form that stores write. */

@@ -15,6 +15,7 @@ function storeOf(add: (batches: readonly UsageBatch[]) => readonly UsageBatch[])
     isUp: true,
     add: (batches) => Promise.resolve(add(batches)),
     read: () => Promise.resolve([]),
+    sum: () => Promise.resolve([]),
     waitUntilReady: done,
     close: done,
   };

@@ -1,11 +1,13 @@
 import { permissionFields } from '../permissions/permission-fields.ts';
 import { isPermissionField } from '../permissions/permissions.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
-import { problemsIn } from './manage-keys.ts';
+import { problemsIn } from './key-state.ts';
 
-/** A key record as JSON output has it. Digests of secrets are shortened to 12 digits, like key ids. */
-export function displayedRecord(record: KeyRecord): object {
-  const problems = problemsIn(record);
+/**
+ * A key record as JSON output has it. Digests of secrets are shortened to 12 digits, like key ids.
+ * @param problems in the record; finding them parses its permissions
+ */
+export function displayedRecord(record: KeyRecord, problems = problemsIn(record)): object {
   const { permissions, ...own } = record;
   return {
     ...own,

@@ -1,7 +1,8 @@
 import { openLog } from '../../config/log.ts';
 import { FileKeyStore } from '../stores/file-key-store.ts';
 import type { KeyStore } from '../stores/key-store.ts';
-import { KeyOperationError, type KeyManager } from './manage-keys.ts';
+import { KeyOperationError } from './key-operation-error.ts';
+import type { KeyManager } from './manage-keys.ts';
 
 /** Counts of an import. `there`: keys that the store already had; `leftOut`: development keys, which are skipped. */
 export interface ImportCounts {

@@ -1,5 +1,6 @@
+import { compileAccess } from '../key-access.ts';
+import { InvalidPermissionsError } from '../permissions/permissions.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
-import { hasExpired, problemsIn } from './manage-keys.ts';
 
 /** `invalid`: the record has problems, for which the key is rejected. `development`: valid, but not in production. */
 export const keyStates = ['active', 'development', 'expired', 'invalid', 'revoked'] as const;
@@ -12,4 +13,24 @@ export function keyStateOf(record: KeyRecord): KeyState {
   if (hasExpired(record)) return 'expired';
   if (problemsIn(record).length > 0) return 'invalid';
   return record.development === true ? 'development' : 'active';
+}
+
+/** Whether a key is valid: not revoked, not expired, and without problems in its record. */
+export function isActive(record: KeyRecord): boolean {
+  return record.revokedAt === undefined && !hasExpired(record) && problemsIn(record).length === 0;
+}
+
+export function hasExpired({ permissions }: KeyRecord): boolean {
+  return Date.parse(permissions?.['expiresAt'] ?? '') <= Date.now();
+}
+
+/** Problems in the record for which the key is rejected. */
+export function problemsIn(record: KeyRecord): readonly string[] {
+  try {
+    compileAccess(record);
+    return [];
+  } catch (error) {
+    if (error instanceof InvalidPermissionsError) return error.problems;
+    throw error;
+  }
 }

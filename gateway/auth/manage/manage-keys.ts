@@ -1,11 +1,9 @@
 import { hostname, userInfo } from 'node:os';
-import { compileAccess } from '../key-access.ts';
-import { InvalidPermissionsError, parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
+import { parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
 import {
   listKeys,
   mergePermissions,
-  KeyStoreError,
   type KeyRecord,
   type KeyStore,
   type AuditEntry,
@@ -14,6 +12,9 @@ import {
 import { digestOf, keyIdOf, makeKey, makeSecret } from '../formats/key.ts';
 import { teamIn } from '../formats/team.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
+import { KeyOperationError, noSuchKey } from './key-operation-error.ts';
+import { isActive } from './key-state.ts';
+import { toRevokedKeys, type RevokedKeys } from './revoked-keys.ts';
 
 /** Result of an operation. A new key or secret is shown only here. */
 export interface CreatedKey {
@@ -22,19 +23,6 @@ export interface CreatedKey {
   readonly secret?: string;
   /** Problems that did not stop the operation. */
   readonly warnings?: readonly string[];
-}
-
-/** An operation cannot be done. The message ends with advice for the command line. */
-export class KeyOperationError extends KeyStoreError {
-  readonly kind: 'missing' | 'already-exists' | 'inactive' | 'no-secret' | 'no-redis';
-  /** The message without the advice. */
-  readonly sentence: string;
-
-  constructor(kind: KeyOperationError['kind'], sentence: string, advice: string) {
-    super(`${sentence}: ${advice}`);
-    this.kind = kind;
-    this.sentence = sentence;
-  }
 }
 
 /** Runs the operations on keys, for the command line and the admin API: validates each and writes it to the audit log. */
@@ -130,11 +118,10 @@ export class KeyManager {
     return revoked;
   }
 
-  /** Revokes keys at once, so that a key file is written once. @throws the first error, after all others are revoked */
-  async revokeAll(ids: readonly string[], onRevoked: (record: KeyRecord) => void): Promise<void> {
-    const outcomes = await Promise.allSettled(ids.map((id) => this.revoke(id).then(onRevoked)));
-    const failed = outcomes.find(({ status }) => status === 'rejected');
-    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason as Error;
+  /** Revokes keys, each once, with a key file in one write. A failure does not stop the others. */
+  async revokeAll(ids: readonly string[]): Promise<RevokedKeys> {
+    const wanted = [...new Set(ids)];
+    return toRevokedKeys(wanted, await this.#store.revokeAll(wanted, ({ id }) => this.#audit('revoke', id)));
   }
 
   auditLogLevel(level: string): Promise<void> {
@@ -204,26 +191,6 @@ export class KeyManager {
   }
 }
 
-/** Whether a key is valid: not revoked, not expired, and without problems in its record. */
-export function isActive(record: KeyRecord): boolean {
-  return record.revokedAt === undefined && !hasExpired(record) && problemsIn(record).length === 0;
-}
-
-export function hasExpired({ permissions }: KeyRecord): boolean {
-  return Date.parse(permissions?.['expiresAt'] ?? '') <= Date.now();
-}
-
-/** Problems in the record for which the key is rejected. */
-export function problemsIn(record: KeyRecord): readonly string[] {
-  try {
-    compileAccess(record);
-    return [];
-  } catch (error) {
-    if (error instanceof InvalidPermissionsError) return error.problems;
-    throw error;
-  }
-}
-
 /** The end of the grace period, or the existing end if it is earlier. */
 function earlierEnd(end: string | undefined, graceMs: number): string {
   const grace = new Date(Date.now() + graceMs).toISOString();
@@ -234,10 +201,6 @@ function earlierEnd(end: string | undefined, graceMs: number): string {
 export function readName(text: string): string | undefined {
   const name = text.trim();
   return /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u.test(name) ? name : undefined;
-}
-
-function noSuchKey(id: string): KeyOperationError {
-  return new KeyOperationError('missing', `There is no key with the id ${id}`, 'see gatehouse keys list');
 }
 
 function currentUser(): string {

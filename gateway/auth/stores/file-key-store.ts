@@ -11,6 +11,8 @@ import {
   type KeyStore,
   type AuditEntry,
   type PermissionChange,
+  type RevocationListener,
+  type RevocationOutcome,
   type StoredKey,
 } from './key-store.ts';
 import { appendPrivateFile, makePrivateFolderFor } from './private-file.ts';
@@ -86,6 +88,17 @@ export class FileKeyStore implements KeyStore {
 
   revoke(id: string): Promise<KeyRecord | undefined> {
     return this.#changeOne(id, (key) => ({ ...key, revokedAt: key.revokedAt ?? new Date().toISOString() }));
+  }
+
+  /** One write of the file, because all revocations start in one turn of the event loop. */
+  revokeAll(ids: readonly string[], onRevoked: RevocationListener): Promise<RevocationOutcome[]> {
+    return Promise.allSettled(
+      ids.map(async (id) => {
+        const record = await this.revoke(id);
+        if (record !== undefined) await onRevoked(record);
+        return record;
+      }),
+    );
   }
 
   update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {

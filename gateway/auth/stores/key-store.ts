@@ -50,6 +50,12 @@ export interface KeyStore {
   show(id: string): Promise<KeyRecord | undefined>;
   /** Revokes the key with this id. @returns its new record; undefined if there is none */
   revoke(id: string): Promise<KeyRecord | undefined>;
+  /**
+   * Revokes keys as `revoke` does, some at the same moment.
+   * @param onRevoked called with each new record; part of its outcome
+   * @returns an outcome for each id, in their order
+   */
+  revokeAll(ids: readonly string[], onRevoked: RevocationListener): Promise<RevocationOutcome[]>;
   /** Sets permissions of the key with this id, and removes those that are undefined. @returns as `revoke` does */
   update(id: string, change: PermissionChange): Promise<KeyRecord | undefined>;
   /** Appends an entry to the audit log. Redis retains about 10,000 entries, a file all. */
@@ -74,6 +80,9 @@ export interface AuditEntry {
   /** Names of changed permissions, the id of the new key, or the new level. */
   readonly detail?: string;
 }
+
+export type RevocationListener = (record: KeyRecord) => Promise<void>;
+export type RevocationOutcome = PromiseSettledResult<KeyRecord | undefined>;
 
 export type ChangeListener = (digest: string | undefined) => void;
 

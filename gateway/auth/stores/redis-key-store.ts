@@ -1,27 +1,23 @@
 import type { Log } from '../../config/log.ts';
+import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { isDigest, isKeyId } from '../formats/key.ts';
 import {
   fieldsOfKey,
-  keyFromFields,
-  keyRecord,
-  KeyStoreError,
   type ChangeListener,
   type KeyRecord,
   type KeyStore,
   type AuditEntry,
   type PermissionChange,
+  type RevocationListener,
+  type RevocationOutcome,
   type StoredKey,
 } from './key-store.ts';
 import { primariesOf, type RedisClient } from '../../redis/client.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../../redis/link.ts';
+import { addScript, DigestsById, emptyIfNoHash, keyPrefix, toRecord, updateScript } from './redis-keys.ts';
 import { storeUnreachable } from './redis-unreachable.ts';
 import { parseRedisUrl } from '../../redis/url.ts';
 
-/**
- * A hash per key, `gatehouse:key:<sha256>`: name, createdAt; optionally revokedAt, development and permissions. Only keys
- * may have this prefix: each write to it is a change.
- */
-const keyPrefix = 'gatehouse:key:';
 const auditKey = 'gatehouse:audit';
 const maxAuditEntries = 10_000;
 /** Gatehouse publishes the digest of each key that it changes, for a Redis that rejects CLIENT TRACKING. */
@@ -33,28 +29,8 @@ const invalidationChannel = '__redis__:invalidate';
 const trackedTtlMs = 30_000;
 /** Without tracking, a DEL by hand is not reported: a lookup every 0.9 s detects it within a second. */
 const untrackedTtlMs = 900;
-/** Concurrent lookups while listing: each must finish within the command timeout. */
-const maxConcurrentLookups = 500;
-
-/** Atomic: an existing key must not get permissions of another record. */
-const addScript = `
-  if redis.call('EXISTS', KEYS[1]) == 0 then
-    redis.call('HSET', KEYS[1], unpack(ARGV))
-    return 1
-  end
-  for i = 1, #ARGV, 2 do
-    if ARGV[i] == 'revokedAt' then redis.call('HSETNX', KEYS[1], 'revokedAt', ARGV[i + 1]) end
-  end
-  return 0`;
-
-/** Does not recreate a key that was deleted meanwhile. */
-const updateScript = `
-  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-  for i = 1, #ARGV, 2 do
-    if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[1], ARGV[i])
-    else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-  end
-  return 1`;
+/** Concurrent lookups while listing, and concurrent revocations: each must finish within the command timeout. */
+const maxConcurrent = 50;
 
 /** Stores keys in Redis, shared by all gateways, and reports changes within a second, also those by redis-cli. */
 export class RedisKeyStore implements KeyStore {
@@ -66,6 +42,8 @@ export class RedisKeyStore implements KeyStore {
   readonly #listeners = new Set<ChangeListener>();
   /** Whether Redis reports changes of keys on `#changes`; undefined before the first connection. */
   #isTracking: boolean | undefined;
+  /** The listing in progress, which concurrent ones share. It ends with the next change. */
+  #listing: Promise<ReadonlyMap<string, KeyRecord>> | undefined;
 
   /** Connects in the background, without a limit of attempts. @throws SettingsError for a malformed URL */
   constructor(url: string, log: Log) {
@@ -103,15 +81,12 @@ export class RedisKeyStore implements KeyStore {
     return isNew === 1;
   }
 
-  async entries(): Promise<ReadonlyMap<string, KeyRecord>> {
-    const digests = await this.#digests('');
-    const records = new Map<string, KeyRecord>();
-    for (let from = 0; from < digests.length; from += maxConcurrentLookups) {
-      const part = digests.slice(from, from + maxConcurrentLookups);
-      const found = await Promise.all(part.map((digest) => this.find(digest)));
-      for (const [index, record] of found.entries()) if (record !== undefined) records.set(part[index] ?? '', record);
-    }
-    return records;
+  entries(): Promise<ReadonlyMap<string, KeyRecord>> {
+    if (this.#listing !== undefined) return this.#listing;
+    const listing = this.#readAll().finally(() => {
+      if (this.#listing === listing) this.#listing = undefined;
+    });
+    return (this.#listing = listing);
   }
 
   async show(id: string): Promise<KeyRecord | undefined> {
@@ -120,11 +95,23 @@ export class RedisKeyStore implements KeyStore {
   }
 
   async revoke(id: string): Promise<KeyRecord | undefined> {
-    const digest = await this.#digestOfId(id);
-    if (digest === undefined) return undefined;
-    await this.#run((redis) => redis.hsetnx(keyPrefix + digest, 'revokedAt', new Date().toISOString()));
-    await this.#publish(digest);
-    return this.find(digest);
+    return this.#revokeDigest(await this.#digestOfId(id));
+  }
+
+  /** Reads the names of all keys once, because a scan for each id would read them as often. */
+  async revokeAll(ids: readonly string[], onRevoked: RevocationListener): Promise<RevocationOutcome[]> {
+    const digests = new DigestsById(await this.#digests(''));
+    const revoke = async (id: string): Promise<KeyRecord | undefined> => {
+      const record = await this.#revokeDigest(digests.get(id));
+      if (record !== undefined) await onRevoked(record);
+      return record;
+    };
+    const outcomes: RevocationOutcome[] = [];
+    for (let from = 0; from < ids.length; from += maxConcurrent) {
+      await timeSlicer.next();
+      outcomes.push(...(await Promise.allSettled(ids.slice(from, from + maxConcurrent).map(revoke))));
+    }
+    return outcomes;
   }
 
   async update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
@@ -184,19 +171,38 @@ export class RedisKeyStore implements KeyStore {
   }
 
   #notifyListeners(digest: string | undefined): void {
+    this.#listing = undefined;
     for (const listener of this.#listeners) listener(digest);
   }
 
   /** A rejected PUBLISH does not undo the write: other gateways detect it by tracking or by the next lookup. */
   async #publish(digest: string): Promise<void> {
+    this.#listing = undefined;
     await this.#commands.redis.publish(changesChannel, digest).catch(() => undefined);
   }
 
   async #digestOfId(id: string): Promise<string | undefined> {
-    if (!isKeyId(id)) return undefined;
-    const digests = await this.#digests(id);
-    if (digests.length > 1) throw new KeyStoreError(`${digests.length} keys have the id ${id}: use redis-cli`);
-    return digests[0];
+    return isKeyId(id) ? new DigestsById(await this.#digests(id)).get(id) : undefined;
+  }
+
+  async #revokeDigest(digest: string | undefined): Promise<KeyRecord | undefined> {
+    if (digest === undefined) return undefined;
+    await this.#run((redis) => redis.hsetnx(keyPrefix + digest, 'revokedAt', new Date().toISOString()));
+    await this.#publish(digest);
+    return this.find(digest);
+  }
+
+  /** In small groups, between which calls are served. */
+  async #readAll(): Promise<ReadonlyMap<string, KeyRecord>> {
+    const digests = await this.#digests('');
+    const records = new Map<string, KeyRecord>();
+    for (let from = 0; from < digests.length; from += maxConcurrent) {
+      await timeSlicer.next();
+      const part = digests.slice(from, from + maxConcurrent);
+      const found = await Promise.all(part.map((digest) => this.find(digest)));
+      for (const [index, record] of found.entries()) if (record !== undefined) records.set(part[index] ?? '', record);
+    }
+    return records;
   }
 
   /** Scans all keys of the database: for the command line, never for a call. */
@@ -234,15 +240,4 @@ async function rejectionCode(request: () => Promise<unknown>): Promise<string | 
     if (isRedisError(error)) return redisErrorCode(error);
     throw error;
   }
-}
-
-/** A value of another type is not a key. An empty hash makes the key unknown, so that the cached record is not used. */
-function emptyIfNoHash(error: unknown): Record<string, string> {
-  if (redisErrorCode(error) === 'WRONGTYPE') return {};
-  throw error;
-}
-
-/** A hash with any field is a key: an operator may have written it by hand. */
-function toRecord(digest: string, hash: Record<string, string>): KeyRecord | undefined {
-  return Object.keys(hash).length === 0 ? undefined : keyRecord(digest, keyFromFields(hash));
 }

@@ -1,18 +1,24 @@
 import { durationOf } from '../../auth/formats/duration.ts';
 import { importKeys } from '../../auth/manage/import-keys.ts';
-import { mergePermissions, type KeyRecord, type KeyStore, type PermissionChange } from '../../auth/stores/key-store.ts';
+import {
+  KeyStoreUnreachable,
+  mergePermissions,
+  type KeyStore,
+  type PermissionChange,
+} from '../../auth/stores/key-store.ts';
 import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/manage-keys.ts';
-import { displayedRecord } from '../../auth/manage/displayed-record.ts';
-import { keyStateOf } from '../../auth/manage/key-state.ts';
+import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
+import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import { readUsage } from '../../usage/read-usage.ts';
 import { lastDays, usageRetentionDays, type UsageStore } from '../../usage/usage-store.ts';
+import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import type { NetworkFacts } from '../pages/network-facts.ts';
 import { AdminError } from './admin-document.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { listKeys, readWhole } from './list-keys.ts';
-import { sumUsage } from './sum-usage.ts';
+import { readListUsage, shownKey, shownKeys } from './shown-keys.ts';
 
 /** A request whose body is validated. */
 export interface AdminRequest {
@@ -25,6 +31,7 @@ export interface AdminRequest {
   readonly manager: KeyManager;
   readonly keys: KeyStore;
   readonly usage: UsageStore;
+  readonly log: Log;
   /** Folder of the key file. */
   readonly dataDir: string;
   readonly explain: ExplainCalls;
@@ -53,12 +60,12 @@ const MAX_KEYS_WITH_USAGE = 100;
 
 /** The function for each operation of the document, by its id. */
 export const adminOperations: Readonly<Record<string, AdminHandler>> = {
-  list: async ({ keys, usage, query }) => {
+  list: async ({ keys, usage, query, log }) => {
     const days = query['days'] === undefined ? [] : readDays(query['days']);
     if (days.length > 0) readWhole('limit', query['limit'], 1, MAX_KEYS_WITH_USAGE);
     const list = await listKeys((await keys.entries()).values(), query);
-    const sums = days.length === 0 ? undefined : await sumUsage(usage, list.keys, days);
-    return ok({ ...list, keys: list.keys.map(({ record }, index) => ({ ...shownKey(record), usage: sums?.[index] })) });
+    const sums = days.length === 0 ? undefined : await readListUsage(usage, list.keys, days, log);
+    return ok({ ...list, keys: await shownKeys(list.keys, sums) });
   },
   create: async ({ manager, body, networks }) => {
     const { name: given, rules = {}, key, secret = false } = body as NewKey;
@@ -81,6 +88,7 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return created(secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs));
   },
   revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id))),
+  revokeAll: async ({ manager, body }) => ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids))),
   usage: async ({ manager, usage, id, query: { days = defaultDays } }) => {
     const own = readDays(days);
     return ok({ usage: await readUsage(usage, await manager.idsOf(id), own) });
@@ -116,8 +124,16 @@ function toPermissionTexts(rules: PermissionValues): PermissionChange {
   return Object.fromEntries(entries) as PermissionChange;
 }
 
-function shownKey(record: KeyRecord): object {
-  return { ...displayedRecord(record), state: keyStateOf(record) };
+/** @throws KeyStoreUnreachable if the store failed meanwhile: the request can be repeated */
+function revocations({ revoked, failed }: RevokedKeys): object {
+  for (const { error } of failed) if (error instanceof KeyStoreUnreachable) throw error;
+  return {
+    revoked: revoked.map((record) => shownKey(record)),
+    failed: failed.map(({ id, error }) => ({
+      id,
+      message: error instanceof KeyOperationError ? error.sentence : error.message,
+    })),
+  };
 }
 
 /** A network without a file is only a warning: its file may follow. */

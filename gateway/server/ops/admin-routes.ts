@@ -5,7 +5,8 @@ import type { LogLevel } from '../../config/log-level.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
 import { editableFields } from '../../auth/permissions/permission-fields.ts';
 import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../../auth/stores/key-store.ts';
-import { KeyOperationError, KeyManager } from '../../auth/manage/manage-keys.ts';
+import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
+import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
@@ -89,7 +90,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const manager = new KeyManager(keys, methodNames, by);
       const { params, query } = request;
       const { id = '', network = '' } = params;
-      const gateway = { manager, keys, usage, dataDir, explain, logLevel, networks: options.networks() };
+      const gateway = { manager, keys, usage, log, dataDir, explain, logLevel, networks: options.networks() };
       const operation = { id, network, body, query, ...gateway, port: options.port(), by };
       const result = await handler(operation);
       response.status(result.status).json(result.body);

@@ -77,7 +77,7 @@ describe('the role of a token', () => {
     const roles = Object.fromEntries(readAdminDocument().operations.map(({ id, role }) => [id, role]));
     expect(roles).toEqual({
       ...{ document: 'read', list: 'read', show: 'read', usage: 'read', networks: 'read' },
-      ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys' },
+      ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys', revokeAll: 'keys' },
       ...{ explain: 'all', showLogLevel: 'read', setLogLevel: 'all' },
     });
   });

@@ -7,8 +7,8 @@
 let pending;
 
 /**
- * Opens the dialog. Closing it, by Escape too, revokes no further key.
- * @param done called after a confirmed revocation, also of some keys only
+ * Opens the dialog. Closing it before the confirmation, by Escape too, revokes no key.
+ * @param done called after a confirmed revocation, also if some keys failed
  */
 function confirmRevocation(keys, done) {
   pending = { keys, done, hasBegun: false };
@@ -20,22 +20,17 @@ function confirmRevocation(keys, done) {
   byId('confirm').showModal();
 }
 
-/** Revokes one key after the other, until one fails or the dialog is closed. */
+/** Revokes the keys in one request. Once it is sent, closing the dialog does not stop it. */
 async function revokePending() {
   const current = pending;
   if (current === undefined || current.hasBegun) return;
   current.hasBegun = true;
   const { keys, done } = current;
-  let revoked = 0;
-  let failure;
-  for (const { id } of keys) {
-    if (pending !== current || failure !== undefined) break;
-    byId('confirm-text').textContent = `Revoking ${formatNumber(revoked + 1)} of ${formatNumber(keys.length)} …`;
-    await sendRequest('POST', `/keys/${id}/revoke`, {}).then(
-      () => revoked++,
-      (error) => (failure = error.message),
-    );
-  }
+  byId('confirm-text').textContent = `Revoking ${quantity(keys.length, 'key')} …`;
+  const { revoked, failure } = await sendRequest('POST', '/keys/revoke', { ids: keys.map(({ id }) => id) }).then(
+    (result) => ({ revoked: result.revoked.length, failure: result.failed[0]?.message }),
+    (error) => ({ revoked: 0, failure: error.message }),
+  );
   if (pending === current) byId('confirm').close();
   const isComplete = revoked === keys.length;
   const only = isComplete ? '' : ` of ${formatNumber(keys.length)}`;

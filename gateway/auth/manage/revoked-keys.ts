@@ -1,0 +1,39 @@
+import { KeyStoreError, type KeyRecord, type RevocationOutcome } from '../stores/key-store.ts';
+import { noSuchKey } from './key-operation-error.ts';
+
+/** What a revocation of several keys has done. */
+export interface RevokedKeys {
+  /** Records of the revoked keys, in the order of their ids. */
+  readonly revoked: readonly KeyRecord[];
+  readonly failed: readonly FailedRevocation[];
+}
+
+export interface FailedRevocation {
+  readonly id: string;
+  readonly error: KeyStoreError;
+}
+
+/** @throws the first error that is not one of the store */
+export function toRevokedKeys(ids: readonly string[], outcomes: readonly RevocationOutcome[]): RevokedKeys {
+  const revoked: KeyRecord[] = [];
+  const failed: FailedRevocation[] = [];
+  for (const [index, outcome] of outcomes.entries()) {
+    const id = ids[index] ?? '';
+    if (outcome.status === 'fulfilled') {
+      if (outcome.value === undefined) failed.push({ id, error: noSuchKey(id) });
+      else revoked.push(outcome.value);
+    } else if (outcome.reason instanceof KeyStoreError) failed.push({ id, error: outcome.reason });
+    else throw outcome.reason;
+  }
+  return { revoked, failed };
+}
+
+/** One error with the message of each failure. A message that several keys share is there once, after their ids. */
+export function joinFailures(failed: readonly FailedRevocation[]): KeyStoreError {
+  const ids = new Map<string, string[]>();
+  for (const { id, error } of failed) ids.set(error.message, [...(ids.get(error.message) ?? []), id]);
+  const lines = [...ids].map(([message, own]) =>
+    own.every((id) => message.includes(id)) ? message : `${own.join(', ')}: ${message}`,
+  );
+  return new KeyStoreError(lines.join('\n'));
+}
