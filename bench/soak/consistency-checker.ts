@@ -2,7 +2,7 @@ import type { ChainHistory } from './chain-history.ts';
 import type { Exchange, NewestServed, SentCall, Tag } from './exchange.ts';
 import { LatestLag, type LagSummary } from './latest-lag.ts';
 import { ServedObjects } from './served-objects.ts';
-import type { TrueBlock } from './true-chain.ts';
+import { ancestorAt, type TrueBlock } from './true-chain.ts';
 import type { ViolationKind, Violations } from './violations.ts';
 
 export interface RpcReply {
@@ -23,6 +23,8 @@ export interface CheckedRead {
 export interface CheckerCounts {
   readonly checked: number;
   readonly errors: number;
+  /** Errors and lags that are no violations only because this process was delayed. */
+  readonly excused: number;
   /**
    * Results that do not name their block (nonces, balances) and are older than one before, although not older than a
    * served block. The gateway cannot see the block of such a result, so this is no violation.
@@ -46,9 +48,7 @@ export class ConsistencyChecker {
   /** The highest served block, also if the true chain has replaced it without a live node that has the new branch. */
   #highest: TrueBlock | undefined;
   readonly #lag = new LatestLag();
-  #checked = 0;
-  #errors = 0;
-  #olderStates = 0;
+  readonly #counts = { checked: 0, errors: 0, excused: 0, olderStates: 0 };
 
   /** @param wasDelayed whether this process was paused since, so that nodes and blocks were late */
   constructor(history: ChainHistory, violations: Violations, wasDelayed: (since: number) => boolean = () => false) {
@@ -58,7 +58,7 @@ export class ConsistencyChecker {
   }
 
   get counts(): CheckerCounts {
-    return { checked: this.#checked, errors: this.#errors, olderStates: this.#olderStates, lag: this.#lag.summary };
+    return { ...this.#counts, lag: this.#lag.summary };
   }
 
   /** The newest served block that is still in the true chain. */
@@ -74,7 +74,7 @@ export class ConsistencyChecker {
 
   /** A response arrived. */
   receive(read: CheckedRead, sent: SentCall, at: number, { result, error }: RpcReply): void {
-    this.#checked++;
+    this.#counts.checked++;
     const exchange = { sent, at, of: `${read.method} ${JSON.stringify(read.params)}` };
     if (error === undefined) {
       read.check(result, exchange, this);
@@ -99,7 +99,7 @@ export class ConsistencyChecker {
     const { sent, at } = exchange;
     const visible = this.history.lowestServing(sent.at, at);
     if (!this.#checkNumber('latest', number, block, exchange, visible)) return;
-    if (number < this.floor('state', exchange)) this.#olderStates++;
+    if (number < this.floor('state', exchange)) this.#counts.olderStates++;
     const served = block ?? this.#identifiedBy(number, exchange);
     if (served !== undefined) this.#record(['state'], served, at);
   }
@@ -191,24 +191,27 @@ export class ConsistencyChecker {
   #addLag(number: number, exchange: Exchange): void {
     const { sent } = exchange;
     const best = this.history.bestLive(sent.at);
-    if (best === undefined || this.#wasDelayed(sent.at - 1_000)) return;
+    if (best === undefined) return;
     const lag = Math.max(best - number, 0);
-    this.#lag.add(lag);
-    if (lag > MAX_LAG_BLOCKS) this.violate('lag', exchange, `≤ ${MAX_LAG_BLOCKS} blocks behind ${best}`, `${number}`);
+    const isExcused = this.#wasDelayed(sent.at - 1_000);
+    if (!isExcused) this.#lag.add(lag);
+    if (lag <= MAX_LAG_BLOCKS) return;
+    if (isExcused) this.#counts.excused++;
+    else this.violate('lag', exchange, `≤ ${MAX_LAG_BLOCKS} blocks behind ${best}`, `${number}`);
   }
 
   #checkError({ target }: CheckedRead, exchange: Exchange, error: { readonly code: number }): void {
     const { sent, at } = exchange;
-    this.#errors++;
+    this.#counts.errors++;
     if (target !== undefined && !this.isServed(target, exchange)) return;
     if (permanentErrors.has(error.code)) this.violate('error', exchange, 'a result, or a retryable error', error);
     const best = this.history.bestServing(sent.at);
     // A node may have failed, or changed its branch, while it had the call.
-    const isStable = (this.history.bestLive(at) ?? -1) >= best && !this.#wasDelayed(sent.at - 1_000);
-    if (isStable && best >= (target?.number ?? this.#knownFloor(exchange))) {
-      const came = `${JSON.stringify(error)} after ${(at - sent.at).toFixed(0)} ms`;
-      this.violate('failed', exchange, `a result of a node at ${best}`, came);
-    }
+    const isStable = (this.history.bestLive(at) ?? -1) >= best;
+    if (!isStable || best < (target?.number ?? this.#knownFloor(exchange))) return;
+    const came = `${JSON.stringify(error)} after ${(at - sent.at).toFixed(0)} ms`;
+    if (this.#wasDelayed(sent.at - 1_000)) this.#counts.excused++;
+    else this.violate('failed', exchange, `a result of a node at ${best}`, came);
   }
 
   #record(names: readonly (Tag | 'state')[], block: TrueBlock, at: number): void {
@@ -242,9 +245,6 @@ export class ConsistencyChecker {
   }
 
   #canonicalAt(number: number, at: number): TrueBlock | undefined {
-    const head = this.history.headAt(at);
-    let block: TrueBlock | undefined = head.number < number ? undefined : head;
-    while (block !== undefined && block.number > number) block = block.parent;
-    return block;
+    return ancestorAt(this.history.headAt(at), number);
   }
 }

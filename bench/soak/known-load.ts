@@ -6,6 +6,7 @@ import { callOverHttp, callOverWebSocket } from './known-callers.ts';
 import { CHAIN_ID, knownResponses } from './known-calls.ts';
 import { OutcomeCounts } from './outcome-counts.ts';
 import { callText, type RecentEvents } from './recent-events.ts';
+import type { ExcusedOutcomes } from './verdict.ts';
 
 const HTTP_CALLERS = 6;
 const WEBSOCKET_CALLERS = 2;
@@ -39,8 +40,11 @@ export class KnownLoad {
     const schedule = new FaultSchedule(new Random(seed), upstreams, events);
     this.#schedule = schedule;
     this.#outcomes = new OutcomeCounts(
-      // A node that seemed to fail during a delay is not used for a second at least.
-      (since) => schedule.hadNoUpstream(since) || wasDelayed(since - 1_000),
+      {
+        hadNoUpstream: (since) => schedule.hadNoUpstream(since),
+        // A node that seemed to fail during a delay is not used for a second at least.
+        wasDelayed: (since) => wasDelayed(since - 1_000),
+      },
       (text, call) => {
         onWrong(`${text} (last fault:${schedule.lastFault})`, call);
       },
@@ -73,6 +77,11 @@ export class KnownLoad {
       return index < HTTP_CALLERS ? callOverHttp(parts) : callOverWebSocket(parts);
     });
     await Promise.all([...callers, hasFaults ? this.#schedule.run(deadline) : undefined]);
+  }
+
+  get excused(): ExcusedOutcomes {
+    const { sent, excused } = this.#outcomes.counts;
+    return { kind: 'known calls', excused, total: sent };
   }
 
   /** At the end of the run. @returns what was not as promised */

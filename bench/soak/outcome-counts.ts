@@ -11,7 +11,9 @@ export interface Counts {
   readonly correct: number;
   /** Calls with the error -32603 `no upstream could answer`. */
   readonly failed: number;
-  /** Failed calls although an upstream worked and this process was not delayed. */
+  /** Failed calls although an upstream worked, while a process was delayed. */
+  readonly excused: number;
+  /** Failed calls although an upstream worked and no process was delayed. */
   readonly failedUnexpectedly: number;
   readonly wrong: number;
   /** Responses with an id that is not pending: duplicates, or responses to other calls. */
@@ -20,31 +22,32 @@ export interface Counts {
   readonly slowestMs: number;
 }
 
+/** Whether a call may fail, by the time since which it was pending. */
+export interface Conditions {
+  /** No upstream worked at some time since. */
+  readonly hadNoUpstream: (since: number) => boolean;
+  /** A process was delayed since. */
+  readonly wasDelayed: (since: number) => boolean;
+}
+
 const NO_UPSTREAM = -32603;
 
 /** Compares every response with the call of the same id, and counts the outcomes. */
 export class OutcomeCounts {
   readonly #pending = new Map<string, PendingCall>();
-  readonly #isExcused: (since: number) => boolean;
+  readonly #conditions: Conditions;
   readonly #counts = {
-    ...{ sent: 0, correct: 0, failed: 0, failedUnexpectedly: 0, wrong: 0, unexpected: 0 },
+    ...{ sent: 0, correct: 0, failed: 0, excused: 0, failedUnexpectedly: 0, wrong: 0, unexpected: 0 },
     slowestMs: 0,
   };
   readonly #onFault: (text: string, call: string) => void;
   readonly #events: RecentEvents | undefined;
   #id = 0;
 
-  /**
-   * @param isExcused whether no upstream worked at some time since this timestamp
-   * @param onFault is called with a description of each wrong outcome, and the call as in `events`
-   */
-  constructor(
-    isExcused: (since: number) => boolean,
-    onFault: (text: string, call: string) => void,
-    events?: RecentEvents,
-  ) {
+  /** @param onFault is called with a description of each wrong outcome, and the call as in `events` */
+  constructor(conditions: Conditions, onFault: (text: string, call: string) => void, events?: RecentEvents) {
     this.#events = events;
-    this.#isExcused = isExcused;
+    this.#conditions = conditions;
     this.#onFault = onFault;
   }
 
@@ -74,7 +77,9 @@ export class OutcomeCounts {
     if (call.isCorrect(response)) this.#counts.correct++;
     else if (response.error?.code === NO_UPSTREAM) {
       this.#counts.failed++;
-      if (!this.#isExcused(sentAt)) {
+      if (this.#conditions.hadNoUpstream(sentAt)) return;
+      if (this.#conditions.wasDelayed(sentAt)) this.#counts.excused++;
+      else {
         this.#counts.failedUnexpectedly++;
         this.#onFault(`no upstream for ${text} after ${ms.toFixed(0)} ms: ${JSON.stringify(response)}`, text);
       }

@@ -41,22 +41,27 @@ export async function startPrometheus(folder: string, deploy: string, target: st
   let output = '';
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const address = `http://127.0.0.1:${port}`;
+  const stop = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const end = once(child, 'exit');
+    child.kill('SIGTERM');
+    await end;
+  };
   await eventually(async () => {
     if (child.exitCode !== null) throw new Error(`prometheus did not start:\n${output}`);
     return fetch(`${address}/-/ready`).then(
       ({ ok }) => ok,
       () => false,
     );
-  }, 60_000);
+  }, 60_000).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   return {
     alerts: async () => {
       const response = await fetch(`${address}/api/v1/alerts`);
       return ((await response.json()) as { data: { alerts: Alert[] } }).data.alerts;
     },
-    stop: async () => {
-      const end = once(child, 'exit');
-      child.kill('SIGTERM');
-      await end;
-    },
+    stop,
   };
 }

@@ -10,32 +10,32 @@ import { Workplace, type Gateway } from '../e2e/gateway-process.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/redis.ts';
-import { startPrometheus, type Prometheus } from './prometheus.ts';
+import { startPrometheus } from './prometheus.ts';
 
 // The first day of an operator, from the documentation alone: docs/install.md, README.md, docs/operations.md, docs/keys.md.
-let folder: string;
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-walkthrough-'));
+/** Ends what has been started so far, also after a step that failed. */
+const closing: (() => Promise<unknown>)[] = [];
 let installed: string;
 let place: Workplace;
 let anvil: Anvil;
 /** The first upstream is behind it: `cut` makes the upstream refuse connections. */
 let wire: TcpProxy;
 let gateway: Gateway;
-let prometheus: Prometheus;
 let opsPort: number;
 let key: { id: string; key: string };
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'gatehouse-walkthrough-'));
   anvil = await startAnvil();
+  closing.push(() => anvil.stop());
   wire = await startTcpProxy(Number(new URL(anvil.url).port));
+  closing.push(() => wire.close());
   opsPort = await freePort();
 });
 afterAll(async () => {
-  await prometheus.stop();
-  await place.close();
-  await wire.close();
-  await anvil.stop();
+  const ends = await Promise.allSettled(closing.map((close) => close()));
   rmSync(folder, { recursive: true, force: true });
+  expect(ends.filter(({ status }) => status === 'rejected')).toEqual([]);
 });
 
 const npm = (cwd: string, ...args: string[]): unknown => execFileSync('npm', args, { cwd, stdio: 'pipe' });
@@ -57,6 +57,7 @@ it('the package is installed from its tarball into an empty folder', () => {
   installed = join(folder, 'node_modules/gatehouse-rpc');
   expect(existsSync(join(folder, 'node_modules/.bin/gatehouse-rpc'))).toBe(true);
   place = new Workplace(join(installed, 'bin/gatehouse.js'));
+  closing.push(() => place.close());
 });
 
 it('init writes networks; check validates an own network; start prints it', async () => {
@@ -83,11 +84,12 @@ it('a real client is served: viem', async () => {
 });
 
 it('the cause of a dead upstream is on the status page, in /readyz, and in an alert of Prometheus', async () => {
-  prometheus = await startPrometheus(
+  const prometheus = await startPrometheus(
     join(folder, 'prometheus'),
     join(installed, 'deploy/prometheus'),
     `127.0.0.1:${opsPort}`,
   );
+  closing.push(() => prometheus.stop());
   const viem = client(gateway, key.key);
   await viem.getBlockNumber({ cacheTime: 0 });
   await wire.cut();

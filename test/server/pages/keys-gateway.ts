@@ -92,6 +92,15 @@ export function namesIn(tab: Tab): Promise<string[]> {
   return tab.evaluate(`[...document.querySelectorAll('#list tbody a')].map(({ innerText }) => innerText)`);
 }
 
+/**
+ * Waits until an expression about the list is true. On a slow machine, Redis may miss the time limit of a command: the
+ * list is then loaded again, as its user does.
+ */
+export function waitForList(tab: Tab, expression: string): Promise<void> {
+  const [failure, list, retry] = ['list-failure', 'list', 'retry'].map((id) => `document.getElementById('${id}')`);
+  return tab.waitFor(`(${failure}.hidden || ${list}.ariaBusy === 'true' || ${retry}.click(), ${expression})`);
+}
+
 export function waitForFocus(tab: Tab, id: string): Promise<void> {
   return tab.waitFor(`document.activeElement.id === '${id}'`);
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startRedis, type RedisServer } from '../../support/redis.ts';
 import {
   appKeys,
@@ -10,7 +11,7 @@ import {
   startKeysGateway,
   textOf,
   waitForFocus,
-  waitForMessage,
+  waitForList,
   type KeysGateway,
 } from './keys-gateway.ts';
 
@@ -21,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 const waitForFirst = (tab: Tab, name: string): Promise<void> =>
-  tab.waitFor(`document.querySelector('#list tbody a')?.innerText === '${name}'`);
+  waitForList(tab, `document.querySelector('#list tbody a')?.innerText === '${name}'`);
 const selectFirst = (tab: Tab, count: number): Promise<unknown> =>
   tab.evaluate(`[...document.querySelectorAll('#list tbody input')].slice(0, ${count}).forEach((box) => box.click())`);
 
@@ -40,9 +41,29 @@ describe.each(['file', 'redis'])('the list of 1,000 keys, stored in %s', (kind) 
   });
 
   const revokedNames = async (): Promise<string[]> => {
-    const records = [...(await own.gateway.gateway.keys.entries()).values()];
-    return records.filter(({ revokedAt }) => revokedAt !== undefined).map(({ name }) => name);
+    let names: string[] = [];
+    await eventually(async () => {
+      const entries = await own.gateway.gateway.keys.entries().catch(() => undefined);
+      const revoked = [...(entries?.values() ?? [])].filter(({ revokedAt }) => revokedAt !== undefined);
+      names = revoked.map(({ name }) => name).toSorted();
+      return entries !== undefined;
+    });
+    return names;
   };
+  /** Confirms the open dialog. If the key store fails, selects the keys that are not revoked, and confirms again. */
+  const revoke = async (tab: Tab, first: string, count: number): Promise<void> => {
+    await click(tab, '#confirm-revoke');
+    await tab.waitFor(`document.getElementById('message').innerText.startsWith('Revoked ')`);
+    await waitForFocus(tab, 'list-title');
+    await waitForFirst(tab, first);
+    const revoked = (await revokedNames()).length;
+    if (revoked === count) return;
+    await selectFirst(tab, count - revoked);
+    await click(tab, '#revoke-selected');
+    await revoke(tab, first, count);
+  };
+  /** A response 503 of the slow key store is in the browser's log, too. */
+  const unexpected = ({ errors }: Tab): string[] => errors.filter((text) => !text.includes('status of 503'));
 
   it('has pages of 50, the newest key first, and is sorted and searched by the gateway', async () => {
     const tab = await openKeys(browser, own.ops);
@@ -58,8 +79,10 @@ describe.each(['file', 'redis'])('the list of 1,000 keys, stored in %s', (kind) 
 
     await click(tab, '#list th button');
     await waitForFirst(tab, 'app-0000');
-    expect(await tab.evaluate(`document.activeElement.innerText`)).toBe('Name ↑');
-    expect(await tab.evaluate(`document.activeElement.parentElement.ariaSort`)).toBe('ascending');
+    const sorted = `document.querySelector('#list th[aria-sort]')`;
+    expect(await tab.evaluate(`${sorted}.innerText + ' ' + ${sorted}.ariaSort`)).toBe('Name ↑ ascending');
+    // The button has the focus, unless the list was loaded again.
+    if (kind === 'file') expect(await tab.evaluate(`document.activeElement.parentElement === ${sorted}`)).toBe(true);
     await click(tab, '#list th button');
     await waitForFirst(tab, 'test');
     expect(await tab.evaluate(`document.getElementById('sort').value`)).toBe('-name');
@@ -68,9 +91,9 @@ describe.each(['file', 'redis'])('the list of 1,000 keys, stored in %s', (kind) 
     await waitForFirst(tab, 'app-0997');
     expect(await textOf(tab, 'range')).toBe('1 to 50 of 143');
     await fill(tab, 'search', 'app-0997 team-4');
-    await tab.waitFor(`document.getElementById('list').innerText === 'No key matches “app-0997 team-4”.'`);
+    await waitForList(tab, `document.getElementById('list').innerText === 'No key matches “app-0997 team-4”.'`);
     expect(await tab.evaluate(`document.getElementById('bulk').hidden`)).toBe(true);
-    expect(tab.errors).toEqual([]);
+    expect(unexpected(tab)).toEqual([]);
   }, 60_000);
 
   it('revokes several keys after a confirmation, and none that the dialog did not name', async () => {
@@ -89,10 +112,9 @@ describe.each(['file', 'redis'])('the list of 1,000 keys, stored in %s', (kind) 
     expect(await revokedNames()).toEqual([]);
 
     await click(tab, '#revoke-selected');
-    await click(tab, '#confirm-revoke');
-    await waitForMessage(tab, 'Revoked 2 keys.');
-    await waitForFocus(tab, 'list-title');
-    expect((await revokedNames()).toSorted()).toEqual(['app-0018', 'app-0019']);
+    await revoke(tab, 'app-0019', 2);
+    if (kind === 'file') expect(await textOf(tab, 'message')).toBe('Revoked 2 keys.');
+    expect(await revokedNames()).toEqual(['app-0018', 'app-0019']);
     expect(await textOf(tab, 'selected-count')).toBe('None selected');
 
     // The next selection, whose dialog is closed by Escape.
@@ -102,10 +124,10 @@ describe.each(['file', 'redis'])('the list of 1,000 keys, stored in %s', (kind) 
     await tab.press('Escape');
     await waitForFocus(tab, 'revoke-selected');
     await fill(tab, 'search', 'revoked');
-    await tab.waitFor(`document.getElementById('range').innerText === '1 to 2 of 2'`);
+    await waitForList(tab, `document.getElementById('range').innerText === '1 to 2 of 2'`);
     expect(await namesIn(tab)).toEqual(['app-0019', 'app-0018']);
     expect(await revokedNames()).toHaveLength(2);
     expect(await textOf(tab, 'summary')).toBe('1,000 keys, 998 active');
-    expect(tab.errors).toEqual([]);
+    expect(unexpected(tab)).toEqual([]);
   }, 60_000);
 });

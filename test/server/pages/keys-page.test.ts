@@ -153,6 +153,7 @@ describe('the keys page', () => {
     await click(tab, '#credential-key + button');
     await tab.waitFor(`window.copied === '${key}'`);
 
+    await click(tab, '#stored');
     await tab.evaluate(`document.getElementById('secret').checked = true`);
     const withSecret = await create(tab, 'dave', { 'new-networks': 'five,locl' });
     expect(await textOf(tab, 'message')).toContain('Warning: there is no network locl');

@@ -23,13 +23,13 @@ const snippets = {
 const secretSnippets = {
   curl: ({ url, secret }) => snippets.curl({ url }).replace('curl -sS', `curl -sS -u ':${secret}'`),
   ethers: ({ url, chainId, secret }) =>
-    `import { FetchRequest, JsonRpcProvider } from 'ethers';\n\nconst request = new FetchRequest('${url}');\nrequest.setHeader('authorization', 'Basic ${btoa(`:${secret}`)}');\nconst provider = new JsonRpcProvider(request, ${chainId}, { staticNetwork: true });\nconsole.log(await provider.getBlockNumber());`,
+    `import { FetchRequest, JsonRpcProvider } from 'ethers';\n\nconst request = new FetchRequest('${url}');\nrequest.setHeader('authorization', 'Basic ' + btoa(':${secret}'));\nconst provider = new JsonRpcProvider(request, ${chainId}, { staticNetwork: true });\nconsole.log(await provider.getBlockNumber());`,
   viem: (facts) =>
     snippets
       .viem(facts)
       .replace(
         'http() }',
-        `http(undefined, {\n  fetchOptions: { headers: { authorization: 'Basic ${btoa(`:${facts.secret}`)}' } },\n}) }`,
+        `http(undefined, {\n  fetchOptions: { headers: { authorization: 'Basic ' + btoa(':${facts.secret}') } },\n}) }`,
       ),
 };
 

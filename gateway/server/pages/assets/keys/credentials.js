@@ -9,8 +9,9 @@ let gateway = { networks: [], port: 0 };
 /**
  * Shows a new key or secret until it is stored, with code that connects with it. It does not depend on the list.
  * @param slugs networks that the key may use, with commas; undefined: all
+ * @param requiresSecret whether the key has a secret that is not shown again
  */
-function showCredentials({ key, secret }, slugs) {
+function showCredentials({ key, secret }, slugs, requiresSecret = false) {
   if (key === undefined && secret === undefined) return;
   const parts = Object.entries({ Key: key, Secret: secret }).filter(([, text]) => text !== undefined);
   byId('credential-list').replaceChildren(...parts.flatMap(([label, text]) => credential(label, text)));
@@ -19,9 +20,9 @@ function showCredentials({ key, secret }, slugs) {
   byId('network').replaceChildren(...networks.map(({ slug, name }) => element('option', { value: slug }, name)));
   const facts = () => {
     const network = networks[byId('network').selectedIndex] ?? noNetwork;
-    return { ...network, secret, url: `${baseUrlOf(network)}/v3/${key ?? '<your key>'}` };
+    return { ...network, secret: secret ?? '<your secret>', url: `${baseUrlOf(network)}/v3/${key ?? '<your key>'}` };
   };
-  const known = secret === undefined ? snippets : secretSnippets;
+  const known = secret === undefined && !requiresSecret ? snippets : secretSnippets;
   const clients = snippetClients.filter((client) => client in known);
   byId('network').onchange = fillTabs(byId('programs'), byId('snippet'), clients, (client) => {
     byId('snippet').textContent = known[client](facts());
@@ -44,6 +45,13 @@ function credential(label, text) {
 function baseUrlOf({ slug, baseUrls = [] }) {
   if (slug === '') return '<base URL>';
   return baseUrls[0] ?? `${location.protocol}//${location.hostname}:${gateway.port}/${slug}`;
+}
+
+/** Another key would replace the one that is shown, which the gateway cannot show again. @throws RequestError */
+function refuseUntilStored() {
+  if (byId('credentials').hidden) return;
+  byId('credentials-title').focus();
+  throw new RequestError('Store the key above first, and press “I have stored it”.');
 }
 
 /** Removes the key from the page. */

@@ -12,6 +12,8 @@ async function route() {
   const view = target === '' ? 'list' : target === 'new' ? 'create' : 'key';
   const previous = selectedKey?.id;
   selectedKey = undefined;
+  // Its buttons have no key until the next one is loaded.
+  byId('key-view').hidden = true;
   // The message about a new key stays as long as the key.
   if (byId('credentials').hidden) showMessage('');
   if (view === 'list') await showList();
@@ -19,14 +21,15 @@ async function route() {
     try {
       await showKey(target);
     } catch (error) {
+      if (!isOpen(target)) return;
       showMessage(error.message, 'bad');
       history.replaceState(null, '', '#');
       await showList();
-      showView('list');
+      if (isOpen('')) showView('list');
       return;
     }
   }
-  if (target !== location.hash.slice(1)) return;
+  if (!isOpen(target)) return;
   showView(view);
   if (byId('credentials').contains(document.activeElement)) return;
   const link = view === 'list' && previous !== undefined ? byId('list').querySelector(`a[href="#${previous}"]`) : null;
@@ -51,6 +54,7 @@ onSubmit('login', async () => {
   await route();
 });
 onSubmit('create', async () => {
+  refuseUntilStored();
   const name = byId('name').value;
   const rules = editedPermissions('new');
   const secret = byId('secret').checked;

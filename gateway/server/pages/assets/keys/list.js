@@ -16,19 +16,24 @@ const stateStyles = { active: 'good', development: 'good', invalid: 'bad' };
 let offset = 0;
 /** Keys of the page that can be selected, by id. */
 let selectable = new Map();
-let lastRequest = 0;
+/** Aborts the request for the list that was sent last. */
+let loading = new AbortController();
 let searchTimer;
 
-/** Loads the page of the list that the search, the order and the offset say. A failure is shown in the list. */
+/**
+ * Loads the page of the list that the search, the order and the offset say, and aborts the request before. A failure is
+ * shown in the list.
+ */
 async function showList() {
   clearTimeout(searchTimer);
-  const request = ++lastRequest;
+  loading.abort();
+  loading = new AbortController();
+  const { signal } = loading;
   byId('list').setAttribute('aria-busy', 'true');
   const parts = { search: byId('search').value.trim(), sort: byId('sort').value, offset, limit: PAGE_KEYS };
-  const result = await sendRequest('GET', `/keys?${new URLSearchParams({ ...parts, days: LIST_USAGE_DAYS })}`).catch(
-    (error) => ({ error }),
-  );
-  if (request !== lastRequest) return;
+  const path = `/keys?${new URLSearchParams({ ...parts, days: LIST_USAGE_DAYS })}`;
+  const result = await sendRequest('GET', path, undefined, signal).catch((error) => ({ error }));
+  if (signal.aborted) return;
   if (result.error === undefined && result.keys.length === 0 && offset > 0) {
     // The last page has become empty.
     offset = Math.max(0, Math.ceil(result.matching / PAGE_KEYS) - 1) * PAGE_KEYS;
@@ -78,13 +83,15 @@ function keyCells(key) {
   const { id, name, rules, createdAt, state, usage } = key;
   const box = element('input', { type: 'checkbox', value: id, 'aria-label': `Select ${name}`, change: showSelection });
   const errors = usage?.errors > 0 ? element('span', { class: 'quiet' }, `, ${quantity(usage.errors, 'error')}`) : '';
+  // Without the usage store, the gateway leaves out the usage.
+  const calls = usage === undefined ? '–' : formatNumber(usage.calls);
   return [
     selectable.has(id) ? box : '',
     element('div', {}, element('a', { href: `#${id}` }, name), ' ', element('code', { class: 'quiet' }, id)),
     rules?.team ?? '–',
     day(createdAt),
     element('span', { class: stateStyles[state] ?? 'quiet' }, stateText(key)),
-    element('span', {}, formatNumber(usage?.calls ?? 0), errors),
+    element('span', {}, calls, errors),
   ];
 }
 
@@ -99,7 +106,7 @@ function sortBy(order) {
   byId('sort').value = value === order ? `-${order}` : order;
   offset = 0;
   // The table is new: its button gets the focus of the one before.
-  void showList().then(() => byId('list').querySelector('thead').rows[0].cells[index + 1].firstChild.focus());
+  void showList().then(() => byId('list').querySelector('thead')?.rows[0].cells[index + 1].firstChild.focus());
 }
 
 function selectedKeys() {
@@ -134,6 +141,7 @@ function day(time) {
 byId('search').addEventListener('input', () => {
   offset = 0;
   byId('list').setAttribute('aria-busy', 'true');
+  loading.abort();
   clearTimeout(searchTimer);
   searchTimer = setTimeout(() => void showList(), SEARCH_DELAY_MS);
 });

@@ -11,14 +11,15 @@ class RequestError extends Error {
   }
 }
 
-/** Sends a request to the admin API. @throws RequestError with the message of its error response */
-async function sendRequest(verb, path, body) {
+/** Sends a request to the admin API; `signal` aborts it. @throws RequestError with the message of its error response */
+async function sendRequest(verb, path, body, signal) {
   const headers = {
     authorization: `Bearer ${token}`,
     ...(body !== undefined && { 'content-type': 'application/json' }),
   };
   const silent = () => new RequestError('The gateway does not respond. Try again.');
-  const response = await fetch(`/admin${path}`, { method: verb, headers, body: JSON.stringify(body) }).catch(() => {
+  const options = { method: verb, headers, body: JSON.stringify(body), signal };
+  const response = await fetch(`/admin${path}`, options).catch(() => {
     throw silent();
   });
   const result = await response.json().catch(() => {

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
+import {
+  appKeys,
+  click,
+  fill,
+  namesIn,
+  openKeys,
+  startKeysGateway,
+  textOf,
+  waitForFocus,
+  type KeysGateway,
+} from './keys-gateway.ts';
+
+let browser: Chromium;
+let own: KeysGateway;
+let ids: string[];
+
+beforeAll(async () => {
+  [browser, own] = await Promise.all([startChromium(), startKeysGateway()]);
+  await own.add(appKeys(3));
+  ids = [...(await own.gateway.gateway.keys.entries()).values()]
+    .filter(({ name }) => name.startsWith('app-'))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ id }) => id);
+}, 60_000);
+afterAll(async () => {
+  await browser.close();
+  await own.stop();
+});
+
+/**
+ * Delays the responses to requests that match `window.holds`, until `release` is called with a text of their URLs. Then
+ * they fail if `fails`. `window.change` may change results.
+ */
+const holding = `(() => {
+  const send = fetch;
+  window.requests = [];
+  window.fetch = async (url, options) => {
+    const request = { text: options.method + ' ' + url, signal: options.signal };
+    requests.push(request);
+    const isHeld = window.holds?.test(request.text);
+    const response = await send(url, options);
+    const result = await response.json();
+    window.change?.(result);
+    if (isHeld) await new Promise((resolve) => (request.release = resolve));
+    if (request.fails) throw new TypeError('failed');
+    return { ok: response.ok, status: response.status, json: async () => result };
+  };
+  window.release = (part, fails = false) => {
+    for (const request of requests.filter(({ text }) => text.includes(part))) {
+      request.fails = fails;
+      request.release?.();
+    }
+  };
+})()`;
+
+const open = (path = ''): Promise<Tab> => openKeys(browser, own.ops, { before: holding }, path);
+const hold = (tab: Tab, pattern: string): Promise<unknown> => tab.evaluate(`void (window.holds = /${pattern}/)`);
+const waitForHeld = (tab: Tab, part: string, count: number): Promise<void> =>
+  tab.waitFor(`requests.filter(({ text, release }) => release && text.includes('${part}')).length === ${count}`);
+const goTo = (tab: Tab, hash: string): Promise<unknown> => tab.evaluate(`void (location.hash = '${hash}')`);
+
+describe('the list', () => {
+  it('a new search aborts the request of the search before, whose late response is ignored', async () => {
+    const tab = await open();
+    await tab.waitFor(`document.querySelectorAll('#list tbody tr').length === 4`);
+    await hold(tab, 'search=app-0001');
+    await fill(tab, 'search', 'app-0001');
+    await waitForHeld(tab, 'search=app-0001', 1);
+    await fill(tab, 'search', 'app-0002');
+    await tab.waitFor(`document.getElementById('list').ariaBusy !== 'true'`);
+    const aborted = `requests.filter(({ text }) => text.includes('search=')).map(({ signal }) => signal.aborted)`;
+    expect((await tab.evaluate<boolean[]>(aborted)).slice(-2)).toEqual([true, false]);
+    await tab.evaluate(`release('search=app-0001')`);
+    expect(await namesIn(tab)).toEqual(['app-0002']);
+    expect(await tab.evaluate(`document.getElementById('list-failure').hidden`)).toBe(true);
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('has a dash for usage that the gateway leaves out', async () => {
+    const tab = await open();
+    const cells = `[...document.querySelectorAll('#list tbody tr')].map(({ cells }) => cells[5].innerText)`;
+    await tab.waitFor(`document.querySelectorAll('#list tbody tr').length === 4`);
+    expect(await tab.evaluate(cells)).toEqual(['0', '0', '0', '0']);
+    await tab.evaluate(`window.change = ({ keys = [] }) => keys.forEach((key) => delete key.usage)`);
+    await fill(tab, 'search', 'app-');
+    await tab.waitFor(`${cells}.length === 3`);
+    expect(await tab.evaluate(cells)).toEqual(['–', '–', '–']);
+    expect(tab.errors).toEqual([]);
+  });
+});
+
+describe('the view of a key', () => {
+  it.each([false, true])('ignores a late response of the key before; which fails: %s', async (fails) => {
+    const [one = '', other = ''] = ids;
+    const tab = await open();
+    await hold(tab, `keys.${one}`);
+    await goTo(tab, one);
+    await waitForHeld(tab, one, 2);
+    await goTo(tab, other);
+    await waitForFocus(tab, 'key-title');
+    await tab.evaluate(`release('${one}', ${fails})`);
+    expect(await textOf(tab, 'key-title')).toBe('app-0001');
+    expect(await tab.evaluate(`selectedKey.id + location.hash`)).toBe(`${other}#${other}`);
+    expect(await textOf(tab, 'message')).toBe('');
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('is hidden while it loads, so that nothing is done with the key before', async () => {
+    const [one = '', other = ''] = ids;
+    const tab = await open(`#${one}`);
+    await waitForFocus(tab, 'key-title');
+    await hold(tab, `keys.${other}`);
+    await goTo(tab, other);
+    await waitForHeld(tab, other, 2);
+    expect(await tab.evaluate(`document.getElementById('key-view').hidden`)).toBe(true);
+    await tab.evaluate(`release('${other}')`);
+    await waitForFocus(tab, 'key-title');
+    expect(await textOf(tab, 'key-title')).toBe('app-0001');
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('stays on a key that was opened while the key before was saved', async () => {
+    const [one = '', other = ''] = ids;
+    const tab = await open(`#${one}`);
+    await waitForFocus(tab, 'key-title');
+    await hold(tab, 'PATCH');
+    await fill(tab, 'permission-rate', '50');
+    await click(tab, '#permissions > button');
+    await waitForHeld(tab, 'PATCH', 1);
+    await goTo(tab, other);
+    await waitForFocus(tab, 'key-title');
+    const sent = await tab.evaluate(`requests.length`);
+    await tab.evaluate(`release('PATCH')`);
+    expect(await textOf(tab, 'message')).toBe('Saved permissions and limits of app-0000.');
+    expect(await textOf(tab, 'key-title')).toBe('app-0001');
+    expect(await tab.evaluate(`requests.length`)).toBe(sent);
+    expect(tab.errors).toEqual([]);
+  });
+});
