@@ -41,6 +41,20 @@ describe('timeoutMs of a method', () => {
     expect(await call).toMatchObject({ result: word(2) });
   });
 
+  it('of 60 s by default leaves half of the time of the call to another upstream, if there is one', async () => {
+    const methods = ['eth', 'debug_*'];
+    const { nodes, send } = await withNodes(2, { CALL_TIMEOUT_MS: '6000' }, { methods });
+    const trace = 'debug_traceBlockByNumber';
+    for (const node of nodes) node.response(trace, []);
+    // Both upstreams are known to have the method, and its chain.
+    nodes[0]?.next(status(503), trace);
+    expect((await send(trace, ['0x1'])).status).toBe(200);
+    expect((await send(trace, ['0x1'])).status).toBe(200);
+    nodes[0]?.always(hang, trace);
+    const { status: code, response } = await send(trace, ['0x1']);
+    expect([code, response]).toMatchObject([200, { result: [] }]);
+  });
+
   it('is bounded by the deadline of the caller', async () => {
     const failsafe = { [storage]: { timeoutMs: 600_000 } };
     const { nodes, send, requestCounts } = await withNodes(2, { ...never, CALL_TIMEOUT_MS: '1500' }, { failsafe });
