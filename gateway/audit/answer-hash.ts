@@ -31,7 +31,12 @@ function compactOf(value: unknown, peers: readonly unknown[], type: string, isLo
     const arrays = peers.filter((peer) => Array.isArray(peer));
     return value.map((element, at) => {
       const longer = arrays.filter(({ length }) => length > at);
-      return compactOf(element, longer.map((array) => array[at] as unknown), type, isLoose);
+      return compactOf(
+        element,
+        longer.map((array) => array[at] as unknown),
+        type,
+        isLoose,
+      );
     });
   }
   if (!isObject(value)) return value;

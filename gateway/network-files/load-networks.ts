@@ -87,7 +87,11 @@ export function checkFiles(content: FolderContent, options: LoadOptions): Networ
     const ownConflicts = conflicts.filter((conflict) => conflict.slug === slug);
     const inherits = (option: string): boolean =>
       network === undefined || locate({ path: [option], message: '' }).isInDefaults === true;
-    return { file, inherits, diagnostics: [...diagnostics, ...ownConflicts.map(({ diagnostic }) => locate(diagnostic))] };
+    return {
+      file,
+      inherits,
+      diagnostics: [...diagnostics, ...ownConflicts.map(({ diagnostic }) => locate(diagnostic))],
+    };
   });
   const all = [
     ...content.diagnostics,

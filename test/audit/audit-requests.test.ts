@@ -23,7 +23,10 @@ async function withRequests() {
   const chain = new ScriptedChain();
   const all = await withHeads([chain, chain.copy()]);
   const [upstream, second] = all.upstreams as [Upstream, Upstream];
-  const routes = new MethodRoutes(configOf('test', { upstreams: all.nodes.map(({ url }) => ({ url })) }), all.upstreams);
+  const routes = new MethodRoutes(
+    configOf('test', { upstreams: all.upstreams.map(({ name }) => ({ name, url: 'https://one.example' })) }),
+    all.upstreams,
+  );
   const requests = new AuditRequests(all.upstreams, routes);
   const [node] = all.nodes;
   node?.response('eth_getBalance', '0x1');
