@@ -8,7 +8,7 @@ import type { AuditFinding, AuditReason, UpstreamOutcome } from './audit-finding
 import type { AuditRequests } from './audit-requests.ts';
 import { compareResponses, type AuditedResponse } from './compare-responses.ts';
 import type { HeaderChecks } from './header-checks.ts';
-import { pinCall, withBlockHash, type PinnedCall } from './pin-call.ts';
+import { pinCall, withBlockHash, withGas, type PinnedCall } from './pin-call.ts';
 
 /** A node may index a new block a little later than it returns its header. */
 const SETTLE_MS = 1_000;
@@ -76,8 +76,9 @@ async function confirmDifference(
   { requests, chain }: AuditParts,
 ): Promise<AuditFinding> {
   await delay(SETTLE_MS, undefined, { ref: false });
+  const repeated = withGas(method, params);
   const send = (upstream: Upstream): Promise<AuditedResponse | undefined> =>
-    requests.send(upstream, method, params, deadline);
+    requests.send(upstream, method, repeated, deadline);
   const [ofFirst, ofSecond] = await Promise.all([send(first), send(second)]);
   const both = (reason: AuditReason, outcome: AuditOutcome): AuditFinding => {
     return { reason, outcomes: [one(first, outcome, ofFirst), one(second, outcome, ofSecond)] };

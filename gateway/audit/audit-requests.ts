@@ -29,7 +29,7 @@ export class AuditRequests {
 
   /** The other upstreams that may get the call now, each first in turn. */
   others(method: MethodSpec, first: Upstream): Upstream[] {
-    const usable = this.#all.filter((one) => one !== first && this.#canSend(one, method));
+    const usable = this.#all.filter((one) => one !== first && this.#canSend(one, method.name));
     const start = usable.length === 0 ? 0 : this.#turn++ % usable.length;
     return [...usable.slice(start), ...usable.slice(0, start)];
   }
@@ -41,16 +41,17 @@ export class AuditRequests {
     params: readonly unknown[],
     deadline: number,
   ): Promise<AuditedResponse | undefined> {
-    if (!this.#canSend(upstream, method)) return undefined;
+    if (!this.#canSend(upstream, method.name)) return undefined;
     const response = await this.#exchange(upstream, method.name, params, deadline);
     return response && toAudited(method, params, response);
   }
 
   /** The hash of an upstream's block of this number; undefined if it has none. */
   async blockHash(upstream: Upstream, number: bigint, deadline: number): Promise<string | undefined> {
-    if (!this.#routes.sourcesOf(nodeMethods.blockByNumber).includes(upstream)) return undefined;
+    const method = nodeMethods.blockByNumber;
+    if (!this.#routes.sourcesOf(method).includes(upstream) || !this.#canSend(upstream, method)) return undefined;
     const params = [`0x${number.toString(16)}`, false];
-    const response = await this.#exchange(upstream, nodeMethods.blockByNumber, params, deadline);
+    const response = await this.#exchange(upstream, method, params, deadline);
     const block = response?.kind === 'result' ? (response.result as { readonly hash?: unknown } | null) : undefined;
     return typeof block?.hash === 'string' ? block.hash.toLowerCase() : undefined;
   }
@@ -60,7 +61,7 @@ export class AuditRequests {
     this.#cancellation.cancel();
   }
 
-  #canSend(upstream: Upstream, { name }: MethodSpec): boolean {
+  #canSend(upstream: Upstream, name: string): boolean {
     const { config, circuit, isOnOtherChain, limits, methods } = upstream;
     if (config.audit === 'off' || config.probe === 'off' || !circuit.isClosed || isOnOtherChain) return false;
     if (methods.isSkipped(name) || this.#routes.candidatesOf(name)?.includes(upstream) === false) return false;
@@ -73,6 +74,7 @@ export class AuditRequests {
     params: readonly unknown[],
     deadline: number,
   ): Promise<UpstreamResponse | undefined> {
+    if (deadline <= performance.now()) return undefined;
     try {
       const until = Math.min(deadline, performance.now() + upstream.timeoutMs);
       const response = await upstream.exchangeOwn(method, JSON.stringify(params), until, this.#cancellation);

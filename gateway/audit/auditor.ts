@@ -47,6 +47,7 @@ export class Auditor {
   readonly #requests: AuditRequests;
   readonly #headers: HeaderChecks;
   #inProgress = 0;
+  #isClosed = false;
 
   constructor(options: AuditorOptions) {
     this.#options = options;
@@ -70,8 +71,9 @@ export class Auditor {
     return this.#options.metrics.countsOf(upstream);
   }
 
-  /** Cancels the audits in progress. */
+  /** Cancels the audits in progress. Their outcomes are not recorded: the network may be removed. */
   close(): void {
+    this.#isClosed = true;
     this.#requests.close();
   }
 
@@ -94,6 +96,7 @@ export class Auditor {
       const parts = { requests: this.#requests, headers: this.#headers, chain };
       const deadline = performance.now() + TIMEOUT_MS;
       const finding = await auditCall({ method, params, first, response, deadline }, parts);
+      if (this.#isClosed) return undefined;
       for (const { upstream, outcome } of finding.outcomes) metrics.audited(upstream.name, outcome);
       const report = reportOf(method, finding);
       if (report.outcome === 'differs') this.#logDifference(method, report);
@@ -115,8 +118,9 @@ export class Auditor {
 }
 
 function reportOf(method: MethodSpec, { reason, outcomes }: AuditFinding): AuditReport {
+  const compared = outcomes.flatMap(({ answer }) => answer ?? []);
   const answers = outcomes.map(({ upstream: { name }, outcome, answer }) => {
-    return { upstream: name, outcome, ...(answer !== undefined && { sha256: answerHash(method, answer) }) };
+    return { upstream: name, outcome, ...(answer !== undefined && { sha256: answerHash(method, answer, compared) }) };
   });
   const isAny = (wanted: string): boolean => outcomes.some(({ outcome }) => outcome === wanted);
   const outcome = isAny('differs')

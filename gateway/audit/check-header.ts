@@ -50,10 +50,15 @@ export function checkHeader(block: Block): HeaderCheck {
   return isKnown ? 'mismatch' : 'unknown-form';
 }
 
+/** The number of its members that are hashed. Each fork has those of the forks before it, and more. */
+export function formOf(block: Block): number {
+  const end = members.findIndex(({ name }) => isAbsent(block[name]));
+  return end === -1 ? members.length : end;
+}
+
 /** Undefined: it does not have the members of any fork, which has all those of the forks before it. */
 function encodeHeader(block: Block): Buffer | undefined {
-  const end = members.findIndex(({ name }) => isAbsent(block[name]));
-  const form = end === -1 ? members : members.slice(0, end);
+  const form = members.slice(0, formOf(block));
   if (form.length < unconditional || members.some(({ name }, at) => at > form.length && !isAbsent(block[name])))
     return undefined;
   const items: Buffer[] = [];

@@ -61,14 +61,15 @@ function isSameText(one: string, other: string, isLoose: boolean): boolean {
   return first === second || (isLoose && withoutZeros(first) === withoutZeros(second));
 }
 
-function withoutZeros(text: string): string {
+/** The text without leading zeros after `0x`. */
+export function withoutZeros(text: string): string {
   return text.replace(/^0x0*/, '');
 }
 
-function isMissing(value: unknown): boolean {
+export function isMissing(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

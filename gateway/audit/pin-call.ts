@@ -63,6 +63,19 @@ export function withBlockHash(
   return params.with(param, { blockHash });
 }
 
+/** Within the gas caps of all nodes, and enough for most calls. One that needs more gets an error, which is not compared. */
+const MAX_GAS = 10_000_000n;
+
+/** The parameters with a gas limit. Above its own gas cap, or without a limit, a node uses the cap, which the result may show. */
+export function withGas({ gasAt = [] }: MethodSpec, params: readonly unknown[]): readonly unknown[] {
+  const place = gasAt.find(({ path }) => path.length === 1 && path[0] === 'gas');
+  const call = place === undefined ? undefined : params[place.param];
+  if (place === undefined || typeof call !== 'object' || call === null) return params;
+  const { gas } = call as { readonly gas?: unknown };
+  if (typeof gas === 'string' && BigInt(gas) <= MAX_GAS) return params;
+  return params.with(place.param, { ...call, gas: hex(MAX_GAS) });
+}
+
 function isPending(block: unknown): boolean {
   if (typeof block !== 'object' || block === null) return block === 'pending';
   const { fromBlock, toBlock } = block as { readonly fromBlock?: unknown; readonly toBlock?: unknown };

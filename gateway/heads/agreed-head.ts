@@ -49,8 +49,8 @@ export class AgreedHead {
   continuity = 0;
   /** Another number after each sign that an upstream's head has been replaced since its last poll. */
   headVersion = 0;
-  /** The newest block that was served is of another branch than the followed one, which is polled again. */
-  isBranchUncertain = false;
+  /** The upstream of whose other branch a caller was served a block, and when. */
+  #otherBranch: { readonly source: HeadSource; readonly at: number } | undefined;
   /** The number of the newest block known to be final. */
   #final: bigint | undefined;
   readonly #history = new HeadHistory();
@@ -73,12 +73,18 @@ export class AgreedHead {
     this.#minLowerMs = minLowerMs;
   }
 
+  /** The newest block that was served is of another branch than the followed one, which is polled again. */
+  get isBranchUncertain(): boolean {
+    return this.#otherBranch !== undefined;
+  }
+
   get number(): bigint | undefined {
     return this.#head?.number;
   }
 
   /** @param updated the follower with a new poll, whose polls below the head are counted */
   update(followers: readonly HeadFollower[], updated: HeadFollower | undefined): SelectedHead | undefined {
+    if (updated !== undefined && this.#isBackAtHead(updated)) this.#otherBranch = undefined;
     const usable = followers.filter(({ isUsable }) => isUsable);
     const polledHeads = usable.flatMap(({ latest }) => latest ?? []);
     const head = selectHead(polledHeads, this.#head, this.pace.ms);
@@ -123,7 +129,7 @@ export class AgreedHead {
    * its blocks. Upstreams whose head was removed have at least the block before.
    */
   acceptBranch(header: Header | undefined, removed: readonly Header[], followers: readonly HeadFollower[]): void {
-    this.isBranchUncertain = false;
+    this.#otherBranch = undefined;
     if (header === undefined || removed.length === 0) return;
     const { number, block } = header;
     const fork = (removed.at(-1)?.number ?? 0n) - 1n;
@@ -159,8 +165,7 @@ export class AgreedHead {
   ): void {
     const knownHash = this.#ring.at(number)?.hash;
     const isOnOtherBranch = hash !== undefined && hash !== (knownHash ?? hash);
-    if (isLatest && hash !== undefined && knownHash !== undefined) this.isBranchUncertain = isOnOtherBranch;
-    else if (isOnOtherBranch && number >= this.newestServed.number) this.isBranchUncertain = true;
+    if (isOnOtherBranch && (isLatest || number >= this.newestServed.number)) this.#otherBranch = { source, at: now };
     if (isOnOtherBranch || (isLatest && follower?.isContradictedBy(number, askedAt) === true))
       this.#distrust(source, follower);
     // Below a final block, it is of another chain.
@@ -168,6 +173,12 @@ export class AgreedHead {
     follower?.observe(number, now);
     const mayBeNewest = isLatest || isOnOtherBranch || number === follower?.latest?.number;
     this.newestServed.record(number, source, now, mayBeNewest);
+  }
+
+  /** Whether the upstream that served another branch has the followed head since: it served a block that was removed. */
+  #isBackAtHead({ source, latest, isAlternating }: HeadFollower): boolean {
+    if (this.#otherBranch?.source !== source || isAlternating || latest === undefined) return false;
+    return latest.at > this.#otherBranch.at && latest.header !== undefined && this.#ring.has(latest.header.hash);
   }
 
   #distrust(source: HeadSource, follower: HeadFollower | undefined): void {

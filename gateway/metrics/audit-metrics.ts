@@ -48,7 +48,6 @@ export class AuditMetrics {
     const inProgress = this.#inProgress.labels(network);
     for (const upstream of upstreams)
       for (const outcome of auditOutcomes) this.#audits.inc({ network, upstream, outcome }, 0);
-    const keyOf = (upstream: string): string => `${network}\n${upstream}`;
     return {
       begun: () => {
         inProgress.value++;
@@ -58,11 +57,20 @@ export class AuditMetrics {
       },
       audited: (upstream, outcome) => {
         this.#audits.inc({ network, upstream, outcome });
-        const counts = this.#counts.get(keyOf(upstream)) ?? { agrees: 0, differs: 0, 'cannot-tell': 0 };
+        const counts = this.#counts.get(keyOf(network, upstream)) ?? { agrees: 0, differs: 0, 'cannot-tell': 0 };
         counts[outcome]++;
-        this.#counts.set(keyOf(upstream), counts);
+        this.#counts.set(keyOf(network, upstream), counts);
       },
-      countsOf: (upstream) => this.#counts.get(keyOf(upstream)),
+      countsOf: (upstream) => this.#counts.get(keyOf(network, upstream)),
     };
   }
+
+  /** Forgets the counts of upstreams that were removed. Their series are removed with those of other metrics. */
+  forget(network: string, upstreams: readonly string[]): void {
+    for (const upstream of upstreams) this.#counts.delete(keyOf(network, upstream));
+  }
+}
+
+function keyOf(network: string, upstream: string): string {
+  return `${network}\n${upstream}`;
 }

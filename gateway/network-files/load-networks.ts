@@ -83,9 +83,15 @@ export function checkFiles(content: FolderContent, options: LoadOptions): Networ
     : [];
   const networks = files.flatMap(({ network }) => (network === undefined ? [] : [network]));
   const conflicts = findConflicts(networks);
-  const found = files.map(({ file, slug, diagnostics, locate }) => {
+  const found = files.map(({ file, slug, network, diagnostics, locate }) => {
     const ownConflicts = conflicts.filter((conflict) => conflict.slug === slug);
-    return { file, diagnostics: [...diagnostics, ...ownConflicts.map(({ diagnostic }) => locate(diagnostic))] };
+    const inherits = (option: string): boolean =>
+      network === undefined || locate({ path: [option], message: '' }).isInDefaults === true;
+    return {
+      file,
+      inherits,
+      diagnostics: [...diagnostics, ...ownConflicts.map(({ diagnostic }) => locate(diagnostic))],
+    };
   });
   const all = [
     ...content.diagnostics,

@@ -71,12 +71,12 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const routes = new MethodRoutes(replaceable, upstreams);
   const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
   const heads = reusable?.heads ?? new NetworkHeads(headSources, headMetrics, { isDevelopment, log });
-  const { UPSTREAM_TIMEOUT_MS: timeoutMs } = parts.settings;
+  const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = parts.settings;
   const named = config.methods.map((name) => specOf(name, parts.specs));
   const audit = openAudit(replaceable.audit, config.slug, parts.metrics, { upstreams, routes, chain: heads, log });
   const router = new Router(upstreams, {
     routes,
-    failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs),
+    failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
     normalise,
     checkResult: parts.resultCheck,
     blockIn: blockInResult,

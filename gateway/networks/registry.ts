@@ -188,15 +188,15 @@ export class NetworkRegistry {
     if (![...this.#open].some(({ heads }) => heads === retired.heads)) retired.heads.close();
     const { slug, upstreams } = retired.config;
     const open = [...this.#open].filter(({ config }) => config.slug === slug);
+    const names = open.flatMap(({ config }) => config.upstreams).map(({ name }) => name);
+    const removed = upstreams.map(({ name }) => name).filter((name) => !names.includes(name));
+    metrics.audits.forget(slug, removed);
     if (open.length === 0) {
       usage.removeNetwork(slug);
       await removeSeries(metrics.registry, { network: slug });
       return;
     }
-    const names = open.flatMap(({ config }) => config.upstreams).map(({ name }) => name);
-    for (const { name } of upstreams) {
-      if (!names.includes(name)) await removeSeries(metrics.registry, { network: slug, upstream: name });
-    }
+    for (const upstream of removed) await removeSeries(metrics.registry, { network: slug, upstream });
   }
 
   /** Runs reloads and closes one after another. Never rejects. */

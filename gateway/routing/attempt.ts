@@ -6,7 +6,8 @@ import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { SentCall } from '../upstreams/upstream-calls.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { RoutedCall } from './routed-call.ts';
+import type { Failsafe } from './retry/failsafe-table.ts';
+import { hasAttempt, type RoutedCall } from './routed-call.ts';
 
 /** Classifies and records what an attempt gets. `Attempts` implements it. */
 export interface AttemptOwner {
@@ -52,6 +53,9 @@ export class Attempt implements SentCall {
     this.group = isRead(method) ? group : undefined;
     this.timeLimitMs = deadline - this.startedAt;
     this.timeoutMs = failsafe?.timeoutMs.get(upstream);
+    // Otherwise an upstream that hangs would use the time of the whole call.
+    if (failsafe?.sharesTime?.has(upstream) === true && hasOtherUpstream(routedCall, failsafe))
+      this.timeoutMs = Math.min(this.timeoutMs ?? Infinity, this.timeLimitMs / 2);
     this.#receiver = receiver;
     this.#onEnd = onEnd;
   }
@@ -87,4 +91,15 @@ export class Attempt implements SentCall {
     this.#onEnd?.('cancelled');
     this.#receiver.failed(error);
   }
+}
+
+/** Whether another upstream may get the call after a failure. */
+function hasOtherUpstream(routedCall: RoutedCall, { timeoutMs }: Failsafe<Upstream>): boolean {
+  const { method, tried, candidates } = routedCall;
+  if (!hasAttempt(routedCall)) return false;
+  const others = (candidates ?? [...timeoutMs.keys()]).filter((upstream) => !tried.includes(upstream));
+  return others.some(
+    ({ circuit, isOnOtherChain, methods }) =>
+      circuit.isClosed && !isOnOtherChain && !methods.isUnsupported(method.name),
+  );
 }

@@ -5,7 +5,7 @@ import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { MIN_ATTEMPT_MS } from './attempts.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
-import type { RoutedCall } from './routed-call.ts';
+import { hasAttempt, type RoutedCall } from './routed-call.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
@@ -78,9 +78,18 @@ export class Confirmation {
 
   /**
    * The response if no other upstream can confirm it.
-   * @throws RpcError if it is older than what callers were served, or may be null although the object exists
+   * @param candidates the upstreams that may get the call
+   * @throws RpcError if it is older than what callers were served, or may be null although the object exists, or if only
+   *   `maxAttempts` prevented its confirmation
    */
-  acceptUnconfirmed(routedCall: RoutedCall, response: UpstreamResponse): UpstreamResponse {
+  acceptUnconfirmed(
+    routedCall: RoutedCall,
+    response: UpstreamResponse,
+    candidates: readonly Upstream[],
+  ): UpstreamResponse {
+    const { tried } = routedCall;
+    if (!hasAttempt(routedCall) && candidates.some((upstream) => !tried.includes(upstream)))
+      throw new RpcError('no-upstream');
     if (!routedCall.isEvidence && !this.#isDevelopment) throw new RpcError('no-upstream');
     return response;
   }

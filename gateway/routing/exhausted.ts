@@ -27,7 +27,7 @@ const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'n
  */
 export function exhaustedResponse(
   routedCall: RoutedCall,
-  candidates: readonly { readonly limits: UpstreamLimits | undefined }[],
+  candidates: readonly Upstream[],
   monotonic: MonotonicReads<Upstream>,
   now: number,
 ): UpstreamResponse {
@@ -37,7 +37,11 @@ export function exhaustedResponse(
   if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
   if (failed.length === 0) throw noCandidateError(candidates, now);
   const classes = new Set(failed.map(({ failure }) => failure));
-  if (classes.size === 1 && classes.has('unsupported')) return unsupportedResponse(method);
+  if (classes.size === 1 && classes.has('unsupported')) {
+    // One that the call may not try, for example because of `maxAttempts`, may support the method.
+    if (candidates.some((upstream) => mayStillSupport(routedCall, upstream))) throw new RpcError('no-upstream');
+    return unsupportedResponse(method);
+  }
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
   if (failed.some(isMissing) && (!routedCall.isMissingAtHead || monotonic.isKnownNewBlock(routedCall)))
     throw new RpcError('no-upstream');
@@ -53,6 +57,10 @@ export function exhaustedResponse(
   // No upstream reported missing data, and those that responded did not find the object.
   if (classes.has('not-found')) return { kind: 'result', result: null };
   throw new RpcError('no-upstream');
+}
+
+function mayStillSupport({ method, tried }: RoutedCall, upstream: Upstream): boolean {
+  return !tried.includes(upstream) && !upstream.isOnOtherChain && !upstream.methods.isUnsupported(method.name);
 }
 
 /** The error if no upstream could be tried: all candidates are at their limits, or there are none. */

@@ -197,10 +197,10 @@ export class Router {
   }
 
   #responseWithoutUpstream(routedCall: RoutedCall, now: number): UpstreamResponse {
-    const { unconfirmed } = routedCall;
+    const { unconfirmed, candidates = this.all } = routedCall;
     return unconfirmed === undefined
-      ? exhaustedResponse(routedCall, routedCall.candidates ?? this.all, this.#monotonic, now)
-      : this.#confirmation.acceptUnconfirmed(routedCall, unconfirmed);
+      ? exhaustedResponse(routedCall, candidates, this.#monotonic, now)
+      : this.#confirmation.acceptUnconfirmed(routedCall, unconfirmed, candidates);
   }
 
   /** The response if the failed attempt was for confirmation, or shows that no other upstream can help; else undefined. */

@@ -91,6 +91,20 @@ describe('the headers of a network', () => {
     expect(checks.check({ kind: 'result', result: '0x1' })).toBe('unknown');
   });
 
+  it('are not wrong if one lacks the last members, which other upstreams have', () => {
+    const cancun = recorded.blocks['Cancun'] as Block;
+    const withoutLast = { ...osaka, requestsHash: undefined };
+    const checks = new HeaderChecks(none);
+    // An older header, of the fork that has these members only.
+    expect(checks.check(result({ ...cancun, number: '0x1' }))).toBe('unknown');
+    expect(checks.check(result(cancun))).toBe('verified');
+    const later = { ...withoutLast, number: `0x${(Number(cancun['number']) + 1).toString(16)}` };
+    expect(checks.check(result(later))).toBe('unknown');
+    expect(checks.check(result(osaka))).toBe('verified');
+    expect(checks.check(result(later))).toBe('unknown');
+    expect(checks.check(result({ ...osaka, stateRoot: other }))).toBe('wrong-hash');
+  });
+
   it('have the parents of the followed chain, also if their hashes cannot be computed', () => {
     const header = parseHeader(osaka);
     const parent = parseHeader({ ...osaka, number: '0x35', hash: other });

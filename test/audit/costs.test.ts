@@ -82,6 +82,22 @@ describe('a reload', limit, () => {
   });
 });
 
+it('the counts of a removed upstream begin anew when it is added again', limit, async () => {
+  const { gateway, send, nodes, file, untilAudited } = await withAudits([blocks, blocks, blocks]);
+  await untilAudited(balanceCall, 'node-1', 'agrees', 5);
+  const all = file();
+  const { upstreams } = all['test'] as { readonly upstreams: readonly object[] };
+  gateway.save({ test: { ...all['test'], upstreams: upstreams.filter((_, index) => index !== 1) } });
+  await gateway.gateway.reload();
+  await eventually(async () => !(await readMetrics(gateway.address)).text.includes('upstream="node-1"'));
+  gateway.save(all);
+  await gateway.gateway.reload();
+  await nodes[1]?.refuse();
+  await send(balanceCall);
+  const { audits } = (await statusOf(gateway.address, 'node-1')) as { audits?: { agrees: number } };
+  expect(audits?.agrees ?? 0).toBeLessThan(5);
+});
+
 /** The requests for calls that an upstream got. */
 async function attemptsAt(address: string, upstream: string): Promise<unknown[]> {
   const { samples } = await readMetrics(address);

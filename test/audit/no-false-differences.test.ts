@@ -68,6 +68,17 @@ describe('no upstream differs', limit, () => {
     expect([await count('node-0', 'differs'), await count('node-1', 'differs')]).toEqual([0, 0]);
   });
 
+  it('if their gas caps differ, and the result shows them', async () => {
+    const { nodes, count, untilAudited } = await withAudits([blocks, blocks, blocks]);
+    for (const [index, cap] of ['0x2faf080', '0x17d7840', '0x1312d00'].entries())
+      nodes[index]?.response('eth_call', ([{ gas = cap }]: readonly [{ readonly gas?: string }]) => word(gas));
+    await untilAudited(['eth_call', [{ to: account }, 'latest']], 'node-0', 'agrees', 2);
+    for (const { hash } of blocks.slice(0, 2))
+      await untilAudited(['eth_call', [{ to: account }, { blockHash: hash }]], 'node-0', 'cannot-tell');
+    const differs = await Promise.all(['node-0', 'node-1', 'node-2'].map((name) => count(name, 'differs')));
+    expect(differs).toEqual([0, 0, 0]);
+  });
+
   it('if one has indexed a block late, and returns the logs when it is asked again', async () => {
     const { nodes, count, untilAudited } = await withAudits([blocks, blocks]);
     let asked = 0;
@@ -93,3 +104,8 @@ describe('a null', () => {
     expect(nodes[1]?.callsOf('eth_getTransactionReceipt')).toEqual([]);
   });
 });
+
+/** A quantity as 32 bytes. */
+function word(quantity: string): string {
+  return `0x${quantity.slice(2).padStart(64, '0')}`;
+}

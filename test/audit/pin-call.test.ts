@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { isAuditable, pinCall, withBlockHash } from '../../gateway/audit/pin-call.ts';
+import { isAuditable, pinCall, withBlockHash, withGas } from '../../gateway/audit/pin-call.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { passThrough, type MethodSpec } from '../../gateway/spec/method-spec.ts';
 
@@ -86,5 +86,20 @@ describe('a call', () => {
     expect(pin('eth_getBalance', [address, 'pending'])).toBeUndefined();
     expect(pin('eth_getLogs', [{ fromBlock: '0x1', toBlock: 'pending' }], [])).toBeUndefined();
     expect(pinCall(specOf('eth_getBalance'), [address, 'latest'], result('0x1'), undefined)).toBeUndefined();
+  });
+});
+
+describe('a repeated call', () => {
+  it.each([
+    ['has a gas limit within the gas caps of nodes', { to: address }, { to: address, gas: '0x989680' }],
+    ['has no higher one', { to: address, gas: '0x989681' }, { to: address, gas: '0x989680' }],
+    ['keeps a lower one', { to: address, gas: '0x5208' }, { to: address, gas: '0x5208' }],
+  ])('%s', (_, given, repeated) => {
+    expect(withGas(specOf('eth_call'), [given, 'latest', {}, {}])).toEqual([repeated, 'latest', {}, {}]);
+  });
+
+  it('of another method stays as it is', () => {
+    const params = [{ address }];
+    expect(withGas(specOf('eth_getLogs'), params)).toBe(params);
   });
 });

@@ -81,8 +81,12 @@ it('nothing of a block that is not final is found once a block of another branch
   serve(other.head);
   expect(receipt.find()).toBeUndefined();
   expect(storeReceipt(before).first).toBeUndefined();
-  // The followed chain has it: the other one was of a node behind the same URL.
+  // Another caller may have the newer branch nevertheless.
   serve(replaced);
+  expect([receipt.find(), storeReceipt(before).first]).toEqual([undefined, undefined]);
+  // A poll shows that the upstream has the followed chain: the other block was one that a reorg removed.
+  await eventually(() => !heads.isBranchUncertain);
+  expect(heads.number).toBe(BigInt(replaced.number));
   expect(storeReceipt(before).first).toBeDefined();
   serve(other.head);
   await waitForHead(chain.mine());

@@ -56,6 +56,9 @@ describe('the canonical chain of nodes that differ', () => {
     await eventually(() => heads.head?.number === 105n);
     if (second !== undefined) second.chain = one.copy();
     second?.always(hang);
+    // No response of an earlier poll may come later.
+    const polls = second?.polls() ?? 0;
+    await eventually(() => (second?.polls() ?? 0) > polls);
     one.reorganise(3);
     await eventually(() => heads.head?.hash === one.head.hash);
     expect(upstreams.map((upstream) => heads.headOf(upstream)?.number)).toEqual([106n, 102n]);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, hang, status, type Exchange } from '../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
+import { rpcError } from '../support/fake-node.ts';
 import { hedged, storageParams, withNodes, word, type WithNodes } from './with-nodes.ts';
 
 const never = { UPSTREAM_TIMEOUT_MS: '600000', CALL_TIMEOUT_MS: '600000' };
@@ -38,6 +39,20 @@ describe('timeoutMs of a method', () => {
     await staysTrueFor(300, () => nodes[1]?.callsOf(storage).length === 1 && nodes[0]?.callsOf(storage).length === 1);
     if (second !== undefined) asUsual(second);
     expect(await call).toMatchObject({ result: word(2) });
+  });
+
+  it('of 60 s by default leaves half of the time of the call to another upstream, if there is one', async () => {
+    const methods = ['eth', 'debug_*'];
+    const { nodes, send } = await withNodes(2, { CALL_TIMEOUT_MS: '6000' }, { methods });
+    const trace = 'debug_traceBlockByNumber';
+    for (const node of nodes) node.response(trace, []);
+    // Both upstreams are known to have the method, and its chain.
+    nodes[0]?.next(status(503), trace);
+    expect((await send(trace, ['0x1'])).status).toBe(200);
+    expect((await send(trace, ['0x1'])).status).toBe(200);
+    nodes[0]?.always(hang, trace);
+    const { status: code, response } = await send(trace, ['0x1']);
+    expect([code, response]).toMatchObject([200, { result: [] }]);
   });
 
   it('is bounded by the deadline of the caller', async () => {
@@ -91,6 +106,18 @@ describe('maxAttempts of a method', () => {
     expect(requestCounts()).toEqual([1, 1, 0]);
   });
 
+  it('makes no method unsupported that another upstream supports', async () => {
+    const { nodes, send, requestCounts } = await withNodes(2, never, { failsafe: { [storage]: { maxAttempts: 1 } } });
+    nodes[0]?.response(storage, rpcError(-32_601, 'the method does not exist'));
+    const { status: first, response } = await send();
+    expect([first, response]).toMatchObject([503, { error: { code: -32603 } }]);
+    // The first upstream is marked now.
+    expect((await send()).response).toMatchObject({ result: word(2) });
+    for (const node of nodes) node.response(storage, rpcError(-32_601, 'the method does not exist'));
+    await eventually(async () => (await send()).response.error?.code === -32_601);
+    expect(requestCounts()[0]).toBe(1);
+  });
+
   it('of 1 also means no hedge and no second request for a null', async () => {
     const failsafe = { [storage]: { maxAttempts: 1, hedgeAfterMs: 10 }, eth_getTransactionByHash: { maxAttempts: 1 } };
     const all = await withNodes(2, never, { failsafe, confirmNull: 'always' });
@@ -104,7 +131,10 @@ describe('maxAttempts of a method', () => {
     expect(await call).toMatchObject({ result: word(1) });
     expect(await hedgesStarted(all)).toBe(0);
     for (const node of nodes) node.response('eth_getTransactionByHash', null);
-    await send('eth_getTransactionByHash', [`0x${'ab'.repeat(32)}`]);
+    // Another upstream could confirm it.
+    const { status: unconfirmed, response } = await send('eth_getTransactionByHash', [`0x${'ab'.repeat(32)}`]);
+    expect([unconfirmed, response]).toMatchObject([503, { error: { code: -32603 } }]);
+    expect(response).not.toHaveProperty('result');
     expect(nodes.map((node) => node.callsOf('eth_getTransactionByHash').length)).toEqual([1, 0]);
   });
 });

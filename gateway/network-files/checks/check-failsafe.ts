@@ -14,7 +14,8 @@ interface Facts {
 }
 
 /**
- * Checks `failsafe` beyond the schema: each name is that of a method that is sent to upstreams, and each value has an effect.
+ * Checks `failsafe` beyond the schema: each name is that of a method that is sent to upstreams, and a delay of
+ * hedges has an effect. It is compared with `timeoutMs` of the same entry only: other entries and options may have another time.
  * @param served methods and wildcards
  */
 export function checkFailsafe(network: Checked, served: readonly string[], options: Facts): Diagnostic[] {

@@ -20,8 +20,8 @@ export interface Located {
   readonly message: string;
   /** The position is in defaults.yaml, although the message is about a network. */
   readonly isInDefaults?: true;
-  /** In defaults.yaml, it is an error only if all networks have it. */
-  readonly isOfAll?: true;
+  /** In defaults.yaml, it is an error only if all networks with this option from there have it. */
+  readonly ofAllWith?: string;
 }
 
 export interface ParsedYaml {

@@ -45,10 +45,11 @@ export function mergeDefaults(own: Merged, defaults: Defaults | undefined): Merg
     name !== undefined && !Object.hasOwn(value, name) && Object.hasOwn(defaults.members, name);
   return {
     value: { ...defaults.members, ...value },
-    locate: (diagnostic) =>
-      isFromDefaults(diagnostic.path)
-        ? { ...defaults.locate(diagnostic), isInDefaults: true, ...(diagnostic.isOfAll && { isOfAll: true }) }
-        : own.locate(diagnostic),
+    locate: (diagnostic) => {
+      const { path, isOfAll } = diagnostic;
+      if (!isFromDefaults(path)) return own.locate(diagnostic);
+      return { ...defaults.locate(diagnostic), isInDefaults: true, ...(isOfAll && { ofAllWith: String(path[0]) }) };
+    },
   };
 }
 
@@ -57,7 +58,12 @@ export function mergeDefaults(own: Merged, defaults: Defaults | undefined): Merg
  * @param reported what `readDefaults` found
  */
 export function joinShared(
-  found: readonly { readonly file: string; readonly diagnostics: readonly Located[] }[],
+  found: readonly {
+    readonly file: string;
+    readonly diagnostics: readonly Located[];
+    /** Whether the network has this option from defaults.yaml, or whether that is not known. */
+    readonly inherits: (option: string) => boolean;
+  }[],
   reported: readonly Located[],
 ): Located[] {
   const positionOf = ({ line, column, message }: Located): string => `${line}:${column} ${message}`;
@@ -72,7 +78,8 @@ export function joinShared(
     }
   }
   const reportable = [...joined.values()].filter(
-    ({ diagnostic, files }) => diagnostic.isOfAll !== true || files.length === found.length,
+    ({ diagnostic: { ofAllWith }, files }) =>
+      ofAllWith === undefined || files.length === found.filter(({ inherits }) => inherits(ofAllWith)).length,
   );
   return reportable.map(({ diagnostic, files: [first = '', ...others] }) => {
     const more = others.length === 0 ? '' : ` and ${others.length} more`;

@@ -11,6 +11,8 @@ export interface Failsafe<Upstream> {
   readonly timeoutMs: ReadonlyMap<Upstream, number>;
   /** Delay of the hedge, by the upstream of the first attempt. Without an entry, the usual time of the method decides. */
   readonly hedgeAfterMs: ReadonlyMap<Upstream, number | 'off'>;
+  /** Upstreams whose time is a default that is not below that of the call. Undefined: none. See `attempt.ts`. */
+  readonly sharesTime: ReadonlySet<Upstream> | undefined;
   /** Maximum requests to upstreams for one call. */
   readonly maxAttempts: number;
 }
@@ -33,19 +35,23 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
   /** As they are now: a reload changes the upstreams. */
   readonly #options: ReadonlyMap<Upstream, LiveUpstreamOptions>;
   readonly #defaultTimeoutMs: number | undefined;
+  readonly #callTimeoutMs: number;
   readonly #known = new Map<string, Failsafe<Upstream>>();
 
   /**
    * @param specs of the methods that the network names
    * @param all the open upstreams of the network
    * @param defaultTimeoutMs UPSTREAM_TIMEOUT_MS; undefined: the group of the method decides
+   * @param callTimeoutMs CALL_TIMEOUT_MS
    */
   constructor(
     { failsafe }: Pick<ReplaceableConfig, 'failsafe'>,
     specs: readonly MethodSpec[],
     all: readonly Upstream[],
     defaultTimeoutMs: number | undefined,
+    callTimeoutMs: number,
   ) {
+    this.#callTimeoutMs = callTimeoutMs;
     this.#all = all;
     this.#network = failsafe;
     this.#options = new Map(all.map((upstream) => [upstream, upstream.config]));
@@ -64,19 +70,25 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
   }
 
   /** Of the options of an upstream, those by method count first; then those of the network, the setting and the group. */
-  #resolve({ name, group }: MethodSpec): Failsafe<Upstream> {
+  #resolve({ name, group, sends }: MethodSpec): Failsafe<Upstream> {
     const timeoutMs = new Map<Upstream, number>();
     const hedgeAfterMs = new Map<Upstream, number | 'off'>();
+    const sharesTime = new Set<Upstream>();
     const ofNetwork = valuesFor(name, this.#network);
     for (const upstream of this.#all) {
       const options = this.#options.get(upstream);
       const own = valuesFor(name, options?.failsafe ?? {});
       const inFile = own.timeoutMs ?? options?.timeoutMs ?? ofNetwork.timeoutMs;
-      timeoutMs.set(upstream, inFile ?? this.#defaultTimeoutMs ?? attemptTimesMs[group]);
+      const givenMs = inFile ?? this.#defaultTimeoutMs;
+      timeoutMs.set(upstream, givenMs ?? attemptTimesMs[group]);
+      // A method that sends a transaction waits for its receipt: at another upstream, it would wait no longer.
+      const isLong = givenMs === undefined && sends !== true && attemptTimesMs[group] >= this.#callTimeoutMs;
+      if (isLong) sharesTime.add(upstream);
       const delayMs = own.hedgeAfterMs ?? ofNetwork.hedgeAfterMs;
       if (delayMs !== undefined) hedgeAfterMs.set(upstream, delayMs);
     }
-    return { timeoutMs, hedgeAfterMs, maxAttempts: ofNetwork.maxAttempts ?? Infinity };
+    const shared = sharesTime.size > 0 && this.#all.length > 1 ? sharesTime : undefined;
+    return { timeoutMs, hedgeAfterMs, sharesTime: shared, maxAttempts: ofNetwork.maxAttempts ?? Infinity };
   }
 }
 

@@ -15,12 +15,13 @@ function tableOf(failsafe: object, first: object = {}, settingMs?: number) {
   ];
   const config = configOf('base', { methods: ['eth', 'debug_*', 'bor_*', 'trace_*'], failsafe, upstreams });
   const all = config.upstreams.map((upstream) => ({ config: upstream }));
-  const table = new FailsafeTable(config, [specOf('eth_call')], all, settingMs);
+  const table = new FailsafeTable(config, [specOf('eth_call')], all, settingMs, 15_000);
   return {
     table,
     times: (name: string) => all.map((upstream) => table.of(specOf(name)).timeoutMs.get(upstream)),
     hedges: (name: string) => all.map((upstream) => table.of(specOf(name)).hedgeAfterMs.get(upstream)),
     attempts: (name: string) => table.of(specOf(name)).maxAttempts,
+    sharing: (name: string) => all.filter((upstream) => table.of(specOf(name)).sharesTime?.has(upstream)).length,
   };
 }
 
@@ -49,6 +50,14 @@ describe('the time for one attempt', () => {
     const own = { timeoutMs: 200, failsafe: { eth_call: { timeoutMs: 100 } } };
     expect(tableOf(network, own, 7).times('eth_call')).toEqual([100, 300]);
     expect(tableOf(network, own, 7).times('eth_getLogs')).toEqual([200, 7]);
+  });
+
+  it('is shared with other upstreams only if it is a default that is not below that of the call', () => {
+    expect(tableOf({}).sharing('debug_traceCall')).toBe(2);
+    expect(['eth_call', 'eth_sendRawTransactionSync'].map(tableOf({}).sharing)).toEqual([0, 0]);
+    expect(tableOf({}, { timeoutMs: 60_000 }).sharing('debug_traceCall')).toBe(1);
+    expect(tableOf({ 'debug_*': { timeoutMs: 60_000 } }).sharing('debug_traceCall')).toBe(0);
+    expect(tableOf({}, {}, 60_000).sharing('debug_traceCall')).toBe(0);
   });
 
   it('is known for each group', () => {

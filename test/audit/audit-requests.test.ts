@@ -1,0 +1,78 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { Auditor } from '../../gateway/audit/auditor.ts';
+import { AuditRequests } from '../../gateway/audit/audit-requests.ts';
+import { openLog } from '../../gateway/config/log.ts';
+import { AuditMetrics } from '../../gateway/metrics/audit-metrics.ts';
+import { removeSeries } from '../../gateway/metrics/remove-series.ts';
+import { MethodRoutes } from '../../gateway/routing-policy/method-routes.ts';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
+import type { Upstream } from '../../gateway/upstreams/upstream.ts';
+import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { withHeads } from '../heads/with-heads.ts';
+import { configOf } from '../network-files/load.ts';
+import { hang } from '../support/behaviours.ts';
+import { eventually } from '../support/eventually.ts';
+
+const balance = methods.find(({ name }) => name === 'eth_getBalance') as MethodSpec;
+const params = [`0x${'ab'.repeat(20)}`, { blockHash: `0x${'cd'.repeat(32)}` }];
+
+async function withRequests() {
+  const chain = new ScriptedChain();
+  const all = await withHeads([chain, chain.copy()]);
+  const [upstream, second] = all.upstreams as [Upstream, Upstream];
+  const routes = new MethodRoutes(
+    configOf('test', { upstreams: all.upstreams.map(({ name }) => ({ name, url: 'https://one.example' })) }),
+    all.upstreams,
+  );
+  const requests = new AuditRequests(all.upstreams, routes);
+  const [node] = all.nodes;
+  node?.response('eth_getBalance', '0x1');
+  const count = (): number => node?.calls.filter(({ method }) => method !== 'eth_chainId').length ?? 0;
+  const sendBoth = (deadline: number) =>
+    Promise.all([
+      requests.send(upstream, balance, params, deadline),
+      requests.blockHash(upstream, chain.number, deadline),
+    ]);
+  return { ...all, chain, upstream, second, routes, requests, count, sendBoth };
+}
+
+describe('an audit', () => {
+  it('sends reads, and requests for the hash of a block', async () => {
+    const { chain, count, sendBoth } = await withRequests();
+    const found = await sendBoth(performance.now() + 30_000);
+    expect(found).toEqual([{ kind: 'result', result: '0x1' }, chain.head.hash]);
+    expect(count()).toBe(2);
+  });
+
+  it('sends none of them to an upstream that gets no audits, or after its deadline', async () => {
+    const { upstream, count, sendBoth } = await withRequests();
+    const later = performance.now() + 30_000;
+    upstream.config = { ...upstream.config, audit: 'off' };
+    expect(await sendBoth(later)).toEqual([undefined, undefined]);
+    upstream.config = { ...upstream.config, audit: undefined };
+    expect(await sendBoth(performance.now())).toEqual([undefined, undefined]);
+    expect(count()).toBe(0);
+  });
+
+  it('that ends after its network was removed leaves no series', async () => {
+    const { upstream, second, routes, nodes, heads } = await withRequests();
+    const page = new Registry();
+    const metrics = new AuditMetrics(page).networkMetrics('test', [upstream.name, second.name]);
+    const options = { share: 1, upstreams: [upstream, second], routes, chain: heads, metrics, log: openLog('silent') };
+    const auditor = new Auditor(options);
+    nodes[1]?.always(hang, 'eth_getBalance');
+    const audits: Promise<unknown>[] = [];
+    const observer = { audited: (ended: Promise<unknown>) => void audits.push(ended) };
+    const call = { method: balance, params, pinned: undefined, cancellation: new Cancellation(), observer };
+    auditor.sample(upstream, call, { kind: 'result', result: '0x1' });
+    await eventually(() => nodes[1]?.callsOf('eth_getBalance').length === 1);
+    auditor.close();
+    await removeSeries(page, { network: 'test' });
+    await Promise.all(audits);
+    expect([audits.length, await page.metrics()]).toEqual([1, expect.not.stringContaining('network="test"')]);
+    expect(auditor.countsOf(second.name)).toBeUndefined();
+  });
+});
