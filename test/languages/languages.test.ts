@@ -12,6 +12,7 @@ import { startDevGeth, type Geth } from '../nodes/geth.ts';
 import { makeBlobTransaction } from '../parity/blob-transaction.ts';
 import { fetchResult, httpEndpoint, type RpcEndpoint } from '../parity/rpc-endpoint.ts';
 import { makeTypedChain, receiptOf, sender } from '../parity/typed-chain.ts';
+import { socketUrl } from '../server/websocket/caller.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { readTable, writeTable } from '../support/page-table.ts';
 import { freePort } from '../support/redis.ts';
@@ -65,8 +66,8 @@ afterAll(async () => {
 const nonceOf = (address: string): Promise<`0x${string}`> =>
   fetchResult(node, 'eth_getTransactionCount', address, 'latest');
 
-const urlOver = (transport: (typeof transports)[number], { url }: TestGateway): string =>
-  transport === 'HTTP' ? url('main') : url('main').replace('http', 'ws').replace('/v3/', '/ws/v3/');
+const urlOver = (transport: (typeof transports)[number], started: TestGateway): string =>
+  transport === 'HTTP' ? started.url('main') : socketUrl(started, 'main');
 
 function setCell(step: string, { name }: Language, transport: string, cell: string): void {
   const cells = days.get(step) ?? new Map<string, string>();
