@@ -25,13 +25,17 @@ export const metamaskClient: Client = {
     });
     const id = rpcEndpoints[0]?.networkClientId ?? '';
     await controller.setActiveNetwork(id);
-    const { status } = controller.state.networksMetadata[id] ?? {};
-    if (String(status) !== 'available') throw new Error(`MetaMask calls the network ${status ?? 'unknown'}`);
     const { provider, blockTracker } = controller.getNetworkClientById(id);
     const request = (method: string, params: readonly unknown[]): Promise<unknown> =>
       provider.request({ method, params: [...params] as never }).catch(unwrap);
+    const day = providerDay(request, privateKeyToAccount(privateKey), () => controller.destroy());
     return {
-      ...providerDay(request, privateKeyToAccount(privateKey), () => controller.destroy()),
+      ...day,
+      chainId() {
+        const { status } = controller.state.networksMetadata[id] ?? {};
+        if (String(status) !== 'available') throw new Error(`MetaMask calls the network ${status ?? 'unknown'}`);
+        return day.chainId();
+      },
       watchBlocks: (seen) => {
         const onLatest = (number: string): void => {
           seen(Number(number));

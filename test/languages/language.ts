@@ -67,17 +67,8 @@ export const languages: readonly Language[] = [
   language('web3j', ['mvn', 'java'], (source, output) => ({
     async build() {
       const dependencies = `-DoutputDirectory=${join(output, 'dependencies')}`;
-      run(
-        source,
-        {},
-        'mvn',
-        '-q',
-        '-B',
-        `-DbuildFolder=${output}`,
-        'compile',
-        'dependency:copy-dependencies',
-        dependencies,
-      );
+      const goals = ['compile', 'dependency:copy-dependencies'];
+      await run(source, {}, 'mvn', '-q', '-B', `-DbuildFolder=${output}`, ...goals, dependencies);
     },
     command: ['java', '-cp', [join(output, 'classes'), join(output, 'dependencies/*')].join(delimiter), 'Day'],
   })),
@@ -98,7 +89,7 @@ export function requireTools(): void {
  */
 export async function runDay(
   { name, command: [command, ...args] }: Language,
-  mode: 'day' | 'reject' | 'call' | 'close',
+  mode: 'day' | 'reject' | 'close' | 'limit' | 'restart',
   input: object,
   onStep?: (step: Step) => unknown,
 ): Promise<Step[]> {

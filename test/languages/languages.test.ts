@@ -1,7 +1,10 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { privateKeyToAccount } from 'viem/accounts';
-import { parseEther, parseGwei } from 'viem';
+import { getAddress, parseEther, parseGwei } from 'viem';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { counterContract, gateContract } from '../../gateway/local-chain/demo-contracts/demo-contracts.ts';
 import { findGeth } from '../nodes/find-geth.ts';
@@ -12,6 +15,7 @@ import { makeTypedChain, receiptOf, sender } from '../parity/typed-chain.ts';
 import { socketUrl } from '../server/websocket/caller.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { readTable, writeTable } from '../support/page-table.ts';
+import { freePort } from '../support/redis.ts';
 import {
   closeCodes,
   closeTexts,
@@ -46,7 +50,7 @@ beforeAll(async () => {
   node = httpEndpoint('geth', geth.url);
   const chain = await makeTypedChain(node, { hasBlobs: true });
   const [counter, gate] = [chain.executions[0], chain.executions[3]] as { to: string }[];
-  contracts = { counter: counter?.to ?? '', gate: gate?.to ?? '' };
+  contracts = { counter: getAddress(counter?.to ?? ''), gate: getAddress(gate?.to ?? '') };
   await fundBlobAccount();
   gateway = await startGateway({
     main: network(CHAIN_ID, [geth.url], { methods: ['eth', 'net', 'web3', 'txpool_*', 'debug_*'] }),
@@ -61,6 +65,14 @@ afterAll(async () => {
 
 const nonceOf = (address: string): Promise<`0x${string}`> =>
   fetchResult(node, 'eth_getTransactionCount', address, 'latest');
+
+const urlOver = (transport: (typeof transports)[number], started: TestGateway): string =>
+  transport === 'HTTP' ? started.url('main') : socketUrl(started, 'main');
+
+function setCell(step: string, { name }: Language, transport: string, cell: string): void {
+  const cells = days.get(step) ?? new Map<string, string>();
+  days.set(step, cells.set(`${name}, ${transport}`, cell));
+}
 
 async function fundBlobAccount(): Promise<void> {
   const account = privateKeyToAccount(privateKey);
@@ -91,8 +103,8 @@ const callAt = (url: string, input = '0x'): object => ({
 });
 
 /** URLs of the gateway and of the node differ, and the first letter of -32601 (contract, section 1). */
-const textOf = (step: Step | undefined): string =>
-  JSON.stringify(step ?? null)
+const textOf = (step: Step): string =>
+  JSON.stringify(step)
     .replaceAll('The method ', 'the method ')
     .replaceAll(/(http|ws):\/\/[^\s"')]+/g, 'URL');
 
@@ -100,19 +112,47 @@ describe.each(languages)('$name', (language: Language) => {
   beforeAll(() => language.build());
 
   it.each(transports)('lives the same day over %s', async (transport) => {
-    const urls = transport === 'HTTP' ? [geth.url, gateway.url('main')] : [geth.socketUrl, socketUrl(gateway, 'main')];
-    const [direct = [], through = []] = [
-      await runDay(language, 'day', await dayAt(urls[0] ?? '')),
-      await runDay(language, 'day', await dayAt(urls[1] ?? '')),
-    ];
-    const pairs = direct.map((one, index) => [textOf(one), textOf(through[index])] as const);
-    expect(pairs.map(([, other]) => other)).toEqual(pairs.map(([one]) => one));
-    expect(through.length).toBe(direct.length);
-    for (const { step, result, error } of through) {
-      const cells = days.get(step) ?? new Map<string, string>();
-      const cell = error !== undefined ? 'equal error' : result === 'not supported' ? result : 'equal';
-      days.set(step, cells.set(`${language.name}, ${transport}`, result === null ? '' : cell));
+    const nodeUrl = transport === 'HTTP' ? geth.url : geth.socketUrl;
+    const direct = await runDay(language, 'day', await dayAt(nodeUrl));
+    const through = await runDay(language, 'day', await dayAt(urlOver(transport, gateway)));
+    expect(through.map(textOf)).toEqual(direct.map(textOf));
+    // The programs catch the errors that they provoke.
+    expect(through.filter(({ error }) => error !== undefined)).toEqual([]);
+    for (const { step, result } of through) {
+      const cell = result === 'not supported' ? result : 'equal';
+      setCell(step, language, transport, result === null ? '' : cell);
     }
+  });
+
+  it.each(transports)('calls faster than its rate limit over %s', async (transport) => {
+    const key = makeKey();
+    const { keys } = gateway.gateway;
+    await keys.add(digestOf(key), { name: 'limited', createdAt: new Date().toISOString() });
+    await keys.update(keyIdOf(digestOf(key)), { rate: '1', burst: '1' });
+    const url = urlOver(transport, gateway).replace(gateway.key, key);
+    const steps = await runDay(language, 'limit', callAt(url));
+    const errors = steps.flatMap(({ error }) => error ?? []);
+    expect(steps.length).toBe(4);
+    expect(errors.filter((error) => !/429|request rate exceeded/.test(error))).toEqual([]);
+    setCell('rate limit', language, transport, errors.length === 0 ? 'sends again' : 'error');
+  });
+
+  it.each(transports)('outlives a restart of the gateway over %s', async (transport) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-languages-'));
+    const env = { PORT: String(await freePort()), DATA_DIR: folder };
+    const start = (): Promise<TestGateway> => startGateway({ main: network(CHAIN_ID, [geth.url]) }, env);
+    const first = await start();
+    let stopped: Promise<void> | undefined;
+    let second: Promise<TestGateway> | undefined;
+    const steps = await runDay(language, 'restart', callAt(urlOver(transport, first)), ({ step }) => {
+      if (step === 'open') stopped = first.stop();
+      if (step === 'down') second = stopped?.then(start);
+    });
+    await (await second)?.stop();
+    rmSync(folder, { recursive: true, force: true });
+    const names = steps.map(({ step }) => step);
+    expect(names.slice(0, -1)).toEqual(['open', 'down']);
+    setCell('restart', language, transport, names.at(-1) === 'again' ? 'calls again' : 'stays closed');
   });
 
   it('rejections', async () => {

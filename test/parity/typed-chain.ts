@@ -46,7 +46,14 @@ export async function makeTypedChain(node: RpcEndpoint, { hasBlobs = false } = {
   const send = async (transaction: Partial<TransactionSerializable>): Promise<Receipt> => {
     const raw = await sign(transaction);
     nonce++;
-    return receiptOf(node, await fetchResult<string>(node, 'eth_sendRawTransaction', raw));
+    let outcome = '';
+    // After a blob transaction, geth reserves the sender until its pool has processed the block.
+    await eventually(async () => {
+      outcome = await node.request('eth_sendRawTransaction', [raw]);
+      return !outcome.includes('address already reserved');
+    });
+    if (!outcome.startsWith('result ')) throw new Error(`eth_sendRawTransaction: ${outcome}`);
+    return receiptOf(node, keccak256(raw));
   };
 
   const deploy = async (code: string): Promise<`0x${string}` | null> =>

@@ -1,6 +1,9 @@
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
 import { closeReasons } from '../../gateway/server/websocket/close-codes.ts';
+import { hang } from './behaviours.ts';
+import { eventually } from './eventually.ts';
+import { startFakeNode } from './fake-node.ts';
 import { network, patient, startGateway, type TestGateway } from './gateway.ts';
 import { startRedis } from './redis.ts';
 
@@ -10,7 +13,7 @@ export const rejectionTexts = {
   403: 'rejected due to project ID settings',
   404: 'no network at this address',
   413: 'body too large',
-  429: 'project ID request rate exceeded',
+  429: 'too many requests in flight with this project id',
   503: 'no upstream could answer',
 } as const;
 export type RejectionStatus = keyof typeof rejectionTexts;
@@ -28,7 +31,8 @@ export const closeCodes = Object.keys(closeTexts).map(Number) as CloseCode[];
 const BODY_MAX_BYTES = 4_000;
 /** The input of a call that exceeds `BODY_MAX_BYTES`. */
 export const tooLargeInput = `0x${'ab'.repeat(BODY_MAX_BYTES)}`;
-const EXHAUST_MS = 50;
+/** Longer than any test. */
+const HOLD_MS = 600_000;
 
 export interface RejectingGateway {
   /** The address at which every call, or every large one, is rejected with this status. */
@@ -38,7 +42,13 @@ export interface RejectingGateway {
 
 /** @param node the URL of a node of this chain */
 export async function startRejectingGateway(node: string, chainId: number): Promise<RejectingGateway> {
-  const networks = { main: network(chainId, [node]), dead: network(chainId, ['http://127.0.0.1:1']) };
+  const holding = await startFakeNode({ chainId });
+  holding.always(hang, 'eth_getBalance');
+  const networks = {
+    main: network(chainId, [node]),
+    dead: network(chainId, ['http://127.0.0.1:1']),
+    holding: network(chainId, [holding.url], { timeoutMs: HOLD_MS }),
+  };
   const gateway = await startGateway(networks, { BODY_MAX_BYTES: String(BODY_MAX_BYTES) });
   const addKey = async (permissions: PermissionChange): Promise<string> => {
     const key = makeKey();
@@ -47,28 +57,29 @@ export async function startRejectingGateway(node: string, chainId: number): Prom
     await gateway.gateway.keys.update(keyIdOf(digestOf(key)), permissions);
     return key;
   };
-  const keys = {
+  const keys: Partial<Record<RejectionStatus, string>> = {
     401: 'unknown',
     403: await addKey({ networks: 'dead' }),
-    429: await addKey({ rate: '1', burst: '1' }),
+    429: await addKey({ concurrency: '1' }),
   };
   const url = (status: RejectionStatus): string => {
     const slug = status === 404 ? 'unknown' : status === 503 ? 'dead' : 'main';
-    return `${gateway.address}/${slug}/v3/${keys[status as keyof typeof keys] ?? gateway.key}`;
+    return `${gateway.address}/${slug}/v3/${keys[status] ?? gateway.key}`;
   };
-  // Clients that retry never find a request left.
-  const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}';
-  const exhausting = setInterval(() => {
-    fetch(url(429), { method: 'POST', body }).then(
-      (response) => response.text(),
-      () => undefined,
-    );
-  }, EXHAUST_MS);
+  // The only slot of the key stays taken, so clients that retry are never served. A rate limit would be refilled.
+  const body =
+    '{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x0000000000000000000000000000000000000001","latest"]}';
+  const held = fetch(url(429).replace('/main/', '/holding/'), { method: 'POST', body }).then(
+    (response) => response.text(),
+    () => undefined,
+  );
+  await eventually(() => holding.callsOf('eth_getBalance').length > 0);
   return {
     url,
-    stop() {
-      clearInterval(exhausting);
-      return gateway.stop();
+    async stop() {
+      await holding.close();
+      await held;
+      await gateway.stop();
     },
   };
 }

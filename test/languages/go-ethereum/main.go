@@ -63,20 +63,46 @@ func main() {
 	case "reject":
 		_, err := client.CallContract(ctx, ethereum.CallMsg{To: &day.Counter, Data: hexutil.MustDecode(day.Input)}, nil)
 		show("reject", "no error", err)
-	case "call":
-		balance, err := client.BalanceAt(ctx, day.Counter, nil)
-		show("call", balance, err)
+	case "limit":
+		for range 4 {
+			balance, err := client.BalanceAt(ctx, day.Counter, nil)
+			show("call", balance, err)
+		}
 	case "close":
-		_, err := client.BlockNumber(ctx)
+		err := read(client, 15*time.Second)
 		show("open", nil, err)
-		for err == nil {
-			time.Sleep(100 * time.Millisecond)
-			_, err = client.BlockNumber(ctx)
+		for ; err == nil; time.Sleep(100 * time.Millisecond) {
+			err = read(client, 15*time.Second)
 		}
 		show("close", nil, err)
+	case "restart":
+		restart(client)
 	default:
 		live(client, raw)
 	}
+}
+
+func read(client *ethclient.Client, timeout time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	_, err := client.BalanceAt(limited, day.Counter, nil)
+	return err
+}
+
+// restart calls until one fails, then until one succeeds.
+func restart(client *ethclient.Client) {
+	show("open", nil, read(client, 5*time.Second))
+	for read(client, 5*time.Second) == nil {
+		time.Sleep(100 * time.Millisecond)
+	}
+	show("down", nil, nil)
+	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(100 * time.Millisecond) {
+		if read(client, 5*time.Second) == nil {
+			show("again", nil, nil)
+			return
+		}
+	}
+	show("timeout", nil, nil)
 }
 
 func live(client *ethclient.Client, raw *rpc.Client) {
@@ -221,7 +247,7 @@ func live(client *ethclient.Client, raw *rpc.Client) {
 		}
 		var isRemoved bool
 		err := raw.CallContext(ctx, &isRemoved, "eth_uninstallFilter", id)
-		return []any{len(logs), isRemoved}, err
+		return []any{len(logs) > 0, isRemoved}, err
 	})
 	step("subscriptions", func() (any, error) {
 		return subscribe(client, geth, func() error { _, err := send(dynamic); return err })

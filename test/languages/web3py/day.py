@@ -28,18 +28,45 @@ def reject():
         show("reject", error=text_of(error))
 
 
-async def close():
+async def error_of(call, seconds):
+    try:
+        await asyncio.wait_for(call(), seconds)
+    except Exception as error:
+        return text_of(error)
+
+
+async def close(web3):
     """Calls over one WebSocket until it is closed."""
-    async with AsyncWeb3(WebSocketProvider(day["url"], request_timeout=15)) as web3:
-        await web3.eth.block_number
-        show("open")
-        while True:
-            try:
-                await web3.eth.block_number
-                await asyncio.sleep(0.1)
-            except Exception as error:
-                show("close", error=text_of(error))
-                return
+    await web3.eth.get_balance(day["counter"])
+    show("open")
+    while not (error := await error_of(lambda: web3.eth.get_balance(day["counter"]), 15)):
+        await asyncio.sleep(0.1)
+    show("close", error=error)
+
+
+async def limit(web3):
+    """Calls faster than the rate limit of the key."""
+    for _ in range(4):
+        try:
+            show("call", result=await web3.eth.get_balance(day["counter"]))
+        except Exception as error:
+            show("call", error=text_of(error))
+
+
+async def restart(web3):
+    """Calls until one fails, then until one succeeds."""
+    read = lambda: web3.eth.get_balance(day["counter"])
+    await read()
+    show("open")
+    while not await error_of(read, 5):
+        await asyncio.sleep(0.1)
+    show("down")
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if not await error_of(read, 5):
+            return show("again")
+        await asyncio.sleep(0.1)
+    show("timeout")
 
 
 class Day:
@@ -49,7 +76,7 @@ class Day:
         self.delegate = web3.eth.account.create()
 
     async def connect(self):
-        return [await self.web3.is_connected(), await self.web3.eth.chain_id, (await self.web3.client_version)[:4]]
+        return [await self.web3.is_connected(), await self.web3.eth.chain_id, "/" in await self.web3.client_version]
 
     async def reads(self):
         eth = self.web3.eth
@@ -127,7 +154,7 @@ class Day:
             logs += await made.get_new_entries()
             hashes += await blocks.get_new_entries()
             await asyncio.sleep(0.1)
-        return [len(logs), len(hashes), await self.web3.eth.uninstall_filter(made.filter_id)]
+        return [len(logs) > 0, len(hashes) > 0, await self.web3.eth.uninstall_filter(made.filter_id)]
 
     async def subscriptions(self):
         if not day["isSocket"]:
@@ -178,13 +205,16 @@ class Day:
         history = await self.web3.eth.fee_history(2, "latest", [10.0, 90.0])
         return [len(history["baseFeePerGas"]), len(history["reward"]), len(history["gasUsedRatio"])]
 
+    # Version 8 has it in its synchronous client only, which has no WebSocket with subscriptions.
     async def proofs(self):
-        proof = await self.web3.eth.get_proof(day["counter"], [0], "latest")
+        if day["isSocket"]:
+            return "not supported"
+        proof = Web3(HTTPProvider(day["url"])).eth.get_proof(day["counter"], [0], "latest")
         return [len(proof["accountProof"]) > 0, len(proof["storageProof"]), proof["storageProof"][0]["value"].hex()]
 
+    # Version 8 has no uncles.
     async def uncles(self):
-        latest = await self.web3.eth.get_block("latest")
-        return await self.web3.eth.get_uncle_count(latest["hash"])
+        return "not supported"
 
     async def opened_namespaces(self):
         status = await self.web3.geth.txpool.status()
@@ -207,29 +237,20 @@ async def live(web3):
             show(step, error=text_of(error))
 
 
-async def main():
+MODES = {"day": live, "close": close, "limit": limit, "restart": restart}
+
+
+async def main(mode):
     if day["isSocket"]:
-        async with AsyncWeb3(WebSocketProvider(day["url"])) as web3:
-            await live(web3)
+        async with AsyncWeb3(WebSocketProvider(day["url"], request_timeout=15)) as web3:
+            await mode(web3)
     else:
         web3 = AsyncWeb3(AsyncHTTPProvider(day["url"]))
-        await live(web3)
+        await mode(web3)
         await web3.provider.disconnect()
-
-
-def gateway_steps():
-    """The restart of the node and of the rate limit: single calls."""
-    web3 = Web3(HTTPProvider(day["url"]))
-    start = time.monotonic()
-    try:
-        show("call", result=web3.eth.get_balance(day["counter"]), seconds=time.monotonic() - start)
-    except Exception as error:
-        show("call", error=text_of(error))
 
 
 if sys.argv[1] == "reject":
     reject()
-elif sys.argv[1] == "call":
-    gateway_steps()
 else:
-    asyncio.run(close() if sys.argv[1] == "close" else main())
+    asyncio.run(main(MODES[sys.argv[1]]))

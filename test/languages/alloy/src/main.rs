@@ -60,12 +60,14 @@ async fn main() -> Result<()> {
     };
     let mode = env::args().nth(1).unwrap_or_default();
     let signer: PrivateKeySigner = day.text("privateKey").parse()?;
-    if mode == "call" {
+    if mode == "limit" {
         let retry = RetryBackoffLayer::new(20, 300, 1_000);
         let client = RpcClient::builder().layer(retry).connect(day.text("url")).await?;
         let provider = ProviderBuilder::new().connect_client(client);
-        let balance = provider.get_balance(day.counter).await;
-        show("call", balance.map(|balance| json!(balance)).map_err(Into::into));
+        for _ in 0..4 {
+            let balance = provider.get_balance(day.counter).await;
+            show("call", balance.map(|balance| json!(balance)).map_err(Into::into));
+        }
         return Ok(());
     }
     let wallet = EthereumWallet::from(signer);
@@ -98,9 +100,30 @@ async fn main() -> Result<()> {
                 Err(_) => show("timeout", Ok(Value::Null)),
             }
         }
+        "restart" => restart(&day, &provider).await,
         _ => live(&day, &provider).await,
     }
     Ok(())
+}
+
+async fn is_served(day: &Day, provider: &impl Provider) -> bool {
+    let read = timeout(Duration::from_secs(5), async { provider.get_balance(day.counter).await });
+    matches!(read.await, Ok(Ok(_)))
+}
+
+/// Calls until one fails, then until one succeeds.
+async fn restart(day: &Day, provider: &impl Provider) {
+    show("open", Ok(json!(is_served(day, provider).await)));
+    while is_served(day, provider).await {
+        sleep(Duration::from_millis(100)).await;
+    }
+    show("down", Ok(Value::Null));
+    let again = timeout(Duration::from_secs(30), async {
+        while !is_served(day, provider).await {
+            sleep(Duration::from_millis(100)).await;
+        }
+    });
+    show(if again.await.is_ok() { "again" } else { "timeout" }, Ok(Value::Null));
 }
 
 async fn receipt_of(provider: &impl Provider, hash: B256) -> Result<Value> {
@@ -195,7 +218,7 @@ async fn live<P: Provider + WalletProvider>(day: &Day, provider: &P) {
             if !logs.is_empty() { break; }
             sleep(Duration::from_millis(100)).await;
         }
-        Ok(json!([logs.len(), provider.uninstall_filter(id).await?]))
+        Ok(json!([!logs.is_empty(), provider.uninstall_filter(id).await?]))
     }.await);
     show("subscriptions", subscriptions(day, provider).await);
     show("batches", async {

@@ -25,6 +25,7 @@ import org.web3j.protocol.core.methods.response.EthBlock;
 import org.web3j.protocol.core.methods.response.EthCall;
 import org.web3j.protocol.core.methods.response.EthChainId;
 import org.web3j.protocol.core.methods.response.EthFeeHistory;
+import org.web3j.protocol.core.methods.response.EthGetBalance;
 import org.web3j.protocol.core.methods.response.EthGetCode;
 import org.web3j.protocol.core.methods.response.EthGetTransactionReceipt;
 import org.web3j.protocol.core.methods.response.TransactionReceipt;
@@ -76,6 +77,8 @@ public class Day {
             web3 = Web3j.build(service);
             if (args[0].equals("reject")) show("reject", () -> read(web3.ethCall(call(counter, day.get("input").asText()), latest)).getValue());
             else if (args[0].equals("close")) close();
+            else if (args[0].equals("limit")) for (int count = 0; count < 4; count++) show("call", () -> read(balance()).getBalance());
+            else if (args[0].equals("restart")) restart();
             else live();
         } catch (Throwable error) {
             show(args[0], () -> { throw new Exception(textOf(error)); });
@@ -108,13 +111,42 @@ public class Day {
         }
     }
 
+    static Request<?, EthGetBalance> balance() {
+        return web3.ethGetBalance(counter, latest);
+    }
+
+    static boolean isServed() {
+        try {
+            return !balance().sendAsync().get(5, TimeUnit.SECONDS).hasError();
+        } catch (Exception error) {
+            return false;
+        }
+    }
+
+    /** Calls until one fails, then until one succeeds. */
+    static void restart() throws Exception {
+        show("open", Day::isServed);
+        while (isServed()) Thread.sleep(100);
+        show("down", () -> null);
+        for (long start = System.nanoTime(); System.nanoTime() - start < 30_000_000_000L; Thread.sleep(100)) {
+            if (!isServed()) continue;
+            show("again", () -> null);
+            return;
+        }
+        show("timeout", () -> null);
+    }
+
     static Transaction call(String to, String data) {
         return Transaction.createEthCallTransaction(account.getAddress(), to, data);
     }
 
     static List<Object> send(RawTransaction transaction) throws Exception {
         long chainId = day.get("chainId").asLong();
-        byte[] signed = TransactionEncoder.signMessage(transaction, chainId, account);
+        // With a chain ID, the encoder signs only legacy transactions and those of type 2.
+        boolean isAccessList = transaction.getType().isEip2930();
+        byte[] signed = isAccessList
+            ? TransactionEncoder.signMessage(transaction, account)
+            : TransactionEncoder.signMessage(transaction, chainId, account);
         return receiptOf(read(web3.ethSendRawTransaction(org.web3j.utils.Numeric.toHexString(signed))).getTransactionHash());
     }
 
@@ -175,7 +207,7 @@ public class Day {
             int logs = 0;
             // The gateway polls the head.
             for (int count = 0; count < 300 && logs == 0; count++, Thread.sleep(100)) logs = read(web3.ethGetFilterChanges(id)).getLogs().size();
-            return List.of(logs, read(web3.ethUninstallFilter(id)).isUninstalled());
+            return List.of(logs > 0, read(web3.ethUninstallFilter(id)).isUninstalled());
         });
         show("subscriptions", () -> {
             if (!day.get("isSocket").asBoolean()) return null;
