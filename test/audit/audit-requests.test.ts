@@ -52,7 +52,7 @@ describe('an audit', () => {
     const later = performance.now() + 30_000;
     upstream.config = { ...upstream.config, audit: 'off' };
     expect(await sendBoth(later)).toEqual([undefined, undefined]);
-    upstream.config = { ...upstream.config, audit: undefined };
+    upstream.config = { ...upstream.config, audit: 'on' };
     expect(await sendBoth(performance.now())).toEqual([undefined, undefined]);
     expect(count()).toBe(0);
   });

@@ -65,7 +65,7 @@ beforeEach(async () => {
   webSockets = new WebSocketServer({ server, perMessageDeflate: false });
   await once(server, 'listening');
 });
-afterEach(async () => {
+afterEach(() => {
   client.destroy();
   socket.terminate();
   server.close();
@@ -77,7 +77,10 @@ function tick(times: number): void {
 }
 
 async function untilBuffersAreFull(): Promise<void> {
-  for (let before = NaN; sentBytes(connection) !== before; await scenarioPause(50)) before = sentBytes(connection);
+  for (let before = NaN; sentBytes(connection) !== before;) {
+    before = sentBytes(connection);
+    await scenarioPause(50);
+  }
 }
 
 /** Reads until the kernel has taken further bytes from the gateway. */
