@@ -23,6 +23,8 @@ async function withRequests() {
   const chain = new ScriptedChain();
   const all = await withHeads([chain, chain.copy()]);
   const [upstream, second] = all.upstreams as [Upstream, Upstream];
+  // Whatever the load of the machine.
+  for (const one of all.upstreams) one.config = { ...one.config, timeoutMs: 30_000 };
   const routes = new MethodRoutes(
     configOf('test', { upstreams: all.upstreams.map(({ name }) => ({ name, url: 'https://one.example' })) }),
     all.upstreams,
@@ -43,7 +45,7 @@ describe('an audit', () => {
   it('sends reads, and requests for the hash of a block', async () => {
     const { chain, count, sendBoth } = await withRequests();
     const found = await sendBoth(performance.now() + 30_000);
-    expect(found).toEqual([{ kind: 'result', result: '0x1' }, chain.head.hash]);
+    expect(found).toMatchObject([{ kind: 'result', result: '0x1' }, chain.head.hash]);
     expect(count()).toBe(2);
   });
 
