@@ -12,6 +12,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // zksync-ethers does not catch the rejection of its own network detection.
-    onUnhandledError: ({ message }) => !message.startsWith('server response 4'),
+    onUnhandledError: ({ message }) => !/^(server response [45]|exceeded maximum retry limit)/.test(message),
   },
 });

@@ -24,7 +24,6 @@ import {
   startClosingGateway,
   startRejectingGateway,
   tooLargeInput,
-  type RejectingGateway,
 } from '../support/rejecting-gateway.ts';
 import { cellOf, rejectionHeading } from '../support/rejection-table.ts';
 import { languages, requireTools, runDay, type Language, type Step } from './language.ts';
@@ -38,7 +37,6 @@ const transports = ['HTTP', 'WebSocket'] as const;
 let geth: Geth;
 let node: RpcEndpoint;
 let gateway: TestGateway;
-let rejecting: RejectingGateway;
 let contracts: { readonly counter: string; readonly gate: string };
 const rejections = new Map<string, string>();
 /** Cells by step and column. */
@@ -55,10 +53,8 @@ beforeAll(async () => {
   gateway = await startGateway({
     main: network(CHAIN_ID, [geth.url], { methods: ['eth', 'net', 'web3', 'txpool_*', 'debug_*'] }),
   });
-  rejecting = await startRejectingGateway(geth.url, CHAIN_ID);
 });
 afterAll(async () => {
-  await rejecting.stop();
   await gateway.stop();
   await geth.stop();
 });
@@ -156,6 +152,7 @@ describe.each(languages)('$name', (language: Language) => {
   });
 
   it('rejections', async () => {
+    const rejecting = await startRejectingGateway(geth.url, CHAIN_ID);
     for (const status of rejectionStatuses) {
       const input = status === 413 ? tooLargeInput : '0x';
       const steps = await runDay(language, 'reject', callAt(rejecting.url(status), input));
@@ -163,6 +160,7 @@ describe.each(languages)('$name', (language: Language) => {
       expect(error, `${status}`).toBeDefined();
       rejections.set(`${language.name} ${status}`, cellOf({ error }, rejectionTexts[status], 'retries'));
     }
+    await rejecting.stop();
   });
 
   it('closes of WebSockets', async () => {

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
 import { closeReasons } from '../../gateway/server/websocket/close-codes.ts';
@@ -31,7 +32,7 @@ export const closeCodes = Object.keys(closeTexts).map(Number) as CloseCode[];
 const BODY_MAX_BYTES = 4_000;
 /** The input of a call that exceeds `BODY_MAX_BYTES`. */
 export const tooLargeInput = `0x${'ab'.repeat(BODY_MAX_BYTES)}`;
-/** Longer than any test. */
+/** Longer than the rejections of any client take. */
 const HOLD_MS = 600_000;
 
 export interface RejectingGateway {
@@ -47,9 +48,12 @@ export async function startRejectingGateway(node: string, chainId: number): Prom
   const networks = {
     main: network(chainId, [node]),
     dead: network(chainId, ['http://127.0.0.1:1']),
-    holding: network(chainId, [holding.url], { timeoutMs: HOLD_MS }),
+    holding: network(chainId, [holding.url], { failsafe: { eth_getBalance: { timeoutMs: HOLD_MS } } }),
   };
-  const gateway = await startGateway(networks, { BODY_MAX_BYTES: String(BODY_MAX_BYTES) });
+  const gateway = await startGateway(networks, {
+    BODY_MAX_BYTES: String(BODY_MAX_BYTES),
+    CALL_TIMEOUT_MS: String(HOLD_MS),
+  });
   const addKey = async (permissions: PermissionChange): Promise<string> => {
     const key = makeKey();
     const record = { name: 'test', createdAt: new Date().toISOString() };
@@ -69,16 +73,15 @@ export async function startRejectingGateway(node: string, chainId: number): Prom
   // The only slot of the key stays taken, so clients that retry are never served. A rate limit would be refilled.
   const body =
     '{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x0000000000000000000000000000000000000001","latest"]}';
-  const held = fetch(url(429).replace('/main/', '/holding/'), { method: 'POST', body }).then(
-    (response) => response.text(),
-    () => undefined,
-  );
+  // It has no time limit, unlike fetch.
+  const held = request(url(429).replace('/main/', '/holding/'), { method: 'POST' });
+  held.on('error', () => undefined).end(body);
   await eventually(() => holding.callsOf('eth_getBalance').length > 0);
   return {
     url,
     async stop() {
+      held.destroy();
       await holding.close();
-      await held;
       await gateway.stop();
     },
   };
