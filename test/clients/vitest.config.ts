@@ -11,7 +11,5 @@ export default defineConfig({
     maxConcurrency: 4,
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // zksync-ethers does not catch the rejection of its own network detection.
-    onUnhandledError: ({ message }) => !/^(server response [45]|exceeded maximum retry limit)/.test(message),
   },
 });

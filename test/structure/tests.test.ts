@@ -14,7 +14,9 @@ const timed = [
 ];
 const folders = [
   '.',
-  ...['abuse', 'clients', 'languages', 'nodes', 'recipes', 'walkthrough'].map((name) => `test/${name}`),
+  ...['abuse', 'clients', 'clients/rejections', 'languages', 'nodes', 'recipes', 'walkthrough'].map(
+    (name) => `test/${name}`,
+  ),
 ];
 const configs = folders.map((folder) => join(folder, 'vitest.config.ts'));
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';

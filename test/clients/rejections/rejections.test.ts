@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { createPublicClient, webSocket } from 'viem';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Web3 } from 'web3';
-import { packageRoot } from '../../gateway/config/package.ts';
-import { startAnvil, type Anvil } from '../support/anvil.ts';
-import { readTable, writeTable } from '../support/page-table.ts';
+import { packageRoot } from '../../../gateway/config/package.ts';
+import { startAnvil, type Anvil } from '../../support/anvil.ts';
+import { readTable, writeTable } from '../../support/page-table.ts';
 import {
   closeCodes,
   closeTexts,
@@ -15,19 +15,19 @@ import {
   startRejectingGateway,
   tooLargeInput,
   type RejectingGateway,
-} from '../support/rejecting-gateway.ts';
-import { cellOf, endOf, rejectionHeading, type CallEnd } from '../support/rejection-table.ts';
-import { scenarioPause } from '../support/scenario-pause.ts';
-import { castClient } from './cast-client.ts';
-import type { Client } from './client.ts';
-import { ethersClient } from './ethers-client.ts';
-import { hardhatClient } from './hardhat-client.ts';
-import { metamaskClient } from './metamask-client.ts';
-import { viemClient } from './viem-client.ts';
-import { wagmiClient } from './wagmi-client.ts';
-import { web3Client } from './web3-client.ts';
-import { account } from './world.ts';
-import { zksyncClient } from './zksync-client.ts';
+} from '../../support/rejecting-gateway.ts';
+import { cellOf, endOf, rejectionHeading, type CallEnd } from '../../support/rejection-table.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
+import { castClient } from '../cast-client.ts';
+import type { Client } from '../client.ts';
+import { ethersClient } from '../ethers-client.ts';
+import { hardhatClient } from '../hardhat-client.ts';
+import { metamaskClient } from '../metamask-client.ts';
+import { viemClient } from '../viem-client.ts';
+import { wagmiClient } from '../wagmi-client.ts';
+import { web3Client } from '../web3-client.ts';
+import { account } from '../world.ts';
+import { zksyncClient } from '../zksync-client.ts';
 
 const CHAIN_ID = 1337;
 const privateKey = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
@@ -103,8 +103,8 @@ it('docs/clients.md has the same table', () => {
     name,
     ...heading.slice(1).map((column) => cells.get(`${name} ${column}`) ?? ''),
   ]);
-  if (process.env['CLIENTS_TABLE'] === 'write') {
-    writeTable(page, 'rejections', [heading, ...rows], 'npm run test:clients:table');
+  if (process.env['REJECTIONS_TABLE'] === 'write') {
+    writeTable(page, 'rejections', [heading, ...rows], 'npm run test:rejections:table');
   }
   expect(readTable(page, 'rejections')).toEqual([heading, ...rows]);
 });
