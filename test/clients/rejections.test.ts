@@ -48,7 +48,7 @@ const sockets: Readonly<Record<string, (url: string) => () => Promise<unknown>>>
   },
   'web3.js': (url) => {
     const web3 = new Web3(url);
-    web3.provider?.on?.('error', () => undefined);
+    web3.provider?.on('error', () => undefined);
     return () => web3.eth.getBlockNumber();
   },
 };
@@ -67,10 +67,11 @@ afterAll(async () => {
   await anvil.stop();
 });
 
-it.each(clients)('rejections over HTTP, shown by $name', { timeout: 200_000 }, async ({ name, open }) => {
+it.each(clients)('rejections over HTTP, shown by $name', { timeout: 200_000 }, async (tested) => {
+  const { name } = tested;
   for (const status of rejectionStatuses) {
     const http = gateway.url(status);
-    const client = await open({ http, ws: http.replace('http', 'ws'), chainId: CHAIN_ID, privateKey });
+    const client = await tested.open({ http, ws: http.replace('http', 'ws'), chainId: CHAIN_ID, privateKey });
     const data = status === 413 ? tooLargeInput : '0x';
     const end = await endOf(client.call({ from: account, to: account, data }));
     // Otherwise ethers would detect its network for ever.
@@ -98,7 +99,7 @@ it.each(Object.keys(sockets))('closes of WebSockets, shown by %s', { timeout: 20
 });
 
 it('docs/clients.md has the same table', () => {
-  const [heading = [], page] = [rejectionHeading, join(packageRoot, 'docs/clients.md')];
+  const [heading, page] = [rejectionHeading, join(packageRoot, 'docs/clients.md')];
   const rows = clients.map(({ name }) => [
     name,
     ...heading.slice(1).map((column) => cells.get(`${name} ${column}`) ?? ''),
