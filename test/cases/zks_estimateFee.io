@@ -1,3 +1,4 @@
+// spec: signature in matter-labs/zksync-era@254c96ec core/lib/web3_decl/src/namespaces/zks.rs; the values are made up
 // a fee
 >> {"jsonrpc":"2.0","id":1,"method":"zks_estimateFee","params":[{"from":"0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0xa9059cbb"}]}
 << {"jsonrpc":"2.0","id":1,"result":{"gas_limit":"0x1ea9a9","max_fee_per_gas":"0x17d7840","max_priority_fee_per_gas":"0x0","gas_per_pubdata_limit":"0x5340"}}

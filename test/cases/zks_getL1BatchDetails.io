@@ -1,3 +1,4 @@
+// spec: example in matter-labs/zksync-docs@b16cbeef content/20.zksync-protocol/10.api/40.zks-rpc.md; some values are changed
 // a verified batch
 >> {"jsonrpc":"2.0","id":1,"method":"zks_getL1BatchDetails","params":[468355]}
 << {"jsonrpc":"2.0","id":1,"result":{"number":468355,"timestamp":1711649164,"l1TxCount":1,"l2TxCount":2363,"rootHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee","status":"verified","commitTxHash":"0x1b5b9ccb3e8d006a5230de9bda23ff91edc794d4f56410560830b418528e446c","committedAt":"2024-03-28T18:24:49.713730Z","proveTxHash":"0x1b5b9ccb3e8d006a5230de9bda23ff91edc794d4f56410560830b418528e446c","provenAt":"2024-03-29T03:09:19.634524Z","executeTxHash":"0x1b5b9ccb3e8d006a5230de9bda23ff91edc794d4f56410560830b418528e446c","executedAt":"2024-03-29T18:18:04.204270Z","l1GasPrice":47875552051,"l2FairGasPrice":25000000}}

@@ -1,3 +1,4 @@
+// spec: signature in matter-labs/zksync-era@00eafaf4 core/lib/web3_decl/src/namespaces/zks.rs; the values are made up
 // a proof of one node
 >> {"jsonrpc":"2.0","id":1,"method":"zks_getL2ToL1MsgProof","params":[5187,"0x2bd806c97f0e00af1a1fc3328fa763a9269723c8","0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"]}
 << {"jsonrpc":"2.0","id":1,"result":{"id":0,"proof":["0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"],"root":"0x1b5b9ccb3e8d006a5230de9bda23ff91edc794d4f56410560830b418528e446c"}}

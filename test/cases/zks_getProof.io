@@ -1,3 +1,4 @@
+// spec: signature in matter-labs/zksync-era@254c96ec core/lib/web3_decl/src/namespaces/zks.rs; the values are made up
 // one position
 >> {"jsonrpc":"2.0","id":1,"method":"zks_getProof","params":["0x2bd806c97f0e00af1a1fc3328fa763a9269723c8",["0x0000000000000000000000000000000000000000000000000000000000000000"],354895]}
 << {"jsonrpc":"2.0","id":1,"result":{"address":"0x2bd806c97f0e00af1a1fc3328fa763a9269723c8","storageProof":[{"key":"0x0000000000000000000000000000000000000000000000000000000000000000","proof":["0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"],"value":"0x0000000000000000000000000000000000000000000000000000000000000000","index":0}]}}

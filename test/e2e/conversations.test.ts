@@ -26,6 +26,13 @@ describe('the conversations in test/cases match exactly', () => {
     expect(unknown.map((name) => `${name}: add it to schemas/methods/${namespaceOf(name)}.yaml`)).toEqual([]);
   });
 
+  it('of chains without a node here name their source', () => {
+    const unnamed = files
+      .filter((file) => /^(zks|linea)_/.test(file))
+      .filter((file) => !/^\/\/ spec: .*(@[0-9a-f]{8} |docs\.)/m.test(readFileSync(join(folder, file), 'utf8')));
+    expect(unnamed.map((file) => `${file}: add a line "// spec: <repository>@<commit> <file>"`)).toEqual([]);
+  });
+
   it('cover each method of the specification', () => {
     const tables = parse(readFileSync(join(packageRoot, 'test/spec/field-tables.yaml'), 'utf8')) as { methods: object };
     const missing = Object.keys(tables.methods).filter((method) => !files.includes(`${method}.io`));

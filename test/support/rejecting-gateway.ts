@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { WebSocket } from 'ws';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { PermissionChange } from '../../gateway/auth/stores/key-store.ts';
 import { closeReasons } from '../../gateway/server/websocket/close-codes.ts';
@@ -89,7 +91,7 @@ export async function startRejectingGateway(node: string, chainId: number): Prom
 
 export interface ClosingGateway {
   readonly socketUrl: string;
-  /** Makes the gateway close all sockets with the code. */
+  /** Makes the gateway close all sockets with the code, and waits until it has. */
   close(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -98,14 +100,20 @@ export async function startClosingGateway(code: CloseCode, node: string, chainId
   const redis = code === 1013 ? await startRedis() : undefined;
   const env = redis === undefined ? {} : { REDIS_URL: redis.url, KEY_STALE_MAX_S: '1', ...patient };
   const gateway: TestGateway = await startGateway({ main: network(chainId, [node]) }, env);
+  const socketUrl = `${gateway.address.replace('http', 'ws')}/main/ws/v3/${gateway.key}`;
+  // A socket of its own shows when the gateway has closed those of the key.
+  const witness = new WebSocket(socketUrl);
+  await once(witness, 'open');
+  const closed = once(witness, 'close');
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopped ??= gateway.stop());
   return {
-    socketUrl: `${gateway.address.replace('http', 'ws')}/main/ws/v3/${gateway.key}`,
+    socketUrl,
     async close() {
       if (code === 1008) await gateway.gateway.keys.revoke(keyIdOf(digestOf(gateway.key)));
       else if (code === 1012) await stop();
       else await redis?.kill();
+      await closed;
     },
     async stop() {
       await stop();
