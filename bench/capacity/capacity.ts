@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
@@ -48,7 +49,10 @@ const rows = capacityRows(rounds, counts, load);
 console.log(rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n'));
 if (!process.argv.includes('--print')) {
   const command = ['npm run bench:capacity', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])];
-  writeTable(join(packageRoot, 'docs/scaling.md'), 'capacity', rows, command.join(' '));
+  const page = join(packageRoot, 'docs/scaling.md');
+  writeTable(page, 'capacity', rows, command.join(' '));
+  // Not by the npm script, which would give prettier the options of this command.
+  execFileSync(join(packageRoot, 'node_modules/.bin/prettier'), ['--write', '--log-level', 'warn', page]);
 }
 stopAll();
 upstream.close();
@@ -61,8 +65,11 @@ async function measureRound(seconds: number): Promise<CapacityRound> {
   const { cpuS, calls, incorrect } = await saturate(one, seconds);
   if (incorrect > calls / MIN_CORRECT_PER_INCORRECT)
     throw new Error(`${incorrect} calls besides ${calls} were not correct`);
-  const bytesPerSocket = await measureSockets(one);
   await stop(one.child);
+  // Another one: after load, the process gives memory back meanwhile.
+  const idle = await start({ networks: 1, keys: 1 });
+  const bytesPerSocket = await measureSockets(idle);
+  await stop(idle.child);
 
   const addedBy = async (parts: { networks: number; keys: number }, added: number): Promise<number> => {
     const gateway = await start(parts);
