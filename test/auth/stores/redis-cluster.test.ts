@@ -200,15 +200,17 @@ describe('a gateway with a Sentinel', () => {
   it('serves cached keys after the primary is killed, and uses the new primary', async () => {
     const [primary, replica] = group.nodes as [RedisServer, RedisServer];
     const { key } = gateway;
-    await eventually(async () => (await replica.cli('DBSIZE')) !== '0', 2_000);
+    await eventually(async () => (await replica.cli('DBSIZE')) !== '0');
     // After the report of the key, the lookup result stays cached.
     await staysTrueFor(200, async () => (await statusOf(gateway, key)) === 200);
     await primary.kill();
     const failover = eventually(async () => {
       // Cached keys are served throughout.
       expect(await statusOf(gateway, key)).toBe(200);
-      return (await replica.cli('ROLE')).startsWith('master') && gateway.gateway.keys.isAvailable;
-    }, 15_000);
+      // The Sentinel closes the connections of the replica that it promotes.
+      const role = await replica.cli('ROLE').catch(() => 'unknown');
+      return role.startsWith('master') && gateway.gateway.keys.isAvailable;
+    });
     await failover;
     const store = new RedisKeyStore(group.url, silent);
     await store.waitUntilReady(5_000);
@@ -218,5 +220,5 @@ describe('a gateway with a Sentinel', () => {
     expect(await replica.cli('EXISTS', `gatehouse:key:${digestOf(fresh.key ?? '')}`)).toBe('1');
     await gateway.gateway.keys.revoke(keyIdOf(digestOf(fresh.key ?? '')));
     await eventually(async () => (await statusOf(gateway, fresh.key ?? '')) === 401, 1_000);
-  }, 30_000);
+  }, 60_000);
 });
