@@ -125,8 +125,8 @@ export class AgreedHead {
   }
 
   /**
-   * The followed chain has this head, and these blocks are not in it any more. It may be shorter, unless an upstream has more of
-   * its blocks. Upstreams whose head was removed have at least the block before.
+   * The followed chain has this head, and these blocks are not in it any more. It may be shorter; an upstream may have more of
+   * its blocks already. Upstreams whose head was removed have at least the block before.
    */
   acceptBranch(header: Header | undefined, removed: readonly Header[], followers: readonly HeadFollower[]): void {
     this.#otherBranch = undefined;
@@ -135,10 +135,10 @@ export class AgreedHead {
     const fork = (removed.at(-1)?.number ?? 0n) - 1n;
     for (const follower of followers)
       if (removed.some(({ hash }) => hash === follower.latest?.header?.hash)) follower.rewindTo(fork);
-    if (this.#head === undefined || number >= this.#head.number) return;
-    if (followers.some(({ isUsable, latest }) => isUsable && latest !== undefined && latest.number > number)) return;
-    const head = parsePolledHead(block, performance.now());
-    if (head !== undefined) this.accept(head, followers);
+    let head: PolledHead | undefined = parsePolledHead(block, performance.now());
+    for (const { isUsable, latest } of followers)
+      if (isUsable && latest !== undefined && latest.number > (head?.number ?? number)) head = latest;
+    if (head !== undefined && this.#head !== undefined && head.number < this.#head.number) this.accept(head, followers);
   }
 
   /** The chain was changed by a request of a development tool: a lower head on the same chain is followed from now on. */

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { asUsual } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { withHeads, type ScriptedNode } from './with-heads.ts';
@@ -65,5 +66,29 @@ it('a block of another branch that was served counts as served after a reorg to 
   heads.recordServed(upstream, { number: BigInt(newer.number), hash: newer.hash }, performance.now());
   await eventually(() => heads.number === 103n);
   // Else state of block 103 would be served from the cache.
+  expect(heads.newestServed.number).toBe(104n);
+});
+
+it('a shorter branch is followed if it grows while its blocks are fetched', async () => {
+  const chain = new ScriptedChain();
+  // Polls alone do not confirm the lower head within this test.
+  const { heads, nodes, watch } = await withHeads([chain], { confirmMinMs: 60_000 });
+  const [node] = nodes as [ScriptedNode];
+  await watch();
+  chain.mine(10);
+  await eventually(() => heads.head?.number === 110n);
+  const branch = chain.copy();
+  branch.reorganise(9, 2);
+  let polls = Infinity;
+  // Returns the parents after two polls of the longer branch.
+  node.always(async (exchange) => {
+    await eventually(() => node.polls() > polls + 2);
+    asUsual(exchange);
+  }, 'eth_getBlockByHash');
+  node.chain = branch;
+  await eventually(() => node.callsOf('eth_getBlockByHash').length > 0);
+  branch.mine();
+  polls = node.polls();
+  await eventually(() => heads.number === 104n && heads.head?.hash === branch.head.hash);
   expect(heads.newestServed.number).toBe(104n);
 });
