@@ -61,6 +61,8 @@ export class AgreedHead {
   #head: PolledHead | undefined;
   /** The time since which all usable upstreams are below the head. */
   #lowerSince: number | undefined;
+  /** The chain changed to a lower branch, of which the head may be a block, too. */
+  #mayBeReplaced = false;
 
   /**
    * @param isDevelopment blocks can be removed, so that confirmed lower heads are always followed
@@ -113,6 +115,7 @@ export class AgreedHead {
   accept(head: PolledHead, followers: readonly HeadFollower[]): void {
     this.hasUnconfirmedLower = false;
     this.#lowerSince = undefined;
+    this.#mayBeReplaced = false;
     const previous = this.#head?.number;
     for (const follower of followers) follower.pollsBelow = 0;
     this.#history.add(head);
@@ -138,7 +141,10 @@ export class AgreedHead {
     let head: PolledHead | undefined = parsePolledHead(block, performance.now());
     for (const { isUsable, latest } of followers)
       if (isUsable && latest !== undefined && latest.number > (head?.number ?? number)) head = latest;
-    if (head !== undefined && this.#head !== undefined && head.number < this.#head.number) this.accept(head, followers);
+    if (head === undefined || this.#head === undefined || head.number >= this.#head.number) return;
+    // A newer block than those that were removed is known from a response. Polls decide.
+    this.#mayBeReplaced = this.#head.number > (removed[0]?.number ?? 0n);
+    if (!this.#mayBeReplaced) this.accept(head, followers);
   }
 
   /** The chain was changed by a request of a development tool: a lower head on the same chain is followed from now on. */
@@ -213,7 +219,7 @@ export class AgreedHead {
    * that a reorg removed; only an upstream alone may have gone back to it.
    */
   #isReplaced({ number, header }: PolledHead, previous: PolledHead, followers: readonly HeadFollower[]): boolean {
-    if (this.#isDevelopment) return true;
+    if (this.#isDevelopment || this.#mayBeReplaced) return true;
     const isAlone = followers.length === 1 && followers[0]?.isAlternating === false;
     if (!isAlone && header !== undefined && this.#ring.hasRemoved(header)) return false;
     const knownHash = this.#ring.at(number)?.hash;

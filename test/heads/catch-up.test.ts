@@ -28,21 +28,25 @@ async function twoNodes() {
 
 it('an upstream that was polled on demand between two rounds is polled again one interval later', async () => {
   const clock = shiftClock();
-  const { heads, upstreams } = await withHeads([new ScriptedChain()], { usedMinMs: 2_000, usedMaxMs: 2_000 });
+  const { heads, upstreams } = await withHeads([new ScriptedChain()], {
+    usedMinMs: 20_000,
+    usedMaxMs: 20_000,
+    startMs: 60_000,
+  });
   const [upstream] = upstreams as [Upstream];
   heads.markUsed(performance.now());
   await eventually(() => heads.headOf(upstream) !== undefined);
-  clock.forward(1_300);
+  clock.forward(13_000);
   await heads.poll(upstream);
   await setImmediate();
   const timers = vi.spyOn(globalThis, 'setTimeout');
   const polls = vi.spyOn(upstream, 'fetchResult');
-  clock.forward(700);
+  clock.forward(7_000);
   heads.markUsed(performance.now());
-  // Timers may fire a little early: an interval counts as 1,800 ms.
-  expect([polls.mock.calls.length, timers.mock.calls.map(([, ms]) => ms)]).toEqual([0, [1_100]]);
-  clock.forward(1_100);
-  heads.markUsed(performance.now() + 900);
+  // Timers may fire a little early: an interval counts as 18 s.
+  expect([polls.mock.calls.length, timers.mock.calls.map(([, ms]) => ms)]).toEqual([0, [11_000]]);
+  clock.forward(11_000);
+  heads.markUsed(performance.now() + 9_000);
   expect(polls.mock.calls).toHaveLength(1);
 });
 

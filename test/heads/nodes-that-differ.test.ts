@@ -24,7 +24,8 @@ describe('the canonical chain of nodes that differ', () => {
 
   it('follows a deep reorg within a few polls although every second response is from a node that lacks the branch', async () => {
     const chain = new ScriptedChain();
-    const { heads, nodes, changes, watch } = await withHeads([chain]);
+    // Between two polls, the blocks of the branch can be fetched on a busy machine, too.
+    const { heads, nodes, changes, watch } = await withHeads([chain], { watchedMinMs: 500, watchedMaxMs: 500 });
     await watch();
     chain.mine(20);
     await eventually(() => heads.head?.number === 120n);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { asUsual } from '../support/behaviours.ts';
+import { shiftClock } from '../routing/with-nodes.ts';
 import { eventually } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { withHeads, type ScriptedNode } from './with-heads.ts';
@@ -91,4 +92,24 @@ it('a shorter branch is followed if it grows while its blocks are fetched', asyn
   polls = node.polls();
   await eventually(() => heads.number === 104n && heads.head?.hash === branch.head.hash);
   expect(heads.newestServed.number).toBe(104n);
+});
+
+it('after a reorg to a lower block than one that was served, polls decide whether the chain is shorter', async () => {
+  const clock = shiftClock({ isRunning: true });
+  const chain = new ScriptedChain();
+  const { heads, nodes, upstreams, watch } = await withHeads([chain], { confirmMinMs: 30_000 });
+  const [[node], [upstream]] = [nodes, upstreams];
+  if (node === undefined || upstream === undefined) throw new Error('there is no node');
+  await watch();
+  chain.mine(10);
+  await eventually(() => heads.head?.number === 110n);
+  const branch = chain.copy();
+  branch.reorganise(9, 10);
+  // Of another node behind the URL, which has one block more of the new branch.
+  heads.recordServed(upstream, { number: 112n }, performance.now());
+  node.chain = branch;
+  await eventually(() => heads.head?.hash === branch.head.hash);
+  expect([heads.number, heads.newestServed.number]).toEqual([112n, 112n]);
+  clock.forward(60_000);
+  await eventually(() => heads.number === 111n && heads.newestServed.number === 111n);
 });
