@@ -3,12 +3,12 @@ import { median, ratios, show } from './figures.ts';
 import { peers } from './peers.ts';
 import type { CostRound, Results } from './results.ts';
 
-/** Columns, and the scenarios with the default settings and with `batch: auto` that they show. */
-const columns: readonly (readonly [title: string, scenario: string, batching?: string])[] = [
-  ['single, 64 connections', 'single', 'batching'],
+/** Columns, and the scenarios with the default settings and with `batch: false` that they show. */
+const columns: readonly (readonly [title: string, scenario: string, alone?: string])[] = [
+  ['single, 64 connections', 'single', 'alone'],
   ['single, 256', 'single256'],
   ['batch of 10, per call', 'batch10'],
-  ['batch of 100', 'batch100', 'batching100'],
+  ['batch of 100', 'batch100', 'alone100'],
   ['200 kB block', 'block'],
 ];
 
@@ -26,7 +26,7 @@ export function peersTable({ scenarios }: Results): string | undefined {
   return table([
     ['× nginx', ...columns.map(([title]) => title)],
     ['Gatehouse, default', ...columns.map(([, name]) => multiple(roundsOf(name), 'Gatehouse'))],
-    ['Gatehouse, `batch: auto`', ...columns.map(([, , name]) => multiple(roundsOf(name), 'Gatehouse'))],
+    ['Gatehouse, `batch: false`', ...columns.map(([, , name]) => multiple(roundsOf(name), 'Gatehouse'))],
     ...measured.map((peer) => [peer, ...columns.map(([, name]) => multiple(roundsOf(name), peer))]),
   ]);
 }

@@ -25,8 +25,8 @@ export interface CostScenario extends Named {
   readonly keys?: number;
   readonly store?: 'redis';
   readonly permissions?: PermissionTexts;
-  /** The upstream's option `batch`. Default: that of the gateway. */
-  readonly batch?: 'auto';
+  /** The upstream's option `batch`. Default: `auto`. */
+  readonly batch?: false;
   /** Other proxies that are measured with the same calls. */
   readonly references?: readonly ('HAProxy' | 'bare Node proxy')[];
   /** The peers of `--peer` are measured with the same calls. */
@@ -77,10 +77,10 @@ export const scenarios: readonly Scenario[] = [
   { ...compared, name: 'single256', title: 'single calls, 256 connections', connections: 256, max: 3.5 },
   { ...compared, name: 'batch10', title: 'batches of 10', send: 10, connections: 16, max: 1.4 },
   { ...compared, name: 'batch100', title: 'batches of 100', send: 100, connections: 4, max: 1.1 },
-  { ...wallet, name: 'batching', title: 'single calls, sent upstream in batches', batch: 'auto' },
+  { ...wallet, name: 'alone', title: 'single calls, sent upstream singly', batch: false },
   {
-    ...{ ...wallet, name: 'batching100', title: 'batches of 100, sent upstream in batches', send: 100 },
-    ...{ connections: 4, batch: 'auto' },
+    ...{ ...wallet, name: 'alone100', title: 'batches of 100, sent upstream singly', send: 100 },
+    ...{ connections: 4, batch: false },
   },
   { ...wallet, name: 'websocket', title: 'WebSocket calls', send: 'websocket', max: 2.5 },
   {

@@ -48,7 +48,7 @@ export async function measureFairShares(transport: UpstreamTransport): Promise<F
   await untilOpen(port);
   const address = `127.0.0.1:${port}`;
   const target = transport === 'websocket' ? { websocketUrl: `ws://${address}` } : { url: `http://${address}` };
-  const upstreams = [{ name: 'slow', ...target, ...(transport === 'batch' && { batch: true }) }];
+  const upstreams = [{ name: 'slow', ...target, ...(transport === 'http' && { batch: false }) }];
   const gateway = await startGateway(folder, { networks: { main: { name: 'Main', chainId: 1, upstreams } }, keys: 2 });
   const [greedyPath = '', path = ''] = gateway.paths;
   const neighbour = new Neighbour(gateway.port, path);

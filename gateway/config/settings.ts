@@ -140,7 +140,7 @@ const table = {
   UPSTREAM_CONNECTIONS: {
     type: 'count',
     default: 64,
-    meaning: 'Maximum connections to one upstream, and requests there; a batch is one',
+    meaning: 'Maximum connections to one upstream, and calls in progress there',
   },
   WS_MESSAGE_MAX_BYTES: {
     type: 'count',

@@ -50,7 +50,7 @@ export class Attempt implements SentCall {
     this.cancellation = cancellation;
     this.method = method.name;
     this.params = (routedCall.pinned ?? routedCall).text;
-    this.group = isRead(method) ? group : undefined;
+    this.group = isRead(method) && !hasLargeResult(routedCall) ? group : undefined;
     this.timeLimitMs = deadline - this.startedAt;
     this.timeoutMs = failsafe?.timeoutMs.get(upstream);
     // Otherwise an upstream that hangs would use the time of the whole call.
@@ -102,4 +102,9 @@ function hasOtherUpstream(routedCall: RoutedCall, { timeoutMs }: Failsafe<Upstre
     ({ circuit, isOnOtherChain, methods }) =>
       circuit.isClosed && !isOnOtherChain && !methods.isUnsupported(method.name),
   );
+}
+
+/** Whether the result is a block with its transactions: up to megabytes, for which other calls of a batch would wait. */
+function hasLargeResult({ method, params }: RoutedCall): boolean {
+  return method.shape?.type === 'Block' && params[1] === true;
 }

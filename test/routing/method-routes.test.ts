@@ -223,7 +223,7 @@ describe('an upstream with `methods`', () => {
   it('keeps its connections and statistics when a reload changes them', async () => {
     const all = await withNodes(2);
     expect(await all.request()).toMatchObject({ result: word(1) });
-    const upstreams = all.nodes.map(({ url }, index) => ({ name: `node-${index}`, url }));
+    const upstreams = all.nodes.map(({ url }, index) => ({ name: `node-${index}`, url, batch: false }));
     const [first, second] = upstreams;
     const denied = [{ ...first, methods: { deny: ['eth_getStorageAt'] } }, second];
     all.gateway.save({ test: { name: 'T', chainId: 7, methods: ['eth', 'zks'], hedge: 'off', upstreams: denied } });

@@ -23,6 +23,7 @@ const layers: readonly (readonly string[])[] = [
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
   ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],
   ['upstreams/health'],
+  ['upstreams/transport/batching'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['upstreams/transport/connect'],
   ['auth/permissions'],

@@ -103,16 +103,27 @@ export class HttpUpstream {
     cancellation: Cancellation | undefined,
     hasSlot: boolean,
   ): Promise<HttpResponse> {
-    const slots = hasSlot ? this.slots : undefined;
     return new Promise((resolve, reject) => {
-      const deadline = performance.now() + timeLimitMs;
-      const exchange = new HttpExchange(resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, slots);
-      try {
-        this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
-      } catch (error) {
-        exchange.onResponseError(undefined, error as Error);
-      }
+      this.start(body, performance.now() + timeLimitMs, cancellation, hasSlot, resolve, reject);
     });
+  }
+
+  /** As `send`, without a promise. @param deadline on the clock of performance.now() */
+  start(
+    body: string,
+    deadline: number,
+    cancellation: Cancellation | undefined,
+    hasSlot: boolean,
+    resolve: (response: HttpResponse) => void,
+    reject: (reason: Failure) => void,
+  ): void {
+    const slots = hasSlot ? this.slots : undefined;
+    const exchange = new HttpExchange(resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, slots);
+    try {
+      this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
+    } catch (error) {
+      exchange.onResponseError(undefined, error as Error);
+    }
   }
 
   /** Ends all exchanges in flight with a failure. */

@@ -17,16 +17,12 @@ interface PendingCallsOptions {
   readonly onEnded?: (cancellation: Cancellation | undefined) => void;
   /** Called after that for each call that ends by its deadline, or by cancellation. */
   readonly onAbandoned: (id: number, reason: UpstreamFailure | Cancelled) => void;
-  /** The error of a call that ends by its deadline. Default: `TimedOut`. */
-  readonly timeoutOf?: (call: PendingCall) => UpstreamFailure;
 }
 
-/** Stores the calls in flight over one connection or batch by id. One timer ends them at their deadlines. */
+/** Stores the calls in flight over one connection by id. One timer ends them at their deadlines. */
 export class PendingCalls {
   readonly #entries = new Map<number, PendingEntry>();
   readonly #options: PendingCallsOptions;
-  /** Whether the calls wait for a slot, so that none has been sent. */
-  isWaiting = false;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Infinity;
 
@@ -99,7 +95,7 @@ export class PendingCalls {
     const now = performance.now();
     // A timer may fire early, by less than 1 ms.
     for (const [id, call] of this.#entries) {
-      if (call.deadline <= now + 1) this.abandon(id, this.#options.timeoutOf?.(call) ?? new TimedOut());
+      if (call.deadline <= now + 1) this.abandon(id, new TimedOut());
     }
     let first = Infinity;
     for (const { deadline } of this.#entries.values()) first = Math.min(first, deadline);
@@ -125,10 +121,6 @@ class PendingEntry implements PendingCall, Cancellable {
     this.cancellation = cancellation;
     this.resolve = resolve;
     this.reject = reject;
-  }
-
-  get isWaiting(): boolean {
-    return this.#calls.isWaiting;
   }
 
   cancel(): void {

@@ -2,10 +2,11 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { KeyShare } from '../../../gateway/admission/key-share.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
-import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching-upstream.ts';
+import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching/batching-upstream.ts';
 import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import { slow, type Behaviour } from '../../support/behaviours.ts';
+import { asUsual, cutInBody, hang, slow, type Behaviour } from '../../support/behaviours.ts';
+import { eventually } from '../../support/eventually.ts';
 import { rpcError, type FakeNode } from '../../support/fake-node.ts';
 import type { JsonRpcResponse } from '../../support/gateway.ts';
 import { shiftClock, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
@@ -23,7 +24,7 @@ async function withBatches(batch: unknown = 'auto'): Promise<
 > {
   // No time slice ends, so that concurrent calls stay together on a slow machine, too.
   const clock = shiftClock();
-  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '2' }, {}, [{ batch }]);
+  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '200' }, {}, [{ batch }]);
   const [node] = all.nodes as [FakeNode];
   node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
   node.response('eth_getBalance', '0x1');
@@ -215,6 +216,51 @@ it('a batch response takes its bytes from the share of its key', async () => {
   expect(await Promise.allSettled(calls)).toMatchObject([rejected, rejected, fulfilled, fulfilled]);
   expect(requests(node).map(({ length }) => length)).toEqual([2, 2]);
   expect(memory.bytes).toBe(39_000);
+});
+
+it.each<[string, Behaviour]>([
+  ['are successful', asUsual],
+  ['are rejected as a batch', write(413, 'too large')],
+  ['get no response', hang],
+  ['get a response in part', write(200, '[]')],
+  ['lose their connection', cutInBody],
+])('calls that %s take one slot each, until they end', async (_, behaviour) => {
+  const { node } = await withBatches();
+  node.response('eth_gasPrice', '0x1');
+  node.always(behaviour, 'eth_gasPrice');
+  const http = new HttpUpstream({ url: node.url, connections: 3, headers: {}, responseMaxBytes: 100_000 });
+  const batching = new BatchingUpstream(http, 60_000);
+  onTestFinished(() => batching.close());
+  const caller = new Cancellation(new KeyShare('one'));
+  const owner = caller.owner as KeyShare;
+  const calls = [1, 2, 3, 4, 5].map((id) => {
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"eth_gasPrice","params":[]}`;
+    return batching.exchange(body, 500, id, caller, 'lookup');
+  });
+  expect(http.slots.waitersOf(owner)).toBe(2);
+  await Promise.allSettled(calls);
+  // All three are free again, and there is no fourth one.
+  expect([1, 2, 3, 4].map(() => http.slots.tryEnter(owner))).toEqual([true, true, true, false]);
+  expect(Math.max(...requests(node).map(({ length }) => length))).toBe(3);
+});
+
+it('calls whose caller leaves free their slots, before they are sent and in a batch', async () => {
+  const { node } = await withBatches();
+  node.always(hang);
+  const http = new HttpUpstream({ url: node.url, connections: 4, headers: {}, responseMaxBytes: 100_000 });
+  const batching = new BatchingUpstream(http, 60_000);
+  onTestFinished(() => batching.close());
+  const owner = new KeyShare('one');
+  const send = (caller: Cancellation, id: number): Promise<unknown> =>
+    batching.exchange('{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}', 60_000, id, caller, 'lookup');
+  const [early, late] = [new Cancellation(owner), new Cancellation(owner)];
+  const calls = Promise.allSettled([send(early, 1), send(late, 2), send(late, 3), send(early, 4)]);
+  early.cancel();
+  await eventually(() => node.callsOf('eth_gasPrice').length === 2);
+  late.cancel();
+  const cancelled = { reason: { name: 'Cancelled' } };
+  expect(await calls).toMatchObject([cancelled, cancelled, cancelled, cancelled]);
+  expect([1, 2, 3, 4, 5].map(() => http.slots.tryEnter(owner))).toEqual([true, true, true, true, false]);
 });
 
 it('a defect while a batch is sent ends its calls at once, and is not a timeout', async () => {

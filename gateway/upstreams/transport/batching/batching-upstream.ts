@@ -1,0 +1,98 @@
+import { Deadlines } from '../../../admission/deadlines.ts';
+import { gatehouse, type SlotOwner } from '../../../admission/fair-slots.ts';
+import type { MethodGroup } from '../../../spec/method-spec.ts';
+import { Batch } from './batch.ts';
+import { BatchedCall } from './batched-call.ts';
+import type { Cancellation } from '../cancellation.ts';
+import type { SecretTexts } from '../credentials.ts';
+import type { HttpResponse, HttpUpstream } from '../http-upstream.ts';
+import type { Transport } from '../transport.ts';
+import { sendAfterWait } from '../upstream-response.ts';
+
+/** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. */
+const MAX_ITEM_CHARS = 20_000;
+
+/**
+ * Sends the lookups of one key and one turn of the event loop to an upstream as one batch. It adds no delay to collect
+ * more calls. Each call takes a slot, as it would alone, so that a batch takes no more of the upstream than its calls.
+ * Keys do not share a batch, because its response waits for all its calls. Methods that execute code or return lists or whole
+ * blocks are sent alone, because a slow call delays the whole batch. A busy gateway needs 37 % less CPU per call: 69 µs,
+ * against 109 µs alone and 95 µs pipelined (measured 2026-11-21 with storage words and 64 connections).
+ *
+ * HTTP/2 is not offered. It costs undici 113 µs of CPU per call; HTTP/1.1 over the same TLS costs 50 µs (2026-11-21,
+ * AMD EPYC, Node 20, undici 7, 64 calls at once over one connection or four, medians of 9 rounds). When a node closed
+ * its connection with GOAWAY, all 32 calls in flight failed, and all later calls until the next connection was open.
+ */
+export class BatchingUpstream implements Transport {
+  readonly secrets: SecretTexts;
+  readonly #http: HttpUpstream;
+  readonly #pauseMs: number;
+  readonly #deadlines = new Deadlines();
+  /** Calls of this turn of the event loop that have their slots. */
+  #turn: BatchedCall[] = [];
+  #rejectedUntil = -Infinity;
+
+  /** @param pauseMs time without batches after the upstream refused one */
+  constructor(http: HttpUpstream, pauseMs: number) {
+    this.#http = http;
+    this.#pauseMs = pauseMs;
+    this.secrets = http.secrets;
+  }
+
+  /** @throws UpstreamFailure, Cancelled */
+  exchange(
+    body: string,
+    timeLimitMs: number,
+    id: number,
+    cancellation?: Cancellation,
+    group?: MethodGroup,
+  ): Promise<HttpResponse> {
+    if (group !== 'lookup' || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
+      return this.#http.exchange(body, timeLimitMs, id, cancellation);
+    const { slots } = this.#http;
+    if (slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.#add(body, timeLimitMs, id, cancellation);
+    const add = (remainingMs: number): Promise<HttpResponse> => this.#add(body, remainingMs, id, cancellation);
+    return sendAfterWait(slots, timeLimitMs, cancellation, add);
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  /** Adds a call that has its slot to those of this turn. */
+  #add(body: string, timeLimitMs: number, id: number, cancellation: Cancellation | undefined): Promise<HttpResponse> {
+    return new Promise((resolve, reject) => {
+      const deadline = performance.now() + timeLimitMs;
+      const call = new BatchedCall(this.#http, this.#deadlines, body, id, deadline, cancellation, resolve, reject);
+      if (this.#turn.push(call) === 1) setImmediate(this.#sendTurn);
+    });
+  }
+
+  readonly #sendTurn = (): void => {
+    const turn = this.#turn;
+    this.#turn = [];
+    if (turn.length === 1) turn[0]?.sendAlone();
+    else for (const batch of this.#batchesOf(turn)) batch.send();
+  };
+
+  #batchesOf(turn: readonly BatchedCall[]): Batch[] {
+    const batches: Batch[] = [];
+    const last = new Map<SlotOwner, Batch>();
+    for (const call of turn) {
+      // Its caller has left.
+      if (call.hasEnded) continue;
+      let batch = last.get(call.owner);
+      if (batch?.hasSpaceFor(call) !== true) {
+        batch = new Batch(this.#http, call.owner, this.#pause);
+        last.set(call.owner, batch);
+        batches.push(batch);
+      }
+      batch.add(call);
+    }
+    return batches;
+  }
+
+  readonly #pause = (): void => {
+    this.#rejectedUntil = performance.now() + this.#pauseMs;
+  };
+}
