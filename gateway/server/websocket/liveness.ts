@@ -4,6 +4,8 @@ import { sentBytes } from '../../memory/unread-connections.ts';
 
 /** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
 const PING_INTERVAL_MS = 30_000;
+/** Interval of the checks of an idle socket. */
+const IDLE_CHECK_MS = 1_000;
 /** Maximum pings and pongs of a client in one interval: 16 a second. */
 const MAX_CONTROL_FRAMES = 500;
 /** While more is unread, no further messages are handled. A client that reads leaves less. */
@@ -15,11 +17,24 @@ export class Liveness {
   readonly #connection: Socket;
   #controlFrames = 0;
   #pingAt = performance.now() + PING_INTERVAL_MS;
+  #lastCheck: { readonly access?: object; readonly bytesRead: number; readonly nextAt: number } = {
+    bytesRead: 0,
+    nextAt: 0,
+  };
   #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
 
   constructor(socket: WebSocket, connection: Socket) {
     this.#socket = socket;
     this.#connection = connection;
+  }
+
+  /** Whether anything may have changed: its client sent bytes, its key changed, or the last check was a second ago. */
+  isCheckDue(now: number, access: object): boolean {
+    const { bytesRead } = this.#connection;
+    const last = this.#lastCheck;
+    if (last.bytesRead === bytesRead && last.access === access && now < last.nextAt) return false;
+    this.#lastCheck = { access, bytesRead, nextAt: now + IDLE_CHECK_MS };
+    return true;
   }
 
   /** Sends a ping when one is due. @returns `silent` if there was no traffic since the last one */
@@ -28,7 +43,7 @@ export class Liveness {
     this.#pingAt = now + PING_INTERVAL_MS;
     this.#controlFrames = 0;
     if (!this.#isAlive()) return 'silent';
-    this.#socket.ping();
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
     this.#lastPing = {
       bytesRead: this.#connection.bytesRead,
       bytesSent: sentBytes(this.#connection),

@@ -3,6 +3,7 @@ import type { WebSocket } from 'ws';
 import { sentBytes } from '../../memory/unread-connections.ts';
 import { TICK_MS } from './session-options.ts';
 import type { SocketMemory } from './socket-memory.ts';
+import { turnWrites } from './turn-writes.ts';
 
 /** Fewer unread bytes are normal. */
 const IGNORED_BYTES = 65_536;
@@ -53,13 +54,19 @@ export class Notifications {
       this.#close(reason);
       return;
     }
+    let bytes = 0;
+    for (const { length } of texts) bytes += length;
+    this.#unreadBytes += bytes;
+    turnWrites.hold(this.#connection, bytes);
     this.#connection.cork();
-    for (const text of texts) {
-      this.#unreadBytes += text.length;
-      this.#socket.send(text, { binary: false });
-    }
+    for (const text of texts) this.#socket.send(text, { binary: false });
     this.#connection.uncork();
     this.#memory.update();
+  }
+
+  /** Whether so much is unread that `tick` must be called. */
+  get isWatched(): boolean {
+    return this.#unreadBytes > SLOW_UNREAD_BYTES;
   }
 
   /** To be called when nothing is buffered any more. */
@@ -69,12 +76,12 @@ export class Notifications {
   }
 
   /**
-   * To be called every `TICK_MS`, and closes a slow reader. Checks are counted instead of time: while the event loop of a
+   * To be called every `TICK_MS` while it `isWatched`, and closes a slow reader. Checks are counted instead of time: while the event loop of a
    * loaded gateway is blocked, it writes nothing, so the client seems to read nothing.
    */
   tick(): void {
-    if (this.#unreadBytes > SLOW_UNREAD_BYTES) this.#unreadBytes = Math.min(this.#unreadBytes, this.#bufferedBytes);
-    if (this.#unreadBytes <= SLOW_UNREAD_BYTES) {
+    if (this.isWatched) this.#unreadBytes = Math.min(this.#unreadBytes, this.#bufferedBytes);
+    if (!this.isWatched) {
       this.#slowChecks = 0;
       return;
     }

@@ -23,6 +23,7 @@ const WAITING_MESSAGE_BYTES = 200;
 /** Handles one WebSocket: its messages in parallel, backpressure and the close. */
 export class Session {
   readonly #socket: WebSocket;
+  readonly #connection: Socket;
   readonly #options: SessionOptions;
   #network: Network;
   #inFlight = 0;
@@ -43,6 +44,7 @@ export class Session {
    */
   constructor(socket: WebSocket, connection: Socket, options: SessionOptions, onClosed: (reason: string) => void) {
     this.#socket = socket;
+    this.#connection = connection;
     this.#liveness = new Liveness(socket, connection);
     this.#options = options;
     this.#network = options.network;
@@ -86,14 +88,14 @@ export class Session {
     });
   }
 
-  /** To be called every `TICK_MS`. @param now on the clock of performance.now() */
+  /** To be called every `TICK_MS`. Idle sockets are checked once a second. @param now on the clock of performance.now() */
   tick(now: number): void {
+    if (!this.#notifications.isWatched && !this.#liveness.isCheckDue(now, this.#options.keySessions.access)) return;
     this.#recheckPermissions();
     this.#subscriptions.recheckPermissions();
-    const reason = this.#incomplete.check(now, this.#socket.isPaused);
-    if (reason !== undefined) this.close(reason);
     this.#notifications.tick();
-    if (this.#isOpen() && this.#liveness.check(now) === 'silent') this.close('silent');
+    const reason = this.#incomplete.check(now, this.#socket.isPaused) ?? this.#liveness.check(now);
+    if (reason !== undefined) this.close(reason);
   }
 
   /** Closes the socket if its caller would be rejected now. */
@@ -238,7 +240,7 @@ export class Session {
     // Checked before sending, so that a single response may exceed the limit. Notifications have a limit of their own.
     const unreadBytes = this.#socket.bufferedAmount - this.#notifications.unreadBytes;
     if (unreadBytes > this.#options.unreadMaxBytes) this.close('slow-reader');
-    else sendBody(this.#socket, body);
+    else sendBody(this.#socket, this.#connection, body);
     this.#memory.update();
   }
 

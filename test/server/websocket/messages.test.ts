@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { errorText, resultText } from '../http/expect-response.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
@@ -21,7 +22,12 @@ const open = async (): Promise<Caller> => (caller = await openCaller(socketUrl(g
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: word } });
-  gateway = await startGateway({ main: network(5, [node.url]) }, { WS_MESSAGES_MAX: '4', BODY_MAX_BYTES: '200000' });
+  // Calls in one batch would be delayed together.
+  const upstreams = [{ name: 'node', url: node.url, batch: false }];
+  gateway = await startGateway(
+    { main: network(5, [], { upstreams }) },
+    { WS_MESSAGES_MAX: '4', BODY_MAX_BYTES: '200000' },
+  );
 });
 afterEach(() => {
   caller.socket.terminate();
@@ -114,6 +120,20 @@ describe('a message', () => {
 });
 
 describe('messages of one socket', () => {
+  it('get their responses in one write if these are ready in one turn of the event loop', async () => {
+    await open();
+    const { _socket: wire } = caller.socket as unknown as { _socket: Readable };
+    const reads: Buffer[] = [];
+    wire.on('data', (bytes: Buffer) => reads.push(bytes));
+    // All messages in one packet.
+    const sender = wire as Readable & { cork(): void; uncork(): void };
+    sender.cork();
+    for (let id = 1; id <= 20; id++) caller.send(netVersion(String(id)));
+    sender.uncork();
+    for (let id = 1; id <= 20; id++) await caller.next();
+    expect(reads.length).toBeLessThanOrEqual(2);
+  });
+
   it('are handled in parallel, and each response is sent when it is ready', async () => {
     await open();
     node.next(slow(200));
