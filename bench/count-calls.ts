@@ -49,9 +49,7 @@ export async function countCalls(
   };
   const [path = ''] = paths;
   const connection =
-    way === 'over WebSocket'
-      ? await openWebSocket(port, path, handler)
-      : await openHttp(port, () => path, handler);
+    way === 'over WebSocket' ? await openWebSocket(port, path, handler) : await openHttp(port, () => path, handler);
   let number = 0;
   const call = async (): Promise<void> => {
     number++;

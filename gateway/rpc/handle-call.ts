@@ -18,16 +18,22 @@ import type { CallContext } from './call-context.ts';
 
 type UpstreamOrCached = UpstreamResponse | CachedResponse;
 
-/**
- * Handles one call from envelope to response, over every transport alike. Never rejects. Without a request to an upstream,
- * the response is there at once.
- * @returns undefined for a notification
- */
-export function handleCall(
+/** Gets the response to one call: at once, if no upstream is needed for it. Undefined: the call is a notification. */
+type CallReceiver = Pick<Receiver<RpcResponse | undefined>, 'succeeded'>;
+
+/** Handles one call from envelope to response, over every transport alike. Never fails. */
+export function handleCall(call: Call, context: CallContext, receiver: CallReceiver): void {
+  new HandledCall(call, context, receiver).begin();
+}
+
+/** As `handleCall`. @returns no promise if no upstream is needed */
+export function responseTo(
   call: Call,
   context: CallContext,
 ): Promise<RpcResponse | undefined> | RpcResponse | undefined {
-  return new HandledCall(call, context).handle();
+  const handled = new HandledCall(call, context, undefined);
+  handled.begin();
+  return handled.response();
 }
 
 /** One call in progress. */
@@ -41,33 +47,37 @@ class HandledCall implements Receiver<UpstreamOrCached> {
   #code: number | undefined;
   #delivered: RpcResponse | undefined;
   #hasEnded = false;
-  #resolve: ((delivered: RpcResponse | undefined) => void) | undefined;
+  #receiver: CallReceiver | undefined;
 
-  constructor(call: Call, context: CallContext) {
+  constructor(call: Call, context: CallContext, receiver: CallReceiver | undefined) {
     const { network, observers } = context;
     this.#call = call;
     this.#context = context;
+    this.#receiver = receiver;
     this.#method = network.methods.get(call.method);
     this.#observer = observers?.begin(this.#method?.spec.name ?? 'other', network.config.slug, call.id);
   }
 
-  handle(): Promise<RpcResponse | undefined> | RpcResponse | undefined {
+  begin(): void {
     const method = this.#method;
     (method ?? this.#context.network.otherMethods).metric.started();
     try {
       requestUnitsOf(this.#call, method, this.#context);
       if (method === undefined) throw notServed(this.#call.method, this.#context);
-      this.#begin(method);
+      this.#request(method);
     } catch (error) {
       this.failed(error);
     }
+  }
+
+  response(): Promise<RpcResponse | undefined> | RpcResponse | undefined {
     if (this.#hasEnded) return this.#delivered;
-    return new Promise((resolve) => {
-      this.#resolve = resolve;
+    return new Promise((succeeded) => {
+      this.#receiver = { succeeded };
     });
   }
 
-  #begin(method: NetworkMethod): void {
+  #request(method: NetworkMethod): void {
     const call = this.#call;
     const context = this.#context;
     const { spec, handler, localResult } = method;
@@ -138,7 +148,7 @@ class HandledCall implements Receiver<UpstreamOrCached> {
     logEntry?.callEnded(outcome);
     usage.add(access.record.id, requestUnits, isError(outcome), this.#delivered?.body.length ?? 0);
     this.#hasEnded = true;
-    this.#resolve?.(this.#delivered);
+    this.#receiver?.succeeded(this.#delivered);
   }
 }
 
