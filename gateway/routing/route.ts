@@ -98,7 +98,7 @@ export class Route implements Receiver<Outcome> {
     }
     const { tried, unconfirmed } = routedCall;
     if (tried.length > 0 && unconfirmed === undefined) metrics.failedOver(upstream.name);
-    tried.push(upstream);
+    routedCall.tried = [...tried, upstream];
     routedCall.attempts++;
     routedCall.respondingUpstream = upstream;
     routedCall.askedAt = now;

@@ -13,7 +13,7 @@ import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
 import type { CallObserver } from '../observability/call-observer.ts';
 import type { Receiver } from '../upstreams/receiver.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { LargeResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { CallContext } from './call-context.ts';
 
 type UpstreamOrCached = UpstreamResponse | CachedResponse;
@@ -81,7 +81,7 @@ class HandledCall implements Receiver<UpstreamOrCached> {
     const call = this.#call;
     const context = this.#context;
     const { spec, handler, localResult } = method;
-    const rejection = precheckCall(method, call, context.access);
+    const rejection = call.precheck ?? precheckCall(method, call, context.access);
     if (rejection !== 'none') throw rejection;
     // A read without an id has neither a response nor an effect, so it is not sent to an upstream.
     if (call.id === undefined && spec.sends !== true) this.#end('notification');
@@ -112,7 +112,7 @@ class HandledCall implements Receiver<UpstreamOrCached> {
       this.#outcome = outcomeOf(response);
       if (response.kind === 'error') this.#code = response.code;
       if (call.id !== undefined) {
-        reserveBytes(response, method, call, context);
+        if (response.kind === 'cached' || response.kind === 'large') reserveBytes(response, method, call, context);
         const delivered = toRpcResponse(call.id, response);
         checkResponseBytes(delivered.body.length, method, call, context);
         // A transaction has been sent: its hash is always delivered.
@@ -170,7 +170,7 @@ async function callSocket(
 
 /** Runs before a large result is used, since one result may serve many calls. @throws RpcError */
 function reserveBytes(
-  response: UpstreamResponse | CachedResponse,
+  response: LargeResponse | CachedResponse,
   method: NetworkMethod,
   call: Call,
   context: CallContext,
@@ -178,8 +178,7 @@ function reserveBytes(
   const { batchBudget, reservation } = context;
   let bytes = 0;
   if (response.kind === 'cached') bytes = response.result.length;
-  else if (response.kind === 'large') for (const { length } of response.parts) bytes += length;
-  else return;
+  else for (const { length } of response.parts) bytes += length;
   checkResponseBytes(bytes, method, call, context);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw batchBytesRejection(batchBudget.maxBytes);
   if (response.kind === 'cached' || response.isReserved !== true) reservation?.take(bytes);

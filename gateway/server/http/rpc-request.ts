@@ -48,7 +48,7 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
     this.#connection = connection;
     this.#route = route;
     this.#requestId = options.nextRequestId();
-    this.#logEntry = openAccessLogEntry(options.accessLog, this.#requestId);
+    if (options.accessLog !== undefined) this.#logEntry = openAccessLogEntry(options.accessLog, this.#requestId);
   }
 
   begin(): void {
