@@ -30,29 +30,29 @@ export class IdleConnections {
   readonly #memory: MemoryBudget;
   /** The oldest first, except for those that were in use when they were looked at. */
   readonly #open = new Map<Connection, Found>();
-  readonly #timer: NodeJS.Timeout;
+  /** Undefined while there is no connection. */
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(max: number, memory: MemoryBudget) {
     this.#max = max;
     this.#memory = memory;
-    const sweep = (): void => void this.#sweep();
-    // After pending input is read: a connection with an unread request also looks idle.
-    this.#timer = setInterval(() => setImmediate(sweep), SWEEP_INTERVAL_MS).unref();
   }
 
   add(connection: Connection): void {
     this.#open.set(connection, { bytesRead: 0, idleSweeps: 0 });
     if (this.#open.size > this.#max) this.#closeOne();
+    // After pending input is read: a connection with an unread request also looks idle.
+    this.#timer ??= setInterval(() => {
+      setImmediate(() => void this.#sweep());
+    }, SWEEP_INTERVAL_MS).unref();
   }
 
   /** The connection is closed, or a WebSocket. */
   delete(connection: Connection): void {
     this.#open.delete(connection);
-  }
-
-  /** Ends the sweeps. */
-  close(): void {
+    if (this.#open.size > 0) return;
     clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #closeOne(): void {

@@ -143,7 +143,6 @@ export async function listen(
       }
       upgradeHandler?.drain(timeoutMs);
       await closeServer(server, sockets, timeoutMs);
-      idle.close();
     },
   };
 }
