@@ -1,5 +1,6 @@
 import { table } from '../schemas/markdown-table.ts';
 import type { Outcomes } from './checked-calls.ts';
+import { callProfile } from './call-profile.ts';
 import { figuresOf, isMet, median, ratios, show, spread } from './figures.ts';
 import { peersTable } from './peers-table.ts';
 import type { Cost, LatencyRound, Results, ScenarioResult } from './results.ts';
@@ -39,6 +40,8 @@ export function pageOf(results: Results): string {
       ],
       ...costs.flatMap(costRows),
     ]),
+    '## Where the time of a call goes',
+    callProfile,
     ...latencies.flatMap(({ rounds }) => ['## Latency', timeText(rounds), timeTable(rounds)]),
     ...scripts.flatMap(({ name, text }) => [`## ${capital(titleOf(name))}`, withTables(text)]),
   ];
@@ -108,9 +111,7 @@ All calls differ, except in the scenario for cache hits, and each response is co
 nginx is relative to nginx's cost of the same calls, sent singly over HTTP in the same round. \`one of each\` is a gateway
 with one network and one key. Figures are medians of rounds.
 
-On 2026-11-21 the machine was shared: rounds differed by up to a third, and single calls cost 3.6 × nginx in another run. A
-single call spends two fifths of its CPU in the kernel and in Node's streams and HTTP, which the bare proxy also needs. A
-seventh is undici, a fifteenth garbage collection (25 kB per call), and a fifth Gatehouse's own code, half of that JSON.
+On 2026-11-21 the machine was shared: rounds differed by up to a third, and single calls cost 3.6 × nginx in another run.
 
 The figures of blocks are older than learned layouts (2026-11-22), which check the bytes of a block of 199 kB in 161 µs instead
 of 352 (best of 15, same process and core, Node 20). Most of the rest is copying: the response is joined from its chunks,

@@ -1,12 +1,13 @@
 import { handleBody } from '../gateway/rpc/handle-body.ts';
 import { precheckCall } from '../gateway/rpc/check-call.ts';
 import type { CallContext } from '../gateway/rpc/call-context.ts';
-import { largeResponse, resultResponse } from '../gateway/jsonrpc/response.ts';
+import { largeResponse, resultResponse, type RpcResponse } from '../gateway/jsonrpc/response.ts';
 import { readEnvelope, type Call } from '../gateway/jsonrpc/envelope.ts';
 import type { KeyAccess } from '../gateway/auth/key-access.ts';
 import { normalise } from '../gateway/normalise/normalise.ts';
 import { openTransport } from '../gateway/networks/open-transport.ts';
 import { createHeadPoll, type RoutedCall } from '../gateway/routing/routed-call.ts';
+import { promised } from '../gateway/upstreams/receiver.ts';
 import { Cancellation } from '../gateway/upstreams/transport/cancellation.ts';
 import { UpstreamSelector } from '../gateway/routing/select-upstream.ts';
 import type { Upstream } from '../gateway/upstreams/upstream.ts';
@@ -69,7 +70,10 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       observers: undefined,
       log,
     };
-    if ((await handleBody(body, context, BATCH))?.status !== 200) throw new Error(`${kind.method} failed`);
+    const response = await promised<RpcResponse | undefined>((receiver) => {
+      handleBody(body, context, BATCH, receiver);
+    });
+    if (response?.status !== 200) throw new Error(`${kind.method} failed`);
   };
   return [
     {

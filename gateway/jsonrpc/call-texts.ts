@@ -41,7 +41,8 @@ function rewrite(item: unknown): CallTexts {
   if (typeof item !== 'object' || item === null) return { ...noTexts, isPlain: true };
   const { id, params } = item as { readonly id?: unknown; readonly params?: unknown };
   return {
-    id: id === undefined ? undefined : JSON.stringify(id),
+    // `String` allocates nothing for small numbers, and is the same for those of JSON.
+    id: typeof id === 'number' ? String(id) : id === undefined ? undefined : JSON.stringify(id),
     params: params === undefined ? undefined : JSON.stringify(params),
     fault: names.findVariant(item),
     isPlain: true,

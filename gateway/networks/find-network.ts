@@ -14,17 +14,14 @@ export interface Route<N> {
  * the host alone, then as a slug, which every host serves.
  */
 export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
+  /** Another object after each `replace`, which sets it: callers compare it to validate their cached routes. */
+  active: unknown;
   #byHost: ReadonlyMap<string, ReadonlyMap<string, N>> = new Map();
   #bySlug: ReadonlyMap<string, N> = new Map();
   #hint = '';
 
   constructor(networks: readonly N[]) {
     this.replace(networks);
-  }
-
-  /** An object that is another one after each `replace`: callers compare it to validate their cached routes. */
-  get active(): unknown {
-    return this.#bySlug;
   }
 
   get all(): readonly N[] {
@@ -48,6 +45,7 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     }
     this.#byHost = byHost;
     this.#bySlug = new Map(networks.map((network) => [`/${network.config.slug}`, network]));
+    this.active = this.#bySlug;
     this.#hint = hintOf(networks);
   }
 

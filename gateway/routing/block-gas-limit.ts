@@ -47,7 +47,7 @@ export class BlockGasLimit {
       const upstream = selectNext(routedCall, now);
       if (upstream === undefined && hasBlock) return 0n;
       if (upstream === undefined) throw noCandidateError(routedCall.tried.length === 0 ? sources : [], now);
-      routedCall.tried.push(upstream);
+      routedCall.tried = [...routedCall.tried, upstream];
       try {
         const block = await heads.poll(upstream);
         if (block !== undefined && block.gasLimit > 0n) return block.gasLimit;

@@ -68,7 +68,7 @@ export class BudgetedSelector {
       return undefined;
     }
     this.#metrics.hedged('started');
-    routedCall.tried.push(upstream);
+    routedCall.tried = [...routedCall.tried, upstream];
     routedCall.attempts++;
     return upstream;
   }

@@ -73,7 +73,7 @@ export class Confirmation {
     if (number === undefined || param === undefined) return;
     const params = routedCall.params.with(param, `0x${number.toString(16)}`);
     routedCall.pinned = { number, params, text: JSON.stringify(params) };
-    routedCall.tried.pop();
+    routedCall.tried = routedCall.tried.slice(0, -1);
   }
 
   /**
@@ -134,7 +134,7 @@ export class Confirmation {
    * @param takeRetry takes a retry from the budget
    */
   async awaitIndex(routedCall: RoutedCall, takeRetry: (now: number) => boolean): Promise<boolean> {
-    const { method, unconfirmed, deadline, tried, waits } = routedCall;
+    const { method, unconfirmed, deadline, waits } = routedCall;
     if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || this.#isDevelopment) return false;
     if (!this.isAtHead(routedCall) || !this.#monotonic.hasServedCanonical(routedCall)) return false;
     const now = performance.now();
@@ -142,7 +142,7 @@ export class Confirmation {
     if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(now)) return false;
     routedCall.waits++;
     await delay(waitMs);
-    tried.length = 0;
+    routedCall.tried = [];
     return true;
   }
 

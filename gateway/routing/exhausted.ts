@@ -202,7 +202,7 @@ export async function pollLagging(
   const hasAdvanced = (upstream: Upstream): boolean => heads.hasAdvancedSince(upstream, askedAt) && !mayLag(upstream);
   const advanced = routedCall.failed.some(isMissing) ? tried.filter(hasAdvanced) : [];
   if (advanced.length > 0) {
-    for (const upstream of advanced) tried.splice(tried.indexOf(upstream), 1);
+    for (const upstream of advanced) forgetAttempt(routedCall, upstream);
     return true;
   }
   routedCall.hasPolledHeads = true;
@@ -226,8 +226,13 @@ export async function pollLagging(
   if (caughtUp.length === 0) return false;
   routedCall.unconfirmed = undefined;
   routedCall.pinned = undefined;
-  for (const upstream of caughtUp) if (tried.includes(upstream)) tried.splice(tried.indexOf(upstream), 1);
+  for (const upstream of caughtUp) forgetAttempt(routedCall, upstream);
   return true;
+}
+
+function forgetAttempt(routedCall: RoutedCall, upstream: Upstream): void {
+  const at = routedCall.tried.indexOf(upstream);
+  if (at !== -1) routedCall.tried = routedCall.tried.toSpliced(at, 1);
 }
 
 /**

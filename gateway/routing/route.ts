@@ -68,8 +68,9 @@ export class Route implements Receiver<Outcome> {
   /** First step: polls of upstreams that may be behind. */
   next(): void {
     try {
-      const poll = this.#parts.selector.catchUp(this.#routedCall, performance.now());
-      if (poll === undefined) this.#select();
+      const now = performance.now();
+      const poll = this.#parts.selector.catchUp(this.#routedCall, now);
+      if (poll === undefined) this.#select(now);
       else void this.#selectAfter(poll);
     } catch (error) {
       this.failed(error);
@@ -79,17 +80,16 @@ export class Route implements Receiver<Outcome> {
   async #selectAfter(poll: Promise<void>): Promise<void> {
     try {
       await poll;
-      this.#select();
+      this.#select(performance.now());
     } catch (error) {
       this.failed(error);
     }
   }
 
   /** Second step: the upstream of the attempt. */
-  #select(): void {
+  #select(now: number): void {
     const { budgeted, confirmation, metrics } = this.#parts;
     const routedCall = this.#routedCall;
-    const now = performance.now();
     let upstream = budgeted.selectNext(routedCall, now);
     if (upstream === undefined && confirmation.canRepeat(routedCall)) upstream = budgeted.selectAgain(routedCall, now);
     if (upstream === undefined) {
@@ -98,7 +98,7 @@ export class Route implements Receiver<Outcome> {
     }
     const { tried, unconfirmed } = routedCall;
     if (tried.length > 0 && unconfirmed === undefined) metrics.failedOver(upstream.name);
-    tried.push(upstream);
+    routedCall.tried = [...tried, upstream];
     routedCall.attempts++;
     routedCall.respondingUpstream = upstream;
     routedCall.askedAt = now;

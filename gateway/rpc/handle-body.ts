@@ -12,17 +12,19 @@ import {
 import { batchBytesRejection, BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { precheckCall } from './check-call.ts';
 import type { CallContext } from './call-context.ts';
-import { handleCall } from './handle-call.ts';
+import { handleCall, responseTo } from './handle-call.ts';
 import { joinResponses } from './join-responses.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { limitRejection } from './limit-rejection.ts';
 import { DeduplicatedCalls } from './deduplicate-batch.ts';
 import { rejectedUnits } from '../spec/request-units.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import { deliver, promised, type Receiver } from '../upstreams/receiver.ts';
 
 /** The parts of a call's context that a rejection needs. */
 type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'>;
-type MaybeResponse = Promise<RpcResponse | undefined> | RpcResponse | undefined;
+/** Gets the response to a body. Undefined: the body has only notifications. */
+type BodyReceiver = Receiver<RpcResponse | undefined>;
 
 export interface BatchLimits {
   readonly maxItems: number;
@@ -33,13 +35,12 @@ export interface BatchLimits {
 
 /**
  * Handles one body: a call or a batch.
- * @returns undefined if the body has only notifications
- * @throws RpcError (or rejects with it) if the body is rejected as a whole
+ * @param receiver gets the response, at once if no upstream is needed; RpcError if the body is rejected as a whole
+ * @throws RpcError as well, before anything else is done
  */
-export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits): MaybeResponse {
-  return body.length > LARGE_BODY_BYTES
-    ? handleLargeBody(body, context, limits)
-    : handleParsed(readEnvelope(body.toString('utf8'), limits.maxItems), context, limits);
+export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits, receiver: BodyReceiver): void {
+  if (body.length > LARGE_BODY_BYTES) deliver(handleLargeBody(body, context, limits), receiver);
+  else handleParsed(readEnvelope(body.toString('utf8'), limits.maxItems), context, limits, receiver);
 }
 
 async function handleLargeBody(
@@ -47,15 +48,17 @@ async function handleLargeBody(
   context: CallContext,
   limits: BatchLimits,
 ): Promise<RpcResponse | undefined> {
-  return handleParsed(await readLargeBody(body, context, limits), context, limits);
+  const envelope = await readLargeBody(body, context, limits);
+  return promised((receiver) => {
+    handleParsed(envelope, context, limits, receiver);
+  });
 }
 
-function handleParsed(envelope: Envelope, context: CallContext, limits: BatchLimits): MaybeResponse {
+function handleParsed(envelope: Envelope, context: CallContext, limits: BatchLimits, receiver: BodyReceiver): void {
   context.logEntry?.setCalls(envelope, context.network.methods);
   const { limits: keyLimits } = context.access;
-  return keyLimits?.isCharged !== true
-    ? handleEnvelope(envelope, context, limits)
-    : handleCharged(keyLimits, envelope, context, limits);
+  if (keyLimits?.isCharged !== true) handleEnvelope(envelope, context, limits, receiver);
+  else deliver(handleCharged(keyLimits, envelope, context, limits), receiver);
 }
 
 async function readLargeBody(body: Buffer, context: CallContext, { maxItems }: BatchLimits): Promise<Envelope> {
@@ -88,9 +91,11 @@ export function rejectBody(
   }
 }
 
-function handleEnvelope(envelope: Envelope, context: CallContext, limits: BatchLimits): MaybeResponse {
-  const [first] = envelope.items;
-  return envelope.isBatch || first === undefined ? handleBatch(envelope, context, limits) : handleItem(first, context);
+function handleEnvelope(envelope: Envelope, context: CallContext, limits: BatchLimits, receiver: BodyReceiver): void {
+  const first = envelope.items[0];
+  if (envelope.isBatch || first === undefined) deliver(handleBatch(envelope, context, limits), receiver);
+  else if ('rejection' in first) receiver.succeeded(rejectCall(first.id, first.rejection, context, rejectedUnits));
+  else handleCall(first, context, receiver);
 }
 
 /** Charges the whole body at once. A body over the limit is rejected as a whole, a batch with an error for each id. */
@@ -104,7 +109,9 @@ async function handleCharged(
   const { shortage, allowance } = charge instanceof Promise ? await charge : charge;
   const response =
     shortage === undefined
-      ? await handleEnvelope(envelope, context, limits)
+      ? await promised<RpcResponse | undefined>((receiver) => {
+          handleEnvelope(envelope, context, limits, receiver);
+        })
       : rejectAll(envelope, limitRejection(envelope.items, shortage, context), context);
   return response === undefined ? undefined : withAllowance(response, allowance);
 }
@@ -184,8 +191,8 @@ async function handleBatch(
   return { status: 200, body: await joinResponses(bodies, total) };
 }
 
-function handleItem(item: Call | InvalidItem, context: CallContext): MaybeResponse {
-  return 'rejection' in item ? rejectCall(item.id, item.rejection, context, rejectedUnits) : handleCall(item, context);
+function handleItem(item: Call | InvalidItem, context: CallContext): ReturnType<typeof responseTo> {
+  return 'rejection' in item ? rejectCall(item.id, item.rejection, context, rejectedUnits) : responseTo(item, context);
 }
 
 /** Whether a call has already sent a transaction or opened a subscription. Its short response is never dropped. */

@@ -13,21 +13,27 @@ import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
 import type { CallObserver } from '../observability/call-observer.ts';
 import type { Receiver } from '../upstreams/receiver.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { LargeResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { CallContext } from './call-context.ts';
 
 type UpstreamOrCached = UpstreamResponse | CachedResponse;
 
-/**
- * Handles one call from envelope to response, over every transport alike. Never rejects. Without a request to an upstream,
- * the response is there at once.
- * @returns undefined for a notification
- */
-export function handleCall(
+/** Gets the response to one call: at once, if no upstream is needed for it. Undefined: the call is a notification. */
+type CallReceiver = Pick<Receiver<RpcResponse | undefined>, 'succeeded'>;
+
+/** Handles one call from envelope to response, over every transport alike. Never fails. */
+export function handleCall(call: Call, context: CallContext, receiver: CallReceiver): void {
+  new HandledCall(call, context, receiver).begin();
+}
+
+/** As `handleCall`. @returns no promise if no upstream is needed */
+export function responseTo(
   call: Call,
   context: CallContext,
 ): Promise<RpcResponse | undefined> | RpcResponse | undefined {
-  return new HandledCall(call, context).handle();
+  const handled = new HandledCall(call, context, undefined);
+  handled.begin();
+  return handled.response();
 }
 
 /** One call in progress. */
@@ -41,37 +47,41 @@ class HandledCall implements Receiver<UpstreamOrCached> {
   #code: number | undefined;
   #delivered: RpcResponse | undefined;
   #hasEnded = false;
-  #resolve: ((delivered: RpcResponse | undefined) => void) | undefined;
+  #receiver: CallReceiver | undefined;
 
-  constructor(call: Call, context: CallContext) {
+  constructor(call: Call, context: CallContext, receiver: CallReceiver | undefined) {
     const { network, observers } = context;
     this.#call = call;
     this.#context = context;
+    this.#receiver = receiver;
     this.#method = network.methods.get(call.method);
     this.#observer = observers?.begin(this.#method?.spec.name ?? 'other', network.config.slug, call.id);
   }
 
-  handle(): Promise<RpcResponse | undefined> | RpcResponse | undefined {
+  begin(): void {
     const method = this.#method;
     (method ?? this.#context.network.otherMethods).metric.started();
     try {
       requestUnitsOf(this.#call, method, this.#context);
       if (method === undefined) throw notServed(this.#call.method, this.#context);
-      this.#begin(method);
+      this.#request(method);
     } catch (error) {
       this.failed(error);
     }
+  }
+
+  response(): Promise<RpcResponse | undefined> | RpcResponse | undefined {
     if (this.#hasEnded) return this.#delivered;
-    return new Promise((resolve) => {
-      this.#resolve = resolve;
+    return new Promise((succeeded) => {
+      this.#receiver = { succeeded };
     });
   }
 
-  #begin(method: NetworkMethod): void {
+  #request(method: NetworkMethod): void {
     const call = this.#call;
     const context = this.#context;
     const { spec, handler, localResult } = method;
-    const rejection = precheckCall(method, call, context.access);
+    const rejection = call.precheck ?? precheckCall(method, call, context.access);
     if (rejection !== 'none') throw rejection;
     // A read without an id has neither a response nor an effect, so it is not sent to an upstream.
     if (call.id === undefined && spec.sends !== true) this.#end('notification');
@@ -102,7 +112,7 @@ class HandledCall implements Receiver<UpstreamOrCached> {
       this.#outcome = outcomeOf(response);
       if (response.kind === 'error') this.#code = response.code;
       if (call.id !== undefined) {
-        reserveBytes(response, method, call, context);
+        if (response.kind === 'cached' || response.kind === 'large') reserveBytes(response, method, call, context);
         const delivered = toRpcResponse(call.id, response);
         checkResponseBytes(delivered.body.length, method, call, context);
         // A transaction has been sent: its hash is always delivered.
@@ -138,7 +148,7 @@ class HandledCall implements Receiver<UpstreamOrCached> {
     logEntry?.callEnded(outcome);
     usage.add(access.record.id, requestUnits, isError(outcome), this.#delivered?.body.length ?? 0);
     this.#hasEnded = true;
-    this.#resolve?.(this.#delivered);
+    this.#receiver?.succeeded(this.#delivered);
   }
 }
 
@@ -160,7 +170,7 @@ async function callSocket(
 
 /** Runs before a large result is used, since one result may serve many calls. @throws RpcError */
 function reserveBytes(
-  response: UpstreamResponse | CachedResponse,
+  response: LargeResponse | CachedResponse,
   method: NetworkMethod,
   call: Call,
   context: CallContext,
@@ -168,8 +178,7 @@ function reserveBytes(
   const { batchBudget, reservation } = context;
   let bytes = 0;
   if (response.kind === 'cached') bytes = response.result.length;
-  else if (response.kind === 'large') for (const { length } of response.parts) bytes += length;
-  else return;
+  else for (const { length } of response.parts) bytes += length;
   checkResponseBytes(bytes, method, call, context);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw batchBytesRejection(batchBudget.maxBytes);
   if (response.kind === 'cached' || response.isReserved !== true) reservation?.take(bytes);

@@ -25,7 +25,7 @@ function computeUnits(call: Call, method: NetworkMethod | undefined, caller: Cal
   if (method === undefined || precheckCall(method, call, access) !== 'none') return rejectedUnits;
   if (call.id === undefined && method.spec.sends !== true) return rejectedUnits;
   if (method.handler?.by === 'socket' && subscriptions === undefined) return rejectedUnits;
-  if (!readsFilterLogs(method)) return method.unitsOf(call.params);
+  if (method.handler === undefined || !readsFilterLogs(method)) return method.unitsOf(call.params);
   const filter = network.filters.logFilterOf(String(call.params[0]), access);
   const logs = network.methods.get(nodeMethods.logs);
   if (filter === undefined || logs === undefined) return rejectedUnits;

@@ -84,7 +84,7 @@ function randomCase(seed: number) {
   const selector = new UpstreamSelector(upstreams, positions, monotonic, {});
   const preferred = isTrue() ? upstreams[random(COUNT)] : undefined;
   const routedCall = createRoutedCall(createCall(spec, params, Infinity), blocksNamedBy(spec, params), preferred);
-  routedCall.tried.push(...upstreams.filter(isTrue));
+  routedCall.tried = upstreams.filter(isTrue);
   return { selector, routedCall, upstreams, now };
 }
 

@@ -42,7 +42,7 @@ it('an upstream that failed before is polled and asked again, if its null needs 
   const monotonic = new MonotonicReads<Upstream>(heads, blockInResult);
   if (spec === undefined) throw new Error('there is no such method');
   const routedCall = createRoutedCall(createCall(spec, [], performance.now() + 9_000), undefined, undefined);
-  routedCall.tried.push(upstream);
+  routedCall.tried = [upstream];
   routedCall.unconfirmed = { kind: 'result', result: null };
   const polls = nodes[0]?.polls() ?? 0;
   expect(await pollLagging(routedCall, upstreams, heads, monotonic)).toBe(true);
@@ -57,7 +57,7 @@ it('an upstream that got the block during the last attempt is asked again withou
   await heads.poll(upstream);
   if (spec === undefined) throw new Error('there is no such method');
   const routedCall = createRoutedCall(createCall(spec, [], performance.now() + 9_000), undefined, undefined);
-  routedCall.tried.push(upstream);
+  routedCall.tried = [upstream];
   routedCall.askedAt = performance.now();
   routedCall.failed = [{ final: false, failure: 'no-block', response: undefined }];
   const monotonic = new MonotonicReads<Upstream>(heads, blockInResult);

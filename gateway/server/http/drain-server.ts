@@ -12,12 +12,14 @@ const TICKS_MAX = 1_000;
 export type ServerConnection = Duplex & { readonly _httpMessage?: ServerResponse | null };
 
 /**
- * Sets `Connection: close` on pending responses. Otherwise a client or load balancer might send its next call while the
+ * Makes pending responses close their connections. Otherwise a client or load balancer might send its next call while the
  * connection closes, and not learn whether the call was handled.
  */
 export function announceClose(sockets: Iterable<ServerConnection>): void {
   for (const { _httpMessage: pending } of sockets) {
-    if (pending?.headersSent === false) pending.setHeader('Connection', 'close');
+    if (pending?.headersSent !== false) continue;
+    pending.shouldKeepAlive = false;
+    pending.removeHeader('Keep-Alive');
   }
 }
 

@@ -9,7 +9,7 @@ import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { watchUnread, type RequestHandler } from './pipeline.ts';
-import { writeResponse } from './write-response.ts';
+import { KEEP_ALIVE, writeResponse } from './write-response.ts';
 
 export interface ExpressAppOptions {
   /** Runs before Express. Returns whether it handles the request. */
@@ -79,6 +79,7 @@ export function expressApp({
       account();
       rejectedBodies.add(request, holder.name);
     });
+    if (response.shouldKeepAlive) response.setHeader('Keep-Alive', KEEP_ALIVE);
     app(request, response);
     // Only the admin API reads bodies, on OPS_PORT. Otherwise chunks would be buffered until the response is read.
     if (rpc !== undefined) request.resume();

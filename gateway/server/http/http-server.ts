@@ -12,8 +12,6 @@ import { pipelined, type PipelineOptions, type RequestHandler } from './pipeline
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
-/** Longer than the usual idle timeout of load balancers (60 s), so that they never send on a closed connection. */
-const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 /** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;
@@ -58,7 +56,7 @@ export async function listen(
     const last = rejected.size > 0 ? rejected.get(request.socket) : undefined;
     // Requests begin in order: those before the ambiguous one are handled.
     if (last !== undefined && (last.hasBegun ||= last.response === response)) return;
-    if (isDraining) response.setHeader('Connection', 'close');
+    if (isDraining) response.shouldKeepAlive = false;
     app(request, response, reservation);
   };
   const addToPipeline = pipelined(pipelineOptions, handle);
@@ -66,7 +64,7 @@ export async function listen(
     const { socket } = request;
     if (!rejected.has(socket) && isAmbiguous(request)) {
       rejected.set(socket, { response, hasBegun: false });
-      response.setHeader('Connection', 'close');
+      response.shouldKeepAlive = false;
       writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
       pipelineOptions.rejectedBodies.add(request, pipelineOptions.holderOf(request).name);
     }
@@ -75,7 +73,8 @@ export async function listen(
   };
   const server = createServer(
     {
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      // `IdleConnections` closes them.
+      keepAliveTimeout: 0,
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),

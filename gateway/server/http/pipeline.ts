@@ -64,8 +64,11 @@ export class Pipeline implements HeldConnection {
     if (request.headers['transfer-encoding'] !== undefined)
       (this.#chunks ??= new JoinedChunks(this)).joinThoseOf(request);
     if (this.#isFull()) this.#wait(request, response, reservation);
-    else this.#begin(request, response, reservation);
-    if (this.#isFull()) this.#pause();
+    else {
+      this.#begin(request, response, reservation);
+      if (this.#reservations.length < MAX_IN_PROGRESS) return;
+    }
+    this.#pause();
   }
 
   /** To be called when the kernel has taken the oldest response. */

@@ -4,15 +4,20 @@ import { createGunzip } from 'node:zlib';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import { promised, type Receiver } from '../../upstreams/receiver.ts';
 
 /** Memory of zlib for one body. */
 const GUNZIP_BYTES = 65_536;
 
+/** Gets the body of a request: one of the two methods is called, once. */
+export interface BodyReceiver {
+  bodyReceived(body: Buffer): void;
+  failed(error: unknown): void;
+}
+
 /** As `receiveBody`, with a promise. */
 export function readBody(request: IncomingMessage, maxBytes: number, reservation: Reservation): Promise<Buffer> {
-  return promised((receiver) => {
-    receiveBody(request, maxBytes, reservation, receiver);
+  return new Promise((bodyReceived, failed) => {
+    receiveBody(request, maxBytes, reservation, { bodyReceived, failed });
   });
 }
 
@@ -28,7 +33,7 @@ export function receiveBody(
   request: IncomingMessage,
   maxBytes: number,
   reservation: Reservation,
-  receiver: Receiver<Buffer>,
+  receiver: BodyReceiver,
 ): void {
   const encoding = request.headers['content-encoding'];
   let body: Readable = request;
@@ -70,7 +75,7 @@ export function receiveBody(
   body.on('end', () => {
     if (hasEnded) return;
     hasEnded = true;
-    receiver.succeeded(collected.join());
+    receiver.bodyReceived(collected.join());
   });
   body.on('error', (error) => {
     fail(toBodyError(error));

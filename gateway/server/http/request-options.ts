@@ -1,4 +1,3 @@
-import type { KeyAccess } from '../../auth/key-access.ts';
 import { Explanation } from '../../observability/explanation.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../../config/log.ts';
@@ -52,13 +51,8 @@ export interface RpcRouteOptions extends RequestOptions {
   readonly hasPages: boolean;
 }
 
-/** Creates an explanation if the request asks for one and its key has the capability `explain`. */
-export function createExplanation(
-  { headers, url = '' }: IncomingMessage,
-  { capabilities }: KeyAccess,
-  network: Network,
-): Explanation | undefined {
-  if (!capabilities.explain) return undefined;
+/** Creates an explanation if the request asks for one. Its key must have the capability `explain`. */
+export function createExplanation({ headers, url = '' }: IncomingMessage, network: Network): Explanation | undefined {
   const isRequested = headers['x-gatehouse-explain'] !== undefined || /[?&]explain(?:[=&]|$)/.test(url);
   return isRequested ? new Explanation(network) : undefined;
 }

@@ -15,12 +15,12 @@ import type { Explanation } from '../../observability/explanation.ts';
 import { combineObservers } from '../../observability/combine-observers.ts';
 import { compressResponse } from './compress-response.ts';
 import { type Connection } from './connection.ts';
-import { readBody, receiveBody, RequestAborted } from './read-body.ts';
+import { readBody, receiveBody, RequestAborted, type BodyReceiver } from './read-body.ts';
 import { writeAccounted, writeResponse, writePreflight, type EncodedResponse } from './write-response.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
 
-/** One request in progress, from its head to its response. It receives its own body. */
-export class RpcRequest implements Receiver<Buffer> {
+/** One request in progress, from its head to its response. It receives its own body, and then its response. */
+export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefined> {
   readonly #options: RpcRouteOptions;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -31,6 +31,7 @@ export class RpcRequest implements Receiver<Buffer> {
   readonly #logEntry: AccessLogEntry | undefined;
   /** The key, once the request has its slot. */
   #access: KeyAccess | undefined;
+  #explanation: Explanation | undefined;
 
   constructor(
     options: RpcRouteOptions,
@@ -47,7 +48,7 @@ export class RpcRequest implements Receiver<Buffer> {
     this.#connection = connection;
     this.#route = route;
     this.#requestId = options.nextRequestId();
-    this.#logEntry = openAccessLogEntry(options.accessLog, this.#requestId);
+    if (options.accessLog !== undefined) this.#logEntry = openAccessLogEntry(options.accessLog, this.#requestId);
   }
 
   begin(): void {
@@ -120,7 +121,7 @@ export class RpcRequest implements Receiver<Buffer> {
     receiveBody(this.#request, this.#options.bodyMaxBytes, this.#reservation, this);
   }
 
-  succeeded(body: Buffer): void {
+  bodyReceived(body: Buffer): void {
     const { callTimeoutMs, limiter, log, batch } = this.#options;
     const reservation = this.#reservation;
     const { network } = this.#route as { network: Network };
@@ -128,62 +129,48 @@ export class RpcRequest implements Receiver<Buffer> {
     try {
       // After the body: slow bodies count for their key, and not for all.
       reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
-      const explanation = createExplanation(this.#request, access, network);
+      if (access.capabilities.explain) this.#explanation = createExplanation(this.#request, network);
+      const explanation = this.#explanation;
       const tracing = this.#options.tracing?.under(this.#request.headers);
-      const observers =
-        explanation !== undefined && tracing !== undefined
-          ? combineObservers(explanation, tracing)
-          : (explanation ?? tracing);
-      const rpcResponse = handleBody(
-        body,
-        {
-          network,
-          access,
-          limiter,
-          requestId: this.#requestId,
-          deadline: performance.now() + callTimeoutMs,
-          caller: this.#connection.caller,
-          observers,
-          log,
-          logEntry: this.#logEntry,
-          reservation,
-        },
-        batch,
-      );
-      if (rpcResponse instanceof Promise) {
-        rpcResponse.then(
-          (later) => {
-            this.#respond(later, explanation);
-          },
-          (error: unknown) => {
-            this.failed(error);
-          },
-        );
-      } else this.#respond(rpcResponse, explanation);
+      const context = {
+        network,
+        access,
+        limiter,
+        requestId: this.#requestId,
+        deadline: performance.now() + callTimeoutMs,
+        caller: this.#connection.caller,
+        observers:
+          explanation !== undefined && tracing !== undefined
+            ? combineObservers(explanation, tracing)
+            : (explanation ?? tracing),
+        log,
+        logEntry: this.#logEntry,
+        reservation,
+      };
+      handleBody(body, context, batch, this);
     } catch (error) {
       this.failed(error);
     }
   }
 
-  #respond(rpcResponse: RpcResponse | undefined, explanation: Explanation | undefined): void {
-    if (this.#options.compressOverBytes === undefined || rpcResponse === undefined)
-      this.#write(rpcResponse, explanation);
-    else {
-      const overBytes = this.#options.compressOverBytes;
-      compressResponse(rpcResponse, this.#request, this.#response, overBytes, this.#reservation).then(
+  /** Never throws: the work of other callers may follow. */
+  succeeded(rpcResponse: RpcResponse | undefined): void {
+    const { compressOverBytes } = this.#options;
+    if (compressOverBytes === undefined || rpcResponse === undefined) this.#write(rpcResponse);
+    else
+      compressResponse(rpcResponse, this.#request, this.#response, compressOverBytes, this.#reservation).then(
         (encoded) => {
-          this.#write(encoded, explanation);
+          this.#write(encoded);
         },
         (error: unknown) => {
           this.failed(error);
         },
       );
-    }
   }
 
-  #write(encoded: EncodedResponse | undefined, explanation: Explanation | undefined): void {
+  #write(encoded: EncodedResponse | undefined): void {
     try {
-      writeAccounted(this.#response, this.#requestId, encoded, this.#reservation, explanation?.toString());
+      writeAccounted(this.#response, this.#requestId, encoded, this.#reservation, this.#explanation?.toString());
     } catch (error) {
       this.failed(error);
       return;

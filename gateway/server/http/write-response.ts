@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffersOf, BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.ts';
 import type { RpcResponse } from '../../jsonrpc/response.ts';
+import { KEEP_ALIVE_S } from '../../memory/idle-connections.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { watchUnread } from './pipeline.ts';
 import { REQUEST_BYTES } from './request-options.ts';
@@ -11,6 +12,9 @@ const PREFLIGHT_MAX_AGE_S = '86400';
 
 /** Response headers that a page's scripts may read. */
 export const EXPOSED_HEADERS = 'RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id';
+
+/** Clients that read it do not send on a connection that is about to be closed. */
+export const KEEP_ALIVE = `timeout=${KEEP_ALIVE_S}`;
 
 /** A response whose body may be compressed. */
 export type EncodedResponse = RpcResponse;
@@ -28,22 +32,25 @@ export function writeResponse(
 ): void {
   if (rpcResponse === undefined) {
     // prettier-ignore
-    response.writeHead(204, [
+    response.writeHead(204, keptAlive(response, [
       'X-Request-Id', requestId,
       'Access-Control-Allow-Origin', '*',
       'Access-Control-Expose-Headers', EXPOSED_HEADERS,
-    ]);
+      'Keep-Alive', KEEP_ALIVE,
+    ]));
     response.end();
     return;
   }
+  // An array is the fastest form that Node has: 1.1 µs, 1.3 as an object, 3.0 with `setHeader` (measured 2026-11-23).
   // prettier-ignore
-  const headers = [
+  const headers = keptAlive(response, [
     'Content-Type', 'application/json',
     'Content-Length', String(byteLengthOf(rpcResponse.body)),
     'X-Request-Id', requestId,
     'Access-Control-Allow-Origin', '*',
     'Access-Control-Expose-Headers', EXPOSED_HEADERS,
-  ];
+    'Keep-Alive', KEEP_ALIVE,
+  ]);
   if (rpcResponse.allowance !== undefined) addAllowance(headers, rpcResponse.allowance);
   if (explanation !== undefined) addExplanation(headers, explanation);
   if (rpcResponse.status !== 200) addRejectionHeaders(headers, rpcResponse.status, rpcResponse.retryAfterS);
@@ -68,15 +75,22 @@ function endAfterRequest(response: ServerResponse, body: Body): void {
 /** Responds to a CORS preflight: pages of any origin may call. */
 export function writePreflight(request: IncomingMessage, response: ServerResponse, requestId: string): void {
   // prettier-ignore
-  response.writeHead(204, [
+  response.writeHead(204, keptAlive(response, [
     'X-Request-Id', requestId,
     'Access-Control-Allow-Origin', '*',
     'Access-Control-Allow-Methods', 'POST, OPTIONS',
     'Access-Control-Allow-Headers', request.headers['access-control-request-headers'] ?? 'content-type',
     'Access-Control-Max-Age', PREFLIGHT_MAX_AGE_S,
     'Vary', 'Access-Control-Request-Headers',
-  ]);
+    'Keep-Alive', KEEP_ALIVE,
+  ]));
   response.end();
+}
+
+/** Removes the last header, `Keep-Alive`, if the response closes its connection. An array that grows would be copied. */
+function keptAlive(response: ServerResponse, headers: string[]): string[] {
+  if (!response.shouldKeepAlive) headers.length -= 2;
+  return headers;
 }
 
 function addRejectionHeaders(headers: string[], status: number, retryAfterS: number | undefined): void {

@@ -1,4 +1,6 @@
-import { handleBody } from '../../rpc/handle-body.ts';
+import type { CallContext } from '../../rpc/call-context.ts';
+import { handleBody, type BatchLimits } from '../../rpc/handle-body.ts';
+import { promised } from '../../upstreams/receiver.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { compileAccess } from '../../auth/key-access.ts';
@@ -53,9 +55,11 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
   };
 }
 
-async function responseTo(...args: Parameters<typeof handleBody>): Promise<RpcResponse | undefined> {
+async function responseTo(body: Buffer, context: CallContext, batch: BatchLimits): Promise<RpcResponse | undefined> {
   try {
-    return await handleBody(...args);
+    return await promised<RpcResponse | undefined>((receiver) => {
+      handleBody(body, context, batch, receiver);
+    });
   } catch (error) {
     if (error instanceof RpcError) return bodyRejectionResponse(error);
     throw error;

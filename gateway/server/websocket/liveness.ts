@@ -5,7 +5,7 @@ import { sentBytes } from '../../memory/unread-connections.ts';
 /** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
 const PING_INTERVAL_MS = 30_000;
 /** Interval of the checks of an idle socket. */
-const IDLE_CHECK_MS = 1_000;
+const IDLE_CHECK_MS = 500;
 /** Maximum pings and pongs of a client in one interval: 16 a second. */
 const MAX_CONTROL_FRAMES = 500;
 /** While more is unread, no further messages are handled. A client that reads leaves less. */
@@ -28,7 +28,7 @@ export class Liveness {
     this.#connection = connection;
   }
 
-  /** Whether anything may have changed: its client sent bytes, its key changed, or the last check was a second ago. */
+  /** Whether anything may have changed: its client sent bytes, its key changed, or the last check was half a second ago. */
   isCheckDue(now: number, access: object): boolean {
     const { bytesRead } = this.#connection;
     const last = this.#lastCheck;

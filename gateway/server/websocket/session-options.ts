@@ -54,7 +54,16 @@ export function createContext(
   const deadline = performance.now() + callTimeoutMs;
   const reservation = new Reservation(memory, access.share.holder);
   return {
-    ...{ network, access, limiter, requestId, deadline, caller, observers: tracing, log },
-    ...{ logEntry, subscriptions, reservation },
+    network,
+    access,
+    limiter,
+    requestId,
+    deadline,
+    caller,
+    observers: tracing,
+    log,
+    logEntry,
+    subscriptions,
+    reservation,
   };
 }

@@ -1,17 +1,16 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { handleBody, rejectBody } from '../../rpc/handle-body.ts';
+import type { KeyShare } from '../../admission/key-share.ts';
+import { rejectBody } from '../../rpc/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
-import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import { DECODED_FACTOR, REQUEST_BYTES } from '../http/request-options.ts';
 import type { Network } from '../../networks/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './close-codes.ts';
 import { sendBody } from './send-body.ts';
 import { Notifications } from './notifications.ts';
+import { handleMessage } from './handle-message.ts';
 import { createContext, type SessionOptions } from './session-options.ts';
 import { FragmentedMessage } from './fragmented-message.ts';
 import { Liveness, PAUSE_ABOVE_UNREAD_BYTES } from './liveness.ts';
@@ -29,6 +28,8 @@ export class Session {
   #inFlight = 0;
   /** Messages that were read before reading paused: those of a single read from the network. */
   readonly #pending: Buffer[] = [];
+  /** A message whose response is there at once calls `#handlePending` again. */
+  #isHandlingPending = false;
   readonly #caller = new Cancellation();
   #drainReason: DrainReason | undefined;
   #closeReason: string | undefined;
@@ -67,8 +68,7 @@ export class Session {
       this.#incomplete.finished();
       this.#receive(data as Buffer);
     });
-    const countControlFrame = this.#countControlFrame.bind(this);
-    socket.on('ping', countControlFrame).on('pong', countControlFrame);
+    socket.on('ping', this.#countControlFrame).on('pong', this.#countControlFrame);
     // After an invalid frame, ws itself closes the socket with 1002, 1007 or 1009.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       this.#closeReason ??= closeReasonOfError(error);
@@ -88,7 +88,7 @@ export class Session {
     });
   }
 
-  /** To be called every `TICK_MS`. Idle sockets are checked once a second. @param now on the clock of performance.now() */
+  /** To be called every `TICK_MS`. Idle sockets are checked twice a second. @param now on the clock of performance.now() */
   tick(now: number): void {
     if (!this.#notifications.isWatched && !this.#liveness.isCheckDue(now, this.#options.keySessions.access)) return;
     this.#recheckPermissions();
@@ -140,12 +140,12 @@ export class Session {
   }
 
   /** ws has already queued the pong. A client that continues after the close frame is disconnected. */
-  #countControlFrame(data: Buffer): void {
+  readonly #countControlFrame = (data: Buffer): void => {
     this.#incomplete.countControlFrame(data);
     const excess = this.#liveness.countControlFrame();
     if (excess > 1) this.#socket.terminate();
     else if (excess > 0) this.close('ping-flood');
-  }
+  };
 
   #receive(message: Buffer): void {
     if (!this.#isOpen()) return;
@@ -155,7 +155,7 @@ export class Session {
       return;
     }
     if (this.#canBegin()) {
-      void this.#handle(message);
+      this.#handle(message);
       return;
     }
     // Reading pauses, so that TCP slows the client. Rejecting would fail calls beyond `messagesMax`.
@@ -170,23 +170,29 @@ export class Session {
   }
 
   #handlePending(): void {
+    if (this.#isHandlingPending) return;
+    this.#isHandlingPending = true;
     while (this.#pending.length > 0 && this.#canBegin()) {
       const message = this.#pending.shift() as Buffer;
       this.#memory.waitingBytes -= message.length + WAITING_MESSAGE_BYTES;
-      void this.#handle(message);
+      this.#handle(message);
     }
+    this.#isHandlingPending = false;
     if (this.#pending.length > 0) return;
     if (this.#drainReason !== undefined && this.#inFlight === 0) this.close(this.#drainReason);
     else if (this.#socket.isPaused) this.#socket.resume();
   }
 
-  /** Never rejects. */
-  async #handle(message: Buffer): Promise<void> {
-    const { batch, metrics, requestId, log } = this.#options;
+  #handle(message: Buffer): void {
     const { share } = this.#options.keySessions.access;
     this.#inFlight++;
+    if (share.requests.tryEnter(share)) this.#handleWithSlot(message, share);
+    else void this.#handleAfterWait(message, share);
+  }
+
+  async #handleAfterWait(message: Buffer, share: KeyShare): Promise<void> {
     try {
-      if (!share.requests.tryEnter(share)) await this.#waitForSlot(message);
+      await this.#waitForSlot(message, share);
     } catch (error) {
       // Otherwise the socket was closed.
       if (error instanceof RpcError) this.#rejectMessage(message, error);
@@ -194,31 +200,25 @@ export class Session {
       this.#handlePending();
       return;
     }
+    this.#handleWithSlot(message, share);
+  }
+
+  #handleWithSlot(message: Buffer, share: KeyShare): void {
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
     context.network.use.begin();
-    try {
-      context.reservation.begin(REQUEST_BYTES + message.length * (1 + DECODED_FACTOR));
-      const response = await handleBody(message, context, batch);
-      context.logEntry?.write();
-      if (response !== undefined) this.#send(response.body);
-    } catch (error) {
-      const rejection = rejectionOf(error, requestId, log);
-      metrics.rejected(rejection.reason);
-      context.logEntry?.write(rejection.reason);
-      this.#send(bodyRejectionResponse(rejection).body);
-    } finally {
+    handleMessage(message, context, this.#options, (body) => {
+      if (body !== undefined) this.#send(body);
       context.reservation.release();
       context.network.use.end();
       share.requests.leave(share);
       this.#inFlight--;
       this.#subscriptions.startNotifications(context);
       this.#handlePending();
-    }
+    });
   }
 
   /** Waits until the key has fewer requests in flight. @throws RpcError, Cancelled (rejects with it) */
-  async #waitForSlot(message: Buffer): Promise<void> {
-    const { share } = this.#options.keySessions.access;
+  async #waitForSlot(message: Buffer, share: KeyShare): Promise<void> {
     this.#memory.waitingBytes += message.length + WAITING_MESSAGE_BYTES;
     this.#memory.update();
     try {
@@ -238,8 +238,8 @@ export class Session {
   #send(body: Body): void {
     if (!this.#isOpen()) return;
     // Checked before sending, so that a single response may exceed the limit. Notifications have a limit of their own.
-    const unreadBytes = this.#socket.bufferedAmount - this.#notifications.unreadBytes;
-    if (unreadBytes > this.#options.unreadMaxBytes) this.close('slow-reader');
+    if (this.#socket.bufferedAmount - this.#notifications.unreadBytes > this.#options.unreadMaxBytes)
+      this.close('slow-reader');
     else sendBody(this.#socket, this.#connection, body);
     this.#memory.update();
   }

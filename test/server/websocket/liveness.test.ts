@@ -170,7 +170,11 @@ describe('a slow reader', () => {
     caller.send(transaction(2));
     await staysTrueFor(50, () => node.callsOf('eth_getTransactionByHash').length === 1);
     await untilBuffersAreFull(tcpSocket());
-    for (let round = 0; round < 3; round++) passUnread(31);
+    for (let round = 0; round < 3; round++) {
+      passUnread(31);
+      // Uses the connection of `fetch`, which would be closed after 65 s without a request.
+      await closedBy('silent');
+    }
     await eventually(async () => (await closedBy('silent')) === 1);
   });
 
