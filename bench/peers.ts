@@ -76,6 +76,7 @@ upstream-config:
   upstreams:
     - id: fixed
       chain: ethereum
+      options: { disable-validation: true }
       connectors:
         - { type: json-rpc, url: "${upstream}" }
 `,
