@@ -28,17 +28,17 @@ export default tseslint.config(
         'error',
         {
           selector: 'MemberExpression[object.name="process"][property.name="env"]',
-          message: 'Only main.ts reads process.env.',
+          message: 'Only program.ts reads process.env.',
         },
         {
           selector: 'CallExpression[callee.object.name="process"][callee.property.name="exit"]',
-          message: 'Only main.ts ends the process.',
+          message: 'Only program.ts ends the process.',
         },
       ],
     },
   },
   {
-    files: ['gateway/main.ts', 'test/**', 'bench/**', 'schemas/generate.ts'],
+    files: ['gateway/program.ts', 'test/**', 'bench/**', 'schemas/generate.ts'],
     rules: { 'no-restricted-syntax': 'off' },
   },
   {

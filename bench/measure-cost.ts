@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CheckedCalls } from './checked-calls.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
-import { peerPrograms } from './peers.ts';
+import { peerPrograms, runtimePrograms } from './peers.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { Cost, CostRound } from './results.ts';
-import type { Rig, RigGateway } from './rig.ts';
+import type { GatewayParts, Rig, RigGateway } from './rig.ts';
 import type { CostScenario } from './scenarios.ts';
 
 /** A program under test, and how calls are sent to it. */
@@ -73,7 +73,7 @@ async function startContenders(scenario: CostScenario, rig: Rig, gateways: RigGa
     const connections = scenario.calls.length === 1 ? (scenario.connections ?? CONNECTIONS) : CONNECTIONS;
     contenders.push({ name, pid, batchSize: 0, connections, endpoint: { port, paths: ['/'] } });
   }
-  const start = async (name: string, parts: CostScenario): Promise<Contender> => {
+  const start = async (name: string, parts: GatewayParts): Promise<Contender> => {
     const gateway = await rig.gateway(parts);
     gateways.push(gateway);
     const { pid, redisPid, port, paths } = gateway;
@@ -87,6 +87,7 @@ async function startContenders(scenario: CostScenario, rig: Rig, gateways: RigGa
   }
   contenders.push(await start('Gatehouse', scenario));
   if (scenario.comparesPeers !== true) return contenders;
+  for (const [name, node] of runtimePrograms()) contenders.push(await start(name, { ...scenario, node }));
   for (const [name, program] of peerPrograms()) {
     const { port, pid, path = '/' } = await rig.peer(name, program);
     const { connections = CONNECTIONS, send = 0 } = scenario;

@@ -1,7 +1,8 @@
 import { table } from '../schemas/markdown-table.ts';
 import { median, ratios, show } from './figures.ts';
-import { peers } from './peers.ts';
+import { peers, RUNTIME_PREFIX } from './peers.ts';
 import type { CostRound, Results } from './results.ts';
+import { scenarios as defined } from './scenarios.ts';
 
 /** Columns, and the scenarios with the default settings and with `batch: false` that they show. */
 const columns: readonly (readonly [title: string, scenario: string, alone?: string])[] = [
@@ -12,21 +13,27 @@ const columns: readonly (readonly [title: string, scenario: string, alone?: stri
   ['200 kB block', 'block'],
 ];
 
-/** CPU per call through Gatehouse and through peers. Undefined if no peer was measured. */
+/** CPU per call through Gatehouse and through peers. Undefined if neither a peer nor another Node was measured. */
 export function peersTable({ scenarios }: Results): string | undefined {
   const roundsOf = (name?: string): readonly CostRound[] => {
     const found = scenarios.find((scenario) => scenario.name === name);
     return found?.kind === 'cost' ? found.rounds : [];
   };
-  const isMeasured = (peer: string): boolean => columns.some(([, name]) => roundsOf(name)[0]?.[peer] !== undefined);
-  const measured = Object.keys(peers).filter(isMeasured);
+  const names = new Set(columns.flatMap(([, name]) => Object.keys(roundsOf(name)[0] ?? {})));
+  const measured = [...names].filter((name) => name.startsWith(RUNTIME_PREFIX) || Object.hasOwn(peers, name));
   if (measured.length === 0) return undefined;
   const multiple = (rounds: readonly CostRound[], through: string): string =>
     rounds[0]?.[through] === undefined ? '' : show(median(ratios(rounds, through, 'nginx')));
   return table([
     ['× nginx', ...columns.map(([title]) => title)],
+    ['goal, default settings', ...columns.map(([, name]) => goalOf(name))],
     ['Gatehouse, default', ...columns.map(([, name]) => multiple(roundsOf(name), 'Gatehouse'))],
     ['Gatehouse, `batch: false`', ...columns.map(([, , name]) => multiple(roundsOf(name), 'Gatehouse'))],
-    ...measured.map((peer) => [peer, ...columns.map(([, name]) => multiple(roundsOf(name), peer))]),
+    ...measured.map((name) => [name, ...columns.map(([, scenario]) => multiple(roundsOf(scenario), name))]),
   ]);
+}
+
+function goalOf(name: string): string {
+  const scenario = defined.find((one) => one.name === name);
+  return scenario?.kind === 'cost' && scenario.max !== undefined ? `≤ ${scenario.max}` : '';
 }

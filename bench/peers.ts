@@ -24,6 +24,9 @@ interface Peer {
   readonly env?: (file: string) => Readonly<Record<string, string>>;
 }
 
+/** Begins the names of rows with Gatehouse on another Node. */
+export const RUNTIME_PREFIX = 'Gatehouse, ';
+
 const methods = [...new Set(allKinds.map(({ method }) => method)), 'eth_chainId'];
 
 /** Gateways by others, whose programs `--peer NAME=PATH` names. Calls are sent to them as to Gatehouse. */
@@ -73,6 +76,7 @@ upstream-config:
   upstreams:
     - id: fixed
       chain: ethereum
+      options: { disable-validation: true }
       connectors:
         - { type: json-rpc, url: "${upstream}" }
 `,
@@ -83,13 +87,23 @@ upstream-config:
 
 /** The peers on the command line: paths of their programs by name. */
 export function peerPrograms(): Map<string, string> {
+  return pathsOf('peer', `NAME=PATH with one of ${Object.keys(peers).join(', ')}`, (name) =>
+    Object.hasOwn(peers, name),
+  );
+}
+
+/** Gatehouse on other Nodes of the command line: their paths by the name of the row. */
+export function runtimePrograms(): Map<string, string> {
+  const paths = pathsOf('runtime', 'NAME=PATH', (name) => name !== '');
+  return new Map([...paths].map(([name, path]) => [`${RUNTIME_PREFIX}${name}`, path]));
+}
+
+function pathsOf(option: string, expected: string, isKnown: (name: string) => boolean): Map<string, string> {
   return new Map(
-    texts('peer').map((text) => {
-      const [name = '', program] = text.split(/=(.*)/s);
-      if (program === undefined || !Object.hasOwn(peers, name)) {
-        throw new Error(`--peer ${text}: expected NAME=PATH with one of ${Object.keys(peers).join(', ')}`);
-      }
-      return [name, program];
+    texts(option).map((text) => {
+      const [name = '', path] = text.split(/=(.*)/s);
+      if (path === undefined || !isKnown(name)) throw new Error(`--${option} ${text}: expected ${expected}`);
+      return [name, path];
     }),
   );
 }

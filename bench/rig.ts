@@ -8,9 +8,11 @@ import { freePorts, pidOf, start, stop, stopAll, untilOpen } from './processes.t
 import { startPeer } from './peers.ts';
 import { startBareProxy, startHaproxy, startNginx, type Reference } from './references.ts';
 import type { CostScenario } from './scenarios.ts';
-import { startGateway, type StartedGateway } from './start-gateway.ts';
+import { startGateway, type GatewaySetup, type StartedGateway } from './start-gateway.ts';
 
-export type GatewayParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'permissions' | 'env' | 'batch'>;
+type ScenarioParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'permissions' | 'env' | 'batch'>;
+
+export type GatewayParts = ScenarioParts & Pick<GatewaySetup, 'node'>;
 
 /** A started gateway with its own Redis, if it needs one. */
 export interface RigGateway extends StartedGateway {
@@ -48,7 +50,7 @@ export class Rig {
     return started;
   }
 
-  async gateway({ networks = 1, keys = 1, store, permissions, env, batch }: GatewayParts): Promise<RigGateway> {
+  async gateway({ networks = 1, keys = 1, store, permissions, env, batch, node }: GatewayParts): Promise<RigGateway> {
     const folder = join(this.#folder, `gateway-${++this.#gateways}`);
     const redis = store === 'redis' ? await this.#startRedis() : undefined;
     const url = `http://127.0.0.1:${await this.upstreamPort}`;
@@ -57,7 +59,7 @@ export class Rig {
     const gateway = await startGateway(folder, {
       networks: Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file])),
       // All keys come from one address and are unknown once, so the limit of unknown keys per address must be high.
-      ...{ keys, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', CACHE_MAX_BYTES: '0', ...env } },
+      ...{ keys, node, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', CACHE_MAX_BYTES: '0', ...env } },
       ...(permissions !== undefined && { permissions }),
     });
     return {

@@ -20,6 +20,7 @@ import { scenarios, type Scenario } from './scenarios.ts';
  *   npm run bench -- --scenario single,rate --rounds 3 --seconds 1
  *   npm run bench -- --peer erpc=PATH --peer proxyd=PATH         compares these gateways too (bench/peers.ts)
  *   npm run bench -- --node PATH                                 runs the gateway on this Node, not on its own
+ *   npm run bench -- --runtime NAME=PATH                         also runs it on this Node, in the same rounds
  *   npm run bench -- --write                                     writes docs/bench.*, docs/benchmarks.md and README
  *   npm run bench -- --pages                                     writes the same pages from docs/bench.json
  */

@@ -9,7 +9,7 @@ import type { StoredKey } from '../gateway/auth/stores/key-store.ts';
 import { digestOf, makeKey } from '../gateway/auth/formats/key.ts';
 import { RedisKeyStore } from '../gateway/auth/stores/redis-key-store.ts';
 import { pinned } from './pinning.ts';
-import { freePorts, node, pidOf, start, untilReady } from './processes.ts';
+import { freePorts, node as ownNode, pidOf, start, untilReady } from './processes.ts';
 
 export interface GatewaySetup {
   /** Network files by slug. */
@@ -24,6 +24,8 @@ export interface GatewaySetup {
   /** Arguments of node. Default: the compiled gateway. */
   readonly script?: readonly string[];
   readonly stdio?: StdioOptions;
+  /** The Node that runs it. Default: that of `--node`. */
+  readonly node?: string | undefined;
 }
 
 export interface StartedGateway {
@@ -47,7 +49,7 @@ export async function startGateway(folder: string, setup: GatewaySetup): Promise
   const own = { PORT: String(port), NETWORKS_DIR: networks, DATA_DIR: folder, LOG_LEVEL: 'error' };
   const redis: Record<string, string> = setup.redisUrl === undefined ? {} : { REDIS_URL: setup.redisUrl };
   const env = { PATH: process.env['PATH'], ...own, ...redis, ...setup.env };
-  const child = start(...pinned(node, [...script, 'start']), env, setup.stdio);
+  const child = start(...pinned(setup.node ?? ownNode, [...script, 'start']), env, setup.stdio);
   await untilReady(`http://127.0.0.1:${port}/readyz`);
   const slugs = Object.keys(setup.networks);
   const paths = keys.map((key, index) => `/${slugs[index % slugs.length] ?? ''}/v3/${key}`);

@@ -1,13 +1,28 @@
-import { setFlagsFromString } from 'node:v8';
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+
+/** Both halves of the young generation. Node 20 has this limit too; Node 24 lets it grow to four times that. */
+const MAX_BYTES = 32 * 2 ** 20;
+const CHECK_INTERVAL_MS = 250;
 
 /**
- * V8's young generation grows with the objects that survive in it, up to 32 MB, and shrinks only after a long idle time.
- * At start nearly all objects survive, so that an idle process would retain the full size. Imported first, this module
- * limits the young generation to 2 MB until the gateway listens. That saves 20 MB, and the start takes no longer.
+ * V8's young generation grows with the objects that survive in it, and shrinks only after a long idle time. At start nearly
+ * all objects survive, so that an idle process would retain the full size. Loaded first, this module limits the young
+ * generation to 2 MB until the gateway listens. That saves 10 MB, and the start takes no longer. V8 reads its limit
+ * `--max-semi-space-size` before any module is loaded, but the growth factor at each growth.
  */
-setFlagsFromString('--semi-space-growth-factor=1');
+limitGrowth(true);
+// The old generation is collected at 1.5 times of its last size. Without it, Node 24 lets 35 MB grow to 75 under load.
+setFlagsFromString('--heap-growing-percent=50');
 
 /** Removes the limit after the start: under load, a larger young generation costs less CPU. */
 export function letYoungHeapGrow(): void {
-  setFlagsFromString('--semi-space-growth-factor=2');
+  limitGrowth(false);
+  setInterval(() => {
+    const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
+    limitGrowth((space?.space_size ?? 0) >= MAX_BYTES);
+  }, CHECK_INTERVAL_MS).unref();
+}
+
+function limitGrowth(isLimited: boolean): void {
+  setFlagsFromString(`--semi-space-growth-factor=${isLimited ? 1 : 2}`);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterAll, describe, expect, it } from 'vitest';
 import { HttpFrames } from '../../bench/http-frames.ts';
-import { peerPrograms, peers } from '../../bench/peers.ts';
+import { peerPrograms, peers, runtimePrograms } from '../../bench/peers.ts';
 import { peersTable } from '../../bench/peers-table.ts';
 import type { Cost, Results } from '../../bench/results.ts';
 import { Rig } from '../../bench/rig.ts';
@@ -39,17 +39,23 @@ describe('--peer', () => {
     const path = join(folder, 'proxyd.cjs');
     writeFileSync(path, program);
     chmodSync(path, 0o700);
-    process.argv = [...argv, '--peer', `proxyd=${path}`];
+    process.argv = [...argv, '--peer', `proxyd=${path}`, '--runtime', `Node 1=${process.execPath}`];
     const scenario = { kind: 'cost', name: 'single', title: '', calls: walletMix, comparesPeers: true } as const;
     const result = await runScenario(scenario, rig, 1, 0.005);
     if (result.kind !== 'cost') throw new Error('not a cost scenario');
     expect(result.rounds[0]?.['proxyd']).toMatchObject({ rejected: 0, failed: 0 });
     expect(result.rounds[0]?.['proxyd']?.correct).toBeGreaterThan(0);
+    expect(result.rounds[0]?.['Gatehouse, Node 1']?.correct).toBeGreaterThan(0);
   });
 
   it.each(['proxyd', 'other=/bin/true'])('rejects %s', (text) => {
     process.argv = [...argv, '--peer', text];
     expect(() => peerPrograms()).toThrow(`--peer ${text}: expected NAME=PATH with one of erpc, proxyd, nodecore`);
+  });
+
+  it.each(['24', '=/bin/node'])('rejects --runtime %s', (text) => {
+    process.argv = [...argv, '--runtime', text];
+    expect(() => runtimePrograms()).toThrow(`--runtime ${text}: expected NAME=PATH`);
   });
 
   it.each(['erpc', 'nodecore'])('writes YAML for %s with its port and the upstream', (name) => {
@@ -88,6 +94,12 @@ describe('the table of peers', () => {
     const text = peersTable(results(...rounds)) ?? '';
     expect(text).toMatch(/Gatehouse, default .*3\.00 +\|$/m);
     expect(text).toMatch(/erpc .*4\.00 +\|$/m);
+    expect(text).toMatch(/goal, default settings .*≤ 3\.5 .*≤ 6 +\|$/m);
+  });
+
+  it('has a row for Gatehouse on another Node, also without peers', () => {
+    const text = peersTable(results({ nginx: cost(10), Gatehouse: cost(30), 'Gatehouse, Node 24': cost(20) })) ?? '';
+    expect(text).toMatch(/Gatehouse, Node 24 .*2\.00 +\|$/m);
   });
 
   it('is absent without peers', () => {

@@ -1,9 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { drainDelayOf, readSettings, settingRows } from '../../gateway/config/settings.ts';
+import { findProgram } from '../support/find-program.ts';
+import { programs } from '../support/programs.ts';
 import { argumentsOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';
 
 interface Service {
@@ -92,7 +95,7 @@ describe('docker-compose.yml', () => {
     expect(gateway.ports).toEqual([`127.0.0.1:8545:${settings.PORT}`]);
     expect(read('deploy/Caddyfile')).toContain(`reverse_proxy gateway:${settings.PORT} {`);
     const { scrape_configs } = parse(read('deploy/prometheus/prometheus.yml')) as { scrape_configs: object[] };
-    expect(scrape_configs).toMatchObject([{ static_configs: [{ targets: [`gateway:${settings.OPS_PORT}`] }] }]);
+    expect(scrape_configs).toMatchObject([{ dns_sd_configs: [{ names: ['gateway'], port: settings.OPS_PORT }] }]);
     expect(compose.services['redis']?.ports).toBeUndefined();
     expect(compose.services['prometheus']?.ports).toEqual(['127.0.0.1:9090:9090']);
   });
@@ -121,7 +124,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives the gateway more time to stop than it can take', () => {
-    // The gateway ends after twice the drain timeout (main.ts).
+    // The gateway ends after twice the drain timeout (program.ts).
     const longest = drainDelayOf(settings) + 2 * settings.DRAIN_TIMEOUT_MS;
     expect(parseInt(gateway.stop_grace_period ?? '') * 1000).toBeGreaterThan(longest);
   });
@@ -147,5 +150,40 @@ describe('docker-compose.yml', () => {
         expect([name, hasCheck]).toEqual([name, true]);
       }
     }
+  });
+});
+
+describe('deploy/compose.scaled.yml', () => {
+  // `!reset` is a tag of Compose.
+  const scaled = parse(read('deploy/compose.scaled.yml'), { logLevel: 'silent' }) as typeof compose;
+  const { balancer = {}, gateway: changed = {} } = scaled.services;
+
+  it('moves the address of the gateway to HAProxy, and changes nothing else but settings of several gateways', () => {
+    expect(Object.keys(scaled.services)).toEqual(['gateway', 'balancer']);
+    expect(read('deploy/compose.scaled.yml')).toContain('    ports: !reset []\n');
+    expect(Object.keys(changed)).toEqual(['ports', 'environment']);
+    expect(balancer.ports?.[0]?.split(':').slice(0, 2)).toEqual(gateway.ports?.[0]?.split(':').slice(0, 2));
+    expect(read('deploy/haproxy.cfg')).toContain(`bind :${balancer.ports?.[0]?.split(':')[2]}\n`);
+  });
+
+  it('gives the gateway more time to stop than it can take', () => {
+    const own = Object.fromEntries(
+      Object.entries(changed.environment ?? {}).map(([name, value]) => [name, String(value)]),
+    );
+    const all = readSettings({ ...environmentOf(image), ...composeSettings, ...own });
+    const longest = drainDelayOf(all) + 2 * all.DRAIN_TIMEOUT_MS;
+    expect(parseInt(gateway.stop_grace_period ?? '') * 1000).toBeGreaterThan(longest);
+  });
+
+  it('restricts HAProxy as the other services, and has its exact version', () => {
+    const { restart, read_only, cap_drop, security_opt } = compose.services['redis'] ?? {};
+    expect(balancer).toMatchObject({ restart, read_only, cap_drop, security_opt });
+    expect(balancer.image).toMatch(/:\d+\.\d+\.\d+-alpine$/);
+  });
+
+  it.each([balancer.environment ?? {}, {}])('has a configuration that HAProxy accepts, with %j', (env) => {
+    const args = ['-c', '-f', join(packageRoot, 'deploy/haproxy.cfg')];
+    const { status, stderr } = spawnSync(findProgram(programs.haproxy), args, { env: env as NodeJS.ProcessEnv });
+    expect([status, stderr.toString()]).toEqual([0, '']);
   });
 });

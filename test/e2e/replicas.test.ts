@@ -7,6 +7,7 @@ import { network, patient } from '../support/gateway.ts';
 import { startHaproxy } from '../support/haproxy.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { openCaller } from '../server/websocket/caller.ts';
+import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
 
 const token = 'T0ken-0f-an-operator';
@@ -19,6 +20,11 @@ interface Replica {
   readonly gateway: Gateway;
 }
 
+interface RpcResponse {
+  readonly result?: unknown;
+  readonly error?: { readonly message: string };
+}
+
 let node: FakeNode;
 let redis: RedisServer;
 let place: Workplace;
@@ -28,7 +34,10 @@ let balancer: Balancer;
 // HAProxy may have to be installed.
 beforeAll(async () => {
   redis = await startRedis();
-  node = await startFakeNode({ chainId: 10, responses: { eth_getStorageAt: word } });
+  node = await startFakeNode({
+    chainId: 10,
+    responses: { ...new ScriptedChain().responses(), eth_getStorageAt: word },
+  });
   place = new Workplace().withNetworks({ main: network(10, [node.url]) });
   // All ports are chosen first, so that no two are equal.
   const ports: { port: number; opsPort: number }[] = [];
@@ -73,11 +82,38 @@ it('a rate limit is shared: all three gateways together do not exceed it', async
   for (const [index, rejected] of after.entries()) expect(rejected).toBeGreaterThan(before[index] ?? 0);
 });
 
-it('a daily quota is shared, to the last call', async () => {
-  const { key } = await act(2, '', { name: 'carol', rules: { daily: 10 } });
-  const statuses: number[] = [];
-  for (let requested = 0; requested < 15; requested++) statuses.push(await call(balancer.address, key));
-  expect(statuses).toEqual([...Array<number>(10).fill(200), ...Array<number>(5).fill(429)]);
+it('a daily quota is shared, to the last call, also if all gateways get calls at once', async () => {
+  const { key } = await act(2, '', { name: 'carol', rules: { daily: 40 } });
+  const before = await Promise.all(replicas.map((replica) => counted(replica, 'result')));
+  const statuses = await Promise.all(Array.from({ length: 90 }, () => call(balancer.address, key)));
+  expect(statuses.filter((status) => status === 200)).toHaveLength(40);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(50);
+  const after = await Promise.all(replicas.map((replica) => counted(replica, 'result')));
+  for (const [index, served] of after.entries()) expect(served).toBeGreaterThan(before[index] ?? 0);
+});
+
+it('a filter is found at its own gateway only, and by each of its polls if calls are balanced by key', async () => {
+  const { key } = await act(0, '', { name: 'frank' });
+  const [here, elsewhere] = replicas.map(({ gateway }) => `${gateway.address}/main/v3/${key}`);
+  const id = await request(here ?? '', 'eth_newBlockFilter', []);
+  expect(await request(here ?? '', 'eth_getFilterChanges', [id])).toEqual([]);
+  await expect(request(elsewhere ?? '', 'eth_getFilterChanges', [id])).rejects.toThrow('filter not found');
+  const balancerByKey = await startHaproxy(replicas, 'by key');
+  try {
+    const used = new Set<number>();
+    for (let keys = 0; keys < 12; keys++) {
+      const created = await act(0, '', { name: `filters-${keys}` });
+      const path = `${balancerByKey.address}/main/v3/${created.key}`;
+      const before = await Promise.all(replicas.map((replica) => counted(replica, 'result')));
+      const filter = await request(path, 'eth_newBlockFilter', []);
+      for (let polls = 0; polls < 6; polls++) expect(await request(path, 'eth_getFilterChanges', [filter])).toEqual([]);
+      const after = await Promise.all(replicas.map((replica) => counted(replica, 'result')));
+      used.add(after.findIndex((count, index) => count > (before[index] ?? 0)));
+    }
+    expect(used.size).toBeGreaterThan(1);
+  } finally {
+    await balancerByKey.stop();
+  }
 });
 
 it('a key revoked at one gateway is rejected by all of them within a second, and its WebSockets are closed', async () => {
@@ -125,6 +161,14 @@ async function call(address: string, key: string): Promise<number> {
   const { result } = (await response.json()) as { result?: string };
   expect(result).toBe(response.status === 200 ? word : undefined);
   return response.status;
+}
+
+/** @returns the result */
+async function request(url: string, method: string, params: readonly unknown[]): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const response = (await (await fetch(url, { method: 'POST', body })).json()) as RpcResponse;
+  if (response.error !== undefined) throw new Error(response.error.message);
+  return response.result;
 }
 
 /** The number of calls of a gateway with this outcome. */

@@ -115,10 +115,10 @@ describe('a gateway that is stopped', () => {
 
   it('during the start leaves no process behind, and logs no error', async () => {
     const starting = place.spawn(['start'], { PORT: '0' });
-    await eventually(() => anvils().length > 0, 5_000);
+    await eventually(() => anvils().length > 0);
     starting.signal('SIGINT');
     const { stdout, stderr } = await starting.ended;
-    await eventually(() => anvils().length === 0, 5_000);
+    await eventually(() => anvils().length === 0);
     expect(stdout).toBe('');
     expect(stderr).not.toMatch(/error|did not start|"level":[56]0/);
   });

@@ -10,6 +10,7 @@ import { cyclesAmong, importsOf, parse, processUses, sourcesIn, type Import } fr
  */
 const layers: readonly (readonly string[])[] = [
   ['main.ts'],
+  ['program.ts'],
   ['server'],
   ['server/websocket', 'server/ops'],
   ['server/pages'],
@@ -91,10 +92,10 @@ describe('folders and files of gateway/', () => {
 });
 
 describe('the process', () => {
-  it('is ended, and its environment read, in main.ts only', () => {
-    const uses = sources.filter((file) => file !== 'gateway/main.ts').flatMap((file) => processUses(parse(file)));
+  it('is ended, and its environment read, in program.ts only', () => {
+    const uses = sources.filter((file) => file !== 'gateway/program.ts').flatMap((file) => processUses(parse(file)));
     expect(uses).toEqual([]);
-    expect(processUses(parse('gateway/main.ts'))).toContain('gateway/main.ts: env');
+    expect(processUses(parse('gateway/program.ts'))).toContain('gateway/program.ts: env');
   });
 });
 

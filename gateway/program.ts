@@ -1,0 +1,236 @@
+import { isatty } from 'node:tty';
+import closeWithGrace from 'close-with-grace';
+import { Command, CommanderError } from 'commander';
+import { openGateway, type Gateway } from './server/app.ts';
+import { backupCommands } from './cli/backup.ts';
+import { BackupError } from './backup/restore.ts';
+import { addressOf, banner } from './cli/banner.ts';
+import { checkNetworks, readNetworks } from './cli/check.ts';
+import { commandName } from './cli/command-name.ts';
+import { demoLines, DemoError, removeDemo, storageLine, writeDemo } from './cli/demo.ts';
+import { fetchActiveConfiguration, reachable } from './cli/running-gateway.ts';
+import { examples } from './cli/examples.ts';
+import { keysCommand } from './cli/keys.ts';
+import { listenErrorText } from './cli/listen-error.ts';
+import { stopWithNpm } from './cli/stop-with-npm.ts';
+import { initWithProviders } from './cli/init-with-providers.ts';
+import { addNetwork, initNetworks, NetworkFileError } from './cli/network-files.ts';
+import { causeOf, openLog, shouldPrintReadableLog, type Log } from './config/log.ts';
+import { version } from './config/package.ts';
+import { letYoungHeapGrow } from './config/young-heap.ts';
+import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
+import { misspeltSettings } from './config/misspelt-settings.ts';
+import { drainDelayOf, isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
+import { diagnose } from './doctor/diagnose.ts';
+import { ensureDevelopmentKey } from './auth/development-key.ts';
+import { KeyStoreError } from './auth/stores/key-store.ts';
+import { UnsuitableRedis } from './redis/check-redis.ts';
+import { NetworkFilesError } from './network-files/load-networks.ts';
+import { openTransport } from './networks/open-transport.ts';
+
+/** Exit code of sysexits.h for a configuration error. */
+const EX_CONFIG = 78;
+
+/** Node's timers fire at once if the delay is longer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const out = (text: string): void => void process.stdout.write(text);
+const err = (text: string): void => void process.stderr.write(text);
+const settings = (): Settings => readSettings(process.env);
+
+const program = new Command('gatehouse')
+  .description('A self-hosted, multi-network JSON-RPC gateway')
+  .version(version)
+  .showSuggestionAfterError()
+  .exitOverride();
+program
+  .command('start')
+  .description('Start the gateway (settings are environment variables: see docs/settings.md)')
+  .addHelpText('after', examples('start'))
+  .action(start);
+program
+  .command('demo')
+  .description('Print curl commands to try on the local chain of a running gateway')
+  .option('--key <key>', 'used in place of the development key')
+  .addHelpText('after', examples('demo | sh', 'demo --key <key>'))
+  .action(({ key }: { key?: string }) => {
+    out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);
+  });
+program
+  .command('check')
+  .description('Read the network files as `start` does, and print one line per network or all diagnostics')
+  .option('--live', 'also test each upstream and Redis, as `doctor` does; exit code 1 if a test fails')
+  .option('--json', 'print the results as JSON on one line')
+  .option('--limit <seconds>', 'with --live: time limit per upstream', '10')
+  .addHelpText('after', examples('check', 'check --json', 'check --live --limit 5'))
+  .action(async ({ live = false, json = false, limit }: { live?: boolean; json?: boolean; limit: string }) => {
+    if (live) {
+      await runDoctor(json, limit);
+      return;
+    }
+    const { NETWORKS_DIR, HOST, OPS_PORT, UNITS_FILE } = settings();
+    const running =
+      OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(HOST), OPS_PORT));
+    const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running, UNITS_FILE);
+    (ok || json ? out : err)(text);
+    if (!ok) process.exitCode = EX_CONFIG;
+  });
+program
+  .command('doctor')
+  .description('Test whether each upstream and Redis can serve calls; the same as `check --live`')
+  .option('--json', 'print the results as JSON on one line')
+  .option('--limit <seconds>', 'time limit per upstream', '10')
+  .addHelpText('after', examples('doctor', 'doctor --json'))
+  .action(({ json = false, limit }: { json?: boolean; limit: string }) => runDoctor(json, limit));
+program
+  .command('init')
+  .description('Create the folder of network files, with the included networks or with upstreams of providers')
+  .option('--chains <ids>', 'networks with these chain ids, with --provider: 1,10,8453')
+  .option('--provider <names>', 'upstreams of each network, best first, with --chains: alchemy,drpc')
+  .addHelpText('after', examples('init', 'init --chains 1,10,8453 --provider alchemy,drpc'))
+  .action(({ chains, provider }: { chains?: string; provider?: string }) => {
+    const folder = settings().NETWORKS_DIR;
+    const isPlain = chains === undefined && provider === undefined;
+    out(isPlain ? initNetworks(folder) : initWithProviders(folder, chains, provider));
+  });
+program
+  .command('networks')
+  .description('Write network files')
+  .command('add')
+  .description('Write the file of a known network, by its chain id')
+  .argument('<chainId>', '8453 for Base')
+  .option('--slug <slug>', 'name of the file and path of the network on every host')
+  .addHelpText('after', examples('networks add 8453', 'networks add 8453 --slug base-2'))
+  .action((chainId: string, { slug }: { slug?: string }) => {
+    out(addNetwork(settings().NETWORKS_DIR, process.env, chainId, slug));
+  });
+program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
+for (const command of backupCommands(settings, out)) program.addCommand(command);
+
+try {
+  // Without a command, the help is the result, not an error.
+  await program.parseAsync(process.argv.length > 2 ? process.argv : [...process.argv, '--help']);
+} catch (error) {
+  process.exitCode = exitCodeFor(error);
+}
+
+/** `check --live` and `doctor`. Validates the files first, because they are the most likely cause of a failure. */
+async function runDoctor(asJson: boolean, limit: string): Promise<void> {
+  const limitS = Number(limit);
+  if (!(limitS >= 0.1 && limitS <= 600)) throw new SettingsError(['--limit: expected seconds, from 0.1 to 600']);
+  const active = settings();
+  const { ok, text } = checkNetworks(active.NETWORKS_DIR, process.env, asJson, undefined, active.UNITS_FILE);
+  if (!ok) {
+    (asJson ? out : err)(text);
+    process.exitCode = EX_CONFIG;
+    return;
+  }
+  const showsProgress = process.stderr.isTTY && !asJson;
+  const diagnosis = await diagnose({
+    networks: readNetworks(active.NETWORKS_DIR, process.env),
+    settings: active,
+    timeoutMs: limitS * 1000,
+    open: (upstream) => openTransport(upstream, active),
+    onProgress: (done, all) => {
+      if (showsProgress) err(done === all ? '\r\x1b[K' : `\rtested ${done} of ${all} …`);
+    },
+  });
+  const shown = asJson
+    ? `${JSON.stringify(diagnosis)}\n`
+    : showDiagnosis(diagnosis, painter(process.stdout.isTTY, process.env));
+  out(shown);
+  if (!diagnosis.ok) process.exitCode = 1;
+}
+
+async function start(): Promise<void> {
+  const active = settings();
+  const log = openLog(active.LOG_LEVEL, shouldPrintReadableLog(process.env));
+  for (const warning of misspeltSettings(process.env)) log.warn(warning);
+  const gateway = await openGateway(active, process.env, log);
+  letYoungHeapGrow();
+  // The delay is for SIGTERM only: Docker and Kubernetes send it, and a load balancer must notice first. Ctrl-C has none.
+  const delayMs = drainDelayOf(active);
+  // Last resort if the drain hangs: the process ends after twice the drain timeout.
+  const timeoutMs = Math.min(delayMs + active.DRAIN_TIMEOUT_MS * 2, MAX_TIMER_MS);
+  let isStopping = false;
+  // A closed terminal sends SIGHUP too; the gateway then stops instead of reloading.
+  const shouldReload = !isatty(0) && !isatty(1);
+  if (shouldReload) process.on('SIGHUP', () => void gateway.reload());
+  // Without a listener, SIGUSR2 would end the process.
+  process.on('SIGUSR2', () => undefined);
+  const skip: ('SIGHUP' | 'SIGUSR2')[] = shouldReload ? ['SIGHUP', 'SIGUSR2'] : ['SIGUSR2'];
+  stopWithNpm(process.env);
+  const closing = closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
+    if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
+    isStopping = true;
+    log.info({ signal }, 'draining');
+    removeDemo(active.DATA_DIR);
+    await gateway.drain(signal === 'SIGTERM' ? delayMs : 0);
+  });
+  try {
+    await printBanner(active, gateway, log, () => isStopping);
+  } catch (error) {
+    // close-with-grace would end the process with exit code 0.
+    closing.uninstall();
+    await gateway.drain();
+    throw error;
+  }
+}
+
+async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {
+  const isPrivate = isDevelopment(active);
+  const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, active.DATA_DIR) : undefined;
+  const demo = await gateway.localChains.demo;
+  if (isStopping()) return;
+  const base = (slug: string): string => `${addressOf(active.HOST, gateway.port)}/${slug}`;
+  let exampleCommand: string | undefined;
+  if (demo !== undefined) {
+    const { slug, chain } = demo;
+    try {
+      writeDemo(active.DATA_DIR, {
+        baseUrl: base(slug),
+        ...(developmentKey !== undefined && { key: developmentKey }),
+        chain,
+      });
+    } catch (error) {
+      // Not fatal: with Redis, DATA_DIR holds nothing else that the gateway needs.
+      log.warn(causeOf(error), 'DATA_DIR cannot be written: the command demo will not work');
+    }
+    exampleCommand = storageLine(`${base(slug)}/v3/${developmentKey ?? '<key>'}`, chain);
+  }
+  const { port, opsPort, networks } = gateway;
+  const { leftOut } = gateway.localChains;
+  out(
+    banner({
+      version,
+      command: commandName,
+      host: active.HOST,
+      port,
+      opsPort,
+      networks,
+      leftOut,
+      keyPlace: gateway.keys.location,
+      developmentKey,
+      funded: isPrivate ? demo?.funded : undefined,
+      tryIt: exampleCommand,
+    }),
+  );
+}
+
+/** Prints the message alone of an error that the operator can fix, and the stack of any other error. */
+function exitCodeFor(error: unknown): number {
+  // Commander has already printed the message.
+  if (error instanceof CommanderError) return error.exitCode;
+  const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
+  const isOperation = [DemoError, NetworkFileError, BackupError, UnsuitableRedis].some((kind) => error instanceof kind);
+  if (isConfiguration || isOperation) {
+    err(`${(error as Error).message}\n`);
+    return isConfiguration ? EX_CONFIG : 1;
+  }
+  if (error instanceof Error && 'syscall' in error) {
+    err(`${listenErrorText(error, settings()) ?? error.message}\n`);
+    return 1;
+  }
+  err(`gatehouse: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return 70;
+}
