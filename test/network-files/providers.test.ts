@@ -28,11 +28,11 @@ describe('an upstream with provider', () => {
     expect(upstreamsOf(8453, ...lines)).toEqual([
       {
         ...{ name: 'alchemy', url: `https://base-mainnet.g.alchemy.com/v2/${key}`, priority: 2 },
-        ...{ headers: {}, archive: false, batch: false, probe: 'on', audit: 'on', weight: 1 },
+        ...{ headers: {}, archive: false, batch: 'auto', probe: 'on', audit: 'on', weight: 1 },
       },
       {
         ...{ name: 'free', url: 'https://base-rpc.publicnode.com', websocketUrl: 'wss://base-rpc.publicnode.com' },
-        ...{ headers: {}, archive: false, batch: false, priority: 0, probe: 'on', audit: 'on', weight: 1 },
+        ...{ headers: {}, archive: false, batch: 'auto', priority: 0, probe: 'on', audit: 'on', weight: 1 },
       },
     ]);
   });

@@ -71,7 +71,7 @@ describe('a changed option of an upstream', () => {
   it('is not changed by its default in the file', async () => {
     await start({});
     expect(await callNode()).toBe('1');
-    await reload({ archive: false, batch: false, priority: 0, headers: {} });
+    await reload({ archive: false, batch: 'auto', priority: 0, headers: {} });
     expect(await callNode()).toBe('1');
     expect(chainIdRequests()).toBe(1);
   });

@@ -7,7 +7,7 @@ import { CHAIN_ID, hedged, storageParams, withNodes, word, type WithNodes } from
 
 /** Replaces the network file: these upstream names with these nodes, in this order. */
 async function reload({ gateway, nodes }: WithNodes, named: Record<string, number>, more: object = {}): Promise<void> {
-  const upstreams = Object.entries(named).map(([name, index]) => ({ name, url: nodes[index]?.url }));
+  const upstreams = Object.entries(named).map(([name, index]) => ({ name, url: nodes[index]?.url, batch: false }));
   gateway.save({ test: network(CHAIN_ID, [], { upstreams, ...more }) });
   await gateway.gateway.reload();
 }

@@ -12,7 +12,7 @@ const rejection = (id: number) => ({ jsonrpc: '2.0', id, error: { code: -32005, 
 
 /** A gateway with a key of this concurrency. */
 async function withConcurrency(concurrency: number): Promise<HeldNode & { url: string; path: string }> {
-  const held = await heldHttp({});
+  const held = await heldHttp({}, { batch: false });
   const url = await addKey(held.gateway, 'main', { concurrency: String(concurrency) });
   return { ...held, url, path: new URL(url).pathname };
 }
@@ -154,7 +154,7 @@ describe('requests whose bodies do not arrive', () => {
   });
 
   it('use none of the requests that all keys share', async () => {
-    const one = await heldHttp({ REQUESTS_MAX: '2' });
+    const one = await heldHttp({ REQUESTS_MAX: '2' }, { batch: false });
     const path = new URL(one.gateway.url('main')).pathname;
     const slow = [await openSlowBody({ ...one, path }), await openSlowBody({ ...one, path })];
     const other = postTo(await addKey(one.gateway, 'main'), readAt(1));

@@ -94,12 +94,15 @@ export async function startGateway(
   };
 }
 
-/** The content of a network file with these upstream URLs, named node-0, node-1 and so on. */
+/**
+ * The content of a network file with these upstream URLs, named node-0, node-1 and so on. They get no batches, because which
+ * calls share one depends on the load of the machine.
+ */
 export function network(chainId: number, urls: readonly string[], more: object = {}): object {
   return {
     name: `Test ${chainId}`,
     chainId,
-    upstreams: urls.map((url, index) => ({ name: `node-${index}`, url })),
+    upstreams: urls.map((url, index) => ({ name: `node-${index}`, url, batch: false })),
     ...more,
   };
 }
