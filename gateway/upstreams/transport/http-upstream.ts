@@ -56,7 +56,7 @@ export class HttpUpstream {
   readonly #headers: string[];
   readonly #bounds: ResponseBounds;
   readonly #deadlines = new Deadlines();
-  /** Requests in flight, a batch is one: as many as connections. Others wait here, fairly over their keys. */
+  /** Calls in flight, as many as connections. Others wait here, fairly over their keys. */
   readonly slots: FairQueue;
 
   constructor(options: HttpUpstreamOptions) {

@@ -7,8 +7,8 @@ import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { asUsual, cutInBody, hang, slow, type Behaviour } from '../../support/behaviours.ts';
 import { eventually } from '../../support/eventually.ts';
-import { rpcError, type FakeNode } from '../../support/fake-node.ts';
-import type { JsonRpcResponse } from '../../support/gateway.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { startGateway, type JsonRpcResponse } from '../../support/gateway.ts';
 import { shiftClock, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
 
 const address = `0x${'11'.repeat(20)}`;
@@ -193,8 +193,40 @@ describe('an upstream with batch: auto', () => {
     node.always(write(429, 'too many requests'));
     const responses = await sendAll(storage(3));
     expect(responses.every(({ error }) => error !== undefined)).toBe(true);
-    expect(requests(node).map(({ length }) => length)).toEqual([3]);
+    // One of them shows that the status is not that of batches.
+    expect(requests(node).map(({ length }) => length)).toEqual([3, 1]);
   });
+
+  it.each([403, 429])(
+    'that rejects batches with HTTP %i gets the calls one by one, and stays available',
+    async (code) => {
+      const { node, sendAll, gateway } = await withBatches();
+      node.always((exchange) => {
+      if (exchange.text.startsWith('[')) void write(code, 'no')(exchange);
+      else asUsual(exchange);
+    });
+      for (let times = 0; times < 2; times++)
+        expect((await sendAll(storage(3))).map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
+      expect(requests(node).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1]);
+      expect((await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
+    },
+  );
+});
+
+it('a client’s batch goes upstream as one, without any option', async () => {
+  // No time slice ends, so that the calls stay together on a slow machine, too.
+  shiftClock();
+  const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: word(1) } });
+  const file = { name: 'T', chainId: 7, upstreams: [{ name: 'node', url: node.url }] };
+  const gateway = await startGateway({ test: file });
+  onTestFinished(async () => {
+    await gateway.stop();
+    await node.close();
+  });
+  const calls = storage(10).map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
+  expect(await (await gateway.post('test', JSON.stringify(calls))).json()).toHaveLength(10);
+  const sizes = requests(node).map(({ length }) => length);
+  expect(Math.max(...sizes)).toBe(10);
 });
 
 it('a batch response takes its bytes from the share of its key', async () => {

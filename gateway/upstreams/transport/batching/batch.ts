@@ -72,9 +72,10 @@ export class Batch {
   /** @param isResend whether the first attempt failed on a stale connection */
   async #sendTogether(isResend = false): Promise<void> {
     try {
+      const sent = this.#pending.size;
       const body = `[${Array.from(this.#pending.values(), (call) => call.body).join()}]`;
       const timeLimitMs = remainingMs(this.#lastDeadline) + TIMEOUT_MARGIN_MS;
-      await this.#handleResponse(await this.#http.send(body, timeLimitMs, this.#request, false));
+      await this.#handleResponse(await this.#http.send(body, timeLimitMs, this.#request, false), sent);
     } catch (error) {
       // Cancelled: the callers of all calls have disconnected. No call is pending then.
       if (!(error instanceof UpstreamFailure)) this.#fail(error);
@@ -85,15 +86,17 @@ export class Batch {
     }
   }
 
-  async #handleResponse(response: HttpResponse): Promise<void> {
+  /** @param sent number of calls in the batch, of which some may have been abandoned since */
+  async #handleResponse(response: HttpResponse, sent: number): Promise<void> {
     const responses = elementsOf(response.body);
     if (responses === undefined) {
-      if (isAccountStatus(response.status) || (response.status >= 500 && !(await this.#succeedsAlone())))
+      // Some providers reject batches with 403 or 429.
+      if (mayConcernCalls(response.status) && !(await this.#succeedsAlone()))
         for (const id of this.#pending.keys()) this.#settle(id, response);
       this.#handleRejection();
       return;
     }
-    const isComplete = responses.length >= this.#pending.size;
+    const isComplete = responses.length >= sent;
     for (const body of responses) {
       // An error for the whole batch may have the id of one call: geth's `batch too large` has the first one's.
       const isOwn = isComplete ? !isRejectedInBatch(body) : !body.includes('"error"');
@@ -104,14 +107,14 @@ export class Batch {
     else this.#handleRejection();
   }
 
-  /** Sends the first call alone. @returns whether the upstream responds to it, with a status below 500 */
+  /** Sends the first call alone. @returns whether the upstream responds to it, with a status that does not concern it */
   async #succeedsAlone(): Promise<boolean> {
     const [call] = this.#pending.values();
     if (call === undefined) return false;
     try {
       const response = await this.#http.send(call.body, remainingMs(call.deadline), this.#request, false);
       this.#settle(call.id, response);
-      return response.status < 500;
+      return !mayConcernCalls(response.status);
     } catch (error) {
       if (error instanceof UpstreamFailure) return false;
       throw error;
@@ -152,9 +155,9 @@ function elementsOf(body: Buffer): Buffer[] | undefined {
   }
 }
 
-/** Whether an HTTP status without responses concerns the gateway's account at the provider. */
-function isAccountStatus(status: number): boolean {
-  return status === 401 || status === 402 || status === 403 || status === 429;
+/** Whether an HTTP status without responses may be that of each call: of the gateway's account at the provider, or of the node. */
+function mayConcernCalls(status: number): boolean {
+  return status === 401 || status === 402 || status === 403 || status === 429 || status >= 500;
 }
 
 /** geth's error for calls that do not fit into a batch response: `response too large` (rpc/errors.go, -32003). */
