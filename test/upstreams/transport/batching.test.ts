@@ -202,9 +202,9 @@ describe('an upstream with batch: auto', () => {
     async (code) => {
       const { node, sendAll, gateway } = await withBatches();
       node.always((exchange) => {
-      if (exchange.text.startsWith('[')) void write(code, 'no')(exchange);
-      else asUsual(exchange);
-    });
+        if (exchange.text.startsWith('[')) void write(code, 'no')(exchange);
+        else asUsual(exchange);
+      });
       for (let times = 0; times < 2; times++)
         expect((await sendAll(storage(3))).map(({ result }) => result)).toEqual([word(0), word(1), word(2)]);
       expect(requests(node).map(({ length }) => length)).toEqual([3, 1, 1, 1, 1, 1, 1]);
