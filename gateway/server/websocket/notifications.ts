@@ -76,8 +76,8 @@ export class Notifications {
   }
 
   /**
-   * To be called every `TICK_MS` while it `isWatched`, and closes a slow reader. Checks are counted instead of time: while the event loop of a
-   * loaded gateway is blocked, it writes nothing, so the client seems to read nothing.
+   * To be called every `TICK_MS` while it `isWatched`, and closes a slow reader. Checks are counted instead of time: while the
+   * event loop of a loaded gateway is blocked, it writes nothing, so the client seems to read nothing.
    */
   tick(): void {
     if (this.isWatched) this.#unreadBytes = Math.min(this.#unreadBytes, this.#bufferedBytes);

@@ -1,61 +1,12 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { KeyShare } from '../../../gateway/admission/key-share.ts';
-import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
-import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
-import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching/batching-upstream.ts';
-import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import { asUsual, cutInBody, hang, slow, type Behaviour } from '../../support/behaviours.ts';
-import { eventually } from '../../support/eventually.ts';
-import { rpcError, startFakeNode, type FakeNode } from '../../support/fake-node.ts';
-import { startGateway, type JsonRpcResponse } from '../../support/gateway.ts';
-import { shiftClock, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
-
-const address = `0x${'11'.repeat(20)}`;
-const position = (number: number): string => `0x${number.toString(16)}`;
-
-/** A gateway with one upstream that accepts batches, and returns the position as the value of each storage slot. */
-async function withBatches(batch: unknown = 'auto'): Promise<
-  WithNodes & {
-    node: FakeNode;
-    clock: ReturnType<typeof shiftClock>;
-    sendAll: (calls: TestCall[]) => Promise<JsonRpcResponse[]>;
-  }
-> {
-  // No time slice ends, so that concurrent calls stay together on a slow machine, too.
-  const clock = shiftClock();
-  const all = await withNodes(1, { BATCH_CONCURRENCY: '200', UPSTREAM_CONNECTIONS: '200' }, {}, [{ batch }]);
-  const [node] = all.nodes as [FakeNode];
-  node.response('eth_getStorageAt', (params: string[]) => word(Number(params[1])));
-  node.response('eth_getBalance', '0x1');
-  node.response('eth_getLogs', []);
-  await all.request();
-  node.calls.length = 0;
-  const sendAll = async (calls: TestCall[]): Promise<JsonRpcResponse[]> => {
-    const body = calls.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
-    return (await all.gateway.post('test', JSON.stringify(body))).json() as Promise<JsonRpcResponse[]>;
-  };
-  return { ...all, node, clock, sendAll };
-}
-
-type TestCall = readonly [method: string, params: readonly unknown[]];
-
-const storage = (count: number): TestCall[] =>
-  Array.from({ length: count }, (_, index) => ['eth_getStorageAt', [address, position(index), 'latest']]);
-
-/** The received HTTP requests, each as its methods. */
-const requests = ({ calls }: FakeNode): string[][] => {
-  const bodies = [...new Set(calls.filter(({ method }) => method !== 'eth_getBlockByNumber').map(({ body }) => body))];
-  return bodies.map((body) => [JSON.parse(body) as { method: string }].flat().map(({ method }) => method));
-};
+import { asUsual, slow, type Behaviour } from '../../support/behaviours.ts';
+import { rpcError, startFakeNode } from '../../support/fake-node.ts';
+import { startGateway } from '../../support/gateway.ts';
+import { shiftClock, withNodes, word } from '../../routing/with-nodes.ts';
+import { address, requests, storage, withBatches, write, type TestCall } from './with-batches.ts';
 
 const isAlone = ({ length }: string[]): boolean => length === 1;
-
-const write =
-  (status: number, text: string): Behaviour =>
-  ({ response }) => {
-    response.writeHead(status, { 'content-type': 'application/json' }).end(text);
-  };
 
 describe('an upstream with batch: auto', () => {
   it('gets concurrent calls in one request, and each call gets its own response', async () => {
@@ -227,91 +178,4 @@ it('a client’s batch goes upstream as one, without any option', async () => {
   expect(await (await gateway.post('test', JSON.stringify(calls))).json()).toHaveLength(10);
   const sizes = requests(node).map(({ length }) => length);
   expect(Math.max(...sizes)).toBe(10);
-});
-
-it('a batch response takes its bytes from the share of its key', async () => {
-  const { node } = await withBatches();
-  node.response('eth_getBalance', `0x${'1'.repeat(3_000)}`);
-  const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 80_000 });
-  const http = new HttpUpstream({ url: node.url, connections: 2, headers: {}, responseMaxBytes: 100_000, memory });
-  const batching = new BatchingUpstream(http, 60_000);
-  onTestFinished(() => batching.close());
-  const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
-  memory.add(greedyKey.holder, 39_000);
-  const calls = [greedyKey, greedyKey, otherKey, otherKey].map((owner, index) => {
-    const cancellation = new Cancellation(owner);
-    const body = `{"jsonrpc":"2.0","id":${index},"method":"eth_getBalance","params":["${address}","latest"]}`;
-    return batching.exchange(body, 60_000, index, cancellation, 'lookup');
-  });
-  const rejected = { status: 'rejected', reason: { reason: 'memory-share' } };
-  const fulfilled = { status: 'fulfilled', value: { status: 200 } };
-  expect(await Promise.allSettled(calls)).toMatchObject([rejected, rejected, fulfilled, fulfilled]);
-  expect(requests(node).map(({ length }) => length)).toEqual([2, 2]);
-  expect(memory.bytes).toBe(39_000);
-});
-
-it.each<[string, Behaviour]>([
-  ['are successful', asUsual],
-  ['are rejected as a batch', write(413, 'too large')],
-  ['get no response', hang],
-  ['get a response in part', write(200, '[]')],
-  ['lose their connection', cutInBody],
-])('calls that %s take one slot each, until they end', async (_, behaviour) => {
-  const { node } = await withBatches();
-  node.response('eth_gasPrice', '0x1');
-  node.always(behaviour, 'eth_gasPrice');
-  const http = new HttpUpstream({ url: node.url, connections: 3, headers: {}, responseMaxBytes: 100_000 });
-  const batching = new BatchingUpstream(http, 60_000);
-  onTestFinished(() => batching.close());
-  const caller = new Cancellation(new KeyShare('one'));
-  const owner = caller.owner as KeyShare;
-  const calls = [1, 2, 3, 4, 5].map((id) => {
-    const body = `{"jsonrpc":"2.0","id":${id},"method":"eth_gasPrice","params":[]}`;
-    return batching.exchange(body, 500, id, caller, 'lookup');
-  });
-  expect(http.slots.waitersOf(owner)).toBe(2);
-  await Promise.allSettled(calls);
-  // All three are free again, and there is no fourth one.
-  expect([1, 2, 3, 4].map(() => http.slots.tryEnter(owner))).toEqual([true, true, true, false]);
-  expect(Math.max(...requests(node).map(({ length }) => length))).toBe(3);
-});
-
-it('calls whose caller leaves free their slots, before they are sent and in a batch', async () => {
-  const { node } = await withBatches();
-  node.always(hang);
-  const http = new HttpUpstream({ url: node.url, connections: 4, headers: {}, responseMaxBytes: 100_000 });
-  const batching = new BatchingUpstream(http, 60_000);
-  onTestFinished(() => batching.close());
-  const owner = new KeyShare('one');
-  const send = (caller: Cancellation, id: number): Promise<unknown> =>
-    batching.exchange('{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}', 60_000, id, caller, 'lookup');
-  const [early, late] = [new Cancellation(owner), new Cancellation(owner)];
-  const calls = Promise.allSettled([send(early, 1), send(late, 2), send(late, 3), send(early, 4)]);
-  early.cancel();
-  await eventually(() => node.callsOf('eth_gasPrice').length === 2);
-  late.cancel();
-  const cancelled = { reason: { name: 'Cancelled' } };
-  expect(await calls).toMatchObject([cancelled, cancelled, cancelled, cancelled]);
-  expect([1, 2, 3, 4, 5].map(() => http.slots.tryEnter(owner))).toEqual([true, true, true, true, false]);
-});
-
-it('a defect while a batch is sent ends its calls at once, and is not a timeout', async () => {
-  const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
-  const batching = new BatchingUpstream(http, 60_000);
-  onTestFinished(() => batching.close());
-  const defect = new TypeError('undefined is not a function');
-  vi.spyOn(http, 'send').mockRejectedValue(defect);
-  const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, undefined, 'lookup'));
-  expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));
-});
-
-it('a defect while the first call of a rejected batch is sent alone ends its calls at once', async () => {
-  const http = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 2, headers: {}, responseMaxBytes: 1_000 });
-  const batching = new BatchingUpstream(http, 60_000);
-  onTestFinished(() => batching.close());
-  const defect = new TypeError('undefined is not a function');
-  const rejected = { status: 500, body: Buffer.from('no'), retryAfter: undefined };
-  vi.spyOn(http, 'send').mockResolvedValueOnce(rejected).mockRejectedValue(defect);
-  const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, undefined, 'lookup'));
-  expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));
 });
