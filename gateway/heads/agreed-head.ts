@@ -11,7 +11,7 @@ import { selectHead } from './select-head.ts';
 
 /** A lower head is confirmed after this many polls of each upstream at or below it. */
 const CONFIRMING_POLLS = 3;
-/** The same if several nodes share the URL of an upstream: with two nodes, 9 polls in a row reach one in 256 cases. */
+/** The same if several nodes share, or may share, the URL: with two, 9 polls in a row reach one in 256 cases. */
 const CONFIRMING_POLLS_ALTERNATING = 9;
 
 /** An upstream is hardly this many blocks behind: the chain starts anew. */
@@ -103,8 +103,9 @@ export class AgreedHead {
     const now = performance.now();
     this.#lowerSince ??= now;
     const isNew = !this.#isDevelopment && now - this.#lowerSince < this.#minLowerMs;
+    const isOld = head.header !== undefined && this.#ring.hasRemoved(head.header);
     const isPolled = ({ pollsBelow, isAlternating }: HeadFollower): boolean =>
-      pollsBelow >= (isAlternating ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS);
+      pollsBelow >= (isAlternating || isOld ? CONFIRMING_POLLS_ALTERNATING : CONFIRMING_POLLS);
     this.hasUnconfirmedLower = isNew || !deciding.every(isPolled);
     const isConfirmed = !this.hasUnconfirmedLower && this.#isReplaced(head, this.#head, followers);
     if (isConfirmed || (this.hasUnconfirmedLower && !wasUnconfirmed)) this.continuity++;

@@ -116,7 +116,8 @@ export class ChainFollower {
    * Whether a head that is not higher replaces the current one. Two blocks of the same height are a fork, which a later
    * block decides. Until then, only the upstream that reported the current head can replace it, or after a pause any upstream.
    * Of several nodes behind one URL, one may be on an old branch.
-   * A lagging upstream reports older blocks of the ring, blocks below it, or of a branch that a reorg removed.
+   * A lagging upstream reports older blocks of the ring, blocks below it, or of a branch that a reorg removed. Polls decide
+   * whether an upstream alone went back to such a branch, because it may be several nodes.
    */
   #isFork(header: Header, source: HeadSource): boolean {
     const { number, hash } = header;
@@ -125,7 +126,7 @@ export class ChainFollower {
     if (!this.#isCurrent) return true;
     if (source !== this.#source || this.#sources.get(source)?.isAlternating === true) return false;
     const isLower = this.ring.head !== undefined && number < this.ring.head.number;
-    return this.#sources.size === 1 || !isLower || !this.ring.hasRemoved(header);
+    return !isLower || !this.ring.hasRemoved(header);
   }
 
   async #fillGap(head: Header, source: HeadSource, fills: FilledGaps): Promise<void> {

@@ -52,6 +52,27 @@ it('an upstream alone is followed back to the branch that it had before', async 
   await eventually(() => heads.number === 103n && heads.head?.hash === old.head.hash);
 });
 
+it('a node that another one at the same URL left on a removed branch is not followed', async () => {
+  const chain = new ScriptedChain();
+  // Polls alone do not confirm the lower head within this test.
+  const { heads, nodes, changes, watch } = await withHeads([chain], { confirmMinMs: 60_000 });
+  const [node] = nodes as [ScriptedNode];
+  await watch();
+  const old = chain.copy();
+  old.mine(3);
+  node.chain = old;
+  await eventually(() => heads.head?.number === 103n);
+  const branch = chain.copy();
+  branch.mine(6);
+  node.chain = branch;
+  await eventually(() => heads.head?.hash === branch.head.hash);
+  const { length } = changes;
+  node.chain = old;
+  const before = node.polls();
+  await eventually(() => node.polls() > before + 3);
+  expect([heads.number, heads.head?.hash, changes.length]).toEqual([106n, branch.head.hash, length]);
+});
+
 it('a block of another branch that was served counts as served after a reorg to a lower head', async () => {
   const chain = new ScriptedChain();
   const { heads, nodes, upstreams, watch } = await withHeads([chain]);
