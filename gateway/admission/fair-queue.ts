@@ -1,3 +1,4 @@
+import { Deadlines, type Timed } from './deadlines.ts';
 import { FairSlots, type SlotOwner, type Waiter } from './fair-slots.ts';
 
 export interface FairQueueOptions {
@@ -10,6 +11,14 @@ export interface FairQueueOptions {
   readonly rejection: () => Error;
   /** Called with 1 when a request begins to wait, and with -1 when it stops waiting. */
   readonly onQueued?: (change: 1 | -1) => void;
+}
+
+/** A request that waits for its slot: one of the methods is called, once. */
+export interface Queued {
+  /** The request has a slot, and must `leave` at its end. */
+  started(): void;
+  /** The request has no slot. @param reason the queue's rejection, or the departure's reason */
+  rejected(reason: Error): void;
 }
 
 /** The caller of a waiting request: `Cancellation` of upstreams/transport/. */
@@ -27,10 +36,12 @@ interface Departing {
 }
 
 /**
- * Lets requests wait for one of the `FairSlots`. A request that need not wait costs no promise, timer or allocation.
+ * Lets requests wait for one of the `FairSlots`. A request that need not wait costs no promise, timer or allocation, and
+ * one that waits costs one object.
  */
 export class FairQueue extends FairSlots {
   readonly #options: FairQueueOptions;
+  readonly #deadlines = new Deadlines();
   #size: number;
   #waiting = 0;
 
@@ -47,48 +58,97 @@ export class FairQueue extends FairSlots {
   }
 
   /**
-   * Waits for the slot of a request, which must then `leave` at its end.
+   * Lets a request wait for its slot, or rejects it at once if the queue is full.
    * @param departure cancels the wait; undefined if the request must not be cancelled
-   * @throws (rejects with it) the rejection, or the departure's reason; the request has no slot then
    */
-  wait(owner: SlotOwner, timeLimitMs: number, departure: Departure | undefined): Promise<void> {
+  enqueue(request: Queued, owner: SlotOwner, timeLimitMs: number, departure: Departure | undefined): void {
     const { queueMax = Infinity, maxWaitMs = Infinity, rejection, onQueued } = this.#options;
-    if (departure?.isCancelled === true) return Promise.reject(departure.reason);
-    if (this.waitersOf(owner) >= queueMax - this.#waiting) return Promise.reject(rejection());
-    return new Promise((resolve, reject) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        departure?.delete(waiter);
-        this.#waiting--;
-        onQueued?.(-1);
-      };
-      const leaveWith = (reason: Error): void => {
-        this.removeWaiter(owner, waiter);
-        end();
-        reject(reason);
-      };
-      const timer = setTimeout(
-        () => {
-          leaveWith(rejection());
-        },
-        Math.min(maxWaitMs, timeLimitMs),
-      );
-      const waiter: Waiter & Departing = {
-        previous: undefined,
-        next: undefined,
-        isWaiting: true,
-        start: () => {
-          end();
-          resolve();
-        },
-        cancel: () => {
-          leaveWith((departure as Departure).reason);
-        },
-      };
-      this.addWaiter(owner, waiter);
-      departure?.add(waiter);
+    if (departure?.isCancelled === true) request.rejected(departure.reason);
+    else if (this.waitersOf(owner) >= queueMax - this.#waiting) request.rejected(rejection());
+    else {
+      const deadline = performance.now() + Math.min(maxWaitMs, timeLimitMs);
+      const waiting = new WaitingRequest(request, owner, deadline, departure, this, rejection, this.#stopped);
+      this.#deadlines.add(waiting);
       this.#waiting++;
       onQueued?.(1);
+    }
+  }
+
+  /** As `enqueue`, with a promise. @throws (rejects with it) the rejection, or the departure's reason */
+  wait(owner: SlotOwner, timeLimitMs: number, departure: Departure | undefined): Promise<void> {
+    return new Promise((started, rejected) => {
+      this.enqueue({ started, rejected }, owner, timeLimitMs, departure);
     });
+  }
+
+  readonly #stopped = (waiting: WaitingRequest): void => {
+    this.#deadlines.delete(waiting);
+    this.#waiting--;
+    this.#options.onQueued?.(-1);
+  };
+}
+
+/** Stored in the list of its owner, in the deadlines of its queue, and in its departure. */
+class WaitingRequest implements Waiter, Timed, Departing {
+  previous: Waiter | undefined;
+  next: Waiter | undefined;
+  isWaiting = true;
+  readonly deadline: number;
+  readonly #request: Queued;
+  readonly #owner: SlotOwner;
+  readonly #departure: Departure | undefined;
+  readonly #queue: FairSlots;
+  readonly #rejection: () => Error;
+  readonly #onStopped: (waiting: WaitingRequest) => void;
+
+  constructor(
+    request: Queued,
+    owner: SlotOwner,
+    deadline: number,
+    departure: Departure | undefined,
+    queue: FairSlots,
+    rejection: () => Error,
+    onStopped: (waiting: WaitingRequest) => void,
+  ) {
+    this.#request = request;
+    this.#owner = owner;
+    this.deadline = deadline;
+    this.#departure = departure;
+    this.#queue = queue;
+    this.#rejection = rejection;
+    this.#onStopped = onStopped;
+    queue.addWaiter(owner, this);
+    departure?.add(this);
+  }
+
+  /** The caller may be leaving: one of its requests that ended has freed this slot. */
+  start(): void {
+    this.#stop();
+    if (this.#departure?.isCancelled !== true) this.#request.started();
+    else {
+      this.#queue.leave(this.#owner);
+      this.#request.rejected(this.#departure.reason);
+    }
+  }
+
+  timeOut(): void {
+    this.#leaveWith(this.#rejection());
+  }
+
+  cancel(): void {
+    this.#leaveWith((this.#departure as Departure).reason);
+  }
+
+  #leaveWith(reason: Error): void {
+    if (!this.isWaiting) return;
+    this.#queue.removeWaiter(this.#owner, this);
+    this.#stop();
+    this.#request.rejected(reason);
+  }
+
+  #stop(): void {
+    this.isWaiting = false;
+    this.#departure?.delete(this);
+    this.#onStopped(this);
   }
 }

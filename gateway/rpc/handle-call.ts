@@ -26,16 +26,6 @@ export function handleCall(call: Call, context: CallContext, receiver: CallRecei
   new HandledCall(call, context, receiver).begin();
 }
 
-/** As `handleCall`. @returns no promise if no upstream is needed */
-export function responseTo(
-  call: Call,
-  context: CallContext,
-): Promise<RpcResponse | undefined> | RpcResponse | undefined {
-  const handled = new HandledCall(call, context, undefined);
-  handled.begin();
-  return handled.response();
-}
-
 /** One call in progress. */
 class HandledCall implements Receiver<UpstreamOrCached> {
   readonly #startedAt = performance.now();
@@ -46,10 +36,9 @@ class HandledCall implements Receiver<UpstreamOrCached> {
   #outcome = 'result';
   #code: number | undefined;
   #delivered: RpcResponse | undefined;
-  #hasEnded = false;
-  #receiver: CallReceiver | undefined;
+  readonly #receiver: CallReceiver;
 
-  constructor(call: Call, context: CallContext, receiver: CallReceiver | undefined) {
+  constructor(call: Call, context: CallContext, receiver: CallReceiver) {
     const { network, observers } = context;
     this.#call = call;
     this.#context = context;
@@ -68,13 +57,6 @@ class HandledCall implements Receiver<UpstreamOrCached> {
     } catch (error) {
       this.failed(error);
     }
-  }
-
-  response(): Promise<RpcResponse | undefined> | RpcResponse | undefined {
-    if (this.#hasEnded) return this.#delivered;
-    return new Promise((succeeded) => {
-      this.#receiver = { succeeded };
-    });
   }
 
   #request(method: NetworkMethod): void {
@@ -147,8 +129,7 @@ class HandledCall implements Receiver<UpstreamOrCached> {
     this.#observer?.ended(outcome, this.#code, requestUnits);
     logEntry?.callEnded(outcome);
     usage.add(access.record.id, requestUnits, isError(outcome), this.#delivered?.body.length ?? 0);
-    this.#hasEnded = true;
-    this.#receiver?.succeeded(this.#delivered);
+    this.#receiver.succeeded(this.#delivered);
   }
 }
 

@@ -1,7 +1,7 @@
 import { Explanation } from '../../observability/explanation.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../../config/log.ts';
-import { type BatchLimits } from '../../rpc/handle-body.ts';
+import type { BatchLimits } from '../../rpc/handle-batch.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';

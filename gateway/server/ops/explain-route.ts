@@ -1,5 +1,6 @@
 import type { CallContext } from '../../rpc/call-context.ts';
-import { handleBody, type BatchLimits } from '../../rpc/handle-body.ts';
+import type { BatchLimits } from '../../rpc/handle-batch.ts';
+import { handleBody } from '../../rpc/handle-body.ts';
 import { promised } from '../../upstreams/receiver.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';

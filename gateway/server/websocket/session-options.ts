@@ -1,5 +1,5 @@
 import type { Log } from '../../config/log.ts';
-import type { BatchLimits } from '../../rpc/handle-body.ts';
+import type { BatchLimits } from '../../rpc/handle-batch.ts';
 import type { CallContext } from '../../rpc/call-context.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';

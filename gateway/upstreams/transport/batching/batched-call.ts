@@ -1,57 +1,85 @@
 import type { Deadlines, Timed } from '../../../admission/deadlines.ts';
+import type { Queued } from '../../../admission/fair-queue.ts';
 import { gatehouse, type SlotOwner } from '../../../admission/fair-slots.ts';
 import { Cancelled, type Cancellable, type Cancellation } from '../cancellation.ts';
 import type { HttpResponse, HttpUpstream } from '../http-upstream.ts';
-import { TimedOut } from '../upstream-response.ts';
+import { MIN_COUNTED_TIMEOUT_MS, TimedOut } from '../upstream-response.ts';
+
+/** What all batched calls of one upstream share. */
+export interface BatchingParts {
+  readonly http: HttpUpstream;
+  /** Of calls in batches. */
+  readonly deadlines: Deadlines;
+  /** Called when a call has its slot. */
+  readonly onStarted: (call: BatchedCall) => void;
+}
 
 /** One lookup that may share a batch. It holds a slot of its upstream until it ends. */
-export class BatchedCall implements Cancellable, Timed {
+export class BatchedCall implements Queued, Cancellable, Timed {
   readonly body: string;
   readonly id: number;
   readonly deadline: number;
   readonly owner: SlotOwner;
-  readonly #http: HttpUpstream;
-  readonly #deadlines: Deadlines;
+  readonly #parts: BatchingParts;
   readonly #cancellation: Cancellation | undefined;
   readonly #resolve: (response: HttpResponse) => void;
   readonly #reject: (reason: unknown) => void;
   /** Called when its caller leaves or its time is over, while its batch is in flight. */
-  onAbandoned: ((id: number) => void) | undefined;
+  #onAbandoned: ((id: number) => void) | undefined;
   hasEnded = false;
+  /** Whether the wait for the slot left too little time for a timeout to be an upstream failure. */
+  #isLate = false;
 
   constructor(
-    http: HttpUpstream,
-    deadlines: Deadlines,
+    parts: BatchingParts,
     body: string,
     id: number,
-    deadline: number,
+    timeLimitMs: number,
     cancellation: Cancellation | undefined,
     resolve: (response: HttpResponse) => void,
     reject: (reason: unknown) => void,
   ) {
-    this.#http = http;
-    this.#deadlines = deadlines;
+    this.#parts = parts;
     this.body = body;
     this.id = id;
-    this.deadline = deadline;
+    this.deadline = performance.now() + timeLimitMs;
     this.owner = cancellation?.owner ?? gatehouse;
     this.#cancellation = cancellation;
     this.#resolve = resolve;
     this.#reject = reject;
-    cancellation?.add(this);
+  }
+
+  /** Takes a slot, or waits for one. */
+  begin(): void {
+    const { slots } = this.#parts.http;
+    if (slots.tryEnter(this.owner)) this.#enter();
+    else slots.enqueue(this, this.owner, this.deadline - performance.now(), this.#cancellation);
+  }
+
+  started(): void {
+    this.#isLate = this.deadline - performance.now() < MIN_COUNTED_TIMEOUT_MS;
+    this.#enter();
+  }
+
+  rejected(reason: Error): void {
+    this.#reject(reason);
   }
 
   /** The call becomes a part of a request with a deadline of its own. */
   join(onAbandoned: (id: number) => void): void {
-    this.onAbandoned = onAbandoned;
-    this.#deadlines.add(this);
+    this.#onAbandoned = onAbandoned;
+    this.#parts.deadlines.add(this);
   }
 
   /** Sends the call in a request of its own, which takes over its slot. */
   sendAlone(): void {
     if (this.hasEnded) return;
     this.#detach();
-    this.#http.start(this.body, this.deadline, this.#cancellation, true, this.#resolve, this.#reject);
+    const rejectLate = (reason: unknown): void => {
+      this.#rejectWith(reason);
+    };
+    const reject = this.#isLate ? rejectLate : this.#reject;
+    this.#parts.http.start(this.body, this.deadline, this.#cancellation, true, this.#resolve, reject);
   }
 
   settle(response: HttpResponse): void {
@@ -62,7 +90,7 @@ export class BatchedCall implements Cancellable, Timed {
   /** @param reason an UpstreamFailure or Cancelled; any other error is a defect of the gateway */
   fail(reason: unknown): void {
     this.#end();
-    this.#reject(reason);
+    this.#rejectWith(reason);
   }
 
   cancel(): void {
@@ -73,19 +101,29 @@ export class BatchedCall implements Cancellable, Timed {
     this.#abandon(new TimedOut());
   }
 
+  #enter(): void {
+    this.#cancellation?.add(this);
+    this.#parts.onStarted(this);
+  }
+
   #abandon(reason: Error): void {
     this.fail(reason);
-    this.onAbandoned?.(this.id);
+    this.#onAbandoned?.(this.id);
+  }
+
+  #rejectWith(reason: unknown): void {
+    if (this.#isLate && reason instanceof TimedOut) reason.isCallerTimeout = true;
+    this.#reject(reason);
   }
 
   #end(): void {
     this.#detach();
-    this.#http.slots.leave(this.owner);
+    this.#parts.http.slots.leave(this.owner);
   }
 
   #detach(): void {
     this.hasEnded = true;
     this.#cancellation?.delete(this);
-    this.#deadlines.delete(this);
+    this.#parts.deadlines.delete(this);
   }
 }

@@ -1,13 +1,12 @@
 import { Deadlines } from '../../../admission/deadlines.ts';
-import { gatehouse, type SlotOwner } from '../../../admission/fair-slots.ts';
+import type { SlotOwner } from '../../../admission/fair-slots.ts';
 import type { MethodGroup } from '../../../spec/method-spec.ts';
 import { Batch } from './batch.ts';
-import { BatchedCall } from './batched-call.ts';
+import { BatchedCall, type BatchingParts } from './batched-call.ts';
 import type { Cancellation } from '../cancellation.ts';
 import type { SecretTexts } from '../credentials.ts';
 import type { HttpResponse, HttpUpstream } from '../http-upstream.ts';
 import type { Transport } from '../transport.ts';
-import { sendAfterWait } from '../upstream-response.ts';
 
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. */
 const MAX_ITEM_CHARS = 20_000;
@@ -27,7 +26,7 @@ export class BatchingUpstream implements Transport {
   readonly secrets: SecretTexts;
   readonly #http: HttpUpstream;
   readonly #pauseMs: number;
-  readonly #deadlines = new Deadlines();
+  readonly #parts: BatchingParts;
   /** Calls of this turn of the event loop that have their slots. */
   #turn: BatchedCall[] = [];
   #rejectedUntil = -Infinity;
@@ -35,6 +34,7 @@ export class BatchingUpstream implements Transport {
   /** @param pauseMs time without batches after the upstream refused one */
   constructor(http: HttpUpstream, pauseMs: number) {
     this.#http = http;
+    this.#parts = { http, deadlines: new Deadlines(), onStarted: this.#add };
     this.#pauseMs = pauseMs;
     this.secrets = http.secrets;
   }
@@ -49,24 +49,18 @@ export class BatchingUpstream implements Transport {
   ): Promise<HttpResponse> {
     if (group !== 'lookup' || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
       return this.#http.exchange(body, timeLimitMs, id, cancellation);
-    const { slots } = this.#http;
-    if (slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.#add(body, timeLimitMs, id, cancellation);
-    const add = (remainingMs: number): Promise<HttpResponse> => this.#add(body, remainingMs, id, cancellation);
-    return sendAfterWait(slots, timeLimitMs, cancellation, add);
+    return new Promise((resolve, reject) => {
+      new BatchedCall(this.#parts, body, id, timeLimitMs, cancellation, resolve, reject).begin();
+    });
   }
 
   close(): Promise<void> {
     return this.#http.close();
   }
 
-  /** Adds a call that has its slot to those of this turn. */
-  #add(body: string, timeLimitMs: number, id: number, cancellation: Cancellation | undefined): Promise<HttpResponse> {
-    return new Promise((resolve, reject) => {
-      const deadline = performance.now() + timeLimitMs;
-      const call = new BatchedCall(this.#http, this.#deadlines, body, id, deadline, cancellation, resolve, reject);
-      if (this.#turn.push(call) === 1) setImmediate(this.#sendTurn);
-    });
-  }
+  readonly #add = (call: BatchedCall): void => {
+    if (this.#turn.push(call) === 1) setImmediate(this.#sendTurn);
+  };
 
   readonly #sendTurn = (): void => {
     const turn = this.#turn;
