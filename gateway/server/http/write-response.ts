@@ -58,9 +58,16 @@ export function writeResponse(
   else response.writeHead(rpcResponse.status, rpcResponse.reasonPhrase, headers);
   if (response.req.complete) {
     const { body } = rpcResponse;
-    if (body.length <= PART_BYTES && !(body instanceof BufferList)) response.end(body);
-    else void writeInParts(response, body);
+    if (body.length > PART_BYTES) void writeInParts(response, body);
+    else if (body instanceof BufferList) writeTogether(response, body);
+    else response.end(body);
   } else endAfterRequest(response, rpcResponse.body);
+}
+
+/** Node sends what is written before the end in one system call. */
+function writeTogether(response: ServerResponse, { buffers }: BufferList): void {
+  for (const bytes of buffers) response.write(bytes);
+  response.end();
 }
 
 /**
