@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { WebSocketServer } from 'ws';
 import { HttpFrames } from './http-frames.ts';
 import { allKinds, heads, SLOT } from './wallet-calls.ts';
 
@@ -8,6 +9,7 @@ export class FixedUpstream {
   /** The number of known calls that it received. */
   received = 0;
   readonly #server: Server;
+  #sockets: WebSocketServer | undefined;
 
   constructor() {
     this.#server = createServer({ noDelay: true }, (socket) => {
@@ -37,8 +39,24 @@ export class FixedUpstream {
     });
   }
 
+  /** Also responds over WebSocket, on a port of its own. @returns the port */
+  listenForSockets(): Promise<number> {
+    return new Promise((resolve) => {
+      const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1' }, () => {
+        resolve((sockets.address() as { port: number }).port);
+      });
+      sockets.on('connection', (socket) => {
+        socket.on('message', (body: Buffer) => {
+          socket.send(this.#respondTo(body.toString('latin1')));
+        });
+      });
+      this.#sockets = sockets;
+    });
+  }
+
   close(): void {
     this.#server.close();
+    this.#sockets?.close();
   }
 
   #respondTo(body: string): string {

@@ -10,7 +10,7 @@ import { startBareProxy, startHaproxy, startNginx, type Reference } from './refe
 import type { CostScenario } from './scenarios.ts';
 import { startGateway, type GatewaySetup, type StartedGateway } from './start-gateway.ts';
 
-type ScenarioParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'permissions' | 'env' | 'batch'>;
+type ScenarioParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'permissions' | 'env' | 'batch' | 'upstream'>;
 
 export type GatewayParts = ScenarioParts & Pick<GatewaySetup, 'node'>;
 
@@ -27,6 +27,7 @@ export class Rig {
   readonly #references = new Map<string, Promise<Reference | undefined>>();
   readonly #peers = new Map<string, Promise<Reference>>();
   #upstreamPort: Promise<number> | undefined;
+  #socketPort: Promise<number> | undefined;
   #gateways = 0;
 
   get upstreamPort(): Promise<number> {
@@ -50,11 +51,19 @@ export class Rig {
     return started;
   }
 
-  async gateway({ networks = 1, keys = 1, store, permissions, env, batch, node }: GatewayParts): Promise<RigGateway> {
+  get socketPort(): Promise<number> {
+    return (this.#socketPort ??= this.upstream.listenForSockets());
+  }
+
+  async gateway(parts: GatewayParts): Promise<RigGateway> {
+    const { networks = 1, keys = 1, store, permissions, env, batch, node } = parts;
     const folder = join(this.#folder, `gateway-${++this.#gateways}`);
     const redis = store === 'redis' ? await this.#startRedis() : undefined;
-    const url = `http://127.0.0.1:${await this.upstreamPort}`;
-    const upstreams = [{ name: 'fixed', url, ...(batch !== undefined && { batch }) }];
+    const address =
+      parts.upstream === 'websocket'
+        ? { websocketUrl: `ws://127.0.0.1:${await this.socketPort}` }
+        : { url: `http://127.0.0.1:${await this.upstreamPort}` };
+    const upstreams = [{ name: 'fixed', ...address, ...(batch !== undefined && { batch }) }];
     const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks'], upstreams };
     const gateway = await startGateway(folder, {
       networks: Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file])),

@@ -27,6 +27,8 @@ export interface CostScenario extends Named {
   readonly permissions?: PermissionTexts;
   /** The upstream's option `batch`. Default: `auto`. */
   readonly batch?: false;
+  /** The gateway calls its upstream over WebSocket. */
+  readonly upstream?: 'websocket';
   /** Other proxies that are measured with the same calls. */
   readonly references?: readonly ('HAProxy' | 'bare Node proxy')[];
   /** The peers of `--peer` are measured with the same calls. */
@@ -82,6 +84,7 @@ export const scenarios: readonly Scenario[] = [
     ...{ ...wallet, name: 'alone100', title: 'batches of 100, sent upstream singly', send: 100 },
     ...{ connections: 4, batch: false },
   },
+  { ...wallet, name: 'upstream-ws', title: 'single calls, upstream over WebSocket', upstream: 'websocket' },
   { ...wallet, name: 'websocket', title: 'WebSocket calls', send: 'websocket', max: 2.5 },
   {
     ...{ name: 'cached', title: 'cache hits', kind: 'cost', calls: finalMix, distinct: 210, max: 1.4 },
