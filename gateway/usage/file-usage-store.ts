@@ -4,7 +4,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { withFileLock } from '../auth/stores/file-lock.ts';
 import { makePrivateFolderFor } from '../auth/stores/private-file.ts';
-import { appendUsage, compactUsage, usageByKey, usageOf } from './usage-file.ts';
+import { appendUsage, compactUsage, linesOf, usageByKey, usageOf } from './usage-file.ts';
 import {
   addAmounts,
   byDayAndMethod,
@@ -23,9 +23,20 @@ import {
 const maxGrowthFactor = 4;
 const minGrowthBytes = 100_000;
 
+/** What is appended to one file. */
+interface FileLines {
+  readonly lines: string;
+  readonly batches: readonly UsageBatch[];
+}
+
+interface UsageFile {
+  readonly path: string;
+  readonly bytes: number;
+}
+
 /**
  * Stores usage in files under DATA_DIR: `usage/<YYYY-MM-DD>/<digit>.txt`, where the digit is the first of the key id.
- * Compacting a file blocks calls, for some milliseconds with thousands of keys; so the keys of a day have 16 files.
+ * Each is appended to in one step, which takes less than a millisecond with thousands of keys. Longer work is in time slices.
  */
 export class FileUsageStore implements ListedUsageStore {
   readonly isUp = true;
@@ -46,8 +57,10 @@ export class FileUsageStore implements ListedUsageStore {
     try {
       const lock = join(this.#folder, 'lock');
       makePrivateFolderFor(lock);
+      const appended = await this.#byPath(batches);
       // Locked, because two gateways may share the folder.
-      const failed = await withFileLock(lock, () => this.#addAll(batches));
+      const { failed, longest } = await withFileLock(lock, () => this.#appendAll(appended));
+      if (longest !== undefined) await this.#compact(lock, longest);
       this.#removeExpired();
       this.#hasFailed = failed.length > 0;
       return failed;
@@ -94,28 +107,30 @@ export class FileUsageStore implements ListedUsageStore {
     return Promise.resolve();
   }
 
-  #addAll(batches: readonly UsageBatch[]): readonly UsageBatch[] {
+  #appendAll(appended: ReadonlyMap<string, FileLines>): {
+    failed: readonly UsageBatch[];
+    longest: UsageFile | undefined;
+  } {
     const failed: UsageBatch[] = [];
-    let longest: { readonly path: string; readonly bytes: number } | undefined;
-    for (const [path, own] of this.#byPath(batches)) {
+    let longest: UsageFile | undefined;
+    for (const [path, { lines, batches }] of appended) {
       try {
-        const bytes = appendUsage(path, own);
+        const bytes = appendUsage(path, lines);
         const isDue = bytes > maxGrowthFactor * (this.#compactedBytes.get(path) ?? 0) + minGrowthBytes;
         if (isDue && bytes > (longest?.bytes ?? 0)) longest = { path, bytes };
       } catch (error) {
-        failed.push(...own);
+        failed.push(...batches);
         this.#logFailure(error);
       }
     }
-    // Only the longest file, because compacting blocks calls.
-    if (longest !== undefined) this.#compact(longest.path, longest.bytes);
-    return failed;
+    return { failed, longest };
   }
 
-  /** A failure is only logged: the batches are already appended. */
-  #compact(path: string, bytes: number): void {
+  /** Only the longest file at each write. A failure is only logged: the batches are already appended. */
+  async #compact(lock: string, { path, bytes }: UsageFile): Promise<void> {
     try {
-      this.#compactedBytes.set(path, compactUsage(path));
+      const compacted = await withFileLock(lock, (isHeld) => compactUsage(path, isHeld));
+      this.#compactedBytes.set(path, compacted ?? bytes);
     } catch (error) {
       // The next attempt follows after the same growth.
       this.#compactedBytes.set(path, bytes);
@@ -123,13 +138,19 @@ export class FileUsageStore implements ListedUsageStore {
     }
   }
 
-  #byPath(batches: readonly UsageBatch[]): Map<string, UsageBatch[]> {
-    const found = new Map<string, UsageBatch[]>();
+  /** In time slices. */
+  async #byPath(batches: readonly UsageBatch[]): Promise<ReadonlyMap<string, FileLines>> {
+    const found = new Map<string, { lines: string; readonly batches: UsageBatch[] }>();
     for (const batch of batches) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
       const path = this.#pathFor(batch.key, batch.day);
       const own = found.get(path);
-      if (own === undefined) found.set(path, [batch]);
-      else own.push(batch);
+      if (own === undefined) found.set(path, { lines: linesOf(batch), batches: [batch] });
+      else {
+        own.lines += linesOf(batch);
+        own.batches.push(batch);
+      }
     }
     return found;
   }

@@ -70,7 +70,13 @@ export class RedisUsageStore implements ListedUsageStore {
     const failed: UsageBatch[] = [];
     for (let from = 0; from < batches.length; from += maxConcurrentBatches) {
       const some = batches.slice(from, from + maxConcurrentBatches);
-      const written = await Promise.all(some.map((batch) => this.#write(batch)));
+      const writes: Promise<boolean>[] = [];
+      for (const batch of some) {
+        const pause = timeSlicer.next();
+        if (pause !== undefined) await pause;
+        writes.push(this.#write(batch));
+      }
+      const written = await Promise.all(writes);
       failed.push(...some.filter((_, index) => written[index] !== true));
     }
     return failed;

@@ -1,3 +1,4 @@
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { MethodUsage, type Count } from './method-usage.ts';
 import { dayOf, type Amounts, type UsageBatch, type UsageStore } from './usage-store.ts';
 
@@ -78,10 +79,11 @@ export class UsageLedger {
 
   async #write(maxKeys = Math.max(minKeysPerWrite, this.#active.size * keysPerWriteRatio)): Promise<void> {
     const today = dayOf(Date.now());
-    if (today !== this.#day) this.#pending.push(this.#take(Infinity));
+    // In one step, because later calls are of the new day.
+    if (today !== this.#day) this.#pending.push([...this.#active.keys()].map((key) => this.#take(key)));
     this.#day = today;
     if (!this.#store.isUp || !(await this.#flush()) || this.#active.size === 0) return;
-    this.#pending.push(this.#take(maxKeys));
+    this.#pending.push(await this.#takeSome(maxKeys));
     await this.#flush();
   }
 
@@ -98,15 +100,22 @@ export class UsageLedger {
     return true;
   }
 
-  #take(maxKeys: number): UsageBatch[] {
+  /** In time slices. */
+  async #takeSome(maxKeys: number): Promise<UsageBatch[]> {
     const batches: UsageBatch[] = [];
-    for (const [key, counts] of this.#active) {
-      if (batches.length >= maxKeys) break;
-      this.#active.delete(key);
-      const amounts = counts.map((count) => count.take());
-      for (const each of amounts) this.#onWritten?.(key, each);
-      batches.push({ key, day: this.#day, number: ++this.#number, amounts });
+    // A key that is used meanwhile is added again, at the end, and waits for the next time.
+    for (const key of [...this.#active.keys()].slice(0, maxKeys)) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      batches.push(this.#take(key));
     }
     return batches;
+  }
+
+  #take(key: string): UsageBatch {
+    const amounts = (this.#active.get(key) ?? []).map((count) => count.take());
+    this.#active.delete(key);
+    for (const each of amounts) this.#onWritten?.(key, each);
+    return { key, day: this.#day, number: ++this.#number, amounts };
   }
 }

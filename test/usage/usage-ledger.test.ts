@@ -74,6 +74,27 @@ describe('usage of many keys, in files', () => {
     expect([await callsOf(store, 500), await callsOf(store, 999)]).toEqual([2, 2]);
   });
 
+  it('is written in time slices, between which other work runs, and nothing is lost or counted twice', async () => {
+    const { ledger, store, call } = ledgerOf(10_000);
+    let turns = 0;
+    const count = (): void => {
+      turns++;
+      immediate = setImmediate(count);
+    };
+    let immediate = setImmediate(count);
+    for (let time = 0; time < 5; time += 1) {
+      call();
+      const writing = ledger.write(Infinity);
+      call();
+      await writing;
+    }
+    clearImmediate(immediate);
+    // A write in one step needs a turn or two.
+    expect(turns).toBeGreaterThan(50);
+    await ledger.write(Infinity);
+    expect([await callsOf(store, 0), await callsOf(store, 5_000), await callsOf(store, 9_999)]).toEqual([10, 10, 10]);
+  });
+
   it('is compacted before its files grow long', async () => {
     const { ledger, store, dataDir, call } = ledgerOf(500);
     const path = join(dataDir, 'usage', today(), '0.txt');

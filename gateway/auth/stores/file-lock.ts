@@ -9,12 +9,17 @@ const maxLockAgeMs = 5_000;
 const timeoutMs = 10_000;
 
 /**
- * Runs `work` while this process holds the lock file `path`. `work` is synchronous, so nothing else in this process runs
- * meanwhile. A stale lock is removed: at once if its process has ended on this machine, else 5 s after its creation.
+ * Runs `work` while this process holds the lock file `path`. While synchronous work runs, nothing else in this process does.
+ * A stale lock is removed: at once if its process has ended on this machine, else 5 s after its creation.
+ * @param work asynchronous work must check whether the lock is still held before it writes
  * @throws KeyStoreError with the path of the lock file, if another process still holds it after 10 s
  */
-export async function withFileLock<Result>(path: string, work: () => Result): Promise<Result> {
+export async function withFileLock<Result>(
+  path: string,
+  work: (isHeld: () => boolean) => Result | Promise<Result>,
+): Promise<Result> {
   const token = `${hostname()} ${process.pid} ${randomUUID()}`;
+  const isHeld = (): boolean => holderOf(path) === token;
   const deadline = Date.now() + timeoutMs;
   while (!acquire(path, token)) {
     if (Date.now() > deadline)
@@ -23,9 +28,9 @@ export async function withFileLock<Result>(path: string, work: () => Result): Pr
     await sleep(5 + Math.random() * 15);
   }
   try {
-    return work();
+    return await work(isHeld);
   } finally {
-    if (holderOf(path) === token) rmSync(path, { force: true });
+    if (isHeld()) rmSync(path, { force: true });
   }
 }
 

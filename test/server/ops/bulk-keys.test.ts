@@ -7,7 +7,7 @@ import { keyFileVersion } from '../../../gateway/auth/stores/key-file.ts';
 import { keyRecord } from '../../../gateway/auth/stores/key-store.ts';
 import { listKeys } from '../../../gateway/server/ops/list-keys.ts';
 import { shownKeys } from '../../../gateway/server/ops/shown-keys.ts';
-import { appendUsage } from '../../../gateway/usage/usage-file.ts';
+import { appendUsage, linesOf } from '../../../gateway/usage/usage-file.ts';
 import { FileUsageStore } from '../../../gateway/usage/file-usage-store.ts';
 import { dayOf, lastDays } from '../../../gateway/usage/usage-store.ts';
 import { silent } from '../../auth/auth-setup.ts';
@@ -96,7 +96,7 @@ it('the usage of 100 keys is the sum of their own lines, and is read in time sli
   }));
   for (const day of [today, yesterday])
     for (const key of ids)
-      appendUsage(join(folder, 'usage', day, `${key.charAt(0)}.txt`), [{ key, day, number: 1, amounts }]);
+      appendUsage(join(folder, 'usage', day, `${key.charAt(0)}.txt`), linesOf({ key, day, number: 1, amounts }));
   const store = new FileUsageStore(folder, silent);
   const some = [...ids.slice(0, 99), 'ffffffffffff'];
   let sums: unknown;

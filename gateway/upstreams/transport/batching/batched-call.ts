@@ -21,7 +21,7 @@ export class BatchedCall implements Queued, Cancellable, Timed {
   readonly deadline: number;
   readonly owner: SlotOwner;
   readonly #parts: BatchingParts;
-  readonly #cancellation: Cancellation | undefined;
+  readonly cancellation: Cancellation | undefined;
   readonly #resolve: (response: HttpResponse) => void;
   readonly #reject: (reason: unknown) => void;
   /** Called when its caller leaves or its time is over, while its batch is in flight. */
@@ -44,21 +44,15 @@ export class BatchedCall implements Queued, Cancellable, Timed {
     this.id = id;
     this.deadline = performance.now() + timeLimitMs;
     this.owner = cancellation?.owner ?? gatehouse;
-    this.#cancellation = cancellation;
+    this.cancellation = cancellation;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
-  /** Takes a slot, or waits for one. */
-  begin(): void {
-    const { slots } = this.#parts.http;
-    if (slots.tryEnter(this.owner)) this.#enter();
-    else slots.enqueue(this, this.owner, this.deadline - performance.now(), this.#cancellation);
-  }
-
+  /** After a wait. */
   started(): void {
     this.#isLate = this.deadline - performance.now() < MIN_COUNTED_TIMEOUT_MS;
-    this.#enter();
+    this.#parts.onStarted(this);
   }
 
   rejected(reason: Error): void {
@@ -79,7 +73,7 @@ export class BatchedCall implements Queued, Cancellable, Timed {
       this.#rejectWith(reason);
     };
     const reject = this.#isLate ? rejectLate : this.#reject;
-    this.#parts.http.start(this.body, this.deadline, this.#cancellation, true, this.#resolve, reject);
+    this.#parts.http.start(this.body, this.deadline, this.cancellation, true, this.#resolve, reject);
   }
 
   settle(response: HttpResponse): void {
@@ -101,11 +95,6 @@ export class BatchedCall implements Queued, Cancellable, Timed {
     this.#abandon(new TimedOut());
   }
 
-  #enter(): void {
-    this.#cancellation?.add(this);
-    this.#parts.onStarted(this);
-  }
-
   #abandon(reason: Error): void {
     this.fail(reason);
     this.#onAbandoned?.(this.id);
@@ -123,7 +112,7 @@ export class BatchedCall implements Queued, Cancellable, Timed {
 
   #detach(): void {
     this.hasEnded = true;
-    this.#cancellation?.delete(this);
+    this.cancellation?.delete(this);
     this.#parts.deadlines.delete(this);
   }
 }

@@ -50,7 +50,10 @@ export class BatchingUpstream implements Transport {
     if (group !== 'lookup' || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
       return this.#http.exchange(body, timeLimitMs, id, cancellation);
     return new Promise((resolve, reject) => {
-      new BatchedCall(this.#parts, body, id, timeLimitMs, cancellation, resolve, reject).begin();
+      const call = new BatchedCall(this.#parts, body, id, timeLimitMs, cancellation, resolve, reject);
+      const { slots } = this.#http;
+      if (slots.tryEnter(call.owner)) this.#add(call);
+      else slots.enqueue(call, call.owner, timeLimitMs, cancellation);
     });
   }
 
@@ -58,7 +61,9 @@ export class BatchingUpstream implements Transport {
     return this.#http.close();
   }
 
+  /** Adds a call that has its slot to those of this turn. */
   readonly #add = (call: BatchedCall): void => {
+    call.cancellation?.add(call);
     if (this.#turn.push(call) === 1) setImmediate(this.#sendTurn);
   };
 
