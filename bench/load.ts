@@ -86,7 +86,7 @@ export class LoadGenerator {
         }
         while (due.length > 0 && free.length > 0) {
           active++;
-          this.#send(free.pop() as Client, due.shift() ?? now);
+          this.#send(free.shift() as Client, due.shift() ?? now);
         }
         if (now > deadline && (active === 0 || now > deadline + 5_000)) resolve();
         else setImmediate(work);

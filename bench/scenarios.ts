@@ -128,5 +128,6 @@ export const scenarios: readonly Scenario[] = [
     ...{ name: 'subscriptions', title: 'subscriptions', kind: 'script', script: 'subscriptions' },
     figures: [{ title: 'an idle WebSocket of 5,000', unit: 'kB', find: /idle sockets: ([\d.]+) kB each/, max: 15 }],
   },
+  { name: 'stalls', title: 'stalls of the event loop', kind: 'script', script: 'stalls/stalls', figures: [] },
   { name: 'steps', title: 'steps of a call', kind: 'script', script: 'steps', figures: [] },
 ];
