@@ -1,4 +1,5 @@
 import { chargeCalls } from './charge.ts';
+import type { ChargeOutcome } from '../limits/account.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import { LARGE_BODY_BYTES, readEnvelope, readLargeEnvelope, type Envelope } from '../jsonrpc/envelope.ts';
 import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
@@ -40,7 +41,7 @@ function handleParsed(envelope: Envelope, context: CallContext, limits: BatchLim
   context.logEntry?.setCalls(envelope, context.network.methods);
   const { limits: keyLimits } = context.access;
   if (keyLimits?.isCharged !== true) handleEnvelope(envelope, context, limits, receiver);
-  else deliver(handleCharged(keyLimits, envelope, context, limits), receiver);
+  else handleCharged(keyLimits, envelope, context, limits, receiver);
 }
 
 async function readLargeBody(body: Buffer, context: CallContext, { maxItems }: BatchLimits): Promise<Envelope> {
@@ -73,22 +74,65 @@ function handleEnvelope(envelope: Envelope, context: CallContext, limits: BatchL
   else handleCall(first, context, receiver);
 }
 
-/** Charges the whole body at once. A body over the limit is rejected as a whole, a batch with an error for each id. */
-async function handleCharged(
+/**
+ * Charges the whole body at once: without Redis, if the key has units left of its lease. A body over the limit is rejected as a
+ * whole, a batch with an error for each id.
+ */
+function handleCharged(
   keyLimits: KeyLimits,
   envelope: Envelope,
   context: CallContext,
   limits: BatchLimits,
-): Promise<RpcResponse | undefined> {
+  receiver: BodyReceiver,
+): void {
   const charge = chargeCalls(envelope.items, keyLimits, context);
-  const { shortage, allowance } = charge instanceof Promise ? await charge : charge;
-  const response =
-    shortage === undefined
-      ? await promised<RpcResponse | undefined>((receiver) => {
-          handleEnvelope(envelope, context, limits, receiver);
-        })
-      : rejectAll(envelope, limitRejection(envelope.items, shortage, context), context);
-  return response === undefined ? undefined : withAllowance(response, allowance);
+  if (charge instanceof Promise) void handleAfter(charge, envelope, context, limits, receiver);
+  else handleDecided(charge, envelope, context, limits, receiver);
+}
+
+async function handleAfter(
+  charge: Promise<ChargeOutcome>,
+  envelope: Envelope,
+  context: CallContext,
+  limits: BatchLimits,
+  receiver: BodyReceiver,
+): Promise<void> {
+  try {
+    handleDecided(await charge, envelope, context, limits, receiver);
+  } catch (error) {
+    receiver.failed(error);
+  }
+}
+
+function handleDecided(
+  { shortage, allowance }: ChargeOutcome,
+  envelope: Envelope,
+  context: CallContext,
+  limits: BatchLimits,
+  receiver: BodyReceiver,
+): void {
+  const withLimit = new AllowanceReceiver(receiver, allowance);
+  if (shortage === undefined) handleEnvelope(envelope, context, limits, withLimit);
+  else withLimit.succeeded(rejectAll(envelope, limitRejection(envelope.items, shortage, context), context));
+}
+
+/** Adds what remains of the key's limit to the response. */
+class AllowanceReceiver implements BodyReceiver {
+  readonly #receiver: BodyReceiver;
+  readonly #allowance: RpcResponse['allowance'];
+
+  constructor(receiver: BodyReceiver, allowance: RpcResponse['allowance']) {
+    this.#receiver = receiver;
+    this.#allowance = allowance;
+  }
+
+  succeeded(response: RpcResponse | undefined): void {
+    this.#receiver.succeeded(response === undefined ? undefined : withAllowance(response, this.#allowance));
+  }
+
+  failed(error: unknown): void {
+    this.#receiver.failed(error);
+  }
 }
 
 function rejectAll(
