@@ -8,6 +8,8 @@ import type { LatencyScenario } from './scenarios.ts';
 const CONNECTIONS = 64;
 /** Calls before the measurement, per second of a round, in which code is compiled. */
 const WARMUP_CALLS = 20_000;
+/** At full load, before the rate of the measurement. */
+const CONNECTING_S = 0.2;
 /** The share of the gateway's maximum load. */
 const LOAD_SHARE = 0.5;
 
@@ -36,6 +38,8 @@ export async function measureLatency(
       const outcomes: Outcomes = { correct: 0, rejected: 0, failed: 0 };
       const measure = async (endpoint: Endpoint): Promise<Latencies> => {
         const load = await LoadGenerator.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
+        // Otherwise the first calls wait until all connections are accepted: 64 in one turn.
+        await load.saturate(CONNECTING_S);
         // The same seed gives the same arrival times for all.
         const latencies = await load.sendAtRate(callsPerSecond, 2 * seconds, new Random(round));
         load.close();

@@ -111,16 +111,8 @@ All calls differ, except in the scenario for cache hits, and each response is co
 nginx is relative to nginx's cost of the same calls, sent singly over HTTP in the same round. \`one of each\` is a gateway
 with one network and one key. Figures are medians of rounds.
 
-On 2026-11-21 the machine was shared: rounds differed by up to a third, and single calls cost 3.6 × nginx in another run.
-
-The figures of blocks are older than learned layouts (2026-11-22), which check the bytes of a block of 199 kB in 161 µs instead
-of 352 (best of 15, same process and core, Node 20). Most of the rest is copying: the response is joined from its chunks,
-joined again with the caller's envelope, and written to the kernel.
-
-All figures are older than the default \`batch: auto\` (2026-11-23): then, lookups were sent upstream singly. In a run of that day, which
-did not end, on a busy machine: single calls 4.7 × nginx, batches of 10 2.5, batches of 100 3.2, WebSocket calls 3.2, cache hits 2.3; with
-\`batch: false\`, single calls 8.2 and batches of 100 5.0 (medians of 5 rounds). Batches of 100 wait for slots, each call with a
-timer and promises of its own.
+On 2026-11-23 the machine was slow and unsteady: a call cost nginx twice as much as on 2026-11-21, and the rounds of one scenario
+differ by up to half. Latencies include that. The last three sections were run apart, after a mend of the bench.
 
 undici 8.12.4 needs Node 22.19, so that it cannot replace undici 7 while Node 20 is supported. The gateway runs with it unchanged.
 On Node 24.21 a single call cost 8.6 × nginx with it and 8.2 with 7.30.2: no difference that exceeds the noise (median of 21

@@ -121,16 +121,18 @@ async function measure(
   const sockets = await openAll(url, subscribers);
   let notifications = 0;
   let bytes = 0;
-  await Promise.all(
-    sockets.map(async (socket, index) => {
-      socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: params(index) }));
-      await once(socket, 'message');
-      socket.on('message', (data) => {
-        notifications++;
-        bytes += (data as Buffer).length;
-      });
-    }),
-  );
+  const subscribe = async (socket: WebSocket, index: number): Promise<void> => {
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: params(index) }));
+    const [response] = (await once(socket, 'message')) as [Buffer];
+    if (!response.includes('"result"')) throw new Error(response.toString());
+    socket.on('message', (data) => {
+      notifications++;
+      bytes += (data as Buffer).length;
+    });
+  };
+  // One key may have 256 requests in flight.
+  for (let from = 0; from < subscribers; from += 200)
+    await Promise.all(sockets.slice(from, from + 200).map((socket, index) => subscribe(socket, from + index)));
   const perBlock = name === 'logs, all of 200' ? 200 * subscribers : subscribers;
   const cpu = cpuMicroseconds(pid);
   let deliveryMs = 0;
