@@ -71,7 +71,7 @@ What was tried for each missed target, and what it would take:
   their time; it takes a server of Gatehouse's own on sockets.
 - **A rate in Redis** costs no script per call: a key with more than 160 request units per second leases units, and uses Redis 20 times a
   second. What a call costs more than one without a rate are its charge, its price and three response headers. When
-  the lease decides, four promises of a call are gone since this measurement.
+  the lease decides, the promises of that step are gone since this measurement.
 - **p99** at half load: minor collections take 5 to 8 ms each on this machine, three per second, and a collection of the whole heap 10 ms,
   after concurrent marking, which runs on the same core as the calls when the process has one core, as in the bench. A turn of requests
   itself is shorter ([stalls](#stalls-of-the-event-loop)). Without \`--heap-growing-percent=50\` (\`config/young-heap.ts\`), the whole heap was not
@@ -79,4 +79,4 @@ What was tried for each missed target, and what it would take:
   instead of 133. A semi-space of 4 MB halved the pauses, but doubled their number. A bare proxy has little to
   collect; it takes fewer allocations per call.
 - **Memory** under 256 connections: \`--heap-growing-percent=50\` saved 16 MB, the limit of the young generation until the start 10 MB of
-  an idle process. A smaller young generation would save more, at the price of more collections.`;
+  an idle process.`;

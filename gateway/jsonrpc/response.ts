@@ -22,7 +22,7 @@ export function resultResponse(id: string, result: string): RpcResponse {
 }
 
 const END = Buffer.from('}');
-/** Larger responses are not copied. Up to this size, several buffers cost more than the copy. */
+/** Larger responses are not copied. */
 const MAX_JOINED_BYTES = 32_768;
 
 /** @param result parts of the result as JSON bytes, in order */

@@ -89,8 +89,8 @@ describe('usage of many keys, in files', () => {
       await writing;
     }
     clearImmediate(immediate);
-    // A write in one step needs a turn or two.
-    expect(turns).toBeGreaterThan(50);
+    // A write in one step needs a turn or two. On a fast machine, a slice has more keys.
+    expect(turns).toBeGreaterThan(20);
     await ledger.write(Infinity);
     expect([await callsOf(store, 0), await callsOf(store, 5_000), await callsOf(store, 9_999)]).toEqual([10, 10, 10]);
   });
