@@ -2,6 +2,8 @@ import { createHook } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 /** What one call creates and runs in a process. Independent of the machine and its load. */
 export interface CallCounts {
@@ -11,17 +13,25 @@ export interface CallCounts {
   readonly functions: number;
   /** Bytes that are allocated in the JavaScript heap, without buffers. */
   readonly bytes: number;
+  /** Bytes of these that minor garbage collections do not free. */
+  readonly retained: number;
   /** Calls of each function, by name and place. */
   readonly byFunction: Readonly<Record<string, number>>;
 }
 
 /** The counts of a window. */
-type WindowCounts = Omit<CallCounts, 'bytes'>;
+type WindowCounts = Omit<CallCounts, 'bytes' | 'retained'>;
 
 const WARMUP_CALLS = 2_000;
 const CALLS_PER_WINDOW = 10;
 const MIN_WINDOWS = 50;
 const MAX_WINDOWS = 500;
+/** Calls at once, and one after the other, while it is counted what they retain. */
+const CONCURRENCY = 64;
+const CALLS_PER_WORKER = 100;
+
+/** A function of V8 that is hidden by default. */
+type Collect = (options?: { type: 'minor' }) => void;
 
 /** Counts promises and timers with async_hooks, and calls of functions with V8's precise coverage, in this process. */
 export class CallCounter {
@@ -35,9 +45,26 @@ export class CallCounter {
   /** Places of functions by script and offset. */
   readonly #places = new Map<string, string>();
 
+  /** Collects garbage, and so moves what is in use to the old generation. */
+  collectAll(): Promise<void> {
+    this.#collect();
+    return Promise.resolve();
+  }
+
+  /** Collects the garbage of the young generation, as happens after some hundred calls. */
+  collectYoung(): Promise<void> {
+    this.#collect({ type: 'minor' });
+    return Promise.resolve();
+  }
+
   /** Bytes in use in the JavaScript heap. They rise by each allocation, until the next garbage collection. */
   heapBytes(): Promise<number> {
     return Promise.resolve(process.memoryUsage().heapUsed);
+  }
+
+  #collect(...options: Parameters<Collect>): void {
+    setFlagsFromString('--expose-gc');
+    (runInNewContext('gc') as Collect)(...options);
   }
 
   async begin(): Promise<void> {
@@ -92,7 +119,7 @@ export class CallCounter {
 }
 
 /** A `CallCounter`, here or in another process. */
-export type Counting = Pick<CallCounter, 'heapBytes' | 'begin' | 'take' | 'end'>;
+export type Counting = Pick<CallCounter, 'heapBytes' | 'collectAll' | 'collectYoung' | 'begin' | 'take' | 'end'>;
 
 /**
  * The counts of one call. Calls are made one after the other, in short windows. Polls and other work of the process run in
@@ -101,6 +128,7 @@ export type Counting = Pick<CallCounter, 'heapBytes' | 'begin' | 'take' | 'end'>
 export async function countPerCall(work: () => Promise<unknown>, counter: Counting): Promise<CallCounts> {
   for (let call = 0; call < WARMUP_CALLS; call++) await work();
   const bytes = await countBytes(work, counter);
+  const retained = await countRetained(work, counter);
   await counter.begin();
   const windows: WindowCounts[] = [];
   while (windows.length < MIN_WINDOWS || (windows.length < MAX_WINDOWS && !isLowestConfirmed(windows))) {
@@ -115,6 +143,7 @@ export async function countPerCall(work: () => Promise<unknown>, counter: Counti
     timers: perCall(counts.timers),
     functions: perCall(counts.functions),
     bytes: Math.round(bytes),
+    retained: Math.round(retained),
     byFunction: Object.fromEntries(Object.entries(byFunction).map(([name, count]) => [name, count / CALLS_PER_WINDOW])),
   };
 }
@@ -131,6 +160,18 @@ async function countBytes(work: () => Promise<unknown>, counter: Counting): Prom
   }
   windows.sort((a, b) => a - b);
   return windows[windows.length >> 1] ?? NaN;
+}
+
+/** Of calls that are in flight at once. Objects of the old generation that are not in use any more can retain later ones. */
+async function countRetained(work: () => Promise<unknown>, counter: Counting): Promise<number> {
+  const worker = async (): Promise<void> => {
+    for (let call = 0; call < CALLS_PER_WORKER; call++) await work();
+  };
+  await counter.collectAll();
+  const before = await counter.heapBytes();
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+  await counter.collectYoung();
+  return ((await counter.heapBytes()) - before) / (CONCURRENCY * CALLS_PER_WORKER);
 }
 
 /** Whether several windows have the lowest count. On a loaded machine, most windows have other work, too. */

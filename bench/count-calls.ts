@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { countPerCall, type CallCounts, type Counting } from './call-counter.ts';
-import { openHttp, openWebSocket, type ConnectionHandler } from './connections.ts';
+import { openHttp, openWebSocket, type Connection, type ConnectionHandler } from './connections.ts';
 import { stop } from './processes.ts';
 import { startGateway } from './start-gateway.ts';
 import { SLOT, slotOf, type CallKind } from './wallet-calls.ts';
@@ -38,35 +38,58 @@ export async function countCalls(
   };
   const counting: Counting = {
     heapBytes: () => send('heapBytes'),
+    collectAll: () => send('collectAll'),
+    collectYoung: () => send('collectYoung'),
     begin: () => send('begin'),
     take: () => send('take'),
     end: () => send('end'),
   };
-  let settle: { resolve: (body: string) => void; reject: (error: Error) => void } | undefined;
-  const handler: ConnectionHandler = {
-    onResponse: (body) => settle?.resolve(body),
-    onFailure: () => settle?.reject(new Error(`${kind.method}: the connection was closed`)),
-  };
   const [path = ''] = paths;
-  const connection =
-    way === 'over WebSocket' ? await openWebSocket(port, path, handler) : await openHttp(port, () => path, handler);
+  const connections: OpenConnection[] = [];
   let number = 0;
+  // Calls at once have a connection each.
   const call = async (): Promise<void> => {
-    number++;
-    const slot = slotOf(isCached ? 0 : number);
-    const response = new Promise<string>((resolve, reject) => {
-      settle = { resolve, reject };
-    });
-    connection.send(
-      `{"jsonrpc":"2.0","id":${number},"method":"${kind.method}","params":${kind.params.replaceAll(SLOT, slot)}}`,
+    const connection = connections.pop() ?? (await OpenConnection.open(way, port, path));
+    const slot = slotOf(isCached ? 0 : ++number);
+    const response = await connection.request(
+      `{"jsonrpc":"2.0","id":1,"method":"${kind.method}","params":${kind.params.replaceAll(SLOT, slot)}}`,
     );
-    const expected = `{"jsonrpc":"2.0","id":${number},"result":${kind.result.replaceAll(SLOT, slot)}}`;
-    if ((await response) !== expected) throw new Error(`${kind.method}: a wrong response`);
+    const expected = `{"jsonrpc":"2.0","id":1,"result":${kind.result.replaceAll(SLOT, slot)}}`;
+    if (response !== expected) throw new Error(`${kind.method}: a wrong response`);
+    connections.push(connection);
   };
   try {
     return await countPerCall(call, counting);
   } finally {
-    connection.close();
+    for (const connection of connections) connection.close();
     await stop(child);
+  }
+}
+
+/** A connection with one request at a time. */
+class OpenConnection {
+  #connection: Connection | undefined;
+  #settle: { resolve: (body: string) => void; reject: (error: Error) => void } | undefined;
+
+  static async open(way: CountedWay, port: number, path: string): Promise<OpenConnection> {
+    const opened = new OpenConnection();
+    const handler: ConnectionHandler = {
+      onResponse: (body) => opened.#settle?.resolve(body),
+      onFailure: () => opened.#settle?.reject(new Error('the connection was closed')),
+    };
+    opened.#connection =
+      way === 'over WebSocket' ? await openWebSocket(port, path, handler) : await openHttp(port, () => path, handler);
+    return opened;
+  }
+
+  request(body: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+      this.#connection?.send(body);
+    });
+  }
+
+  close(): void {
+    this.#connection?.close();
   }
 }

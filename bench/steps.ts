@@ -67,9 +67,9 @@ async function costRows(kinds: readonly CallKind[]): Promise<string[][]> {
 
 /** Of each asynchronous step, and of a call over each way. They must not become more. */
 async function countRows(kinds: readonly CallKind[]): Promise<string[][]> {
-  const rows: string[][] = [['', 'promises', 'timers', 'functions', 'bytes']];
-  const add = (name: string, { promises, timers, functions, bytes }: CallCounts): void => {
-    rows.push([name, ...[promises, timers, functions, bytes].map(String)]);
+  const rows: string[][] = [['', 'promises', 'timers', 'functions', 'bytes', 'retained']];
+  const add = (name: string, { promises, timers, functions, bytes, retained }: CallCounts): void => {
+    rows.push([name, ...[promises, timers, functions, bytes, retained].map(String)]);
   };
   for (const kind of kinds) {
     for (const { name, work } of await stepsOf(kind, parts)) {

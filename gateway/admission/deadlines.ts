@@ -1,7 +1,11 @@
+import { InFlightSet } from '../collections/in-flight-set.ts';
+
 /** Work in progress with a time limit. */
 export interface Timed {
   /** On the clock of performance.now(). */
   readonly deadline: number;
+  /** Among the work in progress. */
+  deadlinePlace: number;
   /** Called once, at the deadline. */
   timeOut(): void;
 }
@@ -10,18 +14,17 @@ export interface Timed {
  * Ends work in progress at its deadline, with one timer for all. The timer stays set when the work with the first deadline
  * ends earlier, so that work in time costs none. When it fires, all work in progress is visited: some dozens.
  */
-export class Deadlines {
-  readonly #work = new Set<Timed>();
+export class Deadlines extends InFlightSet<'deadlinePlace', Timed> {
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Infinity;
 
-  add(work: Timed): void {
-    this.#work.add(work);
-    if (work.deadline < this.#dueAt) this.#setTimer(work.deadline);
+  constructor() {
+    super('deadlinePlace');
   }
 
-  delete(work: Timed): void {
-    this.#work.delete(work);
+  override add(work: Timed): void {
+    super.add(work);
+    if (work.deadline < this.#dueAt) this.#setTimer(work.deadline);
   }
 
   #setTimer(dueAt: number): void {
@@ -34,14 +37,11 @@ export class Deadlines {
   readonly #expire = (): void => {
     // A timer may fire early, by less than 1 ms.
     const now = Math.max(performance.now() + 1, this.#dueAt);
+    const due = this.entries.filter(({ deadline }) => deadline <= now);
+    // Work that times out may end other work.
+    for (const work of due) if (this.delete(work)) work.timeOut();
     let first = Infinity;
-    for (const work of this.#work) {
-      if (work.deadline > now) first = Math.min(first, work.deadline);
-      else {
-        this.#work.delete(work);
-        work.timeOut();
-      }
-    }
+    for (const { deadline } of this.entries) first = Math.min(first, deadline);
     this.#setTimer(first);
   };
 }

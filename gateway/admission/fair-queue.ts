@@ -32,6 +32,8 @@ export interface Departure {
 
 interface Departing {
   readonly isWaiting: boolean;
+  /** In its departure. */
+  cancellationPlace: number;
   cancel(): void;
 }
 
@@ -93,6 +95,8 @@ class WaitingRequest implements Waiter, Timed, Departing {
   previous: Waiter | undefined;
   next: Waiter | undefined;
   isWaiting = true;
+  deadlinePlace = -1;
+  cancellationPlace = -1;
   readonly deadline: number;
   readonly #request: Queued;
   readonly #owner: SlotOwner;

@@ -1,5 +1,5 @@
 import type { Holder } from '../memory/holder.ts';
-import { LinkedList, type Linked } from './linked-list.ts';
+import { LinkedList, type Linked } from '../collections/linked-list.ts';
 
 /** Whom a request counts for: a key, an address, or Gatehouse itself. Requests of one object share its slots. */
 export interface SlotOwner {

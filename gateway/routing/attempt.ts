@@ -43,14 +43,16 @@ export class Attempt implements SentCall {
     receiver: Receiver<Outcome>,
     onEnd: ((outcome: string) => void) | undefined,
   ) {
-    const { method, group, deadline, failsafe } = routedCall;
+    const { method, group, params, deadline, failsafe } = routedCall;
     this.#attempts = attempts;
     this.upstream = upstream;
     this.routedCall = routedCall;
     this.cancellation = cancellation;
     this.method = method.name;
     this.params = (routedCall.pinned ?? routedCall).text;
-    this.group = isRead(method) && !hasLargeResult(routedCall) ? group : undefined;
+    // A block with its transactions has up to megabytes, for which other calls of a batch would wait.
+    const isLarge = method.shape?.type === 'Block' && params[1] === true;
+    this.group = isRead(method) && !isLarge ? group : undefined;
     this.timeLimitMs = deadline - this.startedAt;
     this.timeoutMs = failsafe?.timeoutMs.get(upstream);
     // Otherwise an upstream that hangs would use the time of the whole call.
@@ -102,9 +104,4 @@ function hasOtherUpstream(routedCall: RoutedCall, { timeoutMs }: Failsafe<Upstre
     ({ circuit, isOnOtherChain, methods }) =>
       circuit.isClosed && !isOnOtherChain && !methods.isUnsupported(method.name),
   );
-}
-
-/** Whether the result is a block with its transactions: up to megabytes, for which other calls of a batch would wait. */
-function hasLargeResult({ method, params }: RoutedCall): boolean {
-  return method.shape?.type === 'Block' && params[1] === true;
 }

@@ -1,5 +1,6 @@
 import type { SlotOwner } from '../admission/fair-slots.ts';
 import type { CachedResponse } from '../cache/response-cache.ts';
+import { InFlightMap } from '../collections/in-flight-map.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { CallObserver } from '../observability/call-observer.ts';
 import { MIN_ATTEMPT_MS } from './attempts.ts';
@@ -35,7 +36,7 @@ export interface CallParticipant {
  * is sent once more.
  */
 export class CoalescedCalls {
-  readonly #inFlight = new Map<string, InFlightCall>();
+  readonly #inFlight = new InFlightMap<string, InFlightCall>();
   readonly #chain: ServedChain;
   readonly #onCoalesced: () => void;
 
@@ -121,7 +122,7 @@ export class CoalescedCalls {
 
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
 class InFlightCall implements ResponseReceiver {
-  readonly #all: Map<string, InFlightCall>;
+  readonly #all: InFlightMap<string, InFlightCall>;
   readonly #name: string;
   readonly head: unknown;
   readonly newestServed: bigint;
@@ -134,7 +135,7 @@ class InFlightCall implements ResponseReceiver {
 
   /** @param all the calls in flight by name, from which it removes itself */
   constructor(
-    all: Map<string, InFlightCall>,
+    all: InFlightMap<string, InFlightCall>,
     name: string,
     head: unknown,
     newestServed: bigint,
@@ -167,13 +168,13 @@ class InFlightCall implements ResponseReceiver {
   }
 
   succeeded(response: CoalescedResponse): void {
-    if (this.#all.get(this.#name) === this) this.#all.delete(this.#name);
+    this.#all.deleteEntry(this.#name, this);
     this.#first?.resolveWith(response);
     if (this.#others !== undefined) for (const other of this.#others) other.resolveWith(response);
   }
 
   failed(error: unknown): void {
-    if (this.#all.get(this.#name) === this) this.#all.delete(this.#name);
+    this.#all.deleteEntry(this.#name, this);
     this.#first?.rejectWith(error);
     if (this.#others !== undefined) for (const other of this.#others) other.rejectWith(error);
   }
@@ -181,6 +182,7 @@ class InFlightCall implements ResponseReceiver {
 
 /** One participant of a call in flight, with its own deadline. */
 class Participation implements Cancellable {
+  cancellationPlace = -1;
   readonly #call: InFlightCall;
   readonly #participant: CallParticipant;
   readonly #receiver: ResponseReceiver;

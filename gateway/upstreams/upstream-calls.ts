@@ -6,7 +6,7 @@ import { isCallerTimeout } from './health/with-timeout.ts';
 import type { Receiver } from './receiver.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import type { Secrets } from './transport/credentials.ts';
-import type { HttpResponse } from './transport/http-upstream.ts';
+import type { HttpResponse } from './transport/http-exchange.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
 import { readResponse } from './transport/read-response.ts';
 import type { Transport } from './transport/transport.ts';

@@ -69,6 +69,7 @@ it('requests of a caller who leaves are rejected, and others keep their places',
   queue.tryEnter(owner);
   // Its slot is released when the caller leaves, before those that wait are cancelled.
   const inFlight: Cancellable = {
+    cancellationPlace: -1,
     cancel: () => {
       queue.leave(owner);
     },

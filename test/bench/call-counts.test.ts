@@ -8,10 +8,13 @@ import { stopAll } from '../../bench/processes.ts';
 import { finalMix, walletMix, type CallKind } from '../../bench/wallet-calls.ts';
 
 /** Lower them when a change makes a call cheaper. The bytes have a margin of 10 %: they vary with what V8 optimises. */
-const limits: readonly [CountedWay, { promises: number; timers: number; functions: number; bytes: number }][] = [
-  ['over HTTP', { promises: 2, timers: 1, functions: 226, bytes: 23_000 }],
-  ['over WebSocket', { promises: 2, timers: 1, functions: 208, bytes: 18_500 }],
-  ['cached, over HTTP', { promises: 0, timers: 0, functions: 119, bytes: 12_000 }],
+const limits: readonly [
+  CountedWay,
+  { promises: number; timers: number; functions: number; bytes: number; retained: number },
+][] = [
+  ['over HTTP', { promises: 2, timers: 1, functions: 228, bytes: 23_000, retained: 900 }],
+  ['over WebSocket', { promises: 2, timers: 1, functions: 210, bytes: 18_500, retained: 900 }],
+  ['cached, over HTTP', { promises: 0, timers: 0, functions: 119, bytes: 12_000, retained: 600 }],
 ];
 
 const upstream = new FixedUpstream();

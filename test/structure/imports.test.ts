@@ -34,7 +34,7 @@ const layers: readonly (readonly string[])[] = [
   ['network-files/expand', 'network-files/checks'],
   ['network-files/options', 'network-files/diagnostics'],
   ['network-files/providers'],
-  ['config'],
+  ['config', 'collections'],
 ];
 const FILES_MAX = 15;
 const LINES_MAX = 250;

@@ -1,9 +1,12 @@
 import type { SlotOwner } from '../../admission/fair-slots.ts';
+import { InFlightSet } from '../../collections/in-flight-set.ts';
 
 /** Work in progress. After `cancel` it ends with `Cancelled`, unless it has ended already. */
 export interface Cancellable {
   /** Whether the work waits for a slot, so that nothing has been sent yet. */
   readonly isWaiting?: boolean;
+  /** In the `Cancellation` that contains it. */
+  cancellationPlace: number;
   cancel(): void;
 }
 
@@ -21,9 +24,10 @@ export class Cancelled extends Error {
  * AbortController per call, with its signal and listeners, costs 4 µs.
  */
 export class Cancellation implements Cancellable {
-  /** Usually there is only one at a time: it needs no Set. */
+  cancellationPlace = -1;
+  /** Usually there is only one at a time: it needs no set. */
   #first: Cancellable | undefined;
-  #others: Set<Cancellable> | undefined;
+  #others: InFlightSet<'cancellationPlace', Cancellable> | undefined;
   /** Only `cancel` changes it. */
   isCancelled = false;
   /** The account whose slots and memory the work takes; undefined: the work is of Gatehouse itself, or of several accounts. */
@@ -44,7 +48,7 @@ export class Cancellation implements Cancellable {
 
   add(work: Cancellable): void {
     if (this.#first === undefined) this.#first = work;
-    else (this.#others ??= new Set()).add(work);
+    else (this.#others ??= new InFlightSet('cancellationPlace')).add(work);
   }
 
   delete(work: Cancellable): void {
@@ -55,7 +59,7 @@ export class Cancellation implements Cancellable {
   /** Work must not start after this: check `isCancelled` first. */
   cancel(): void {
     this.isCancelled = true;
-    const all = [...(this.#first === undefined ? [] : [this.#first]), ...(this.#others ?? [])];
+    const all = [...(this.#first === undefined ? [] : [this.#first]), ...(this.#others?.entries ?? [])];
     this.#first = undefined;
     this.#others = undefined;
     for (const work of all) work.cancel();

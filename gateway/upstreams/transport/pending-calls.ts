@@ -1,5 +1,6 @@
+import { InFlightMap } from '../../collections/in-flight-map.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
-import type { HttpResponse } from './http-upstream.ts';
+import type { HttpResponse } from './http-exchange.ts';
 import { TimedOut, type UpstreamFailure } from './upstream-response.ts';
 
 /** A call that waits for its response. */
@@ -21,7 +22,7 @@ interface PendingCallsOptions {
 
 /** Stores the calls in flight over one connection by id. One timer ends them at their deadlines. */
 export class PendingCalls {
-  readonly #entries = new Map<number, PendingEntry>();
+  readonly #entries = new InFlightMap<number, PendingEntry>();
   readonly #options: PendingCallsOptions;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Infinity;
@@ -94,8 +95,8 @@ export class PendingCalls {
   readonly #expire = (): void => {
     const now = performance.now();
     // A timer may fire early, by less than 1 ms.
-    for (const [id, call] of this.#entries) {
-      if (call.deadline <= now + 1) this.abandon(id, new TimedOut());
+    for (const { id, deadline } of this.#entries.values()) {
+      if (deadline <= now + 1) this.abandon(id, new TimedOut());
     }
     let first = Infinity;
     for (const { deadline } of this.#entries.values()) first = Math.min(first, deadline);
@@ -105,17 +106,18 @@ export class PendingCalls {
 
 /** One call of `PendingCalls`, which its cancellation can end. */
 class PendingEntry implements PendingCall, Cancellable {
+  cancellationPlace = -1;
+  readonly id: number;
   readonly body: string;
   readonly deadline: number;
   readonly cancellation: Cancellation | undefined;
   readonly resolve: (response: HttpResponse) => void;
   readonly reject: (reason: unknown) => void;
   readonly #calls: PendingCalls;
-  readonly #id: number;
 
   constructor(calls: PendingCalls, id: number, { body, deadline, cancellation, resolve, reject }: PendingCall) {
     this.#calls = calls;
-    this.#id = id;
+    this.id = id;
     this.body = body;
     this.deadline = deadline;
     this.cancellation = cancellation;
@@ -124,6 +126,6 @@ class PendingEntry implements PendingCall, Cancellable {
   }
 
   cancel(): void {
-    this.#calls.abandon(this.#id, new Cancelled());
+    this.#calls.abandon(this.id, new Cancelled());
   }
 }

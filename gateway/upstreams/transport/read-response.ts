@@ -1,5 +1,5 @@
 import type { Secrets } from './credentials.ts';
-import type { HttpResponse } from './http-upstream.ts';
+import type { HttpResponse } from './http-exchange.ts';
 import { findResult, LARGE_RESPONSE_BYTES } from './read-large-response.ts';
 import {
   failureOfStatus,

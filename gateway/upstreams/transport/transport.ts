@@ -1,6 +1,6 @@
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
-import type { HttpResponse } from './http-upstream.ts';
+import type { HttpResponse } from './http-exchange.ts';
 import type { MethodGroup } from '../../spec/method-spec.ts';
 
 /** Sends calls to an upstream over HTTP or WebSocket. */

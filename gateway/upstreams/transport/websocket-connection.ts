@@ -4,7 +4,7 @@ import { IncomingMessageBytes } from '../../memory/incoming-message-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation, Cancelled } from './cancellation.ts';
 import type { ConnectOptions, Connector } from './connect/connector.ts';
-import type { HttpResponse } from './http-upstream.ts';
+import type { HttpResponse } from './http-exchange.ts';
 import { responseId } from './response-id.ts';
 import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import { PendingCalls } from './pending-calls.ts';

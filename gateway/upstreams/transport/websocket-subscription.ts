@@ -1,7 +1,7 @@
 import { nodeMethods } from '../../spec/methods.generated.ts';
 import { checkChain } from './check-chain.ts';
 import type { Secrets } from './credentials.ts';
-import type { HttpResponse } from './http-upstream.ts';
+import type { HttpResponse } from './http-exchange.ts';
 import { readResponse } from './read-response.ts';
 import type { UpstreamResponse } from './upstream-response.ts';
 

@@ -4,7 +4,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
-import type { HttpResponse } from './http-upstream.ts';
+import type { HttpResponse } from './http-exchange.ts';
 import { NoFreeSlot, sendAfterWait, UpstreamFailure } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';

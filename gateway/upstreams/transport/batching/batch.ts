@@ -2,7 +2,8 @@ import type { SlotOwner } from '../../../admission/fair-slots.ts';
 import { NotJson, endOfValue, skipSpace, walkArray } from '../../../jsonrpc/json-bytes.ts';
 import type { BatchedCall } from './batched-call.ts';
 import { Cancellation } from '../cancellation.ts';
-import type { HttpResponse, HttpUpstream } from '../http-upstream.ts';
+import type { HttpResponse } from '../http-exchange.ts';
+import type { HttpUpstream } from '../http-upstream.ts';
 import { responseId } from '../response-id.ts';
 import { UpstreamFailure } from '../upstream-response.ts';
 

@@ -2,7 +2,8 @@ import type { Deadlines, Timed } from '../../../admission/deadlines.ts';
 import type { Queued } from '../../../admission/fair-queue.ts';
 import { gatehouse, type SlotOwner } from '../../../admission/fair-slots.ts';
 import { Cancelled, type Cancellable, type Cancellation } from '../cancellation.ts';
-import type { HttpResponse, HttpUpstream } from '../http-upstream.ts';
+import type { HttpResponse } from '../http-exchange.ts';
+import type { HttpUpstream } from '../http-upstream.ts';
 import { MIN_COUNTED_TIMEOUT_MS, TimedOut } from '../upstream-response.ts';
 
 /** What all batched calls of one upstream share. */
@@ -27,6 +28,8 @@ export class BatchedCall implements Queued, Cancellable, Timed {
   /** Called when its caller leaves or its time is over, while its batch is in flight. */
   #onAbandoned: ((id: number) => void) | undefined;
   hasEnded = false;
+  deadlinePlace = -1;
+  cancellationPlace = -1;
   /** Whether the wait for the slot left too little time for a timeout to be an upstream failure. */
   #isLate = false;
 
@@ -113,6 +116,6 @@ export class BatchedCall implements Queued, Cancellable, Timed {
   #detach(): void {
     this.hasEnded = true;
     this.cancellation?.delete(this);
-    this.#parts.deadlines.delete(this);
+    if (this.#onAbandoned !== undefined) this.#parts.deadlines.delete(this);
   }
 }

@@ -5,7 +5,8 @@ import { Batch } from './batch.ts';
 import { BatchedCall, type BatchingParts } from './batched-call.ts';
 import type { Cancellation } from '../cancellation.ts';
 import type { SecretTexts } from '../credentials.ts';
-import type { HttpResponse, HttpUpstream } from '../http-upstream.ts';
+import type { HttpResponse } from '../http-exchange.ts';
+import type { HttpUpstream } from '../http-upstream.ts';
 import type { Transport } from '../transport.ts';
 
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. */

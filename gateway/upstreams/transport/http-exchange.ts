@@ -1,0 +1,144 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { Deadlines, Timed } from '../../admission/deadlines.ts';
+import type { FairQueue } from '../../admission/fair-queue.ts';
+import { gatehouse, type SlotOwner } from '../../admission/fair-slots.ts';
+import { errorCode } from '../../config/log.ts';
+import type { RpcError } from '../../jsonrpc/errors.ts';
+import { CollectedBytes } from '../../memory/collected-bytes.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
+import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
+
+/** Status and body of an upstream response. Over WebSocket, the status is 200. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly body: Buffer;
+  /** The header `Retry-After`. */
+  readonly retryAfter?: string | undefined;
+}
+
+export interface ResponseBounds {
+  /** Limit for the body of a response. A larger one is an upstream failure. */
+  readonly responseMaxBytes: number;
+  /** Accounts responses while they arrive; undefined: they are not accounted. */
+  readonly memory?: MemoryBudget | undefined;
+}
+
+/** Why an exchange has no response. RpcError: the memory budget is used up, which is no upstream failure. */
+export type Failure = UpstreamFailure | Cancelled | RpcError;
+
+/** Collects one response from undici's events, with a time limit and a size limit. */
+export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Timed {
+  readonly #resolve: (response: HttpResponse) => void;
+  readonly #reject: (reason: Failure) => void;
+  readonly #bounds: ResponseBounds;
+  readonly deadline: number;
+  deadlinePlace = -1;
+  cancellationPlace = -1;
+  readonly #deadlines: Deadlines;
+  readonly #cancellation: Cancellation | undefined;
+  readonly #owner: SlotOwner;
+  /** Undefined: without a slot, or after its release. */
+  #slots: FairQueue | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #failure: Failure | undefined;
+  #status = 0;
+  #retryAfter: string | undefined;
+  readonly #collected = new CollectedBytes();
+  #takenBytes = 0;
+
+  constructor(
+    resolve: (response: HttpResponse) => void,
+    reject: (reason: Failure) => void,
+    bounds: ResponseBounds,
+    deadline: number,
+    deadlines: Deadlines,
+    cancellation: Cancellation | undefined,
+    slots: FairQueue | undefined,
+  ) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#bounds = bounds;
+    this.deadline = deadline;
+    this.#deadlines = deadlines;
+    deadlines.add(this);
+    this.#cancellation = cancellation;
+    this.#owner = cancellation?.owner ?? gatehouse;
+    this.#slots = slots;
+    cancellation?.add(this);
+  }
+
+  cancel(): void {
+    this.fail(new Cancelled());
+  }
+
+  timeOut(): void {
+    this.fail(new TimedOut());
+  }
+
+  /** Aborting a request over HTTP/1.1 closes its connection. A request without a connection is dropped. */
+  fail(failure: Failure): void {
+    this.#failure = failure;
+    if (this.#controller === undefined) this.#settle(failure);
+    else this.#controller.abort(failure);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // The exchange failed before it got a connection. Throwing keeps the connection open; `abort` would close it.
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#controller = controller;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
+    this.#status = statusCode;
+    if (statusCode >= 400) this.#retryAfter = headers['retry-after'];
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#failure !== undefined) return;
+    if (this.#collected.length + chunk.length > this.#bounds.responseMaxBytes) {
+      this.fail(new ResponseTooLarge());
+      return;
+    }
+    try {
+      this.#bounds.memory?.take(this.#owner.holder, chunk.length);
+    } catch (error) {
+      this.fail(error as RpcError);
+      return;
+    }
+    this.#takenBytes += chunk.length;
+    this.#collected.add(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#release();
+    this.#resolve({ status: this.#status, body: this.#collected.join(), retryAfter: this.#retryAfter });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.#settle(this.#failure ?? transportFailure(error, this.#status === 0));
+  }
+
+  #settle(reason: Failure): void {
+    this.#release();
+    this.#reject(reason);
+  }
+
+  #release(): void {
+    this.#deadlines.delete(this);
+    this.#cancellation?.delete(this);
+    this.#bounds.memory?.add(this.#owner.holder, -this.#takenBytes);
+    this.#takenBytes = 0;
+    const slots = this.#slots;
+    this.#slots = undefined;
+    slots?.leave(this.#owner);
+  }
+}
+
+/** Uses only the code, because messages of network errors contain the host. */
+function transportFailure(error: Error, isBeforeResponse: boolean): UpstreamFailure {
+  const code = errorCode(error);
+  const isClosed = code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+  return new UpstreamFailure('transport', code, isBeforeResponse && isClosed);
+}
