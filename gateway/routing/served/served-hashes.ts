@@ -7,6 +7,8 @@ export class ServedHashes {
   #recent = new Map<string, string>();
   #previous = new Map<string, string>();
   #startedAt = -Infinity;
+  /** One string for all objects of a block that are served in a row. */
+  #block = '';
 
   add(hash: unknown, blockHash: unknown, now: number): void {
     if (typeof hash !== 'string' || typeof blockHash !== 'string') return;
@@ -15,7 +17,8 @@ export class ServedHashes {
       this.#recent = new Map();
       this.#startedAt = now;
     }
-    this.#recent.set(hash, blockHash);
+    if (blockHash !== this.#block) this.#block = blockHash;
+    this.#recent.set(hash, this.#block);
   }
 
   /** The hash of the block that was served, or in which the object was; undefined: none was. */
