@@ -1,34 +1,45 @@
 import { table } from '../schemas/markdown-table.ts';
 
-const shares = table([
-  ['', 'busy time', 'bytes'],
-  ['Gatehouse', '33 %', '6.4 kB'],
-  ['Node: HTTP, streams, sockets, timers', '28 %', '9.6 kB'],
-  ['undici', '13 %', '2.9 kB'],
-  ['kernel: writes', '11 %', ''],
-  ['garbage collection', '9 %', ''],
-  ['native code', '6 %', '0.7 kB'],
+const bytes = table([
+  ['', 'bytes'],
+  ['Gatehouse', '6.4 kB'],
+  ['Node: HTTP, streams, sockets, timers', '9.6 kB'],
+  ['undici', '2.9 kB'],
+  ['native code', '0.7 kB'],
 ]);
 
 const kinds = table([
   ['share of busy time', 'single', 'rate in Redis', 'cache hits', 'WebSocket', 'batches of 100', 'blocks of 200 kB'],
-  ['Gatehouse', '31 %', '37 %', '26 %', '36 %', '43 %', '49 %'],
-  ['Node', '19 %', '21 %', '28 %', '12 %', '12 %', '19 %'],
-  ['garbage collection', '18 %', '10 %', '2 %', '14 %', '19 %', '11 %'],
-  ['kernel: writes', '14 %', '12 %', '28 %', '17 %', '6 %', '7 %'],
-  ['native code', '13 %', '12 %', '15 %', '10 %', '11 %', '8 %'],
-  ['undici, with its parser', '5 %', '6 %', '0 %', '7 %', '9 %', '5 %'],
+  ['Gatehouse', '36 %', '38 %', '25 %', '42 %', '51 %', '37 %'],
+  ['Node', '24 %', '22 %', '30 %', '14 %', '13 %', '19 %'],
+  ['kernel: writes', '18 %', '17 %', '28 %', '18 %', '9 %', '7 %'],
+  ['native code', '13 %', '12 %', '15 %', '11 %', '13 %', '11 %'],
+  ['undici, with its parser', '7 %', '7 %', '0 %', '8 %', '9 %', '7 %'],
+  ['garbage collection', '2 %', '4 %', '2 %', '2 %', '4 %', '20 %'],
   ['ioredis and ws', '0 %', '1 %', '0 %', '4 %', '0 %', '0 %'],
 ]);
 
+const retention = table([
+  ['× nginx', 'before', 'after'],
+  ['single calls, 64 connections', '3.36', '2.64'],
+  ['single calls, 256 connections', '3.97', '3.16'],
+  ['batches of 10', '1.63', '1.27'],
+  ['batches of 100', '1.64', '1.29'],
+  ['blocks of 200 kB', '8.67', '3.62'],
+  ['WebSocket calls', '2.43', '1.91'],
+  ['memory under 64 connections', '190 MB', '132 MB'],
+  ['memory under 256 connections, Node 24', '264 MB', '160 MB'],
+]);
+
 /** The section of docs/benchmarks.md about a single call. Measured apart from the scenarios. */
-export const callProfile = `The shares are of single calls of the wallet mix with 64 connections: CPU profiles of 5 s, medians of three. The bytes are
-those that V8's heap profiler found for \`eth_getStorageAt\`. AMD EPYC × 2, Node v20.20.2, 2026-11-23; other programs used
-the machine.
+export const callProfile = `CPU profiles of 4 s with one key and 64 connections (4 for batches, 8 for blocks); the shares are of busy time. The bytes
+are those that V8's heap profiler found for \`eth_getStorageAt\`. AMD EPYC × 2, Node v20.20.2, 2026-11-24.
 
-${shares}
+${kinds}
 
-The counts of a call are in [lifecycle](lifecycle.md): 2 promises, 1 timer, 226 functions and 21 kB for \`eth_getStorageAt\` over HTTP,
+${bytes}
+
+The counts of a call are in [lifecycle](lifecycle.md): 2 promises, 1 timer, 228 functions and 21 kB for \`eth_getStorageAt\` over HTTP,
 where the goals are 4, 0, 80 and 10 kB. Why the others are not met, and what it would take:
 
 - **The timer** is undici's: it sets one when a connection becomes idle, so that none is used after 15 s. No option avoids it:
@@ -44,39 +55,44 @@ where the goals are 4, 0, 80 and 10 kB. Why the others are not met, and what it 
   as an object, 3.0 µs with \`setHeader\`. A head computed in advance would need Node's internals. Without the two CORS
   headers it costs 0.8 µs; pages need them.
 
+### What made calls cheaper
+
+On 2026-11-24 one cause of most of the earlier figures was found: calls in flight were members of a \`Set\` and a \`Map\`. When the table of
+such a collection is full, V8 makes a new one, to which the old one refers; once a table is in the old generation, it retains all later
+ones, with the calls that they contained, until the whole heap is collected. With 64 connections, each minor
+collection copied 3 MB and took 9 ms instead of 1.3, and the whole heap was collected each second. The collections of \`collections/\` do not
+retain anything. In alternating rounds on one machine, before and after:
+
+${retention}
+
+Minor collections then use one thread: little survives them, and three more threads cost a twelfth of a call's CPU with 256 connections
+(3.11 → 2.85 × nginx).
+
 ### Why targets are missed
 
-A profile of 6 s for each kind of call, with one key and 64 connections, 4 for batches and 8 for blocks (the same machine, Node 20,
-2026-11-23, 20:52 UTC; only shares count, because calls cost twice as much as on a quiet day, in nginx too):
-
-${kinds}
-
-Except in blocks, no function of Gatehouse has more than 4 %: the cost is that of some 200 small functions and 12 objects per call.
-What was tried for each missed target, and what it would take:
+No function of Gatehouse has more than 6 % of a call's time. What was tried for each goal that is missed, or was until then, and what more it
+would take:
 
 - **Batches.** Calls that wait for a slot of the upstream, and the calls of a batch, had promises, closures and timers of their own;
-  each has one object now: 2.21 → 1.90 × nginx for batches of 100 (medians of 7 alternating rounds). A fifth of these calls execute code, and
-  are sent upstream singly. To 1.1 × nginx, a quarter of what a single call costs, it takes one object per call from the client's envelope to the upstream's batch, without coalescing, hedges and metrics as
-  separate parts.
-- **Blocks of 200 kB.** Names are compared with learned layouts; a response up to 256 kB is no longer copied into one buffer with the
-  caller's envelope: 11.1 → 9.65 × nginx. A fifth is the check of each value, which the contract requires; a tenth is collecting memory
-  of 200 kB that each response needs in Node, then joined. A check of each chunk as it arrives would avoid joining
-  them (4 %); searching control characters within the walk would save a further 3 %. 6 × nginx takes a check in native code.
-- **WebSocket calls.** A system call per response and socket is the largest part: responses to one socket are joined, but 64 sockets
-  need 64 writes. Parsing frames costs 4 %. It takes another WebSocket server, in native code.
-- **Calls over the upstream's WebSocket** cost 5.8 × nginx, singly over HTTP 6.3, in batches over HTTP 4.4 (medians of 5 rounds). The
-  run on this page has the opposite order for the first and the last. Until a quiet machine decides, an upstream
-  with a \`url\` gets its calls over HTTP.
-- **Cache hits** run 119 functions and no promise, and hardly collect memory. Writes and Node's HTTP server are more than half of
-  their time; it takes a server of Gatehouse's own on sockets.
-- **A rate in Redis** costs no script per call: a key with more than 160 request units per second leases units, and uses Redis 20 times a
-  second. What a call costs more than one without a rate are its charge, its price and three response headers. When
-  the lease decides, the promises of that step are gone since this measurement.
-- **p99** at half load: minor collections take 5 to 8 ms each on this machine, three per second, and a collection of the whole heap 10 ms,
-  after concurrent marking, which runs on the same core as the calls when the process has one core, as in the bench. A turn of requests
-  itself is shorter ([stalls](#stalls-of-the-event-loop)). Without \`--heap-growing-percent=50\` (\`config/young-heap.ts\`), the whole heap was not
-  collected in 5.5 s instead of once to four times, and p99 was 24 and 14 ms instead of 81 and 46; memory under 256 connections was 149 MB
-  instead of 133. A semi-space of 4 MB halved the pauses, but doubled their number. A bare proxy has little to
-  collect; it takes fewer allocations per call.
-- **Memory** under 256 connections: \`--heap-growing-percent=50\` saved 16 MB, the limit of the young generation until the start 10 MB of
-  an idle process.`;
+  each has one object now. A fifth of the calls in the batch execute code, and are sent upstream singly. Less takes one object per call from the
+  client's envelope to the upstream's batch, without coalescing, hedges and metrics as separate parts.
+- **Single calls** cost 120, 96, 91, 83 and 79 µs in the five rounds, while V8 still compiled; nginx 28 or 29. After more rounds they cost 2.64 × nginx (above).
+- **Blocks of 200 kB** cost 1,965 to 1,053 µs in the five rounds, for the same reason, and nginx, at a tenth of its load, 94 to 120. In longer alternating rounds
+  they cost 620 to 870 µs, nginx 174 to 247: 3.62 ×. A fifth is the collection of buffers. Names are compared with learned layouts; a response up to 256 kB is not copied into one buffer with the
+  caller's envelope. A check of each chunk as it arrives would avoid joining them; searching control characters within the walk
+  would save a further 3 %. Reading results from 1 kB on as bytes, not from 8 kB on, made batches dearer (1.12 → 1.25 × nginx).
+- **Cache hits** run 119 functions and no promise. A bare Node server that has all responses in memory and writes the same headers costs 1.22 × nginx,
+  so that 5 µs remain of the goal for all that Gatehouse does; reading the envelope, with its checks for duplicate members, takes 9. It
+  takes a server of Gatehouse's own on sockets.
+- **p99** at half load: half of the maximum that batches reach is 80 % of what calls reach that arrive one by one, because a turn of the event loop has
+  fewer calls to share its system calls and upstream batches. A bare proxy is at 57 % then, and has shorter queues. It takes fewer system calls per call.
+- **Memory** under 256 connections: \`--heap-growing-percent=50\` (\`config/young-heap.ts\`) saves 4 MB, the limit of the young generation until
+  the start 10 MB of an idle process. A young generation of half the size costs more memory, not less: more calls
+  in flight survive, and become garbage of the old generation.
+- **10,000 keys and 200 networks** are compared with one key, whose calls of one turn share a batch to the upstream; keys do not share one. With
+  \`batch: false\` in both, they cost 1.17 (file), 1.19 (Redis) and 1.48 (networks) × one of each. The rest: each call of a connection has
+  another key than the one before, so that the route and the key's digest, which a connection remembers, are found again; the usage
+  of 9,000 keys is written each second; 200 networks have as many pools of connections to upstreams.
+- **Calls over the upstream's WebSocket** cost less than calls that are sent singly over HTTP, as \`batch: false\` does, and, in this run, slightly less than
+  calls in batches. An upstream with a \`url\` gets its calls over HTTP, where a closed
+  connection concerns one request, and not all calls in flight.`;

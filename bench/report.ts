@@ -111,9 +111,6 @@ All calls differ, except in the scenario for cache hits, and each response is co
 nginx is relative to nginx's cost of the same calls, sent singly over HTTP in the same round. \`one of each\` is a gateway
 with one network and one key. Figures are medians of rounds.
 
-On 2026-11-23 the machine was slow and unsteady: a call cost nginx half as much again as on 2026-11-21, and the rounds of one scenario
-differ by up to half. Latencies include that, and the opening of connections, which the bench does before since. The last three sections were run apart, after a mend of the bench.
-
 undici 8.12.4 needs Node 22.19, so that it cannot replace undici 7 while Node 20 is supported. The gateway runs with it unchanged.
 On Node 24.21 a single call cost 8.6 × nginx with it and 8.2 with 7.30.2: no difference that exceeds the noise (median of 21
 alternating rounds, AMD EPYC × 2 with a load average of 10, 2026-11-23).`;
