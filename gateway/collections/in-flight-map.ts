@@ -1,4 +1,4 @@
-/** Fewer additions than this do not fill the table of a Map with one entry in flight. */
+/** A Map is replaced after this many additions, or twice as many as it has entries if that is more: few of its tables are old then. */
 const MIN_ADDITIONS = 64;
 
 /**
