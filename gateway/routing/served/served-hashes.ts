@@ -1,8 +1,6 @@
 /** A hash is remembered for one to two periods. A node that lacks a block for longer is skipped because of its head. */
 const HASH_PERIOD_MS = 30_000;
 const MAX_HASHES = 20_000;
-/** Digits of a hash that are remembered: a string of 32 bytes instead of 88. With one digit more, V8 would retain the whole hash. */
-const DIGITS = 12;
 
 /** Remembers the hashes of blocks and transactions that callers were served in the last minute, each with that of its block. */
 export class ServedHashes {
@@ -20,18 +18,13 @@ export class ServedHashes {
       this.#startedAt = now;
     }
     if (blockHash !== this.#block) this.#block = blockHash;
-    this.#recent.set(digitsOf(hash), this.#block);
+    this.#recent.set(hash, this.#block);
   }
 
   /** The hash of the block that was served, or in which the object was; undefined: none was. */
   blockOf(hash: string, now: number): string | undefined {
     const ageMs = now - this.#startedAt;
-    const digits = digitsOf(hash);
-    const recent = ageMs < 2 * HASH_PERIOD_MS ? this.#recent.get(digits) : undefined;
-    return recent ?? (ageMs < HASH_PERIOD_MS ? this.#previous.get(digits) : undefined);
+    const recent = ageMs < 2 * HASH_PERIOD_MS ? this.#recent.get(hash) : undefined;
+    return recent ?? (ageMs < HASH_PERIOD_MS ? this.#previous.get(hash) : undefined);
   }
-}
-
-function digitsOf(hash: string): string {
-  return hash.slice(2, 2 + DIGITS);
 }
