@@ -4,6 +4,14 @@ import { ServedHashes } from '../../gateway/routing/served/served-hashes.ts';
 const has = (hashes: ServedHashes, hash: string, now: number): boolean => hashes.blockOf(hash, now) !== undefined;
 
 describe('served hashes', () => {
+  it('are not taken for others with the same start, as on a development chain', () => {
+    const hashes = new ServedHashes();
+    const hash = (end: string): string => `0x${end.padStart(64, '0')}`;
+    hashes.add(hash('1'), hash('a'), 0);
+    hashes.add(hash('2'), hash('b'), 0);
+    expect(['1', '2', '3'].map((end) => hashes.blockOf(hash(end), 1))).toEqual([hash('a'), hash('b'), undefined]);
+  });
+
   it('are remembered for 30 s at least, and for 60 s at most', () => {
     for (const addedAt of [0, 15_000, 29_999]) {
       const hashes = new ServedHashes();
