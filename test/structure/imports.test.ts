@@ -1,7 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { packageRoot } from '../../gateway/config/package.ts';
 import { cyclesAmong, importsOf, parse, processUses, sourcesIn, type Import } from './imports.ts';
 
 /**
@@ -36,8 +33,6 @@ const layers: readonly (readonly string[])[] = [
   ['network-files/providers'],
   ['config', 'collections'],
 ];
-const FILES_MAX = 15;
-const LINES_MAX = 250;
 
 const sources = sourcesIn('gateway');
 const imports = sources.flatMap((file) => importsOf(parse(file)));
@@ -74,20 +69,6 @@ describe('imports in gateway/', () => {
 
   it('name files that exist', () => {
     expect(imports.filter(({ to }) => !sources.includes(to))).toEqual([]);
-  });
-});
-
-describe('folders and files of gateway/', () => {
-  it(`have at most ${FILES_MAX} files a folder`, () => {
-    const counts = filesPerFolder('gateway').filter(([, count]) => count > FILES_MAX);
-    expect(counts).toEqual([]);
-  });
-
-  it(`have at most ${LINES_MAX} lines a file`, () => {
-    const lengths = sources
-      .filter((file) => !file.endsWith('.generated.ts'))
-      .map((file) => [file, readFileSync(join(packageRoot, file), 'utf8').split('\n').length - 1] as const);
-    expect(lengths.filter(([, lines]) => lines > LINES_MAX)).toEqual([]);
   });
 });
 
@@ -206,12 +187,4 @@ function layerOf(folder: string): number {
 
 function isWithin(file: string, folder: string): boolean {
   return file.startsWith(`${folder}/`);
-}
-
-function filesPerFolder(folder: string): [folder: string, count: number][] {
-  const entries = readdirSync(join(packageRoot, folder), { withFileTypes: true });
-  const below = entries
-    .filter((entry) => entry.isDirectory())
-    .flatMap(({ name }) => filesPerFolder(`${folder}/${name}`));
-  return [[folder, entries.filter((entry) => entry.isFile()).length], ...below];
 }

@@ -97,14 +97,6 @@ describe('files', () => {
     expect(texts.filter(({ text }) => /[A-Z]:\\Users\\/.test(text)).map(({ file }) => file)).toEqual([]);
   });
 
-  it('of code have at most 250 lines', () => {
-    const long = texts
-      .filter(({ file }) => /^(gateway|schemas)\/.*\.ts$/.test(file) && !file.endsWith('.generated.ts'))
-      .map(({ file, text }) => ({ file, lines: text.split('\n').length - 1 }))
-      .filter(({ lines }) => lines > 250);
-    expect(long).toEqual([]);
-  });
-
   it('of code and data have names in kebab case', () => {
     const kinds = ['.ts', '.js', '.json', '.yaml'];
     const names = files.filter((file) => file.includes('/') && kinds.includes(extname(file)));
