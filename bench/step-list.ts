@@ -1,17 +1,14 @@
-import { handleBody } from '../gateway/rpc/handle-body.ts';
-import { precheckCall } from '../gateway/rpc/check-call.ts';
-import type { CallContext } from '../gateway/rpc/call-context.ts';
-import { largeResponse, resultResponse, type RpcResponse } from '../gateway/jsonrpc/response.ts';
-import { readEnvelope, type Call } from '../gateway/jsonrpc/envelope.ts';
+import { handleBody } from '../gateway/call/handle-body.ts';
+import { Call } from '../gateway/call/call.ts';
+import { checkParams } from '../gateway/call/check.ts';
+import { select } from '../gateway/call/select.ts';
+import type { CallContext } from '../gateway/call/call-context.ts';
+import { largeResponse, resultResponse } from '../gateway/jsonrpc/response.ts';
+import { readEnvelope, type RpcRequest } from '../gateway/jsonrpc/envelope.ts';
 import type { KeyAccess } from '../gateway/auth/key-access.ts';
 import { normalise } from '../gateway/normalise/normalise.ts';
 import { openTransport } from '../gateway/networks/open-transport.ts';
-import { createHeadPoll, type RoutedCall } from '../gateway/routing/routed-call.ts';
-import { promised } from '../gateway/upstreams/receiver.ts';
 import { Cancellation } from '../gateway/upstreams/transport/cancellation.ts';
-import { UpstreamSelector } from '../gateway/routing/select-upstream.ts';
-import type { Upstream } from '../gateway/upstreams/upstream.ts';
-import { MonotonicReads } from '../gateway/routing/monotonic-reads.ts';
 import { Secrets } from '../gateway/upstreams/transport/credentials.ts';
 import { readResponse } from '../gateway/upstreams/transport/read-response.ts';
 import type { UpstreamResponse } from '../gateway/upstreams/transport/upstream-response.ts';
@@ -38,20 +35,19 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const url = `/bench/v3/${key}`;
   const network = networks.finder.get('bench');
   const method = network?.methods.get(kind.method);
-  const [call] = readEnvelope(text, 1).items as Call[];
+  const [request] = readEnvelope(text, 1).items as RpcRequest[];
   const access: KeyAccess = await authenticator.authenticate(key, '127.0.0.1');
   const [upstream] = network?.config.upstreams ?? [];
   const transport = upstream && openTransport(upstream, { UPSTREAM_CONNECTIONS: 64, UPSTREAM_RESPONSE_MAX_BYTES: 1e9 });
-  if (network === undefined || method === undefined || call === undefined || transport === undefined) {
+  if (network === undefined || method === undefined || request === undefined || transport === undefined) {
     throw new Error(`no network, method or upstream for ${kind.method}`);
   }
   const { spec } = method;
   const received = { status: 200, body };
   const secrets = new Secrets(transport.secrets);
-  const monotonicReads = new MonotonicReads<Upstream>(network.heads, () => undefined);
-  const selector = new UpstreamSelector(network.upstreams.all, network.heads, monotonicReads, {});
-  const routedCall: RoutedCall = { ...createHeadPoll(), method: spec, group: spec.group, params: call.params };
-  const { response } = normalise(spec, call.params, readResponse(received, 1, secrets));
+  const { params } = request;
+  const call = new Call(network.router, spec, params, Infinity);
+  const { response } = normalise(spec, params, readResponse(received, 1, secrets));
   const charge = { units: 1, byMethod: new Map<string, number>() };
   const limits = access.limits;
   let number = 0;
@@ -67,12 +63,10 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       requestId: '',
       deadline,
       caller,
-      observers: undefined,
+      sinks: [],
       log,
     };
-    const response = await promised<RpcResponse | undefined>((receiver) => {
-      handleBody(body, context, BATCH, receiver);
-    });
+    const response = await handleBody(body, context, BATCH);
     if (response?.status !== 200) throw new Error(`${kind.method} failed`);
   };
   return [
@@ -82,12 +76,12 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     },
     { name: 'parse: the body', work: () => readEnvelope(text, 1) },
     { name: 'limits: a rate, without Redis', work: () => limits && limiter.charge(limits, charge) },
-    { name: 'validate: the parameters', work: () => precheckCall(method, { ...call, precheck: undefined }, access) },
-    { name: 'select: the upstream', work: () => selector.select(routedCall, performance.now()) },
-    { name: 'forward: HTTP with the upstream', work: async () => transport.exchange(text, TIMEOUT_MS, 1) },
+    { name: 'validate: the parameters', work: () => checkParams(method, params, request.originalParamsText, access) },
+    { name: 'select: the upstream', work: () => select(call, performance.now()) },
+    { name: 'forward: HTTP with the upstream', work: async () => transport.send({ id: 1, body: text, deadline: performance.now() + TIMEOUT_MS }) },
     {
       name: 'normalise: parse and check the response',
-      work: () => normalise(spec, call.params, readResponse(received, 1, secrets)),
+      work: () => normalise(spec, params, readResponse(received, 1, secrets)),
     },
     { name: 'respond: write the result', work: () => writeResponse(response) },
     {

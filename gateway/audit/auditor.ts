@@ -1,7 +1,7 @@
 import { causeOf, type Log } from '../config/log.ts';
 import type { AuditCounts, NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
-import type { AttemptObserver } from '../observability/call-observer.ts';
+import type { CallSink } from '../observability/call-sink.ts';
 import type { MethodRoutes } from '../routing-policy/method-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
@@ -19,7 +19,7 @@ import { isAuditable } from './pin-call.ts';
 const MAX_IN_PROGRESS = 4;
 const TIMEOUT_MS = 10_000;
 
-/** A call that an upstream has responded to. `routing/` has more about it. */
+/** A call that an upstream has responded to. `call/` has more about it. */
 export interface RespondedCall {
   readonly method: MethodSpec;
   readonly params: readonly unknown[];
@@ -27,7 +27,7 @@ export interface RespondedCall {
   readonly pinned: { readonly params: readonly unknown[] } | undefined;
   /** Undefined for a call of Gatehouse itself. */
   readonly cancellation: Cancellation | undefined;
-  readonly observer: Pick<AttemptObserver, 'audited'> | undefined;
+  readonly sinks: readonly Pick<CallSink, 'audited'>[];
 }
 
 export interface AuditorOptions {
@@ -57,8 +57,8 @@ export class Auditor {
 
   /** Begins an audit of this share of the calls, and of each call whose explanation includes it. */
   sample(first: Upstream, call: RespondedCall, response: UpstreamResponse): void {
-    const { method, pinned, cancellation, observer } = call;
-    const onAudit = observer?.audited;
+    const { method, pinned, cancellation, sinks } = call;
+    const onAudit = sinks.find(({ audited }) => audited !== undefined)?.audited;
     if (onAudit === undefined && Math.random() >= this.#options.share) return;
     const isPossible = cancellation !== undefined && isAuditable(method) && this.#inProgress < MAX_IN_PROGRESS;
     if (!isPossible) return;

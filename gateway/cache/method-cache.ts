@@ -2,11 +2,9 @@ import { hash } from 'node:crypto';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { Receiver } from '../upstreams/receiver.ts';
 import type { ResponseCache, Validity, CachedResponse, SentTo } from './response-cache.ts';
 import { blockInResult, isEmptyResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf } from './requested-block.ts';
-import { CacheFill } from './cache-fill.ts';
 import type { FinalChain } from './final-chain.ts';
 import { redisPrefixOf, type RedisCache } from './redis-cache.ts';
 
@@ -49,26 +47,25 @@ export class MethodCache {
    * Finds the entry of the shared Redis cache, or else requests the result and caches it if possible.
    * @param params as they are sent to upstreams
    * @param text the same parameters as JSON; `find` returned undefined for it
-   * @param receiver gets what the receiver of `request` gets
+   * @param sentTo of the call that `request` sends
+   * @throws what `request` throws
    */
-  fetch(
+  async fetch(
     params: readonly unknown[],
     text: string,
-    request: (sentTo: SentTo, receiver: Receiver<UpstreamResponse>) => void,
-    receiver: Receiver<UpstreamResponse | CachedResponse>,
-  ): void {
+    sentTo: SentTo,
+    request: () => Promise<UpstreamResponse>,
+  ): Promise<UpstreamResponse | CachedResponse> {
     const { redisCache, final, count } = this.#options;
-    const send = (): void => {
-      count('miss');
-      const fill = new CacheFill(this, final, params, text, receiver);
-      request(fill.sentTo, fill);
-    };
-    if (redisCache === undefined) send();
-    else
-      this.#findInRedis(redisCache, params, text).then((result) => {
-        if (result === undefined) send();
-        else receiver.succeeded({ kind: 'cached', result });
-      }, receiver.failed.bind(receiver));
+    const found = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
+    if (found !== undefined) return { kind: 'cached', result: found };
+    count('miss');
+    const { generation } = final;
+    const response = await request();
+    // The cached JSON is reused, so that the result is serialised once.
+    const result =
+      generation === final.generation ? this.store(params, text, response, sentTo.headHash) : undefined;
+    return result === undefined ? response : { kind: 'cached', result };
   }
 
   /** Whether the result for these parameters can be cached, if the result itself allows it. */

@@ -16,10 +16,10 @@ export interface CacheEntry {
   readonly generation: number;
 }
 
-/** Where the request for a cacheable result was sent. Set by the router. */
+/** Where the request for a cacheable result was sent. */
 export interface SentTo {
   /** The hash of the network's head, if each upstream that got the request is known to have had it before. */
-  headHash: string | undefined;
+  readonly headHash: string | undefined;
 }
 
 /**

@@ -47,7 +47,7 @@ export class ProbeClient {
     try {
       const text = JSON.stringify({ jsonrpc: '2.0', id, method, params });
       const timeoutMs = Math.max(this.#deadline - performance.now(), 1);
-      const received = await this.#transport.exchange(text, timeoutMs, id);
+      const received = await this.#transport.send({ id, body: text, deadline: performance.now() + timeoutMs });
       const outcome = normalise(spec, params, readResponse(received, id, this.#secrets));
       const response = outcome.response === undefined ? undefined : parseResponse(outcome.response);
       if (outcome.final && response?.kind === 'result') return { result: response.result };

@@ -11,20 +11,16 @@ import { readCallTexts, type CallTexts } from './call-texts.ts';
 const MAX_NESTING = { depth: 64, values: 200_000 };
 
 /** One JSON-RPC request object. */
-export interface Call {
+export interface RpcRequest {
   /** The id as JSON text, exactly as sent. Undefined: a notification, which gets no response. */
   readonly id: string | undefined;
   readonly method: string;
   /** Absent and null params become an empty array. */
   readonly params: readonly unknown[];
-  /** The parameters as the caller wrote them. Undefined after validation, so that the body can be garbage collected. */
-  originalParamsText: string | undefined;
+  /** The parameters as the caller wrote them. */
+  readonly originalParamsText: string | undefined;
   /** The parameters as JSON.stringify writes them, if known. */
-  text: string | undefined;
-  /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
-  precheck: RpcError | 'none' | undefined;
-  /** Set when they are first needed: for the charge, or for usage. */
-  requestUnits: number | undefined;
+  readonly text: string | undefined;
 }
 
 /** An item of a body that is not a valid request. `id` is null if it is unknown, and undefined for a notification. */
@@ -37,7 +33,7 @@ export interface Envelope {
   readonly isBatch: boolean;
   /** A batch whose processing yields between calls, because a single call may be large. */
   readonly isLarge?: true;
-  readonly items: readonly (Call | InvalidItem)[];
+  readonly items: readonly (RpcRequest | InvalidItem)[];
 }
 
 /**
@@ -77,7 +73,7 @@ async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder): 
 
 async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
   const batch = new BatchBytes(bytes, MAX_NESTING);
-  const items: (Call | InvalidItem)[] = [];
+  const items: (RpcRequest | InvalidItem)[] = [];
   for (let item = batch.next(); item !== undefined; item = batch.next()) {
     if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, timeSlicer));
     let pause = timeSlicer.next();
@@ -89,11 +85,6 @@ async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder): 
   }
   if (items.length === 0) throw new RpcError('empty-batch');
   return { isBatch: true, isLarge: true, items };
-}
-
-/** The parameters of a call as JSON, made once. */
-export function textOf(call: Call): string {
-  return (call.text ??= JSON.stringify(call.params));
 }
 
 /** The id of the first request of a batch as JSON text. @param text of the batch, or of its only item */
@@ -134,7 +125,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readCall(item: unknown, texts: CallTexts | undefined): Call | InvalidItem {
+function readCall(item: unknown, texts: CallTexts | undefined): RpcRequest | InvalidItem {
   if (typeof item !== 'object' || item === null || Array.isArray(item) || texts === undefined) return invalidItem();
   if (texts.fault !== undefined) return invalidItem(explainFault(texts.fault));
   const { jsonrpc, id, method, params } = item as Record<string, unknown>;
@@ -153,8 +144,6 @@ function readCall(item: unknown, texts: CallTexts | undefined): Call | InvalidIt
       params: positional,
       originalParamsText,
       text,
-      precheck: undefined,
-      requestUnits: undefined,
     };
   }
   if (typeof params === 'object') {

@@ -1,6 +1,6 @@
 import type { FetchBlock } from '../cache/final-chain.ts';
-import { createCall } from '../routing/routed-call.ts';
-import type { Router } from '../routing/router.ts';
+import { requestUpstreams } from '../call/forward.ts';
+import type { Router } from '../call/router.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';
 import { parseResponse } from '../upstreams/transport/upstream-response.ts';
@@ -13,8 +13,8 @@ const method = new Map(methods.map((spec) => [spec.name, spec])).get(nodeMethods
 /** Fetches blocks without their transactions from the upstreams of a network, past the cache. */
 export function fetchBlockFrom(router: Router): FetchBlock {
   return async (block) => {
-    const call = createCall(method, [block, false], performance.now() + TIMEOUT_MS);
-    const response = parseResponse(await router.request(call));
+    const deadline = performance.now() + TIMEOUT_MS;
+    const response = parseResponse(await requestUpstreams(router, method, [block, false], deadline));
     return response.kind === 'result' ? response.result : undefined;
   };
 }

@@ -1,7 +1,7 @@
 import type { ReplaceableConfig } from '../network-files/network-config.ts';
 import { documentOf, OpenRpcText } from '../spec/openrpc-document.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
-import type { Network } from './network.ts';
+import type { Network } from '../call/network.ts';
 
 /** The OpenRPC document of a network, made and serialised at its first use. */
 export function lazyDocument(

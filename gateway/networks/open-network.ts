@@ -1,4 +1,3 @@
-import { blockInResult } from '../cache/block-in-result.ts';
 import { openFinalChain, openMethodCache } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
 import { NetworkHeads } from '../heads/network-heads.ts';
@@ -17,13 +16,15 @@ import {
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
 import { isWildcard } from '../network-files/options/method-pattern.ts';
-import { normalise } from '../normalise/normalise.ts';
-import type { NetworkMethod, Network } from './network.ts';
+import { CoalescedCalls } from '../call/coalesce.ts';
+import { requestUpstreams } from '../call/forward.ts';
+import type { NetworkMethod, Network } from '../call/network.ts';
+import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
 import type { NetworkParts } from './network-parts.ts';
 import { openRangedMethod } from '../ranges/open-ranged-method.ts';
 import type { RangeLimits } from '../ranges/range-limits.ts';
-import { FailsafeTable } from '../routing/retry/failsafe-table.ts';
+import { FailsafeTable } from '../routing/failsafe-table.ts';
 import { MethodRoutes } from '../routing-policy/method-routes.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
@@ -33,13 +34,11 @@ import { nodeMethods } from '../spec/methods.generated.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits } from '../spec/request-units.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
-import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
+import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
 import { openCallQueue } from '../admission/call-queue.ts';
-import { CoalescedCalls } from '../routing/coalesce.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
-import { Router } from '../routing/router.ts';
 import { openAudit } from './open-audit.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 import { ServedMethods } from './served-methods.ts';
@@ -74,20 +73,22 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = parts.settings;
   const named = config.methods.map((name) => specOf(name, parts.specs));
   const audit = openAudit(replaceable.audit, config.slug, parts.metrics, { upstreams, routes, chain: heads, log });
-  const router = new Router(upstreams, {
+  const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = parts.settings;
+  const onQueued = parts.metrics.calls.queueMetric(config.slug);
+  const routerOptions = {
     routes,
     failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
-    normalise,
     checkResult: parts.resultCheck,
-    blockIn: blockInResult,
     confirmNull: replaceable.confirmNull,
     isDevelopment,
     hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
     ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
     metrics: parts.metrics.routing.networkMetrics(config.slug),
+    // Calls in progress still count towards the concurrency.
+    slots: reusable?.router.slots ?? openCallQueue({ concurrency, queueMax, onQueued }),
     ...{ heads, audit, log },
-    previous: reusable?.upstreams,
-  });
+  };
+  const router = new Router(upstreams, routerOptions, reusable?.router);
   const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
   const coalesced = new CoalescedCalls(heads, parts.metrics.calls.coalescedMetric(config.slug));
   const cache = replaceable.cache === 'off' ? undefined : parts.cache;
@@ -96,14 +97,11 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const bounds = boundsOf(replaceable);
   const logs = specOf(nodeMethods.logs, parts.specs);
   const head = (): bigint | undefined => heads.number;
-  const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = parts.settings;
-  // Calls in progress still count towards the concurrency.
-  const queue =
-    reusable?.queue ?? openCallQueue({ concurrency, queueMax, onQueued: parts.metrics.calls.queueMetric(config.slug) });
   const blockByNumber = specOf(nodeMethods.blockByNumber, parts.specs);
   const rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
   const rangeParts = {
-    ...{ ...cacheParts, blockByNumber, router, routes, queue, coalesced, head, bounds, final },
+    ...{ ...cacheParts, blockByNumber, head, bounds, final },
+    candidatesOf: (method: string) => routes.candidatesOf(method) ?? upstreams,
     metrics: parts.metrics,
     limits: rangeLimits,
   };
@@ -113,31 +111,28 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     heads.allowShorterChain();
     final?.drop();
   };
+  const openMethod = methodOpener(config, parts, (spec) => ({
+    checkBounds: compileBounds(spec, bounds, head),
+    unitsOf: compileUnits(spec, [replaceable.units, parts.unitsTable], head),
+    cache: openMethodCache(cacheParts, final, spec),
+    ranges: openRangedMethod(spec, rangeParts),
+    afterCall: rewritesChain(spec) ? afterRewrite : changesChain(spec) ? afterChange : undefined,
+  }));
   return {
     config,
     bounds,
-    methods: openMethods(config, named, parts, (spec) => ({
-      checkBounds: compileBounds(spec, bounds, head),
-      unitsOf: compileUnits(spec, [replaceable.units, parts.unitsTable], head),
-      cache: openMethodCache(cacheParts, final, spec),
-      ranges: openRangedMethod(spec, rangeParts),
-      afterCall: rewritesChain(spec) ? afterRewrite : changesChain(spec) ? afterChange : undefined,
-    })),
-    otherMethods: {
-      metric: parts.metrics.calls.metric(config.slug, 'other'),
-      usage: parts.usage.methodUsage(config.slug, 'other'),
-    },
+    methods: new ServedMethods(named, config, openMethod),
+    otherMethods: openMethod(passThroughSpec('other')),
     unserved: new UnservedMethods(config, {
       folder: parts.settings.NETWORKS_DIR,
       developmentMethods: developmentMethodsIn(parts.settings),
       log,
     }),
-    upstreams: router,
+    router,
     ...{ audit, heads, final },
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
     document: lazyDocument(replaceable, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),
-    queue,
     coalesced,
     rangeLimits,
     sockets: parts.metrics.socketMetrics(config.slug),
@@ -146,10 +141,14 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
 }
 
 /** Moves the state shared with the previous network to this network's upstreams. Never throws. */
-export function adoptSharedState({ heads, final, subscriptions, upstreams }: Network): void {
-  heads.replaceSources(upstreams.sourcesOf(nodeMethods.blockByNumber), upstreams.all);
-  final?.moveTo(fetchBlockFrom(upstreams));
-  subscriptions.moveTo(upstreams);
+export function adoptSharedState({ heads, final, subscriptions, router }: Network): void {
+  heads.replaceSources(router.headSources, router.all);
+  final?.moveTo(fetchBlockFrom(router));
+  subscriptions.moveTo(sourcesIn(router));
+}
+
+function sourcesIn(router: Router): SubscriptionSources {
+  return { all: router.all, request: (...call) => requestUpstreams(router, ...call) };
 }
 
 function boundsOf(config: ReplaceableConfig): Bounds {
@@ -160,7 +159,7 @@ function boundsOf(config: ReplaceableConfig): Bounds {
 function openSubscriptions(
   slug: string,
   chain: NetworkHeads,
-  upstreams: Router,
+  router: Router,
   { specs, metrics, usage }: NetworkParts,
 ): NetworkSubscriptions {
   const metricsByKind = Object.fromEntries(
@@ -168,7 +167,7 @@ function openSubscriptions(
   );
   return new NetworkSubscriptions({
     chain,
-    upstreams,
+    upstreams: sourcesIn(router),
     blockShape: specOf(nodeMethods.blockByHash, specs).shape,
     logs: specOf(nodeMethods.logs, specs),
     blockReceipts: specOf(nodeMethods.blockReceipts, specs),
@@ -178,13 +177,13 @@ function openSubscriptions(
   });
 }
 
-function openMethods(
+/** Builds a method that the network serves. */
+function methodOpener(
   config: NetworkConfig,
-  named: readonly MethodSpec[],
   { checks, metrics, usage }: NetworkParts,
   openParts: (spec: MethodSpec) => Pick<NetworkMethod, 'checkBounds' | 'unitsOf' | 'cache' | 'ranges' | 'afterCall'>,
-): ServedMethods {
-  return new ServedMethods(named, config, (spec): NetworkMethod => {
+): (spec: MethodSpec) => NetworkMethod {
+  return (spec) => {
     // The node's accounts and name, in place of those of the gateway.
     const handler = config.developmentMethods.includes(spec.name) ? undefined : handlerOf(spec);
     // Callers can name any method of a wildcard.
@@ -193,13 +192,13 @@ function openMethods(
       spec,
       check: checks.get(spec.name) ?? acceptAnyParams,
       handler,
-      localResult: handler?.by === 'local' ? handler.result(config) : undefined,
+      localResponse: handler?.by === 'local' ? { kind: 'local', json: handler.result(config) } : undefined,
       isCoalescable: canCoalesce(spec),
       metric: metrics.calls.metric(config.slug, label),
       usage: usage.methodUsage(config.slug, label),
       ...openParts(spec),
     };
-  });
+  };
 }
 
 function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { FixedUpstreamOptions } from '../network-files/network-config.ts';
-import { BatchingUpstream } from '../upstreams/transport/batching/batching-upstream.ts';
+import { BatchingUpstream } from '../upstreams/transport/batching-upstream.ts';
 import { HttpUpstream } from '../upstreams/transport/http-upstream.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';

@@ -18,7 +18,7 @@ import { upstreamIdentity, type NetworkConfig } from '../network-files/network-c
 import { FolderWatcher } from '../network-files/watch-folder.ts';
 import type { NetworkParts } from './network-parts.ts';
 import { openNetwork, adoptSharedState } from './open-network.ts';
-import type { Network } from './network.ts';
+import type { Network } from '../call/network.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Diagnostics in the log and on the status page for rejected files; `gatehouse check` prints all. */
@@ -55,8 +55,8 @@ export class NetworkRegistry {
     this.#options = options;
     this.#metrics = new ReloadMetrics(parts.metrics.registry);
     parts.metrics.routing.watch(() =>
-      this.finder.all.flatMap(({ config: { slug }, upstreams }) =>
-        upstreams.all.map(({ name, circuit: { state: circuit }, isUsed }) => {
+      this.finder.all.flatMap(({ config: { slug }, router }) =>
+        router.all.map(({ name, circuit: { state: circuit }, isUsed }) => {
           return { network: slug, upstream: name, circuit, isUsed };
         }),
       ),

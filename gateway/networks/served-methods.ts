@@ -3,7 +3,7 @@ import { maxEntries } from '../config/max-entries.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { passThroughSpec, wildcardFor } from '../spec/method-facts.ts';
-import type { NetworkMethod } from './network.ts';
+import type { NetworkMethod } from '../call/network.ts';
 
 type WildcardOptions = Pick<NetworkConfig, 'openMethods' | 'developmentMethods'>;
 

@@ -1,12 +1,6 @@
 import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
-import type {
-  AttemptObserver,
-  CacheOutcome,
-  CallObserver,
-  CallObserverFactory,
-  PartObserver,
-} from './call-observer.ts';
+import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
 
 /** Limit of the header value: load balancers allow 4 to 8 kB for all headers of a response. */
 const MAX_HEADER_BYTES = 3_000;
@@ -22,7 +16,7 @@ interface ExplainedAttempt {
 }
 
 /** Records the skipped upstreams and the attempts of one call, or of a part of its range. */
-class ExplainedAttempts implements AttemptObserver {
+class ExplainedAttempts implements CallSink {
   readonly needsAllSkipReasons = true;
   protected cache: CacheOutcome | undefined;
   readonly #skipped: Record<string, SkipReason> = {};
@@ -33,7 +27,7 @@ class ExplainedAttempts implements AttemptObserver {
     this.#skipped[upstream] = reason;
   }
 
-  attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void {
+  attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
     const startedAt = performance.now();
     const attempt: ExplainedAttempt = { upstream, ...(isHedge && { hedge: true }) };
     this.#attempts.push(attempt);
@@ -61,7 +55,7 @@ class ExplainedAttempts implements AttemptObserver {
   }
 }
 
-class ExplainedPart extends ExplainedAttempts implements PartObserver {
+class ExplainedPart extends ExplainedAttempts implements CallSink {
   readonly #range: object;
   #end: object = {};
 
@@ -70,7 +64,7 @@ class ExplainedPart extends ExplainedAttempts implements PartObserver {
     this.#range = { from, to };
   }
 
-  ended(outcome: string, results: number | undefined): void {
+  ended({ outcome, results }: CallEnd): void {
     this.#end = { outcome, ...(results !== undefined && { results }) };
   }
 
@@ -79,7 +73,7 @@ class ExplainedPart extends ExplainedAttempts implements PartObserver {
   }
 }
 
-class ExplainedCall extends ExplainedAttempts implements CallObserver {
+class ExplainedCall extends ExplainedAttempts implements CallSink {
   readonly audited: ((ended: Promise<AuditReport | undefined>) => void) | undefined;
   readonly #method: string;
   readonly #parts: ExplainedPart[] = [];
@@ -98,13 +92,13 @@ class ExplainedCall extends ExplainedAttempts implements CallObserver {
     return this.#parts.length;
   }
 
-  partStarted(from: number, to: number): PartObserver {
+  part(from: number, to: number): CallSink {
     const part = new ExplainedPart(from, to);
     this.#parts.push(part);
     return part;
   }
 
-  ended(outcome: string, _code: number | undefined, requestUnits: number): void {
+  ended({ outcome, requestUnits }: CallEnd): void {
     this.#end = { outcome, requestUnits };
   }
 
@@ -129,24 +123,24 @@ class ExplainedCall extends ExplainedAttempts implements CallObserver {
 interface ExplainedNetwork {
   readonly config: { readonly slug: string };
   /** In the order of the network file. */
-  readonly upstreams: { readonly all: readonly { readonly name: string }[] };
+  readonly router: { readonly all: readonly { readonly name: string }[] };
 }
 
 /** Records how the calls of one request were routed: for keys with the `explain` capability, and for operators. */
-export class Explanation implements CallObserverFactory {
+export class Explanation implements CallSinks {
   readonly #network: string;
   readonly #upstreams: readonly string[];
   readonly #calls: ExplainedCall[] = [];
   readonly #audits: Promise<unknown>[] | undefined;
 
   /** @param isAudited every call is audited, if the network has audits */
-  constructor({ config, upstreams }: ExplainedNetwork, isAudited = false) {
+  constructor({ config, router }: ExplainedNetwork, isAudited = false) {
     this.#audits = isAudited ? [] : undefined;
     this.#network = config.slug;
-    this.#upstreams = upstreams.all.map(({ name }) => name);
+    this.#upstreams = router.all.map(({ name }) => name);
   }
 
-  begin(method: string): CallObserver {
+  begin(method: string): CallSink {
     const call = new ExplainedCall(method, this.#audits);
     this.#calls.push(call);
     return call;

@@ -1,7 +1,7 @@
 import { context, isSpanContextValid, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import { version } from '../config/package.ts';
-import type { AttemptObserver, CallObserver, CallObserverFactory, PartObserver } from './call-observer.ts';
+import type { CallEnd, CallSink, CallSinks } from './call-sink.ts';
 
 /** Outcomes that are not errors for the caller. */
 const successOutcomes: ReadonlySet<string> = new Set([
@@ -14,7 +14,7 @@ const successOutcomes: ReadonlySet<string> = new Set([
 ]);
 
 /** Creates a span for each call and each attempt. Exports need an SDK that the operator loads (`node --import`). */
-export class CallTracing implements CallObserverFactory {
+export class CallTracing implements CallSinks {
   readonly #tracer: Tracer;
   readonly #parent: Context;
 
@@ -28,7 +28,7 @@ export class CallTracing implements CallObserverFactory {
     return new CallTracing(this.#tracer, propagation.extract(this.#parent, headers));
   }
 
-  begin(method: string, network: string, id: string | undefined): CallObserver {
+  begin(method: string, network: string, id: string | undefined): CallSink {
     const attributes = { ...rpc(method), 'gatehouse.network': network, ...requestId(id) };
     const span = this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, this.#parent);
     return new TracedCall(this.#tracer, span, method, trace.setSpan(this.#parent, span));
@@ -44,8 +44,7 @@ export function openTracing(): CallTracing | undefined {
 }
 
 /** Writes the events of one call, or of a part of its range, to a span. */
-class TracedAttempts implements AttemptObserver {
-  readonly needsAllSkipReasons = false;
+class TracedAttempts implements CallSink {
   readonly #tracer: Tracer;
   protected readonly span: Span;
   readonly #method: string;
@@ -69,7 +68,7 @@ class TracedAttempts implements AttemptObserver {
   }
 
   /** @param upstream name in the network file; the URL is never exported, because it may contain a provider's key */
-  attemptStarted(upstream: string, isHedge: boolean): (outcome: string) => void {
+  attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
     const attributes = { 'gatehouse.upstream': upstream, 'gatehouse.hedge': isHedge };
     const { span } = this.childSpan(SpanKind.CLIENT, attributes);
     return (outcome) => {
@@ -86,7 +85,7 @@ class TracedAttempts implements AttemptObserver {
   }
 }
 
-class TracedCall extends TracedAttempts implements CallObserver {
+class TracedCall extends TracedAttempts implements CallSink {
   readonly #start: (span: Span, under: Context) => TracedPart;
 
   constructor(tracer: Tracer, span: Span, method: string, callContext: Context) {
@@ -95,20 +94,20 @@ class TracedCall extends TracedAttempts implements CallObserver {
   }
 
   /** The span of a part has those of its attempts as children. */
-  partStarted(from: number, to: number): PartObserver {
+  part(from: number, to: number): CallSink {
     const range = { 'gatehouse.range.from': from, 'gatehouse.range.to': to };
     const { span, under } = this.childSpan(SpanKind.INTERNAL, range);
     return this.#start(span, under);
   }
 
-  ended(outcome: string, code: number | undefined): void {
+  ended({ outcome, code }: CallEnd): void {
     if (code !== undefined) this.span.setAttribute('rpc.response.status_code', String(code));
     end(this.span, outcome);
   }
 }
 
-class TracedPart extends TracedAttempts implements PartObserver {
-  ended(outcome: string, results: number | undefined): void {
+class TracedPart extends TracedAttempts implements CallSink {
+  ended({ outcome, results }: CallEnd): void {
     if (results !== undefined) this.span.setAttribute('gatehouse.results', results);
     end(this.span, outcome);
   }

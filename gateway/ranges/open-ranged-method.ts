@@ -2,7 +2,6 @@ import type { RedisCache } from '../cache/redis-cache.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
-import type { MethodRoutes } from '../routing-policy/method-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { PartCache } from './part-cache.ts';
@@ -17,7 +16,8 @@ export interface RangeParts extends Omit<RangedMethodOptions, 'spec' | 'limits' 
   readonly redisCache: RedisCache | undefined;
   /** Of all networks. */
   readonly metrics: Pick<Metrics, 'cache' | 'ranges'>;
-  readonly routes: MethodRoutes<Upstream>;
+  /** The upstreams that may get calls of a method. */
+  readonly candidatesOf: (method: string) => readonly Upstream[];
   /** By method. They are continued after a reload. */
   readonly limits: Map<string, RangeLimits<Upstream>>;
 }
@@ -25,7 +25,7 @@ export interface RangeParts extends Omit<RangedMethodOptions, 'spec' | 'limits' 
 /** Opens a method that splits; undefined for other methods. */
 export function openRangedMethod(
   spec: MethodSpec,
-  { config, cache, redisCache, metrics, routes, limits, ...parts }: RangeParts,
+  { config, cache, redisCache, metrics, candidatesOf, limits, ...parts }: RangeParts,
 ): RangedMethod | undefined {
   if (spec.splits === undefined) return undefined;
   const { final } = parts;
@@ -36,7 +36,7 @@ export function openRangedMethod(
     ...parts,
     spec,
     limits: ofMethod,
-    candidates: routes.candidatesOf(spec.name),
+    candidates: candidatesOf(spec.name),
     metrics: metrics.ranges.networkMetrics(config.slug),
     cache:
       cache &&

@@ -1,6 +1,5 @@
 import { RpcError } from '../jsonrpc/errors.ts';
-import { MIN_ATTEMPT_MS } from '../routing/attempts.ts';
-import type { ErrorResponse } from '../upstreams/transport/upstream-response.ts';
+import { MIN_ATTEMPT_MS, type ErrorResponse } from '../upstreams/transport/upstream-response.ts';
 import type { BlockRange } from './pending-ranges.ts';
 import { hex } from './range-filter.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Shortage } from '../limits/limit-state.ts';
-import type { PartObserver } from '../observability/call-observer.ts';
+import type { CallSink } from '../observability/call-sink.ts';
 import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import { bytesOf, elementsIn } from './list-bytes.ts';
@@ -30,7 +30,7 @@ export interface PartRequestsOptions {
   readonly send: (
     params: readonly unknown[],
     part: SentRange,
-    observer: PartObserver | undefined,
+    sinks: readonly CallSink[],
   ) => Promise<UpstreamResponse | CachedResponse>;
 }
 
@@ -50,23 +50,23 @@ export class PartRequests {
   }
 
   /** The elements of the list of a part. @throws RpcError, FailedPart, Cancelled (rejects with it) */
-  async elementsOf(part: SentRange, addressesPerCall: number, observer: PartObserver | undefined): Promise<Buffer> {
+  async elementsOf(part: SentRange, addressesPerCall: number, sinks: readonly CallSink[]): Promise<Buffer> {
     const { addresses } = this.#options.filter;
     const elements =
       addresses.length <= addressesPerCall
-        ? elementsIn(bytesOf(await this.#send(part, undefined, observer)))
-        : await this.#merged(part, addressesPerCall, observer);
+        ? elementsIn(bytesOf(await this.#send(part, undefined, sinks)))
+        : await this.#merged(part, addressesPerCall, sinks);
     if (elements === undefined) throw new RpcError('no-upstream', 'an upstream returned a result that is not a list');
     return elements;
   }
 
   /** One group at a time: the part has one slot of the key. */
-  async #merged(part: SentRange, perCall: number, observer: PartObserver | undefined): Promise<Buffer | undefined> {
+  async #merged(part: SentRange, perCall: number, sinks: readonly CallSink[]): Promise<Buffer | undefined> {
     const { received, filter } = this.#options;
     const lists: Buffer[] = [];
     try {
       for (let at = 0; at < filter.addresses.length; at += perCall) {
-        const list = bytesOf(await this.#send(part, filter.addresses.slice(at, at + perCall), observer));
+        const list = bytesOf(await this.#send(part, filter.addresses.slice(at, at + perCall), sinks));
         received.take(list.length);
         lists.push(list);
       }
@@ -79,14 +79,14 @@ export class PartRequests {
   async #send(
     part: SentRange,
     addresses: readonly string[] | undefined,
-    observer: PartObserver | undefined,
+    sinks: readonly CallSink[],
   ): Promise<UpstreamResponse | CachedResponse> {
     const { filter, received, charges, send } = this.#options;
     if (++this.#sent > MAX_SENT)
       throw received.beyond(`the upstreams allow only parts of the range, and it has more than ${MAX_SENT}`);
     const params = filter.paramsOf(part.range, addresses);
     await this.#charge(params);
-    const request = send(params, part, observer);
+    const request = send(params, part, sinks);
     this.#inProgress.add(request);
     try {
       const response = await request;

@@ -5,8 +5,8 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { SplitReason } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
-import type { CallObserver } from '../observability/call-observer.ts';
-import { UpstreamsAtLimit } from '../routing/exhausted.ts';
+import { partOf, reportCached, reportEnd, type CallSink } from '../observability/call-sink.ts';
+import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { isTimeOver, partFailure } from './part-failure.ts';
@@ -22,7 +22,7 @@ export interface RangeRunOptions extends PartRequestsOptions {
   /** Undefined: parts are not cached. */
   readonly cache: PartCache | undefined;
   readonly share: KeyShare;
-  readonly observer: CallObserver | undefined;
+  readonly sinks: readonly CallSink[];
   readonly countPart: CountPart;
   /** A range was divided after an upstream refused it. */
   readonly onSplit: (reason: SplitReason) => void;
@@ -124,11 +124,12 @@ export class RangeRun {
   }
 
   #addCached(range: BlockRange, { elements }: FoundPart): void {
-    const { received, observer } = this.#options;
+    const { received, sinks } = this.#options;
     received.add({ ...range, elements, isFinal: true });
-    const observed = observer?.partStarted(range.from, range.to);
-    observed?.cached('hit');
-    observed?.ended('result', countElements(elements));
+    const ofPart = partOf(sinks, range.from, range.to);
+    if (ofPart.length === 0) return;
+    reportCached(ofPart, 'hit');
+    reportEnd(ofPart, { outcome: 'result', results: countElements(elements) });
   }
 
   /** Upstreams that do not have the oldest blocks get parts from the newest ones. */
@@ -175,17 +176,17 @@ export class RangeRun {
       return;
     }
     const addressesPerCall = this.#addressesPerCall;
-    const observed = this.#options.observer?.partStarted(range.from, range.to);
+    const ofPart = partOf(this.#options.sinks, range.from, range.to);
     const generation = cache?.generation;
     let elements: Buffer;
     try {
-      elements = await this.#requests.elementsOf(part, addressesPerCall, observed);
+      elements = await this.#requests.elementsOf(part, addressesPerCall, ofPart);
     } catch (error) {
-      observed?.ended(outcomeOf(error), undefined);
+      reportEnd(ofPart, { outcome: outcomeOf(error) });
       await this.#handleFailure(error, range, addressesPerCall);
       return;
     }
-    observed?.ended('result', countElements(elements));
+    if (ofPart.length > 0) reportEnd(ofPart, { outcome: 'result', results: countElements(elements) });
     received.add({ ...range, elements, isFinal });
     part.recordBytes(elements.length);
     if (isFinal && cache?.generation === generation) cache?.store(filter, range, elements);

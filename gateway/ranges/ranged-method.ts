@@ -1,4 +1,3 @@
-import type { FairQueue } from '../admission/fair-queue.ts';
 import type { KeyShare } from '../admission/key-share.ts';
 import type { CachedResponse } from '../cache/response-cache.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
@@ -6,16 +5,10 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { NetworkRangeMetrics } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
-import type { AttemptObserver, CallObserver } from '../observability/call-observer.ts';
-import { admitCall } from '../routing/admit.ts';
-import type { CoalescedCalls } from '../routing/coalesce.ts';
-import { createRoutedCall, type RangePart } from '../routing/routed-call.ts';
-import type { Router } from '../routing/router.ts';
+import { reportCached, type CallSink } from '../observability/call-sink.ts';
 import { lower, type Bounds } from '../spec/bounds.ts';
 import { rangeOf } from '../spec/count-params.ts';
-import { canCoalesce } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { promised } from '../upstreams/receiver.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -36,12 +29,9 @@ export interface RangedMethodOptions {
   readonly spec: MethodSpec;
   /** The method that requests a block by its number or tag. */
   readonly blockByNumber: MethodSpec;
-  readonly router: Router;
-  readonly queue: FairQueue;
-  readonly coalesced: CoalescedCalls;
   readonly limits: RangeLimits<Upstream>;
-  /** The only upstreams that may get calls of the method; undefined: all. */
-  readonly candidates: readonly Upstream[] | undefined;
+  /** The upstreams that may get calls of the method. */
+  readonly candidates: readonly Upstream[];
   readonly head: () => bigint | undefined;
   /** Of the network. */
   readonly bounds: Bounds;
@@ -61,8 +51,29 @@ export interface RangedCall {
   /** Of the key. */
   readonly bounds: Bounds | undefined;
   readonly reservation: Reservation | undefined;
-  readonly observer: CallObserver | undefined;
+  readonly sinks: readonly CallSink[];
   readonly charges: PartCharges;
+  readonly sender: RangeSender;
+}
+
+/** Sends what a call with a range needs. Each function rejects with RpcError or Cancelled. */
+export interface RangeSender {
+  /** The upstreams to which a call for these blocks can be sent now. */
+  readonly candidatesFor: (lowest: number, highest: number) => Upstream[];
+  /** @param text `params` as JSON text @param range undefined: it has no known size */
+  readonly send: (
+    params: readonly unknown[],
+    text: string,
+    range: SentRange | undefined,
+    caller: Cancellation,
+    sinks: readonly CallSink[],
+  ) => Promise<Response>;
+  /** @param block a number or tag */
+  readonly fetchBlock: (
+    blockByNumber: MethodSpec,
+    block: string,
+    cancellation: Cancellation,
+  ) => Promise<UpstreamResponse>;
 }
 
 /**
@@ -79,18 +90,18 @@ export class RangedMethod {
   /** @throws RpcError, Cancelled (rejects with it) */
   async request(call: RangedCall): Promise<Response> {
     const { spec, head } = this.#options;
-    const { params, text, observer, caller } = call;
+    const { params, text, sinks, caller, sender } = call;
     // The call as a whole is not: its parts may be.
-    observer?.cached('not-cacheable');
+    reportCached(sinks, 'not-cacheable');
     const filter = readRangeFilter(spec, params);
-    if (filter === undefined) return this.#send(params, text, undefined, call, caller, observer);
+    if (filter === undefined) return sender.send(params, text, undefined, caller, sinks);
     const estimate = rangeOf(params[spec.splits ?? 0], head());
     const range = { from: Number(estimate?.from ?? 0n), to: Number(estimate?.to ?? 0n) };
     const first = this.#firstFor(range, filter, call);
     if (first === 'none') return this.#requestInParts(call, filter, undefined);
     const whole = new SentRange(range, first, this.#options.limits, filter);
     try {
-      return await this.#send(params, text, whole, call, caller, observer);
+      return await sender.send(params, text, whole, caller, sinks);
     } catch (error) {
       if (!(error instanceof RpcError) || error.reason !== 'request-too-large') throw error;
       return this.#requestInParts(call, filter, error);
@@ -101,17 +112,10 @@ export class RangedMethod {
   #firstFor(range: BlockRange, filter: RangeFilter, call: RangedCall): Upstream | 'none' | undefined {
     const { limits } = this.#options;
     if (limits.isEmpty || blocksIn(range) < 2) return undefined;
-    const candidates = this.#candidatesFor(range.from, range.to, call.deadline);
+    const candidates = call.sender.candidatesFor(range.from, range.to);
     if (candidates.length === 0) return undefined;
     const now = performance.now();
     return candidates.find((one) => limits.widestFor(one, filter.key, now) >= blocksIn(range)) ?? 'none';
-  }
-
-  #candidatesFor(lowest: number, highest: number, deadline: number): Upstream[] {
-    const { spec, router, candidates } = this.#options;
-    const call = { method: spec, params: [], text: '', deadline };
-    const routedCall = createRoutedCall(call, { lowest, highest, readsState: false }, undefined, candidates);
-    return router.selector.candidatesFor(routedCall, performance.now());
   }
 
   /** @param refusal the error of the call as it was sent; undefined: it was not sent */
@@ -127,7 +131,7 @@ export class RangedMethod {
       });
       if (resolved.to >= resolved.from) return await this.#run(call, filter, resolved, fetch, cancellation, refusal);
       if (refusal !== undefined) throw refusal;
-      return await this.#send(call.params, call.text, undefined, call, cancellation, call.observer);
+      return await call.sender.send(call.params, call.text, undefined, cancellation, call.sinks);
     } catch (error) {
       if (error instanceof FailedPart) return error.response;
       throw error;
@@ -144,18 +148,18 @@ export class RangedMethod {
     cancellation: Cancellation,
     refusal: RpcError | undefined,
   ): Promise<UpstreamResponse> {
-    const { limits, cache, bounds, router, metrics, candidates = router.all } = this.#options;
-    const { share, deadline, reservation, observer, charges } = call;
+    const { limits, cache, bounds, metrics, candidates } = this.#options;
+    const { share, deadline, reservation, sinks, charges, sender } = call;
     const maxResponseBytes = lower(bounds.maxResponseBytes, call.bounds?.maxResponseBytes);
     const received = new ReceivedParts(resolved, { reservation, maxResponseBytes });
     const run = new RangeRun({
-      ...{ filter, limits, received, cache, share, deadline, cancellation, observer, charges },
+      ...{ filter, limits, received, cache, share, deadline, cancellation, sinks, charges },
       countPart: metrics.partSent,
       onSplit: metrics.split,
       isFinal: (block) => this.#isFinal(block),
-      candidatesAt: (block) => this.#candidatesFor(block, block, deadline),
+      candidatesAt: (block) => sender.candidatesFor(block, block),
       capacityWaitMs: () => capacityWaitMs(candidates, performance.now()),
-      send: (params, part, observed) => this.#send(params, JSON.stringify(params), part, call, cancellation, observed),
+      send: (params, part, ofPart) => sender.send(params, JSON.stringify(params), part, cancellation, ofPart),
     });
     try {
       const range = { from: resolved.from, to: resolved.to };
@@ -185,43 +189,13 @@ export class RangedMethod {
     return this.#options.final?.includes(BigInt(block), performance.now()) === true;
   }
 
-  #blockFetcher({ deadline }: RangedCall, caller: Cancellation): FetchBlockOfCall {
-    const { router, queue, blockByNumber: method } = this.#options;
+  #blockFetcher({ sender }: RangedCall, cancellation: Cancellation): FetchBlockOfCall {
     return async (block) => {
-      const params = [block, false];
-      const call = { method, params, text: JSON.stringify(params), deadline, caller };
-      const response = parseResponse(
-        await promised<UpstreamResponse>((receiver) => {
-          admitCall(router, queue, call, receiver);
-        }),
-      );
+      const response = parseResponse(await sender.fetchBlock(this.#options.blockByNumber, block, cancellation));
       if (response.kind === 'error') throw new FailedPart(response);
       const { number, hash } = (response.result ?? {}) as { readonly number?: unknown; readonly hash?: unknown };
       return typeof number === 'string' && typeof hash === 'string' ? { number: Number(number), hash } : undefined;
     };
-  }
-
-  #send(
-    params: readonly unknown[],
-    text: string,
-    range: RangePart | undefined,
-    { deadline, share }: RangedCall,
-    caller: Cancellation,
-    observer: AttemptObserver | undefined,
-  ): Promise<Response> {
-    const { spec, router, queue, coalesced } = this.#options;
-    const request = (cancellation: Cancellation): Promise<UpstreamResponse> =>
-      promised((receiver) => {
-        const call = { method: spec, params, text, deadline, caller: cancellation, observer, range };
-        admitCall(router, queue, call, receiver);
-      });
-    if (canCoalesce(spec))
-      return coalesced.request(`${spec.name} ${text}`, { deadline, caller, owner: share }, request, observer);
-    const own = new Cancellation(share);
-    caller.add(own);
-    return request(own).finally(() => {
-      caller.delete(own);
-    });
   }
 }
 

@@ -1,6 +1,5 @@
 import type { PartOutcome } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
-import type { RangePart } from '../routing/routed-call.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { blocksIn, type BlockRange } from './pending-ranges.ts';
@@ -9,10 +8,12 @@ import type { RangeLimits } from './range-limits.ts';
 
 export type CountPart = (upstream: string, outcome: PartOutcome) => void;
 
-/** A range that is sent in one call. Records at the limits what upstreams return to it. */
-export class SentRange implements RangePart {
+/** A range that is sent in one call, which may be a part of a larger one. Records at the limits what upstreams return to it. */
+export class SentRange {
   readonly range: BlockRange;
+  /** Selected first, unless it has a skip reason. */
   readonly first: Upstream | undefined;
+  /** `allows` was false for an upstream that would have been selected. */
   hasSkipped = false;
   readonly #limits: RangeLimits<Upstream>;
   readonly #filter: RangeFilter;
@@ -34,6 +35,7 @@ export class SentRange implements RangePart {
     this.#count = count;
   }
 
+  /** Whether the upstream has not refused such a range before. */
   allows(upstream: Upstream): boolean {
     const blocks = blocksIn(this.range);
     if (
@@ -46,12 +48,14 @@ export class SentRange implements RangePart {
     return false;
   }
 
+  /** The upstream returned that the range or its result is too large. */
   refused(upstream: Upstream, response: UpstreamResponse | undefined): void {
     this.#count?.(upstream.name, 'too-large');
     const kind = limitKindOf(response?.kind === 'error' ? response.message : '');
     this.#limits.recordRefused(upstream, this.#filter.key, kind, blocksIn(this.range), performance.now());
   }
 
+  /** The upstream returned nothing usable. */
   failed(upstream: Upstream): void {
     this.#count?.(upstream.name, 'failed');
   }

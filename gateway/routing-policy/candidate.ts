@@ -2,8 +2,6 @@
 export interface CandidateState {
   /** The network file excludes it for the method: by its `methods` or by `route`. */
   readonly isExcluded: boolean;
-  /** An attempt of this call was made there. */
-  readonly isTried: boolean;
   /** It accepted the transaction that the call is about, or is the probe of an unsupported method. */
   readonly isPreferred: boolean;
   /** Its limits permit another request. */

@@ -86,27 +86,8 @@ export function skipReasonOf(
   needs: CallNeeds,
   network: NetworkState,
 ): SkipReason | undefined {
-  if (isFreeOfDoubt(candidate, network)) return undefined;
   for (const check of checks) if (check.applies(candidate, needs, network)) return check.reason;
   return undefined;
-}
-
-/** Whether no row can apply to any call: the usual case, found in one step. A test compares it with the rows. */
-function isFreeOfDoubt(candidate: CandidateState, network: NetworkState): boolean {
-  const { head } = candidate;
-  return (
-    candidate.circuit === 'closed' &&
-    candidate.hasCapacity &&
-    !candidate.isExcluded &&
-    !candidate.isHeadUncertain &&
-    !candidate.isMethodMarked &&
-    !candidate.lacksBlocks &&
-    !candidate.isTagOlder &&
-    !candidate.isOnOtherChain &&
-    candidate.lag <= network.maxLag &&
-    (head === undefined || (head >= network.head && head >= network.newestServed)) &&
-    (candidate.isArchive || !network.hasArchives)
-  );
 }
 
 function isStale(

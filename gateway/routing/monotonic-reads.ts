@@ -1,17 +1,27 @@
 import { isBelowServed, isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import type { RoutedCall } from './routed-call.ts';
 import type { ServedBlock } from '../heads/agreed-head.ts';
-import { blocksNamedBy, hashNamedBy, type HeadPositions, type Tag } from '../upstreams/available-blocks.ts';
+import { blocksNamedBy, hashNamedBy, type HeadPositions, type NamedBlocks, type Tag } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import { headIn, newestLogIn } from './served/block-in-response.ts';
-import { NewestTagged } from './served/newest-tagged.ts';
-import { ServedHashes } from './served/served-hashes.ts';
+import { headIn, newestLogIn } from './block-in-response.ts';
+import { NewestTagged } from './newest-tagged.ts';
+import { ServedHashes } from './served-hashes.ts';
 
 /** The polled heads, which are also updated with the blocks that callers are served. */
 export type ServedHeads<U> = HeadPositions<U> & {
   recordServed(upstream: U, block: ServedBlock, now: number, isLatest?: boolean, askedAt?: number): void;
 };
+
+/** The parts of a call that name its blocks. */
+export interface ReadCall {
+  readonly method: MethodSpec;
+  readonly params: readonly unknown[];
+  readonly blocks: NamedBlocks | undefined;
+  /** The number in place of the tag `safe` or `finalized`. */
+  readonly pinned: { readonly number: bigint } | undefined;
+  /** When the upstream was asked, by performance.now(). */
+  readonly askedAt: number;
+}
 
 /** Reads the block in a response, or the block that contains its object. A function of `cache/`. */
 export type BlockIn = (response: UpstreamResponse) => ServedBlock | undefined;
@@ -67,7 +77,7 @@ export class MonotonicReads<U extends object> {
   /** Records the block in a response that is served to a caller. */
   recordServed(
     upstream: U,
-    { method, params, blocks, pinned, askedAt }: RoutedCall,
+    { method, params, blocks, pinned, askedAt }: ReadCall,
     response: UpstreamResponse,
     now: number,
   ): void {
@@ -105,7 +115,7 @@ export class MonotonicReads<U extends object> {
   }
 
   /** Whether the response to a call for a tag is older than the newest served block of that tag. */
-  isOlder({ method, params, blocks, pinned }: RoutedCall, response: UpstreamResponse): boolean {
+  isOlder({ method, params, blocks, pinned }: ReadCall, response: UpstreamResponse): boolean {
     const tag = blocks?.tag;
     if (tag === undefined || method.shape?.type !== 'Block' || params[0] === 'pending') return false;
     const number = this.#blockIn(response)?.number;
@@ -119,7 +129,7 @@ export class MonotonicReads<U extends object> {
    * The number of the newest served block of the call's tag, if the response is older. A node that lags has this block, but
    * not yet the tag. Undefined for `latest`.
    */
-  newerFor({ pinned, blocks }: RoutedCall): bigint | undefined {
+  newerFor({ pinned, blocks }: ReadCall): bigint | undefined {
     const tag = blocks?.tag;
     if (tag === undefined || tag === 'latest' || pinned !== undefined) return undefined;
     const number = this.#tags[tag].numberUpTo(this.#heads.number);
@@ -142,7 +152,7 @@ export class MonotonicReads<U extends object> {
   }
 
   /** Whether callers were served the block or transaction of the call, so that null would be wrong. */
-  hasServed({ method, params, blocks = blocksNamedBy(method, params) }: RoutedCall): boolean {
+  hasServed({ method, params, blocks = blocksNamedBy(method, params) }: ReadCall): boolean {
     const [hash, index] = params;
     // The block may have no object at this index, as is usual for uncles.
     if (typeof index === 'string' || method.nullWhenUnsupported === true) return false;
@@ -153,7 +163,7 @@ export class MonotonicReads<U extends object> {
   }
 
   /** Whether callers were served the block or transaction of the call, and its block is one of the newest blocks now. */
-  hasServedCanonical({ method, params: [hash, index] }: RoutedCall): boolean {
+  hasServedCanonical({ method, params: [hash, index] }: ReadCall): boolean {
     if (typeof index === 'string' || method.nullWhenUnsupported === true) return false;
     const blockHash = this.#blockOfServed(hash);
     return blockHash !== undefined && this.#heads.has(blockHash);
@@ -168,13 +178,13 @@ export class MonotonicReads<U extends object> {
    * Whether a block of the call is known, by its number, by its hash or by that of a served transaction, and new: every upstream
    * will have it soon. Older ones may be missing for ever.
    */
-  isKnownNewBlock(routedCall: RoutedCall): boolean {
+  isKnownNewBlock(call: ReadCall): boolean {
     const { newestKnown } = this;
-    const { method, params, blocks = blocksNamedBy(method, params) } = routedCall;
+    const { method, params, blocks = blocksNamedBy(method, params) } = call;
     if (blocks !== undefined)
       return blocks.highest <= Number(newestKnown) && !isOld(blocks.highest, Number(newestKnown));
     const hash = hashNamedBy(method, params);
-    return hash !== undefined && (this.#heads.has(hash) || this.hasServedCanonical(routedCall));
+    return hash !== undefined && (this.#heads.has(hash) || this.hasServedCanonical(call));
   }
 }
 

@@ -131,7 +131,7 @@ export async function openGateway(
       keyStore: { kind: keys.kind, available: keys.isAvailable },
       configuration: networks.configuration,
       networks: Object.fromEntries(
-        networks.finder.all.map(({ config, upstreams }) => [config.slug, summariseUpstreams(upstreams.all)]),
+        networks.finder.all.map(({ config, router }) => [config.slug, summariseUpstreams(router.all)]),
       ),
     },
   }));

@@ -2,7 +2,6 @@ import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import type { MethodSpec, ObjectShape } from '../spec/method-spec.ts';
-import { createCall, type UpstreamCall } from '../routing/routed-call.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 import { BlockLogs, type LogSource } from './feeds/block-logs.ts';
@@ -17,7 +16,7 @@ import type { SubscriptionKind, SubscriptionParams } from './subscription-params
 /** The part of the upstreams that subscriptions use. */
 export interface SubscriptionSources {
   readonly all: readonly PendingSource[];
-  request(call: UpstreamCall): Promise<UpstreamResponse>;
+  readonly request: LogSource['request'];
 }
 
 export interface NetworkSubscriptionsOptions {
@@ -75,7 +74,7 @@ export class NetworkSubscriptions {
 
   /** Sends a call to the current upstreams. @throws RpcError */
   request(...call: Parameters<LogSource['request']>): Promise<UpstreamResponse> {
-    return this.#upstreams.request(createCall(...call));
+    return this.#upstreams.request(...call);
   }
 
   /** @throws RpcError (or rejects with it) if no upstream provides this kind of subscription */

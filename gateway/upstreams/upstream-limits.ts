@@ -1,3 +1,4 @@
+import { RpcError } from '../jsonrpc/errors.ts';
 import type { UpstreamLimitsConfig } from '../network-files/network-config.ts';
 
 const MIN_WAIT_MS = 100;
@@ -49,5 +50,13 @@ export class UpstreamLimits {
     const elapsedMs = Math.max(0, now - this.#refilledAt);
     this.#tokens = Math.min(this.#burst, this.#tokens + (elapsedMs * this.#perSecond) / 1_000);
     this.#refilledAt = now;
+  }
+}
+
+/** All upstreams are at their `limits`. Other calls are overloaded because of the gateway's own bounds. */
+export class UpstreamsAtLimit extends RpcError {
+  constructor(waitMs: number) {
+    const retryAfterS = Math.ceil(waitMs / 1_000);
+    super('overloaded', 'the upstreams of this network are at their limits', { retryAfterS });
   }
 }

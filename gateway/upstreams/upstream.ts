@@ -1,14 +1,16 @@
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { UpstreamMetrics } from '../metrics/instruments.ts';
 import { AvailableBlocks } from './available-blocks.ts';
-import type { Cancellation } from './transport/cancellation.ts';
+import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
 import type { CircuitBreaker } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
+import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
 import { readResponse } from './transport/read-response.ts';
-import { parseResponse, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
+import { parseResponse, TimedOut, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
 import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
@@ -17,16 +19,29 @@ import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files/network-config.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
+import { isCallerTimeout } from './health/with-timeout.ts';
 import { UpstreamHealth } from './health/upstream-health.ts';
 import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
-import { promised } from './receiver.ts';
-import { UpstreamCalls } from './upstream-calls.ts';
 
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
 const SAMPLE_INTERVAL_MS = 1_000;
 /** With `probe: off`: time after the last call at which polls stop, as for a network. */
 const UNWATCHED_AFTER_MS = 180_000;
+
+/** Writing 5 MB takes 5 ms. */
+const LARGE_PARAMS_CHARS = 100_000;
+
+/** How a call is sent. */
+export interface SendOptions {
+  /** On the clock of performance.now(). */
+  readonly deadline: number;
+  /** Of the method; undefined: the upstream's. */
+  readonly timeoutMs?: number | undefined;
+  readonly cancellation?: Cancellation | undefined;
+  /** The client's batch, if the call may be sent in a batch with others of it. */
+  readonly clientBatch?: object | undefined;
+}
 
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
 export class Upstream {
@@ -47,7 +62,11 @@ export class Upstream {
   readonly #chain: ChainCheck;
   isHeadUncertain = false;
   readonly #own: OwnRequests;
-  readonly calls: UpstreamCalls;
+  /** Calls that have not ended. */
+  inFlight = 0;
+  /** Time of the last response to a call. */
+  #respondedAt = -Infinity;
+  #id = 0;
 
   constructor({ name, archive, limits }: FixedUpstreamOptions, config: LiveUpstreamOptions, options: UpstreamOptions) {
     this.name = name;
@@ -63,19 +82,7 @@ export class Upstream {
     this.#chain = new ChainCheck({
       chainId: options.chainId,
       starting: options.starting,
-      request: (method) => this.#exchange(method, '[]', this.timeoutMs),
-    });
-    this.calls = new UpstreamCalls({
-      transport: options.transport,
-      chain: this.#chain,
-      limits: this.limits,
-      metrics: this.metrics,
-      secrets: this.#secrets,
-      upstream: this,
-      hasResponded: (since) => this.hasResponded(since),
-      onTransportFailure: () => {
-        this.isHeadUncertain = true;
-      },
+      request: (method) => this.#exchange(method, '[]', performance.now() + this.timeoutMs),
     });
     this.#own = new OwnRequests({
       health: this.health,
@@ -84,13 +91,8 @@ export class Upstream {
         // Another node may use the address later, or the same one without its newest blocks.
         if (outcome === 'transport') [this.#chain.isDone, this.isHeadUncertain] = [false, true];
       },
-      hasServedCall: (since) => this.calls.respondedAt > since,
+      hasServedCall: (since) => this.#respondedAt > since,
     });
-  }
-
-  /** Requests of calls that have not ended. */
-  get inFlight(): number {
-    return this.calls.inFlight;
   }
 
   get isOnOtherChain(): boolean {
@@ -102,29 +104,52 @@ export class Upstream {
   }
 
   /**
-   * Sends one call, and records its latency.
+   * Sends a call, and records its latency or failure in the metrics.
    * @param params as JSON text
-   * @throws UpstreamFailure, Cancelled
+   * @throws UpstreamFailure, Cancelled (rejects with it)
    */
-  request(method: string, params: string, timeLimitMs: number, cancellation?: Cancellation): Promise<UpstreamResponse> {
-    return promised((receiver) => {
-      const call = {
-        method,
-        params,
-        timeLimitMs,
-        cancellation,
-        group: undefined,
-        timeoutMs: undefined,
-        id: 0,
-        sentAt: 0,
-      };
-      this.calls.send(Object.assign(receiver, call));
-    });
+  async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse> {
+    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch } = options;
+    if (cancellation?.isCancelled === true) throw new Cancelled();
+    const sentAt = performance.now();
+    this.limits?.beginRequest(sentAt);
+    this.inFlight++;
+    try {
+      if (!this.#chain.isDone) await this.#chain.prepare(deadline);
+      if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
+      const id = ++this.#id;
+      const body = bodyOf(id, method, params);
+      const sent = { id, body, deadline: Math.min(deadline, performance.now() + timeoutMs), clientBatch };
+      const received = await this.#options.transport.send(sent, cancellation);
+      if (received.body.length >= LARGE_RESPONSE_BYTES) await timeSlicer.next();
+      const response = readResponse(received, id, this.#secrets);
+      this.#respondedAt = performance.now();
+      this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
+      return response;
+    } catch (error) {
+      throw this.#recordFailedCall(error, sentAt, deadline - sentAt, timeoutMs);
+    } finally {
+      this.limits?.endRequest();
+      this.inFlight--;
+    }
+  }
+
+  /** @returns the error to throw */
+  #recordFailedCall(error: unknown, sentAt: number, timeLimitMs: number, timeoutMs: number): unknown {
+    const seconds = (performance.now() - sentAt) / 1000;
+    if (error instanceof Cancelled) this.metrics.failed('cancelled', seconds);
+    if (!(error instanceof UpstreamFailure)) return error;
+    if (error.failure === 'transport') this.isHeadUncertain = true;
+    const isSlow = error instanceof TimedOut && this.hasResponded(sentAt);
+    const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
+    failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, timeoutMs);
+    this.metrics.failed(failure.failure, seconds);
+    return failure;
   }
 
   /** @param since on the clock of performance.now() */
   hasResponded(since: number): boolean {
-    return this.calls.respondedAt > since || this.#own.respondedAt > since;
+    return this.#respondedAt > since || this.#own.respondedAt > since;
   }
 
   /** Whether it has ever responded, or failed. */
@@ -134,19 +159,19 @@ export class Upstream {
 
   /** Whether the network file forbids probes and polls while the upstream gets no calls. */
   isUnwatched(now: number): boolean {
-    return this.config.probe === 'off' && now - this.calls.respondedAt > UNWATCHED_AFTER_MS;
+    return this.config.probe === 'off' && now - this.#respondedAt > UNWATCHED_AFTER_MS;
   }
 
   /** Checks the chain id if nothing else was sent for a minute. Called while the network is used. */
   probeIfIdle(now: number): void {
-    if (!this.#own.isProbeDue(Math.max(this.calls.respondedAt, this.#chain.checkedAt), now) || this.isUnwatched(now))
+    if (!this.#own.isProbeDue(Math.max(this.#respondedAt, this.#chain.checkedAt), now) || this.isUnwatched(now))
       return;
     this.#own.send(() => this.#chain.run()).catch(() => undefined); // recorded by #own
   }
 
   /** State for the status page. Sends no request. @param now on the clock of performance.now() */
   status(now: number): UpstreamState {
-    return upstreamStateOf(this, Math.max(this.calls.respondedAt, this.#own.respondedAt), now);
+    return upstreamStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt), now);
   }
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
@@ -190,8 +215,8 @@ export class Upstream {
 
   /** Sends a request of the gateway itself, which only the limits record. @throws UpstreamFailure, Cancelled */
   async exchangeOwn(method: string, params: string, deadline: number, work?: Cancellation): Promise<UpstreamResponse> {
-    const remainingMs = this.#chain.isDone ? deadline - performance.now() : await this.#chain.prepare(deadline);
-    return this.#exchange(method, params, remainingMs, work);
+    if (!this.#chain.isDone) await this.#chain.prepare(deadline);
+    return this.#exchange(method, params, deadline, work);
   }
 
   /** Opens a subscription. Undefined without a WebSocket. */
@@ -202,7 +227,7 @@ export class Upstream {
       params,
       timeoutMs: this.timeoutMs,
       secrets: this.#secrets,
-      nextId: () => this.calls.nextId(),
+      nextId: () => ++this.#id,
     };
     const isPermitted = permitsMethod(this.config.methods, nodeMethods.subscribe);
     return isPermitted && webSocket ? openSubscription(webSocket, options, events) : undefined;
@@ -218,13 +243,19 @@ export class Upstream {
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
-  async #exchange(method: string, params: string, limitMs: number, work?: Cancellation): Promise<UpstreamResponse> {
-    const id = this.calls.nextId();
+  async #exchange(method: string, params: string, deadline: number, work?: Cancellation): Promise<UpstreamResponse> {
+    if (work?.isCancelled === true) throw new Cancelled();
+    const id = ++this.#id;
     this.limits?.beginRequest(performance.now());
     try {
-      return readResponse(await this.calls.post(id, method, params, limitMs, work), id, this.#secrets);
+      const received = await this.#options.transport.send({ id, body: bodyOf(id, method, params), deadline }, work);
+      return readResponse(received, id, this.#secrets);
     } finally {
       this.limits?.endRequest();
     }
   }
+}
+
+function bodyOf(id: number, method: string, params: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
 }

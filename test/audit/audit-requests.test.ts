@@ -67,8 +67,8 @@ describe('an audit', () => {
     const auditor = new Auditor(options);
     nodes[1]?.always(hang, 'eth_getBalance');
     const audits: Promise<unknown>[] = [];
-    const observer = { audited: (ended: Promise<unknown>) => void audits.push(ended) };
-    const call = { method: balance, params, pinned: undefined, cancellation: new Cancellation(), observer };
+    const sinks = [{ audited: (ended: Promise<unknown>) => void audits.push(ended) }];
+    const call = { method: balance, params, pinned: undefined, cancellation: new Cancellation(), sinks };
     auditor.sample(upstream, call, { kind: 'result', result: '0x1' });
     await eventually(() => nodes[1]?.callsOf('eth_getBalance').length === 1);
     auditor.close();

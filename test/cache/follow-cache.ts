@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { ResponseCache, type CachedResponse, type SentTo } from '../../gateway/cache/response-cache.ts';
+import { ResponseCache, type CachedResponse } from '../../gateway/cache/response-cache.ts';
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import { SharedChain } from '../../gateway/cache/shared-chain.ts';
 import { MethodCache } from '../../gateway/cache/method-cache.ts';
@@ -8,12 +8,15 @@ import type { RedisCache } from '../../gateway/cache/redis-cache.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
-import { createCall, createRoutedCall } from '../../gateway/routing/routed-call.ts';
-import { deliver, promised } from '../../gateway/upstreams/receiver.ts';
 import type { UpstreamResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { withHeads } from '../heads/with-heads.ts';
+
+/** Where a request was sent, which the sender writes. */
+export interface SentTo {
+  headHash: string | undefined;
+}
 
 export const account = `0x${'12'.repeat(20)}`;
 export const latest = [account, 'latest'];
@@ -83,8 +86,8 @@ export async function followCache({
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
       const response = responseOf(result);
-      const routedCall = createRoutedCall(createCall(specOf(method), params, Infinity), undefined, undefined);
-      monotonic.recordServed(upstream, routedCall, response, performance.now());
+      const call = { method: specOf(method), params, blocks: undefined, pinned: undefined, askedAt: -Infinity };
+      monotonic.recordServed(upstream, call, response, performance.now());
       cache.store(params, text, response, headHash);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
@@ -124,14 +127,6 @@ export function callThroughCache(
   const text = JSON.stringify(params);
   const result = cache.find(text);
   if (result !== undefined) return Promise.resolve({ kind: 'cached', result });
-  return promised((receiver) => {
-    cache.fetch(
-      params,
-      text,
-      (sentTo, filling) => {
-        deliver(request(sentTo), filling);
-      },
-      receiver,
-    );
-  });
+  const sentTo = { headHash: undefined };
+  return cache.fetch(params, text, sentTo, () => request(sentTo));
 }

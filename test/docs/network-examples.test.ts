@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { FailsafeTable } from '../../gateway/routing/retry/failsafe-table.ts';
+import { FailsafeTable } from '../../gateway/routing/failsafe-table.ts';
 import { passThroughSpec } from '../../gateway/spec/method-facts.ts';
 import { attemptTimesMs, methodGroups, type MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';

@@ -20,7 +20,11 @@ async function withPartOfResponse() {
     for (const client of server.clients) client.terminate();
     server.close();
   });
-  const response = upstream.exchange('{"jsonrpc":"2.0","id":1,"method":"eth_getCode"}', 30_000, 1);
+  const response = upstream.send({
+    id: 1,
+    body: '{"jsonrpc":"2.0","id":1,"method":"eth_getCode"}',
+    deadline: performance.now() + 30_000,
+  });
   const [node] = (await once(server, 'connection')) as [WebSocket];
   await once(node, 'message');
   node.send(`{"jsonrpc":"2.0","id":1,"result":"0x${'0'.repeat(PART_BYTES)}`, { fin: false });

@@ -1,9 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { Call } from '../../gateway/call/call.ts';
+import type { Router } from '../../gateway/call/router.ts';
+import { select, skipReasons } from '../../gateway/call/select.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
-import { createCall, createRoutedCall, type RoutedCall } from '../../gateway/routing/routed-call.ts';
-import { UpstreamSelector } from '../../gateway/routing/select-upstream.ts';
+import { Ranking } from '../../gateway/routing/ranking.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { blocksNamedBy } from '../../gateway/upstreams/available-blocks.ts';
 import { HttpUpstream } from '../../gateway/upstreams/transport/http-upstream.ts';
@@ -24,8 +26,6 @@ const configs = configOf('test', {
 /** Gets no request. */
 const transport = new HttpUpstream({ url: 'http://127.0.0.1:1', connections: 1, headers: {}, responseMaxBytes: 1_000 });
 afterAll(() => transport.close());
-
-const purposes = ['attempt', 'hedge', 'closed-retry'] as const;
 
 /** A small generator, so that a failed case can be repeated. */
 function randomFrom(seed: number): (below: number) => number {
@@ -81,64 +81,58 @@ function randomCase(seed: number) {
     hasAdvancedSince: () => false,
   };
   const monotonic = new MonotonicReads<Upstream>(positions, () => undefined);
-  const selector = new UpstreamSelector(upstreams, positions, monotonic, {});
-  const preferred = isTrue() ? upstreams[random(COUNT)] : undefined;
-  const routedCall = createRoutedCall(createCall(spec, params, Infinity), blocksNamedBy(spec, params), preferred);
-  routedCall.tried = upstreams.filter(isTrue);
-  return { selector, routedCall, upstreams, now };
+  const router = {
+    all: upstreams,
+    heads: positions,
+    monotonic,
+    ranking: new Ranking(upstreams),
+    hasArchives: upstreams.some(({ blocks }) => blocks.isArchive),
+    headSources: upstreams,
+    options: { maxLagBlocks: undefined },
+  } as unknown as Router;
+  const call = new Call(router, spec, params, Infinity);
+  call.blocks = blocksNamedBy(spec, params);
+  call.preferred = isTrue() ? upstreams[random(COUNT)] : undefined;
+  call.tried = upstreams.filter(isTrue);
+  return { call, router, upstreams, now };
 }
 
-describe('the selection', () => {
-  it.each(purposes)('of %s is the first usable upstream in the order of the policy', (purpose) => {
-    const selectedReasons = new Set<string>();
-    for (let seed = 1; seed <= CASES; seed++) {
-      const { selector, routedCall, now } = randomCase(seed);
-      const first = selector.order(routedCall, now, purpose).find(({ isUsable }) => isUsable);
-      expect(selector.select(routedCall, now, purpose)?.name, `seed ${seed}`).toBe(first?.candidate.upstream.name);
-      selectedReasons.add(first === undefined ? 'none' : (first.skipReason ?? 'healthy'));
-    }
-    // The cases contain upstreams without and with a skip reason, and calls without an upstream.
-    expect(selectedReasons.has('healthy') && selectedReasons.has('none')).toBe(true);
-    expect(selectedReasons.size).toBeGreaterThan(purpose === 'hedge' ? 1 : 3);
-  });
+const halfOpenIn = (upstreams: readonly Upstream[]): string[] =>
+  upstreams.filter(({ circuit }) => circuit.state === 'half-open').map(({ name }) => name);
 
+describe('the selection', () => {
   it('begins a trial of the selected upstream only', () => {
     let trials = 0;
     for (let seed = 1; seed <= CASES; seed++) {
-      const { selector, routedCall, upstreams, now } = randomCase(seed);
-      const halfOpen = (): Upstream[] => upstreams.filter(({ circuit }) => circuit.state === 'half-open');
-      const ordered = selector.order(routedCall, now);
-      expect(halfOpen()).toEqual([]);
-      const first = ordered.find(({ isUsable }) => isUsable);
-      selector.select(routedCall, now);
-      const isTrial = first?.skipReason === undefined && first?.candidate.circuit === 'trial-due';
-      expect(halfOpen().map(({ name }) => name)).toEqual(isTrial ? [first.candidate.upstream.name] : []);
-      if (isTrial) trials++;
+      const { call, router, upstreams, now } = randomCase(seed);
+      skipReasons(router, now);
+      expect(halfOpenIn(upstreams)).toEqual([]);
+      const selected = select(call, now);
+      const begun = halfOpenIn(upstreams);
+      expect(begun.filter((name) => name !== selected?.name)).toEqual([]);
+      if (begun.length > 0) trials++;
     }
     expect(trials).toBeGreaterThan(10);
   });
 
-  it.each([true, false])(
-    'reports skip reasons to the observer of a call, of all upstreams: %s',
-    (needsAllSkipReasons) => {
-      let later = 0;
-      for (let seed = 1; seed <= CASES; seed++) {
-        const { selector, routedCall, now } = randomCase(seed);
-        const reported: [string, string][] = [];
-        const observer = {
-          needsAllSkipReasons,
-          skipped: (upstream: string, reason: string) => void reported.push([upstream, reason]),
-        } as unknown as RoutedCall['observer'];
-        const first = { ...routedCall, tried: [], observer };
-        const ordered = selector.order(first, now);
-        selector.select(first, now);
-        const skipped = ordered.filter(({ skipReason }) => skipReason !== undefined);
-        const all = skipped.map(({ candidate, skipReason }) => [candidate.upstream.name, skipReason]);
-        if (needsAllSkipReasons) expect(reported).toEqual(all);
-        else expect(all).toEqual(expect.arrayContaining(reported));
-        if (reported.length < all.length || (needsAllSkipReasons && ordered[0]?.skipReason === undefined)) later++;
-      }
-      expect(later).toBeGreaterThan(10);
-    },
-  );
+  it.each([true, false])('reports skip reasons to the sinks of a call, of all upstreams: %s', (needsAllSkipReasons) => {
+    let reports = 0;
+    let later = 0;
+    for (let seed = 1; seed <= CASES; seed++) {
+      const { call, upstreams, now } = randomCase(seed);
+      const reported = new Map<string, string>();
+      const skipped = (upstream: string, reason: string) => void reported.set(upstream, reason);
+      call.tried = [];
+      call.sinks = [{ needsAllSkipReasons, skipped }];
+      const selected = select(call, now);
+      reports += reported.size;
+      const ranked = upstreams.map(({ name }) => name);
+      const isLater = (name: string): boolean => ranked.indexOf(name) > ranked.indexOf(selected?.name ?? '');
+      if (selected !== undefined && !reported.has(selected.name) && [...reported.keys()].some(isLater)) later++;
+    }
+    expect(reports).toBeGreaterThan(100);
+    // A preferred upstream may be later in the ranking.
+    if (needsAllSkipReasons) expect(later).toBeGreaterThan(10);
+    else expect(later).toBe(0);
+  });
 });

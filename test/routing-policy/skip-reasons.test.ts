@@ -10,7 +10,6 @@ const tag = fc.constantFrom(undefined, 'latest', 'safe');
 
 const candidates: fc.Arbitrary<CandidateState> = fc.record({
   isExcluded: seldom,
-  isTried: fc.boolean(),
   isPreferred: fc.boolean(),
   hasCapacity: seldom.map((isUsedUp) => !isUsedUp),
   isMethodMarked: seldom,
@@ -39,7 +38,7 @@ const networks: fc.Arbitrary<NetworkState> = fc.record({
   hasArchives: fc.boolean(),
 });
 
-it('the reason is that of the first row that applies, also for a candidate that is recognised as usable in one step', () => {
+it('the reason is that of the first row that applies', () => {
   const counts = { none: 0, some: 0 };
   fc.assert(
     fc.property(candidates, needs, networks, (candidate, call, network) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BalancedRanking } from '../../gateway/routing/ranking/balanced-ranking.ts';
+import { BalancedRanking } from '../../gateway/routing/balanced-ranking.ts';
 import type { LiveUpstreamOptions } from '../../gateway/network-files/network-config.ts';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
 import { slow, status } from '../support/behaviours.ts';

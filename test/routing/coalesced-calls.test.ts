@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { KeyShare } from '../../gateway/admission/key-share.ts';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
-import { CoalescedCalls } from '../../gateway/routing/coalesce.ts';
+import { CoalescedCalls } from '../../gateway/call/coalesce.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 import { eventually } from '../support/eventually.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';

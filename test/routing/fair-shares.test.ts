@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { KeyShare } from '../../gateway/admission/key-share.ts';
-import { BatchingUpstream } from '../../gateway/upstreams/transport/batching/batching-upstream.ts';
+import { BatchingUpstream } from '../../gateway/upstreams/transport/batching-upstream.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 import { HttpUpstream } from '../../gateway/upstreams/transport/http-upstream.ts';
 import type { Transport } from '../../gateway/upstreams/transport/transport.ts';
@@ -217,20 +217,23 @@ describe.each([
     return transportOver(upstream);
   }
   const body = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}';
+  const clientBatch = {};
+  const send = (upstream: Transport, timeLimitMs: number, id: number, caller: Cancellation): Promise<unknown> =>
+    upstream.send({ id, body, deadline: performance.now() + timeLimitMs, clientBatch }, caller);
   const ownerOf = (account: string): Cancellation => new Cancellation(new KeyShare(account));
 
   it('for its whole time limit is no upstream failure', async () => {
     const upstream = await openUpstream();
-    const first = upstream.exchange(body, 300, 1, ownerOf('one'), 'lookup');
-    const second = upstream.exchange(body, 200, 2, ownerOf('other'), 'lookup');
+    const first = send(upstream, 300, 1, ownerOf('one'));
+    const second = send(upstream, 200, 2, ownerOf('other'));
     await expect(second).rejects.toMatchObject({ message: 'no free slot', isCallerTimeout: true });
     await expect(first).rejects.toMatchObject({ message: 'timed out', isCallerTimeout: false });
   });
 
   it('and then has less than 400 ms for its response is no upstream failure', async () => {
     const upstream = await openUpstream();
-    const first = upstream.exchange(body, 200, 1, ownerOf('one'), 'lookup');
-    const second = upstream.exchange(body, 400, 2, ownerOf('other'), 'lookup');
+    const first = send(upstream, 200, 1, ownerOf('one'));
+    const second = send(upstream, 400, 2, ownerOf('other'));
     await expect(first).rejects.toMatchObject({ message: 'timed out', isCallerTimeout: false });
     await expect(second).rejects.toMatchObject({ message: 'timed out', isCallerTimeout: true });
   });

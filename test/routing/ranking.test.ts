@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Ranking } from '../../gateway/routing/ranking/ranking.ts';
+import { Ranking } from '../../gateway/routing/ranking.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
 import type { LiveUpstreamOptions } from '../../gateway/network-files/network-config.ts';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { digestOf } from '../../auth/formats/key.ts';
 import type { NetworkFinder, Route } from '../../networks/find-network.ts';
-import type { Network } from '../../networks/network.ts';
+import type { Network } from '../../call/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 
 type Networks = NetworkFinder<Network>;

@@ -8,32 +8,26 @@ import type { Reservation } from '../../memory/reservation.ts';
 /** Memory of zlib for one body. */
 const GUNZIP_BYTES = 65_536;
 
-/** Gets the body of a request: one of the two methods is called, once. */
-export interface BodyReceiver {
-  bodyReceived(body: Buffer): void;
-  failed(error: unknown): void;
-}
-
-/** As `receiveBody`, with a promise. */
-export function readBody(request: IncomingMessage, maxBytes: number, reservation: Reservation): Promise<Buffer> {
-  return new Promise((bodyReceived, failed) => {
-    receiveBody(request, maxBytes, reservation, { bodyReceived, failed });
-  });
-}
-
 /**
  * Reads a request's body, plain or gzip. Its decompressed bytes are taken from the memory budget as they arrive; the
  * caller of this function releases them with the reservation.
  * @param maxBytes limit for the bytes received, and for the decompressed bytes
- * @param receiver gets the body; RpcError body-too-large, overloaded or memory-share as soon as a limit is exceeded (Node drops
- * the rest of the body, until the server's request timeout), unsupported-encoding, or parse-error for invalid or incomplete
- * gzip; RequestAborted if the client disconnects
+ * @throws RpcError body-too-large, overloaded or memory-share as soon as a limit is exceeded (Node drops the rest of the body,
+ * until the server's request timeout), unsupported-encoding, or parse-error for invalid or incomplete gzip; RequestAborted if
+ * the client disconnects (rejects with it)
  */
-export function receiveBody(
+export function readBody(request: IncomingMessage, maxBytes: number, reservation: Reservation): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    receiveBody(request, maxBytes, reservation, resolve, reject);
+  });
+}
+
+function receiveBody(
   request: IncomingMessage,
   maxBytes: number,
   reservation: Reservation,
-  receiver: BodyReceiver,
+  resolve: (body: Buffer) => void,
+  reject: (error: unknown) => void,
 ): void {
   const encoding = request.headers['content-encoding'];
   let body: Readable = request;
@@ -46,7 +40,7 @@ export function receiveBody(
       body = decompress(request, encoding, maxBytes);
     }
   } catch (error) {
-    receiver.failed(error);
+    reject(error);
     return;
   }
   const collected = new CollectedBytes();
@@ -55,7 +49,7 @@ export function receiveBody(
     if (hasEnded) return;
     hasEnded = true;
     collected.clear();
-    receiver.failed(error);
+    reject(error);
     if (body !== request) body.destroy();
   };
   body.on('data', (chunk: Buffer) => {
@@ -75,7 +69,7 @@ export function receiveBody(
   body.on('end', () => {
     if (hasEnded) return;
     hasEnded = true;
-    receiver.bodyReceived(collected.join());
+    resolve(collected.join());
   });
   body.on('error', (error) => {
     fail(toBodyError(error));

@@ -1,13 +1,13 @@
 import { Explanation } from '../../observability/explanation.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../../config/log.ts';
-import type { BatchLimits } from '../../rpc/handle-batch.ts';
+import type { BatchLimits } from '../../call/handle-batch.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
-import type { Network } from '../../networks/network.ts';
+import type { Network } from '../../call/network.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { UnreadConnections } from '../../memory/unread-connections.ts';

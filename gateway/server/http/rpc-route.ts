@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reservation } from '../../memory/reservation.ts';
 import { connectionOf } from './connection.ts';
 import type { RpcRouteOptions } from './request-options.ts';
-import { RpcRequest } from './rpc-request.ts';
+import { handleRpcRequest } from './rpc-request.ts';
 
 /**
  * Handles requests to `<base>/v3/<KEY>`. Runs before Express and does its own reading and writing: Express' parsers and
@@ -14,7 +14,7 @@ export function rpcRoute(options: RpcRouteOptions) {
     const connection = connectionOf(request.socket);
     const route = connection.route(options.networks, request, options.proxies.hostOf(request));
     if (route === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
-    new RpcRequest(options, request, response, reservation, connection, route).begin();
+    void handleRpcRequest(options, request, response, reservation, connection, route);
     return true;
   };
 }

@@ -1,7 +1,6 @@
-import type { CallContext } from '../../rpc/call-context.ts';
-import type { BatchLimits } from '../../rpc/handle-batch.ts';
-import { handleBody } from '../../rpc/handle-body.ts';
-import { promised } from '../../upstreams/receiver.ts';
+import type { CallContext } from '../../call/call-context.ts';
+import type { BatchLimits } from '../../call/handle-batch.ts';
+import { handleBody } from '../../call/handle-body.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { compileAccess } from '../../auth/key-access.ts';
@@ -40,7 +39,7 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
     try {
       const explanation = new Explanation(network, true);
       const context = {
-        ...{ network, limiter, log, access: operator, observers: explanation, requestId: nextRequestId() },
+        ...{ network, limiter, log, access: operator, sinks: [explanation], requestId: nextRequestId() },
         isOperator: true as const,
         ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
       };
@@ -58,9 +57,7 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
 
 async function responseTo(body: Buffer, context: CallContext, batch: BatchLimits): Promise<RpcResponse | undefined> {
   try {
-    return await promised<RpcResponse | undefined>((receiver) => {
-      handleBody(body, context, batch, receiver);
-    });
+    return await handleBody(body, context, batch);
   } catch (error) {
     if (error instanceof RpcError) return bodyRejectionResponse(error);
     throw error;

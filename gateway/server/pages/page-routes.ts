@@ -3,10 +3,11 @@ import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import type { NetworkHistory } from '../../metrics/network-history.ts';
-import type { Network } from '../../networks/network.ts';
+import type { Network } from '../../call/network.ts';
 import { methodTable } from '../../routing-policy/method-table.ts';
 import { methodFacts } from '../../spec/method-facts.ts';
 import { openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
+import { skipReasons } from '../../call/select.ts';
 import { networkStatus } from '../../upstreams/upstream-status.ts';
 import { networkFacts } from './network-facts.ts';
 import { readPage, sendPage } from './read-page.ts';
@@ -93,11 +94,11 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { config, upstreams, heads, audit } = network;
+  const { config, router, heads, audit } = network;
   return {
     ...networkFacts(config),
     activity: history.activityOf(config.slug),
-    ...networkStatus(upstreams.all, heads, upstreams.skipReasons(now), now, audit?.countsOf.bind(audit)),
+    ...networkStatus(router.all, heads, skipReasons(router, now), now, audit?.countsOf.bind(audit)),
   };
 }
 

@@ -1,40 +1,54 @@
 import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import { bodyRejectionResponse } from '../../jsonrpc/response.ts';
+import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import type { CallContext } from '../../rpc/call-context.ts';
-import { handleBody } from '../../rpc/handle-body.ts';
+import type { CallContext } from '../../call/call-context.ts';
+import { handleBody } from '../../call/handle-body.ts';
 import { DECODED_FACTOR, REQUEST_BYTES } from '../http/request-options.ts';
 import type { SessionOptions } from './session-options.ts';
 
 type MessageContext = CallContext & { readonly reservation: Reservation };
 
+type MessageResponse = Body | undefined;
+
 /**
- * Handles one message of a WebSocket, which has a slot of its key.
- * @param end called once, with the response if there is one: at once, if no upstream is needed
+ * Handles one message of a WebSocket, which has a slot of its key. Never fails. The response is there at once, if no upstream
+ * is needed.
  */
 export function handleMessage(
   message: Buffer,
   context: MessageContext,
-  { batch, metrics, requestId, log }: SessionOptions,
-  end: (body: Body | undefined) => void,
-): void {
-  const failed = (error: unknown): void => {
-    const rejection = rejectionOf(error, requestId, log);
-    metrics.rejected(rejection.reason);
-    context.logEntry?.write(rejection.reason);
-    end(bodyRejectionResponse(rejection).body);
-  };
+  options: SessionOptions,
+): MessageResponse | Promise<MessageResponse> {
   try {
     context.reservation.begin(REQUEST_BYTES + message.length * (1 + DECODED_FACTOR));
-    handleBody(message, context, batch, {
-      succeeded: (response) => {
-        context.logEntry?.write();
-        end(response?.body);
-      },
-      failed,
-    });
+    const response = handleBody(message, context, options.batch);
+    return response instanceof Promise ? respondLater(response, context, options) : respond(response, context);
   } catch (error) {
-    failed(error);
+    return reject(error, context, options);
   }
+}
+
+async function respondLater(
+  response: Promise<RpcResponse | undefined>,
+  context: MessageContext,
+  options: SessionOptions,
+): Promise<MessageResponse> {
+  try {
+    return respond(await response, context);
+  } catch (error) {
+    return reject(error, context, options);
+  }
+}
+
+function respond(response: RpcResponse | undefined, { logEntry }: MessageContext): MessageResponse {
+  logEntry?.write();
+  return response?.body;
+}
+
+function reject(error: unknown, { logEntry }: MessageContext, { metrics, requestId, log }: SessionOptions): Body {
+  const rejection = rejectionOf(error, requestId, log);
+  metrics.rejected(rejection.reason);
+  logEntry?.write(rejection.reason);
+  return bodyRejectionResponse(rejection).body;
 }

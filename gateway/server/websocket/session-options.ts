@@ -1,6 +1,6 @@
 import type { Log } from '../../config/log.ts';
-import type { BatchLimits } from '../../rpc/handle-batch.ts';
-import type { CallContext } from '../../rpc/call-context.ts';
+import type { BatchLimits } from '../../call/handle-batch.ts';
+import type { CallContext } from '../../call/call-context.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Limiter } from '../../limits/limiter.ts';
@@ -9,7 +9,7 @@ import { Reservation } from '../../memory/reservation.ts';
 import type { UnreadConnections } from '../../memory/unread-connections.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
-import type { Network } from '../../networks/network.ts';
+import type { Network } from '../../call/network.ts';
 import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
@@ -60,7 +60,7 @@ export function createContext(
     requestId,
     deadline,
     caller,
-    observers: tracing,
+    sinks: tracing === undefined ? [] : [tracing],
     log,
     logEntry,
     subscriptions,

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { KeyShare } from '../../admission/key-share.ts';
-import { rejectBody } from '../../rpc/handle-body.ts';
+import { rejectBody } from '../../call/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import type { Network } from '../../networks/network.ts';
+import type { Network } from '../../call/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './close-codes.ts';
@@ -184,37 +184,43 @@ export class Session {
   }
 
   #handle(message: Buffer): void {
-    const { share } = this.#options.keySessions.access;
     this.#inFlight++;
-    if (share.requests.tryEnter(share)) this.#handleWithSlot(message, share);
-    else void this.#handleAfterWait(message, share);
+    void this.#respondTo(message);
   }
 
-  async #handleAfterWait(message: Buffer, share: KeyShare): Promise<void> {
-    try {
-      await this.#waitForSlot(message, share);
-    } catch (error) {
-      // Otherwise the socket was closed.
-      if (error instanceof RpcError) this.#rejectMessage(message, error);
+  /** Never rejects. A response that needs no upstream is sent at once. */
+  async #respondTo(message: Buffer): Promise<void> {
+    const { share } = this.#options.keySessions.access;
+    if (!share.requests.tryEnter(share) && !(await this.#hasSlotAfterWait(message, share))) {
       this.#inFlight--;
       this.#handlePending();
       return;
     }
-    this.#handleWithSlot(message, share);
-  }
-
-  #handleWithSlot(message: Buffer, share: KeyShare): void {
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
     context.network.use.begin();
-    handleMessage(message, context, this.#options, (body) => {
+    try {
+      const handled = handleMessage(message, context, this.#options);
+      const body = handled instanceof Promise ? await handled : handled;
       if (body !== undefined) this.#send(body);
+    } finally {
       context.reservation.release();
       context.network.use.end();
       share.requests.leave(share);
       this.#inFlight--;
-      this.#subscriptions.startNotifications(context);
-      this.#handlePending();
-    });
+    }
+    this.#subscriptions.startNotifications(context);
+    this.#handlePending();
+  }
+
+  /** @returns false if the message is rejected, or the socket was closed */
+  async #hasSlotAfterWait(message: Buffer, share: KeyShare): Promise<boolean> {
+    try {
+      await this.#waitForSlot(message, share);
+      return true;
+    } catch (error) {
+      if (error instanceof RpcError) this.#rejectMessage(message, error);
+      return false;
+    }
   }
 
   /** Waits until the key has fewer requests in flight. @throws RpcError, Cancelled (rejects with it) */

@@ -9,7 +9,7 @@ import { digestOf } from '../../auth/formats/key.ts';
 import { sentKey } from '../../auth/sent-key.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
-import type { Network } from '../../networks/network.ts';
+import type { Network } from '../../call/network.ts';
 import { closeReasonFor } from './close-codes.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS } from './session-options.ts';

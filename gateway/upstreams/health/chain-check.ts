@@ -27,11 +27,8 @@ export class ChainCheck {
     this.#localNodeStart = options.starting;
   }
 
-  /**
-   * Waits for a local node to start, and checks the chain id. Concurrent calls share one check.
-   * @returns the remaining time in ms
-   */
-  async prepare(deadline: number): Promise<number> {
+  /** Waits for a local node to start, and checks the chain id. Concurrent calls share one check. */
+  async prepare(deadline: number): Promise<void> {
     if (this.#localNodeStart !== undefined) {
       const started = this.#localNodeStart.catch(() => {
         throw new UpstreamFailure('transport', 'the local node did not start');
@@ -40,7 +37,6 @@ export class ChainCheck {
       this.#localNodeStart = undefined;
     }
     await withTimeout(this.run(), deadline - performance.now(), () => new TimedOut());
-    return deadline - performance.now();
   }
 
   /** Checks the chain id. @throws UpstreamFailure */

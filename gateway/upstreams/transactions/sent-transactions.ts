@@ -136,7 +136,7 @@ function hashIn(result: unknown): string {
 
 async function hasTransaction(upstream: Upstream, hash: string, deadline: number): Promise<boolean> {
   try {
-    const response = await upstream.request(nodeMethods.transactionByHash, `["${hash}"]`, deadline - performance.now());
+    const response = await upstream.send(nodeMethods.transactionByHash, `["${hash}"]`, { deadline });
     const found = response.kind === 'result' ? (response.result as { hash?: unknown } | null) : null;
     return String(found?.hash).toLowerCase() === hash;
   } catch (error) {

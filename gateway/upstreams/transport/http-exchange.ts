@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Deadlines, Timed } from '../../admission/deadlines.ts';
-import type { FairQueue } from '../../admission/fair-queue.ts';
 import { gatehouse, type SlotOwner } from '../../admission/fair-slots.ts';
 import { errorCode } from '../../config/log.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
@@ -39,8 +38,6 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   readonly #deadlines: Deadlines;
   readonly #cancellation: Cancellation | undefined;
   readonly #owner: SlotOwner;
-  /** Undefined: without a slot, or after its release. */
-  #slots: FairQueue | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #status = 0;
@@ -55,7 +52,6 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     deadline: number,
     deadlines: Deadlines,
     cancellation: Cancellation | undefined,
-    slots: FairQueue | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
@@ -65,7 +61,6 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     deadlines.add(this);
     this.#cancellation = cancellation;
     this.#owner = cancellation?.owner ?? gatehouse;
-    this.#slots = slots;
     cancellation?.add(this);
   }
 
@@ -130,9 +125,6 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     this.#cancellation?.delete(this);
     this.#bounds.memory?.add(this.#owner.holder, -this.#takenBytes);
     this.#takenBytes = 0;
-    const slots = this.#slots;
-    this.#slots = undefined;
-    slots?.leave(this.#owner);
   }
 }
 

@@ -1,13 +1,14 @@
 import type { Pool } from 'undici';
 import { Deadlines } from '../../admission/deadlines.ts';
 import { FairQueue } from '../../admission/fair-queue.ts';
-import { gatehouse } from '../../admission/fair-slots.ts';
 import { loadPackage } from '../../config/load-package.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
-import { HttpExchange, type Failure, type HttpResponse, type ResponseBounds } from './http-exchange.ts';
-import { NoFreeSlot, sendAfterWait } from './upstream-response.ts';
+import { HttpExchange, type HttpResponse, type ResponseBounds } from './http-exchange.ts';
+import type { SentRequest, Transport } from './transport.ts';
+import { NoFreeSlot } from './upstream-response.ts';
+import { withSlot } from './with-slot.ts';
 
 /** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
 const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
@@ -28,7 +29,7 @@ export interface HttpUpstreamOptions extends ResponseBounds, ConnectOptions {
  * Sends requests over one upstream's pool of HTTP connections. `dispatch` with a custom handler costs 30 µs of CPU per
  * call, server included; `request` costs 43 µs.
  */
-export class HttpUpstream {
+export class HttpUpstream implements Transport {
   readonly secrets: SecretTexts;
   readonly #pool: Pool;
   /** Undefined: without a proxy. */
@@ -62,49 +63,20 @@ export class HttpUpstream {
     this.slots = new FairQueue({ slots: options.connections, rejection: () => new NoFreeSlot() });
   }
 
-  /**
-   * Posts a call and reads the whole response. Waits for a slot before.
-   * @param timeLimitMs from now until the last byte
-   * @throws UpstreamFailure, Cancelled
-   */
-  exchange(body: string, timeLimitMs: number, _id: number, cancellation?: Cancellation): Promise<HttpResponse> {
-    if (this.slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.send(body, timeLimitMs, cancellation, true);
-    const send = (remainingMs: number): Promise<HttpResponse> => this.send(body, remainingMs, cancellation, true);
-    return sendAfterWait(this.slots, timeLimitMs, cancellation, send);
+  send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {
+    return withSlot(this.slots, request, cancellation, () => this.post(request, cancellation));
   }
 
-  /**
-   * Posts a body at once and reads the whole response.
-   * @param hasSlot whether the slot of the cancellation's owner is released at the end
-   * @throws UpstreamFailure, Cancelled
-   */
-  send(
-    body: string,
-    timeLimitMs: number,
-    cancellation: Cancellation | undefined,
-    hasSlot: boolean,
-  ): Promise<HttpResponse> {
+  /** Posts a body at once, and reads the whole response. @throws UpstreamFailure, Cancelled (rejects with it) */
+  post({ body, deadline }: Omit<SentRequest, 'id'>, cancellation: Cancellation | undefined): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
-      this.start(body, performance.now() + timeLimitMs, cancellation, hasSlot, resolve, reject);
+      const exchange = new HttpExchange(resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation);
+      try {
+        this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
+      } catch (error) {
+        exchange.onResponseError(undefined, error as Error);
+      }
     });
-  }
-
-  /** As `send`, without a promise. @param deadline on the clock of performance.now() */
-  start(
-    body: string,
-    deadline: number,
-    cancellation: Cancellation | undefined,
-    hasSlot: boolean,
-    resolve: (response: HttpResponse) => void,
-    reject: (reason: Failure) => void,
-  ): void {
-    const slots = hasSlot ? this.slots : undefined;
-    const exchange = new HttpExchange(resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, slots);
-    try {
-      this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
-    } catch (error) {
-      exchange.onResponseError(undefined, error as Error);
-    }
   }
 
   /** Ends all exchanges in flight with a failure. */

@@ -1,24 +1,25 @@
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import type { MethodGroup } from '../../spec/method-spec.ts';
 
-/** Sends calls to an upstream over HTTP or WebSocket. */
+/** One JSON-RPC request for an upstream. */
+export interface SentRequest {
+  /** The id in the body. */
+  readonly id: number;
+  readonly body: string;
+  /** For the last byte of the response, on the clock of performance.now(). The wait for a slot counts. */
+  readonly deadline: number;
+  /** The client's batch, if the request may be sent in a batch with others of it. */
+  readonly clientBatch?: object | undefined;
+}
+
+/** Sends requests to an upstream over HTTP or WebSocket. */
 export interface Transport {
   /**
-   * Sends a call and waits for its response.
-   * @param timeLimitMs from now until the last byte
-   * @param id the id in the body; WebSocket responses are matched by it
-   * @param group of the method, if the call may share a batch with others
-   * @throws UpstreamFailure, Cancelled
+   * Sends a request, when it has a slot, and waits for its response.
+   * @throws UpstreamFailure, Cancelled, RpcError if the memory budget is used up (rejects with it)
    */
-  exchange(
-    body: string,
-    timeLimitMs: number,
-    id: number,
-    cancellation?: Cancellation,
-    group?: MethodGroup,
-  ): Promise<HttpResponse>;
+  send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse>;
   close(): Promise<void>;
   /** Texts from which `Secrets` is made. */
   readonly secrets: SecretTexts;

@@ -1,7 +1,3 @@
-import type { FairQueue } from '../../admission/fair-queue.ts';
-import { gatehouse } from '../../admission/fair-slots.ts';
-import type { Cancellation } from './cancellation.ts';
-
 /** The JSON-RPC response of an upstream to one call. */
 export type UpstreamResponse = ResultResponse | LargeResponse | ErrorResponse;
 
@@ -79,7 +75,7 @@ export const failureOfStatus: Readonly<Record<number, FailureClass>> = {
   524: 'transport',
 };
 
-/** No usable response. Only `Router` catches it. The message is for the log, and contains no host. */
+/** No usable response. Only `attempt` and `OwnRequests` catch it. The message is for the log, and contains no host. */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   readonly failure: FailureClass;
@@ -124,30 +120,5 @@ export class NoFreeSlot extends UpstreamFailure {
 /** A timeout of a call that had less time than this, as at the end of a long batch, is not an upstream failure. */
 export const MIN_COUNTED_TIMEOUT_MS = 400;
 
-/**
- * Sends a call after its wait for a slot. The wait counts towards the time limit.
- * @param send releases the slot at the end of the call
- * @throws UpstreamFailure, Cancelled
- */
-export async function sendAfterWait<Response>(
-  slots: FairQueue,
-  timeLimitMs: number,
-  cancellation: Cancellation | undefined,
-  send: (remainingMs: number) => Promise<Response>,
-): Promise<Response> {
-  const owner = cancellation?.owner ?? gatehouse;
-  const deadline = performance.now() + timeLimitMs;
-  await slots.wait(owner, timeLimitMs, cancellation);
-  // The caller may leave after the slot is free and before this continuation.
-  if (cancellation?.isCancelled === true) {
-    slots.leave(owner);
-    throw cancellation.reason;
-  }
-  const remainingMs = deadline - performance.now();
-  try {
-    return await send(remainingMs);
-  } catch (error) {
-    if (error instanceof TimedOut && remainingMs < MIN_COUNTED_TIMEOUT_MS) error.isCallerTimeout = true;
-    throw error;
-  }
-}
+/** With less time left, no further attempt is made: it would time out and count against a healthy upstream. */
+export const MIN_ATTEMPT_MS = 10;

@@ -1,13 +1,16 @@
 import { WebSocket } from 'ws';
+import { Deadlines } from '../../admission/deadlines.ts';
+import { InFlightMap } from '../../collections/in-flight-map.ts';
 import { errorCode } from '../../config/log.ts';
 import { IncomingMessageBytes } from '../../memory/incoming-message-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
-import type { Cancellation, Cancelled } from './cancellation.ts';
+import type { Cancellation } from './cancellation.ts';
 import type { ConnectOptions, Connector } from './connect/connector.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { responseId } from './response-id.ts';
 import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
-import { PendingCalls } from './pending-calls.ts';
+import { PendingRequest } from './pending-request.ts';
+import type { SentRequest } from './transport.ts';
 
 export interface WebSocketConnectionOptions {
   readonly url: URL;
@@ -22,8 +25,6 @@ export interface WebSocketConnectionOptions {
   readonly times: ConnectionTimes;
   /** Called with the bytes of each notification. */
   readonly onNotification?: (body: Buffer) => void;
-  /** Called for each call that ends. */
-  readonly onCallEnded: (cancellation: Cancellation | undefined) => void;
 }
 
 export interface ConnectionTimes {
@@ -54,7 +55,9 @@ export class WebSocketConnection {
   readonly #times: ConnectionTimes;
   readonly #onNotification: ((body: Buffer) => void) | undefined;
   readonly #onEnd: (hasOpened: boolean) => void;
-  readonly #pending: PendingCalls;
+  /** By id. */
+  readonly #pending = new InFlightMap<number, PendingRequest<HttpResponse>>();
+  readonly #deadlines = new Deadlines();
   /** Ended calls whose responses may still arrive. */
   readonly #abandonedIds = new Set<number>();
   #incoming: IncomingMessageBytes | undefined;
@@ -72,7 +75,6 @@ export class WebSocketConnection {
     this.#times = times;
     this.#onNotification = events.onNotification;
     this.#onEnd = onEnd;
-    this.#pending = new PendingCalls({ onEnded: events.onCallEnded, onAbandoned: this.#abandon.bind(this) });
     // Compression costs more CPU and memory than it saves between servers (ws README, "WebSocket compression").
     this.#socket = new WebSocket(url, {
       ...tls,
@@ -113,17 +115,14 @@ export class WebSocketConnection {
     return this.#socket.readyState === WebSocket.OPEN || this.#socket.readyState === WebSocket.CONNECTING;
   }
 
-  /**
-   * @param id the id in the body
-   * @param cancellation ends the call; a later response to it is ignored
-   * @throws UpstreamFailure, Cancelled
-   */
-  exchange(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
+  /** Sends a request at once. A response after its deadline or cancellation is ignored. @throws UpstreamFailure, Cancelled */
+  send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {
     this.#usedAt = performance.now();
-    const response = this.#pending.add(body, timeLimitMs, id, cancellation);
+    const pending = new PendingRequest<HttpResponse>(request, cancellation, this.#deadlines, this.#abandoned);
+    this.#pending.set(request.id, pending);
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#end(new UpstreamFailure('transport', 'stopped reading'));
-    else if (this.#hasOpened) this.#socket.send(body);
-    return response;
+    else if (this.#hasOpened) this.#socket.send(request.body);
+    return pending.response;
   }
 
   /** Ends all calls in flight with a failure. */
@@ -133,7 +132,7 @@ export class WebSocketConnection {
 
   #handleOpen(): void {
     this.#hasOpened = true;
-    for (const body of this.#pending.bodies()) this.#socket.send(body);
+    for (const { body } of this.#pending.values()) this.#socket.send(body);
     this.#heartbeat = setInterval(() => {
       const isIdle = this.#pending.size === 0 && performance.now() - this.#usedAt >= this.#times.idleMs;
       if (isIdle) this.#socket.close(1000);
@@ -153,7 +152,7 @@ export class WebSocketConnection {
     } else if (id === 'not-json') this.#settleAll({ status: 200, body });
     else if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#pending.size === 1 && this.#abandonedIds.size === 0)
-      for (const only of this.#pending.ids()) this.#settle(only, { status: 200, body });
+      for (const only of this.#pending.keys()) this.#settle(only, { status: 200, body });
   }
 
   /** The upstream responded to the handshake with an HTTP status: it becomes the response to all waiting calls. */
@@ -163,22 +162,25 @@ export class WebSocketConnection {
   }
 
   #settleAll(response: HttpResponse): void {
-    for (const id of this.#pending.ids()) this.#settle(id, response);
+    for (const id of this.#pending.keys()) this.#settle(id, response);
   }
 
   #settle(id: number, response: HttpResponse): void {
     if (this.#abandonedIds.size > 0) this.#abandonedIds.delete(id);
-    this.#pending.settle(id, response);
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    pending?.settle(response);
   }
 
   /** After a timeout, a ping shows whether the connection is dead or only the call was slow. */
-  #abandon(id: number, reason: UpstreamFailure | Cancelled): void {
+  readonly #abandoned = ({ id }: PendingRequest<HttpResponse>, reason: Error): void => {
+    this.#pending.delete(id);
     if (!this.#hasOpened) return;
     this.#abandonedIds.add(id);
     const [oldest] = this.#abandonedIds;
     if (oldest !== undefined && this.#abandonedIds.size > MAX_ABANDONED_CALLS) this.#abandonedIds.delete(oldest);
     if (reason instanceof TimedOut) this.#ping();
-  }
+  };
 
   #ping(): void {
     if (this.#pongTimer !== undefined || this.#hasEnded || this.#socket.readyState !== WebSocket.OPEN) return;
@@ -209,6 +211,8 @@ export class WebSocketConnection {
     this.#socket.terminate();
     this.#incoming?.finished();
     this.#onEnd(this.#hasOpened);
-    this.#pending.fail(failure);
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const request of pending) request.fail(failure);
   }
 }

@@ -3,11 +3,12 @@ import { checkChain } from './check-chain.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { readResponse } from './read-response.ts';
+import type { SentRequest } from './transport.ts';
 import type { UpstreamResponse } from './upstream-response.ts';
 
 /** A WebSocket to an upstream, which subscriptions and calls share. */
 export interface SubscriptionLink {
-  exchange(body: string, timeLimitMs: number, id: number): Promise<HttpResponse>;
+  send(request: SentRequest): Promise<HttpResponse>;
   /** @returns a function that removes the listener */
   listen(listener: LinkListener): () => void;
 }
@@ -61,8 +62,8 @@ export function openSubscription(
 
   const request = async (method: string, requestParams: string): Promise<UpstreamResponse> => {
     const id = nextId();
-    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${requestParams}}`;
-    return readResponse(await link.exchange(text, timeoutMs, id), id, secrets);
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${requestParams}}`;
+    return readResponse(await link.send({ id, body, deadline: performance.now() + timeoutMs }), id, secrets);
   };
   const deliver = ({ subscription: id, result }: Notification): void => {
     if (!hasEnded && id === subscription) events.notified(result);

@@ -1,13 +1,14 @@
 import { FairQueue } from '../../admission/fair-queue.ts';
-import { gatehouse } from '../../admission/fair-slots.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { NoFreeSlot, sendAfterWait, UpstreamFailure } from './upstream-response.ts';
+import type { SentRequest, Transport } from './transport.ts';
+import { NoFreeSlot, UpstreamFailure } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
+import { withSlot } from './with-slot.ts';
 
 export interface WebSocketUpstreamOptions extends ConnectOptions {
   readonly url: string;
@@ -31,7 +32,7 @@ const MAX_BACKOFF_MS = 5_000;
  * Sends calls to one upstream over one WebSocket, which all calls share. The first call opens it; after a disconnect,
  * the next call opens it again. After a failed handshake, calls fail at once until the backoff is over.
  */
-export class WebSocketUpstream {
+export class WebSocketUpstream implements Transport {
   readonly secrets: SecretTexts;
   readonly #slots: FairQueue;
   readonly #open: () => WebSocketConnection;
@@ -56,9 +57,6 @@ export class WebSocketUpstream {
       onNotification: (body: Buffer) => {
         for (const listener of this.#listeners) listener.notified(body);
       },
-      onCallEnded: (cancellation: Cancellation | undefined) => {
-        this.#slots.leave(cancellation?.owner ?? gatehouse);
-      },
     };
     this.#slots = new FairQueue({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
@@ -68,16 +66,8 @@ export class WebSocketUpstream {
       });
   }
 
-  /**
-   * Sends a call, when it has a slot, and waits for its response.
-   * @param timeLimitMs from now until the response, a handshake included
-   * @param id the id in the body, by which the response is matched
-   * @throws UpstreamFailure, Cancelled
-   */
-  async exchange(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
-    if (this.#slots.tryEnter(cancellation?.owner ?? gatehouse)) return this.#send(body, timeLimitMs, id, cancellation);
-    const send = (remainingMs: number): Promise<HttpResponse> => this.#send(body, remainingMs, id, cancellation);
-    return sendAfterWait(this.#slots, timeLimitMs, cancellation, send);
+  send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {
+    return withSlot(this.#slots, request, cancellation, () => this.#usableConnection().send(request, cancellation));
   }
 
   /** Adds a listener for notifications and disconnects. @returns a function that removes it */
@@ -94,18 +84,6 @@ export class WebSocketUpstream {
     this.#connector?.close();
     this.#connection?.close();
     return Promise.resolve();
-  }
-
-  /** Sends a call that has its slot. @throws UpstreamFailure, Cancelled (rejects with it) */
-  #send(body: string, timeLimitMs: number, id: number, cancellation?: Cancellation): Promise<HttpResponse> {
-    let connection: WebSocketConnection;
-    try {
-      connection = this.#usableConnection();
-    } catch (error) {
-      this.#slots.leave(cancellation?.owner ?? gatehouse);
-      throw error;
-    }
-    return connection.exchange(body, timeLimitMs, id, cancellation);
   }
 
   /** @throws UpstreamFailure */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FailsafeTable } from '../../../gateway/routing/retry/failsafe-table.ts';
+import { FailsafeTable } from '../../../gateway/routing/failsafe-table.ts';
 import { passThroughSpec } from '../../../gateway/spec/method-facts.ts';
 import { methods } from '../../../gateway/spec/methods.generated.ts';
 import { attemptTimesMs } from '../../../gateway/spec/method-spec.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RetryBudget } from '../../../gateway/routing/retry/retry-budget.ts';
+import { RetryBudget } from '../../../gateway/routing/retry-budget.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { status, type Exchange } from '../../support/behaviours.ts';
 import { eventually } from '../../support/eventually.ts';

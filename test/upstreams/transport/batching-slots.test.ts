@@ -1,12 +1,27 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { KeyShare } from '../../../gateway/admission/key-share.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
-import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching/batching-upstream.ts';
+import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching-upstream.ts';
 import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
+import type { HttpResponse } from '../../../gateway/upstreams/transport/http-exchange.ts';
 import { HttpUpstream } from '../../../gateway/upstreams/transport/http-upstream.ts';
 import { asUsual, cutInBody, hang, type Behaviour } from '../../support/behaviours.ts';
 import { eventually } from '../../support/eventually.ts';
 import { address, requests, withBatches, write } from './with-batches.ts';
+
+/** Calls of one client's batch. */
+const clientBatch = {};
+
+function send(
+  upstream: BatchingUpstream,
+  body: string,
+  timeLimitMs: number,
+  id: number,
+  caller?: Cancellation,
+  batch: object = clientBatch,
+): Promise<HttpResponse> {
+  return upstream.send({ id, body, deadline: performance.now() + timeLimitMs, clientBatch: batch }, caller);
+}
 
 it('a batch response takes its bytes from the share of its key', async () => {
   const { node } = await withBatches();
@@ -20,7 +35,7 @@ it('a batch response takes its bytes from the share of its key', async () => {
   const calls = [greedyKey, greedyKey, otherKey, otherKey].map((owner, index) => {
     const cancellation = new Cancellation(owner);
     const body = `{"jsonrpc":"2.0","id":${index},"method":"eth_getBalance","params":["${address}","latest"]}`;
-    return batching.exchange(body, 60_000, index, cancellation, 'lookup');
+    return send(batching, body, 60_000, index, cancellation, owner);
   });
   const rejected = { status: 'rejected', reason: { reason: 'memory-share' } };
   const fulfilled = { status: 'fulfilled', value: { status: 200 } };
@@ -46,7 +61,7 @@ it.each<[string, Behaviour]>([
   const owner = caller.owner as KeyShare;
   const calls = [1, 2, 3, 4, 5].map((id) => {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"eth_gasPrice","params":[]}`;
-    return batching.exchange(body, 500, id, caller, 'lookup');
+    return send(batching, body, 500, id, caller);
   });
   expect(http.slots.waitersOf(owner)).toBe(2);
   await Promise.allSettled(calls);
@@ -62,10 +77,10 @@ it('calls whose caller leaves free their slots, before they are sent and in a ba
   const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
   const owner = new KeyShare('one');
-  const send = (caller: Cancellation, id: number): Promise<unknown> =>
-    batching.exchange('{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}', 60_000, id, caller, 'lookup');
+  const sendFor = (caller: Cancellation, id: number): Promise<unknown> =>
+    send(batching, '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}', 60_000, id, caller);
   const [early, late] = [new Cancellation(owner), new Cancellation(owner)];
-  const calls = Promise.allSettled([send(early, 1), send(late, 2), send(late, 3), send(early, 4)]);
+  const calls = Promise.allSettled([sendFor(early, 1), sendFor(late, 2), sendFor(late, 3), sendFor(early, 4)]);
   early.cancel();
   await eventually(() => node.callsOf('eth_gasPrice').length === 2);
   late.cancel();
@@ -79,8 +94,8 @@ it('a defect while a batch is sent ends its calls at once, and is not a timeout'
   const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
   const defect = new TypeError('undefined is not a function');
-  vi.spyOn(http, 'send').mockRejectedValue(defect);
-  const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, undefined, 'lookup'));
+  vi.spyOn(http, 'post').mockRejectedValue(defect);
+  const calls = [1, 2].map((id) => send(batching, '{}', 60_000, id));
   expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));
 });
 
@@ -90,7 +105,7 @@ it('a defect while the first call of a rejected batch is sent alone ends its cal
   onTestFinished(() => batching.close());
   const defect = new TypeError('undefined is not a function');
   const rejected = { status: 500, body: Buffer.from('no'), retryAfter: undefined };
-  vi.spyOn(http, 'send').mockResolvedValueOnce(rejected).mockRejectedValue(defect);
-  const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, undefined, 'lookup'));
+  vi.spyOn(http, 'post').mockResolvedValueOnce(rejected).mockRejectedValue(defect);
+  const calls = [1, 2].map((id) => send(batching, '{}', 60_000, id));
   expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));
 });

@@ -22,9 +22,9 @@ async function open(heldMethod: string) {
   const released = new Promise<void>((resolve) => (release = resolve));
   const link: SubscriptionLink = {
     listen: (listener) => upstream.listen(listener),
-    exchange: async (body, timeLimitMs, id) => {
-      const response = await upstream.exchange(body, timeLimitMs, id);
-      if (body.includes(`"${heldMethod}"`)) await released;
+    send: async (request) => {
+      const response = await upstream.send(request);
+      if (request.body.includes(`"${heldMethod}"`)) await released;
       return response;
     },
   };
@@ -66,7 +66,8 @@ it('a subscription that is closed before the chain id is checked is not opened',
   release();
   // The connection keeps the order: an eth_subscribe would be received before this call.
   await setImmediate();
-  await upstream.exchange('{"jsonrpc":"2.0","id":99,"method":"eth_getStorageAt","params":["0x","0x1"]}', 1_000, 99);
+  const body = '{"jsonrpc":"2.0","id":99,"method":"eth_getStorageAt","params":["0x","0x1"]}';
+  await upstream.send({ id: 99, body, deadline: performance.now() + 1_000 });
   expect(methods()).toEqual(['eth_chainId', 'eth_getStorageAt']);
   expect(events).toEqual([]);
 });

@@ -352,8 +352,10 @@ async function startTransport(times: Partial<ConnectionTimes>) {
     await node.stop();
   });
   let id = 0;
-  const send = (timeoutMs = 1_000) =>
-    upstream.exchange(`{"jsonrpc":"2.0","id":${++id},"method":"eth_getStorageAt","params":["","0x1"]}`, timeoutMs, id);
+  const send = (timeoutMs = 1_000) => {
+    const body = `{"jsonrpc":"2.0","id":${++id},"method":"eth_getStorageAt","params":["","0x1"]}`;
+    return upstream.send({ id, body, deadline: performance.now() + timeoutMs });
+  };
   return { node, upstream, send };
 }
 

@@ -1,0 +1,59 @@
+import type { FailedOutcome } from '../upstreams/outcome.ts';
+import { changesNode } from '../spec/method-facts.ts';
+import { changesChain } from '../spec/method-group.ts';
+import type { FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Call } from './call.ts';
+import { isAtHead } from './confirm.ts';
+import { highestOf, isMissing, responseOfFailures } from './exhausted.ts';
+import { isUnsupportedByAll } from './select.ts';
+
+/**
+ * The response if the failed attempt was for confirmation, or shows that no other upstream can help. Undefined: the call is
+ * sent to another one. @throws RpcError
+ */
+export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamResponse | undefined {
+  const { router, method, unconfirmed, respondingUpstream } = call;
+  const { failure, response } = outcome;
+  if (isMissing(outcome) && isAtHead(call)) call.isMissingAtHead = true;
+  if (unconfirmed !== undefined) {
+    if (call.isEvidence) return unconfirmed;
+    const isEvidence = failure === 'not-found' && call.isMissingAtHead;
+    return isEvidence && !router.monotonic.hasServedCanonical(call) ? unconfirmed : undefined;
+  }
+  const wasCircuitOpen = !call.wasClosed && response === undefined;
+  call.failed = [...call.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
+  if (!canSendAgain(call, outcome)) return responseOfFailures(call);
+  if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
+    return isAboveHead(call, respondingUpstream) ? response : undefined;
+  if (failure !== 'unsupported' || !isUnsupportedByAll(method.name, call.candidates ?? router.all)) return undefined;
+  // This call counts as a probe, if one is due.
+  router.probes.takeIfDue(method.name, performance.now());
+  return responseOfFailures(call);
+}
+
+/** Failure classes of a call that the upstream rejected without executing it. */
+const rejections: ReadonlySet<FailureClass> = new Set(['unsupported', 'rate', 'quota', 'auth', 'wrong-chain']);
+
+/**
+ * Whether a call may be sent again after a failed attempt. A pass-through method is not, after a response, unless its range
+ * was too large; one that may change something is not, after a timeout either.
+ */
+export function canSendAgain(
+  { method, range }: Pick<Call, 'method' | 'range'>,
+  { failure, response }: FailedOutcome,
+): boolean {
+  if (method.isPassThrough !== true || rejections.has(failure)) return true;
+  if (range !== undefined && failure === 'too-large') return true;
+  const hasResponded = response !== undefined || failure === 'malformed';
+  return !hasResponded && !changesChain(method) && !changesNode(method.name);
+}
+
+/** Whether the call names a block above every polled head, and the upstream that does not have it is not lagging. */
+function isAboveHead(call: Call, upstream: Upstream): boolean {
+  const { heads, monotonic, all } = call.router;
+  const highest = highestOf(call);
+  if (highest === undefined || heads.headOf(upstream) === undefined || monotonic.isLagging(upstream)) return false;
+  const numbers = all.map((one) => heads.headOf(one)?.number ?? -1n);
+  return highest > Number(monotonic.newest) && numbers.every((number) => highest > Number(number));
+}

@@ -1,0 +1,38 @@
+import type { Log } from '../config/log.ts';
+import type { KeyAccess } from '../auth/key-access.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { AccessLogEntry } from '../observability/access-log.ts';
+import type { CallSinks } from '../observability/call-sink.ts';
+import type { Reservation } from '../memory/reservation.ts';
+import type { SocketSubscriptions } from '../subscriptions/socket-subscriptions.ts';
+import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { DeduplicatedCalls } from './deduplicate.ts';
+import type { Network } from './network.ts';
+
+/** The caller of one body and the bounds of its calls. The key is already authenticated. */
+export interface CallContext {
+  readonly network: Network;
+  readonly access: KeyAccess;
+  readonly limiter: Limiter;
+  /** Shown to the caller, and logged with internal errors. */
+  readonly requestId: string;
+  /** When all calls of the body must have a response, on the clock of performance.now(). */
+  readonly deadline: number;
+  /** Cancels the calls in progress when the caller disconnects. */
+  readonly caller: Cancellation;
+  /** Receive the events of each call; empty for most bodies. */
+  readonly sinks: readonly CallSinks[];
+  readonly log: Log;
+  /** The duplicates of the batch; undefined if it has none. */
+  readonly deduplicated?: DeduplicatedCalls;
+  /** Bytes that remain for large results in the response to the batch. */
+  readonly batchBudget?: { bytes: number; readonly maxBytes: number };
+  /** Subscriptions of the caller's WebSocket; undefined over HTTP. */
+  readonly subscriptions?: SocketSubscriptions;
+  /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */
+  readonly reservation?: Reservation;
+  /** The caller is an operator on the ops port. */
+  readonly isOperator?: true;
+  /** Undefined if the access log is off. */
+  readonly logEntry?: AccessLogEntry | undefined;
+}

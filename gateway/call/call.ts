@@ -1,0 +1,154 @@
+import { gatehouse, type SlotOwner } from '../admission/fair-slots.ts';
+import type { RpcRequest } from '../jsonrpc/envelope.ts';
+import type { RpcError } from '../jsonrpc/errors.ts';
+import type { CallSink } from '../observability/call-sink.ts';
+import type { SentRange } from '../ranges/sent-range.ts';
+import type { Failsafe } from '../routing/failsafe-table.ts';
+import type { MethodGroup, MethodSpec } from '../spec/method-spec.ts';
+import type { NamedBlocks } from '../upstreams/available-blocks.ts';
+import type { FailedOutcome } from '../upstreams/outcome.ts';
+import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { CallContext } from './call-context.ts';
+import type { NetworkMethod } from './network.ts';
+import type { Router } from './router.ts';
+
+/** Shared by all calls: an array that grows by `push` takes 150 bytes, and most calls have no failed attempt. */
+const noFailures: readonly FailedOutcome[] = [];
+const noUpstreams: readonly Upstream[] = [];
+const noSinks: readonly CallSink[] = [];
+
+/** The parameters of a call with the number of a block in place of its tag. */
+interface PinnedParams {
+  readonly number: bigint;
+  readonly params: readonly unknown[];
+  readonly text: string;
+}
+
+/**
+ * One call, from the envelope of its request to its response. A caller's call has a `context`; a call of Gatehouse itself
+ * has none, and is only sent to upstreams. It has data and no steps: the files beside this one do the work.
+ */
+export class Call {
+  // The request
+  readonly router: Router;
+  readonly method: MethodSpec;
+  params: readonly unknown[];
+  /** On the clock of performance.now(). */
+  readonly deadline: number;
+  /** As JSON text, exactly as sent. Undefined: a notification, which gets no response. */
+  id: string | undefined = undefined;
+  /** The method as the caller wrote it. */
+  name: string;
+  /** The parameters as the caller wrote them. Undefined after the check, so that the body can be garbage collected. */
+  originalParamsText: string | undefined = undefined;
+  #text: string | undefined;
+
+  // The caller
+  context: CallContext | undefined = undefined;
+  /** What the network has for the method. */
+  served: NetworkMethod | undefined = undefined;
+  /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
+  checked: RpcError | 'none' | undefined = undefined;
+  /** Set when they are first needed: for the charge, or for usage. */
+  requestUnits: number | undefined = undefined;
+  readonly startedAt = performance.now();
+  sinks = noSinks;
+
+  // Its way over the upstreams
+  /** Cancels the work at upstreams. Undefined for a call of Gatehouse itself. */
+  cancellation: Cancellation | undefined = undefined;
+  /** The range of blocks of a method that `splits`, which may be a part of a larger one. */
+  range: SentRange | undefined = undefined;
+  /** With one upstream, only of calls whose blocks are compared. */
+  blocks: NamedBlocks | undefined = undefined;
+  /** The only upstreams that may get the call; undefined: all. */
+  candidates: readonly Upstream[] | undefined = undefined;
+  /** Selected before all other upstreams. */
+  preferred: Upstream | undefined = undefined;
+  /** Of the method. Undefined: the times of each upstream, and any number of attempts. */
+  failsafe: Failsafe<Upstream> | undefined = undefined;
+  /** Parameters in which a number replaces the tag `safe` or `finalized`. */
+  pinned: PinnedParams | undefined = undefined;
+  /** Requests that were sent to upstreams. */
+  attempts = 0;
+  tried = noUpstreams;
+  failed = noFailures;
+  /** The upstream of the last outcome: that of the hedged request, if it responded first. */
+  respondingUpstream: Upstream | undefined = undefined;
+  /** When that upstream was asked, by performance.now(). */
+  askedAt = -Infinity;
+  /** Whether the circuit of the last attempt's upstream was closed. */
+  wasClosed = true;
+  /** The hash of the network's head, if each upstream that got the call is known to have had it before. For the cache. */
+  headHash: string | undefined = undefined;
+  /** A final response that needs a second one from another upstream. */
+  unconfirmed: UpstreamResponse | undefined = undefined;
+  /** `unconfirmed` is evidence: it is from an upstream at the head, and contradicts nothing that callers were served. */
+  isEvidence = false;
+  /** An upstream at the head returned that it does not have the block or object. */
+  isMissingAtHead = false;
+  /** The heads of upstreams that lag were polled for this call. */
+  hasPolledHeads = false;
+  /** How often the call waited until upstreams have indexed a served block. */
+  waits = 0;
+
+  /** @param text `params` as JSON text, if that exists already */
+  constructor(router: Router, method: MethodSpec, params: readonly unknown[], deadline: number, text?: string) {
+    this.router = router;
+    this.method = method;
+    this.name = method.name;
+    this.params = params;
+    this.deadline = deadline;
+    this.#text = text;
+  }
+
+  /** The call of a request. */
+  static of({ id, method, params, text, originalParamsText }: RpcRequest, context: CallContext): Call {
+    const { network, deadline } = context;
+    const served = network.methods.get(method) ?? network.otherMethods;
+    const call = new Call(network.router, served.spec, params, deadline, text);
+    call.id = id;
+    call.name = method;
+    call.originalParamsText = originalParamsText;
+    call.context = context;
+    call.served = served;
+    return call;
+  }
+
+  /** A call that this one needs, of the same caller, such as that for a part of its range. */
+  derive(method: MethodSpec, params: readonly unknown[], text?: string): Call {
+    const call = new Call(this.router, method, params, this.deadline, text);
+    call.id = this.id;
+    call.context = this.context;
+    call.served = this.served;
+    return call;
+  }
+
+  /** Sets the parameters to those that are sent, cached and coalesced. */
+  replaceParams(params: readonly unknown[]): void {
+    if (params === this.params) return;
+    this.params = params;
+    this.#text = undefined;
+  }
+
+  get group(): MethodGroup {
+    return this.method.group;
+  }
+
+  /** `params` as JSON text. */
+  get text(): string {
+    return (this.#text ??= JSON.stringify(this.params));
+  }
+
+  /** Whose slots and memory the call takes. */
+  get owner(): SlotOwner {
+    return this.context?.access.share ?? gatehouse;
+  }
+
+  /** Whether another request may be sent for the call. */
+  get hasAttempt(): boolean {
+    return this.failsafe === undefined || this.attempts < this.failsafe.maxAttempts;
+  }
+}

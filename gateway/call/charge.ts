@@ -1,0 +1,141 @@
+import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import type { InvalidItem } from '../jsonrpc/envelope.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import type { ChargeOutcome } from '../limits/account.ts';
+import type { Shortage } from '../limits/limit-state.ts';
+import type { PartCharges } from '../ranges/part-requests.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import { rejectedUnits, roundUnits } from '../spec/request-units.ts';
+import type { Call } from './call.ts';
+import type { CallContext } from './call-context.ts';
+import { readsFilterLogs, requestUnitsOf } from './check.ts';
+
+/** Items that are charged without yielding: about 1 ms of work. */
+const MAX_SYNC_ITEMS = 50;
+
+/** Charges a key for all calls of a body. */
+export function chargeCalls(
+  items: readonly (Call | InvalidItem)[],
+  limits: KeyLimits,
+  context: CallContext,
+): ChargeOutcome | Promise<ChargeOutcome> {
+  if (items.length > MAX_SYNC_ITEMS) return chargeInTimeSlices(items, limits, context);
+  const cost: Cost = { units: 0, byMethod: undefined };
+  for (const item of items) addCost(item, cost, limits, context);
+  return charge(cost, limits, context);
+}
+
+async function chargeInTimeSlices(
+  items: readonly (Call | InvalidItem)[],
+  limits: KeyLimits,
+  context: CallContext,
+): Promise<ChargeOutcome> {
+  const cost: Cost = { units: 0, byMethod: undefined };
+  for (const item of items) {
+    const pause = timeSlicer.next();
+    if (pause !== undefined) await pause;
+    addCost(item, cost, limits, context);
+  }
+  return charge(cost, limits, context);
+}
+
+interface Cost {
+  units: number;
+  byMethod: Map<string, number> | undefined;
+}
+
+function addCost(item: Call | InvalidItem, cost: Cost, { methodRates }: KeyLimits, context: CallContext): void {
+  if ('rejection' in item) {
+    cost.units += rejectedUnits;
+    return;
+  }
+  const units = requestUnitsOf(item, context);
+  cost.units += units;
+  if (methodRates === undefined) return;
+  const { served, name } = item;
+  const method = served !== undefined && readsFilterLogs(served) ? nodeMethods.logs : name;
+  if (!methodRates.has(method)) return;
+  cost.byMethod ??= new Map();
+  cost.byMethod.set(method, roundUnits((cost.byMethod.get(method) ?? 0) + units));
+}
+
+function charge(
+  { units, byMethod }: Cost,
+  limits: KeyLimits,
+  { limiter }: CallContext,
+): ChargeOutcome | Promise<ChargeOutcome> {
+  return limiter.charge(limits, { units: roundUnits(units), byMethod: byMethod ?? noMethods });
+}
+
+const noMethods: ReadonlyMap<string, number> = new Map();
+
+/** The rejection of a body by a limit of its key. An explanation gets each call with the units that it would cost. */
+export function limitRejection(
+  items: readonly (Call | InvalidItem)[],
+  shortage: Shortage,
+  context: CallContext,
+): RpcError {
+  const { reason, limit, waitS } = shortage;
+  for (const sink of context.sinks) {
+    for (const item of items) {
+      const [name, units] =
+        'rejection' in item ? ['other', rejectedUnits] : [item.method.name, requestUnitsOf(item, context)];
+      sink.limited?.(name, reason, units, limit);
+    }
+  }
+  const { message } = new RpcError(reason);
+  return new RpcError(reason, message + detailOf(shortage), { retryAfterS: waitS });
+}
+
+/** Why a quota rejects a request although it has units left; empty if it has none, and for rates. */
+function detailOf({ reason, units, available, allowance, waitS }: Shortage): string {
+  const remaining = roundUnits(available);
+  if (reason === 'rate-limit' || allowance === undefined || (remaining <= 0 && waitS !== undefined)) return '';
+  const cost = `: the request costs ${roundUnits(units)} units, and`;
+  if (waitS === undefined) return `${cost} the limit is ${allowance.limit}`;
+  return `${cost} ${remaining} of ${allowance.limit} remain`;
+}
+
+/** Charges the key for the parts of a range, as if the caller had sent them: for what they cost beyond the call. */
+export class ChargedParts implements PartCharges {
+  readonly #call: Call;
+  readonly #context: CallContext;
+  /** Units that are charged already, of the call at first. */
+  #credit: number;
+
+  constructor(call: Call, context: CallContext) {
+    this.#call = call;
+    this.#context = context;
+    this.#credit = call.requestUnits ?? 0;
+  }
+
+  async charge(params: readonly unknown[]): Promise<Shortage | undefined> {
+    const units = this.#unitsOf(params);
+    const fromCredit = Math.min(units, this.#credit);
+    this.#credit = roundUnits(this.#credit - fromCredit);
+    const due = roundUnits(units - fromCredit);
+    if (due === 0) return undefined;
+    const shortage = await this.#take(due);
+    if (shortage === undefined) this.#call.requestUnits = roundUnits((this.#call.requestUnits ?? 0) + due);
+    else this.#credit += fromCredit;
+    return shortage;
+  }
+
+  refund(params: readonly unknown[]): void {
+    this.#credit += this.#unitsOf(params);
+  }
+
+  #unitsOf(params: readonly unknown[]): number {
+    return this.#call.served?.unitsOf(params) ?? 0;
+  }
+
+  async #take(units: number): Promise<Shortage | undefined> {
+    const { access, limiter } = this.#context;
+    const { limits } = access;
+    if (limits?.isCharged !== true) return undefined;
+    const { name } = this.#call.method;
+    const byMethod = new Map(limits.methodRates?.has(name) === true ? [[name, units]] : []);
+    return (await limiter.charge(limits, { units, byMethod })).shortage;
+  }
+}

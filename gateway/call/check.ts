@@ -1,0 +1,71 @@
+import type { KeyAccess } from '../auth/key-access.ts';
+import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import { rejectedUnits } from '../spec/request-units.ts';
+import type { Call } from './call.ts';
+import type { CallContext } from './call-context.ts';
+import type { NetworkMethod } from './network.ts';
+
+/** @throws RpcError if the network does not serve the method, or the call is rejected by its key, its schema or a bound */
+export function checkCall(call: Call, { network, access, isOperator }: CallContext): void {
+  const { served, name } = call;
+  if (served === undefined || served === network.otherMethods) {
+    network.unserved.record(name);
+    // Only operators get the line of the network file that would open the method.
+    throw methodNotFound(name, isOperator && network.unserved.hintFor(name));
+  }
+  const rejection = checkOnce(call, access);
+  if (rejection !== 'none') throw rejection;
+}
+
+/** Checks a call's parameters, the key's permissions and the bounds for it, once. Returns the rejection, or `none`. */
+export function checkOnce(call: Call, access: KeyAccess): RpcError | 'none' {
+  const { served, params, originalParamsText } = call;
+  if (served === undefined) return 'none';
+  if (call.checked === undefined) {
+    call.checked = checkParams(served, params, originalParamsText, access);
+    call.originalParamsText = undefined;
+  }
+  return call.checked;
+}
+
+/** @param originalText the parameters as the caller wrote them; undefined if they were checked before */
+export function checkParams(
+  { spec, check, checkBounds }: NetworkMethod,
+  params: readonly unknown[],
+  originalText: string | undefined,
+  { calls: permissions, bounds }: KeyAccess,
+): RpcError | 'none' {
+  if (permissions?.allowMethod(spec) === false) return new RpcError('key-settings');
+  const problem = check(params, originalText);
+  if (problem !== undefined) return new RpcError('invalid-params', problem);
+  if (permissions?.allowParams(spec, params) === false) return new RpcError('key-settings');
+  const excess = checkBounds?.(params, bounds);
+  return excess === undefined ? 'none' : new RpcError('beyond-bound', excess);
+}
+
+/**
+ * The request units of a call, computed once. A call that is rejected, and a notification that is not sent, cost the same
+ * small part of a unit.
+ */
+export function requestUnitsOf(call: Call, context: CallContext): number {
+  return (call.requestUnits ??= computeUnits(call, context));
+}
+
+function computeUnits(call: Call, { network, access, subscriptions }: CallContext): number {
+  const { served, params } = call;
+  if (served === undefined || served === network.otherMethods) return rejectedUnits;
+  if (checkOnce(call, access) !== 'none') return rejectedUnits;
+  if (call.id === undefined && served.spec.sends !== true) return rejectedUnits;
+  if (served.handler?.by === 'socket' && subscriptions === undefined) return rejectedUnits;
+  if (!readsFilterLogs(served)) return served.unitsOf(params);
+  const filter = network.filters.logFilterOf(String(params[0]), access);
+  const logs = network.methods.get(nodeMethods.logs);
+  if (filter === undefined || logs === undefined) return rejectedUnits;
+  return checkParams(logs, [filter], undefined, access) === 'none' ? logs.unitsOf([filter]) : rejectedUnits;
+}
+
+/** Whether the method reads the logs of a filter, with a request for logs. */
+export function readsFilterLogs({ handler }: NetworkMethod): boolean {
+  return handler?.by === 'filters' && handler.action === 'logs';
+}

@@ -1,0 +1,159 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { isRead } from '../spec/method-group.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Call } from './call.ts';
+import type { Router } from './router.ts';
+
+/*
+ * Some final responses need a second response from another upstream: blocks older than served ones, and some nulls (null
+ * confirmation). geth with a short transaction index, and a node that lags, return null for objects that exist. With one
+ * upstream, only what is older than served blocks is confirmed, by the same one.
+ */
+
+/** One second in all. */
+const INDEX_WAITS_MS = [100, 300, 600];
+
+/**
+ * The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream.
+ * @throws RpcError if a pass-through call needs one, because it is not sent again
+ */
+export function confirm(call: Call, response: UpstreamResponse): UpstreamResponse | undefined {
+  const { router, method, unconfirmed, respondingUpstream, askedAt } = call;
+  const { monotonic } = router;
+  if (isAlone(router) && router.options.isDevelopment) return response;
+  if (respondingUpstream === undefined) return response;
+  const newer = unconfirmed === undefined ? response : selectNewer(call, unconfirmed, response);
+  const isUnconfirmed =
+    unconfirmed === undefined
+      ? needsConfirmation(call, response, respondingUpstream, askedAt)
+      : monotonic.isOlder(call, newer) ||
+        (!call.isEvidence &&
+          isAbsent(method, newer) &&
+          (isAlone(router) || mayLag(router, respondingUpstream, askedAt) || monotonic.hasServedCanonical(call)));
+  if (!isUnconfirmed) return monotonic.raiseToServed(method, newer);
+  if (method.isPassThrough === true) throw new RpcError('no-upstream');
+  call.unconfirmed = newer;
+  call.isEvidence = isAbsent(method, newer)
+    ? !mayLag(router, respondingUpstream, askedAt) && !monotonic.hasServed(call)
+    : !monotonic.isOlder(call, newer);
+  pin(call);
+  return undefined;
+}
+
+/** The response with the newer block. A pending transaction is newer than null. */
+function selectNewer({ router, method }: Call, one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
+  return isPending(method, one) && isEmptyResponse(method, other) ? one : router.monotonic.selectNewer(one, other);
+}
+
+/** Names the newest served block in place of the tag, so that the same upstream, or another, can return it. */
+function pin(call: Call): void {
+  const number = call.router.monotonic.newerFor(call);
+  const param = call.method.blockAt?.param;
+  if (number === undefined || param === undefined) return;
+  const params = call.params.with(param, `0x${number.toString(16)}`);
+  call.pinned = { number, params, text: JSON.stringify(params) };
+  call.tried = call.tried.slice(0, -1);
+}
+
+/**
+ * The response if no other upstream can confirm it.
+ * @throws RpcError if it is older than what callers were served, or may be null although the object exists, or if only
+ *   `maxAttempts` prevented its confirmation
+ */
+export function acceptUnconfirmed(call: Call, response: UpstreamResponse): UpstreamResponse {
+  const { router, tried, candidates = router.all } = call;
+  if (!call.hasAttempt && candidates.some((upstream) => !tried.includes(upstream))) throw new RpcError('no-upstream');
+  if (!call.isEvidence && !router.options.isDevelopment) throw new RpcError('no-upstream');
+  return response;
+}
+
+/** Whether a first response needs a second one. */
+export function needsConfirmation(
+  call: Call,
+  response: UpstreamResponse,
+  upstream: Upstream,
+  askedAt: number,
+): boolean {
+  const { router, method } = call;
+  const { confirmNull } = router.options;
+  if (isOlder(call, response)) return true;
+  if (isAlone(router) || response.kind !== 'result') return false;
+  // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
+  if (method.resultIs === 'sync-status') return response.result !== false;
+  if (!isAbsent(method, response) || confirmNull === 'never') return false;
+  if (method.isPassThrough === true) return isRead(method) && mayLag(router, upstream, askedAt);
+  if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
+  return upstream.blocks.isMissingHistory || mayLag(router, upstream, askedAt);
+}
+
+/**
+ * Whether the response is so old that its upstream may be tried again: several nodes may share its URL. A second null of the
+ * same upstream is no evidence beside others.
+ */
+export function canRepeat(call: Call): boolean {
+  const { router, unconfirmed, pinned } = call;
+  if (unconfirmed === undefined || pinned !== undefined) return false;
+  return isAlone(router) ? isOlder(call, unconfirmed) : router.monotonic.isOlder(call, unconfirmed);
+}
+
+/**
+ * Whether a response is older than what callers were served: an older block for a tag, null for a served block, or a pending
+ * transaction of a served block.
+ */
+function isOlder(call: Call, response: UpstreamResponse): boolean {
+  const { router, method } = call;
+  if (router.monotonic.isOlder(call, response)) return true;
+  if (router.options.confirmNull === 'never' || !method.nullable || !isAbsent(method, response)) return false;
+  return router.monotonic.hasServed(call);
+}
+
+/**
+ * If an upstream at the head does not find a served object of one of the newest blocks, which it may index later: waits until
+ * the call may be sent again. All upstreams count as untried then.
+ * @param takeRetry takes a retry from the budget
+ */
+export async function awaitIndex(call: Call, takeRetry: (call: Call, now: number) => boolean): Promise<boolean> {
+  const { router, method, unconfirmed, deadline, waits } = call;
+  if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || router.options.isDevelopment) return false;
+  if (!isAtHead(call) || !router.monotonic.hasServedCanonical(call)) return false;
+  const now = performance.now();
+  const waitMs = INDEX_WAITS_MS[waits];
+  if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(call, now)) return false;
+  call.waits++;
+  await delay(waitMs);
+  call.tried = [];
+  return true;
+}
+
+/** Whether the upstream of the last outcome was at the head when it was asked. */
+export function isAtHead({ router, respondingUpstream, askedAt }: Call): boolean {
+  return respondingUpstream !== undefined && !mayLag(router, respondingUpstream, askedAt);
+}
+
+/** Whether the upstream's head was behind when it was asked, or may have been. */
+function mayLag({ monotonic }: Router, upstream: Upstream, askedAt: number): boolean {
+  return upstream.isHeadUncertain || monotonic.hasLagged(upstream, askedAt);
+}
+
+function isAlone({ all }: Router): boolean {
+  return all.length === 1;
+}
+
+/** Whether the response shows that no block has the object: there is none, or it is a pending transaction. */
+function isAbsent(method: MethodSpec, response: UpstreamResponse): boolean {
+  return isEmptyResponse(method, response) || isPending(method, response);
+}
+
+/** Null, if the method may return it, or `0x`, which geth returns for a block or raw transaction that it lacks. */
+function isEmptyResponse({ nullable, isPassThrough }: MethodSpec, response: UpstreamResponse): boolean {
+  if (response.kind !== 'result' || (!nullable && isPassThrough !== true)) return false;
+  return response.result === null || response.result === '0x';
+}
+
+function isPending({ shape }: MethodSpec, response: UpstreamResponse): boolean {
+  if (shape?.type !== 'Transaction' || response.kind !== 'result') return false;
+  return (response.result as { readonly blockHash?: unknown } | null)?.blockHash === null;
+}

@@ -1,0 +1,124 @@
+import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import type { FailedOutcome } from '../upstreams/outcome.ts';
+import { UpstreamsAtLimit, type UpstreamLimits } from '../upstreams/upstream-limits.ts';
+import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Call } from './call.ts';
+import { acceptUnconfirmed } from './confirm.ts';
+
+/** Failure classes whose error text describes the call, the most specific first. */
+const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
+
+/** The response when no upstream is left to try. @throws RpcError if there is no upstream response to pass on */
+export function exhausted(call: Call): UpstreamResponse {
+  const { unconfirmed } = call;
+  return unconfirmed === undefined ? responseOfFailures(call) : acceptUnconfirmed(call, unconfirmed);
+}
+
+/** The failure classes of the attempts decide. @throws RpcError if there is no upstream response to pass on */
+export function responseOfFailures(call: Call): UpstreamResponse {
+  const { router, method, failed, range, candidates = router.all } = call;
+  const { monotonic } = router;
+  const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
+  // Smaller parts may be served, also by the upstreams that failed otherwise.
+  if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
+  if (failed.length === 0) throw noCandidateError(candidates, performance.now());
+  const classes = new Set(failed.map(({ failure }) => failure));
+  if (classes.size === 1 && classes.has('unsupported')) {
+    // One that the call may not try, for example because of `maxAttempts`, may support the method.
+    if (candidates.some((upstream) => mayStillSupport(call, upstream))) throw new RpcError('no-upstream');
+    return unsupportedResponse(method);
+  }
+  // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
+  if (failed.some(isMissing) && (!call.isMissingAtHead || monotonic.isKnownNewBlock(call)))
+    throw new RpcError('no-upstream');
+  const blockError = missingBlockError(failed);
+  const missingBlock = blockError && noSuchBlock(call, blockError, monotonic.newestKnown);
+  if (missingBlock !== undefined) return missingBlock;
+  for (const failure of descriptiveFailures) {
+    const response = failed.findLast((outcome) => outcome.failure === failure)?.response;
+    if (response?.kind === 'error') return errorResponse(failure, response);
+  }
+  // HTTP 413, which has no JSON-RPC error.
+  if (classes.has('too-large')) throw new RpcError('request-too-large');
+  // No upstream reported missing data, and those that responded did not find the object.
+  if (classes.has('not-found')) return { kind: 'result', result: null };
+  throw new RpcError('no-upstream');
+}
+
+function mayStillSupport({ method, tried }: Call, upstream: Upstream): boolean {
+  return !tried.includes(upstream) && !upstream.isOnOtherChain && !upstream.methods.isUnsupported(method.name);
+}
+
+/** The error if no upstream could be tried: all candidates are at their limits, or there are none. */
+export function noCandidateError(
+  candidates: readonly { readonly limits: UpstreamLimits | undefined }[],
+  now: number,
+): RpcError {
+  const waits = candidates.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
+  return waits.length > 0 ? new UpstreamsAtLimit(Math.min(...waits)) : new RpcError('no-upstream');
+}
+
+/** The response if no upstream supports the method. @throws RpcError method-not-found */
+export function unsupportedResponse(method: MethodSpec): UpstreamResponse {
+  if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
+  throw methodNotFound(method.name);
+}
+
+function tooLargeError(response: UpstreamResponse | undefined): RpcError {
+  return new RpcError('request-too-large', response?.kind === 'error' ? response.message : undefined);
+}
+
+function errorResponse(failure: FailureClass, response: ErrorResponse): UpstreamResponse {
+  if (failure === 'too-large') throw tooLargeError(response);
+  if (failure === 'node-state' || failure === 'no-block')
+    throw new RpcError('node-state', `no upstream could answer: ${response.message}`);
+  return response;
+}
+
+/** Whether the upstream returned that it does not have the block or object. */
+export function isMissing({ failure }: FailedOutcome): boolean {
+  return failure === 'no-block' || failure === 'not-found';
+}
+
+/** The first error, if all attempts failed because the block does not exist. Attempts at open circuits do not count. */
+function missingBlockError(failed: readonly FailedOutcome[]): ErrorResponse | undefined {
+  let error: ErrorResponse | undefined;
+  for (const { failure, response, wasCircuitOpen } of failed) {
+    if (failure === 'no-block' && response?.kind === 'error') error ??= response;
+    else if (failure !== 'not-found' && wasCircuitOpen !== true) return undefined;
+  }
+  return error;
+}
+
+/**
+ * The response to a call for a block that does not exist: null for a lookup, else the upstream's own error, by which
+ * clients decide whether to retry. A lookup is null only for a number above the newest known block: the texts of these
+ * errors are not anchored, and of a hash or a tag they are no evidence.
+ * @param newestKnown the newest served block, or the head if that is higher; 0: none is known
+ * @returns undefined if the error is no evidence that the block does not exist
+ * @throws RpcError if a lookup names a block at or below the newest known block
+ */
+function noSuchBlock(
+  call: Call,
+  error: UpstreamResponse,
+  newestKnown: bigint,
+): UpstreamResponse | undefined {
+  const { nullable } = call.method;
+  const highest = highestOf(call);
+  const isNumber = highest !== undefined && highest >= 0;
+  if (isNumber && highest <= Number(newestKnown)) {
+    if (nullable) throw new RpcError('no-upstream');
+    return undefined;
+  }
+  if (!nullable) return error;
+  return isNumber && newestKnown > 0n ? { kind: 'result', result: null } : undefined;
+}
+
+/** With one upstream only, `blocks` is not set, and is read here. */
+export function highestOf({ method, params, blocks }: Call): number | undefined {
+  return (blocks ?? blocksNamedBy(method, params))?.highest;
+}
+

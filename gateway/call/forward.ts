@@ -1,0 +1,75 @@
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { namesGas } from '../spec/prepare-params.ts';
+import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { afterFailure } from './after-failure.ts';
+import { attempt } from './attempt.ts';
+import { Call } from './call.ts';
+import { confirm } from './confirm.ts';
+import { exhausted, unsupportedResponse } from './exhausted.ts';
+import { lowerGas } from './gas-cap.ts';
+import { mayStillArrive } from './may-still-arrive.ts';
+import type { Router } from './router.ts';
+import { catchUp, isUnsupportedByAll, selectLongestMarked, selectUpstream } from './select.ts';
+
+/**
+ * Sends a caller's call to the upstreams: waits for a slot of the network, and caps the gas as the spec requires.
+ * @throws RpcError if the slots are used up, or no upstream has a usable response; Cancelled (rejects with it)
+ */
+export async function forward(call: Call): Promise<UpstreamResponse> {
+  const { owner, deadline, cancellation } = call;
+  const { slots } = call.router;
+  if (!slots.tryEnter(owner)) await slots.wait(owner, deadline - performance.now(), cancellation);
+  try {
+    if (namesGas(call.method, call.params)) await lowerGas(call);
+    return await tryUpstreams(call);
+  } finally {
+    slots.leave(owner);
+  }
+}
+
+/** Sends a call of Gatehouse itself. @throws RpcError if no upstream has a usable response (rejects with it) */
+export function requestUpstreams(
+  router: Router,
+  method: MethodSpec,
+  params: readonly unknown[],
+  deadline: number,
+): Promise<UpstreamResponse> {
+  return tryUpstreams(new Call(router, method, params, deadline));
+}
+
+/**
+ * Tries one upstream after the other until a response is final.
+ * @throws RpcError if no upstream has a usable response; Cancelled (rejects with it)
+ */
+async function tryUpstreams(call: Call): Promise<UpstreamResponse> {
+  if (!canBeServed(call)) return unsupportedResponse(call.method);
+  for (;;) {
+    const poll = catchUp(call, performance.now());
+    if (poll !== undefined) await poll;
+    const now = performance.now();
+    const upstream = selectUpstream(call, now);
+    if (upstream === undefined) {
+      if (await mayStillArrive(call)) continue;
+      return exhausted(call);
+    }
+    const outcome = await attempt(call, upstream, now);
+    const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
+    if (response !== undefined) return response;
+  }
+}
+
+/** Reads what the call needs. @returns false if no upstream supports the method, and no probe of it is due */
+function canBeServed(call: Call): boolean {
+  const { router, method, params } = call;
+  const { all, options, probes, sent } = router;
+  call.candidates = options.routes.candidatesOf(method.name);
+  call.failsafe = options.failsafe.of(method);
+  const isUnsupported = isUnsupportedByAll(method.name, call.candidates ?? all);
+  if (isUnsupported && !probes.takeIfDue(method.name, performance.now())) return false;
+  // With one upstream, only blocks, and the blocks of state, are compared.
+  const needsBlocks = all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
+  if (needsBlocks) call.blocks = blocksNamedBy(method, params);
+  call.preferred = isUnsupported ? selectLongestMarked(call) : sent.upstreamFor(method, params);
+  return true;
+}

@@ -1,0 +1,125 @@
+import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import { LARGE_BODY_BYTES, readEnvelope, readLargeEnvelope, type Envelope, type InvalidItem } from '../jsonrpc/envelope.ts';
+import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
+import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import type { ChargeOutcome } from '../limits/account.ts';
+import { rejectedUnits } from '../spec/request-units.ts';
+import { Call } from './call.ts';
+import type { CallContext } from './call-context.ts';
+import { chargeCalls, limitRejection } from './charge.ts';
+import { checkOnce } from './check.ts';
+import { handleBatch, type BatchLimits } from './handle-batch.ts';
+import { handleCall } from './handle-call.ts';
+import { rejectRequest, type RejectionContext } from './respond.ts';
+
+type MaybePromise<Value> = Value | Promise<Value>;
+/** Undefined: the body has only notifications. */
+type BodyResponse = MaybePromise<RpcResponse | undefined>;
+
+/** The calls of one body, in order. */
+interface Calls extends Pick<Envelope, 'isBatch' | 'isLarge'> {
+  readonly items: readonly (Call | InvalidItem)[];
+}
+
+/**
+ * Handles one body: a call or a batch. The response is there at once, if no upstream is needed.
+ * @throws RpcError (or rejects with it) if the body is rejected as a whole
+ */
+export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits): BodyResponse {
+  if (body.length > LARGE_BODY_BYTES) return handleLargeBody(body, context, limits);
+  return handleCalls(callsOf(readEnvelope(body.toString('utf8'), limits.maxItems), context), context, limits);
+}
+
+async function handleLargeBody(
+  body: Buffer,
+  context: CallContext,
+  limits: BatchLimits,
+): Promise<RpcResponse | undefined> {
+  const calls = callsOf(await readLargeEnvelope(body, limits.maxItems, timeSlicer), context);
+  const [first] = calls.items;
+  if (!calls.isBatch && first instanceof Call) {
+    // In time slices of their own, because the parameters may be megabytes.
+    await timeSlicer.next();
+    checkOnce(first, context.access);
+    await timeSlicer.next();
+  }
+  return handleCalls(calls, context, limits);
+}
+
+function callsOf(envelope: Envelope, context: CallContext): Calls {
+  context.logEntry?.setCalls(envelope, context.network.methods);
+  const { isBatch, isLarge } = envelope;
+  const items = envelope.items.map((item) => ('rejection' in item ? item : Call.of(item, context)));
+  return isLarge === true ? { isBatch, isLarge, items } : { isBatch, items };
+}
+
+/** Charges the key for the whole body at once: without Redis, if the key has units left of its lease. */
+function handleCalls(calls: Calls, context: CallContext, limits: BatchLimits): BodyResponse {
+  const { limits: keyLimits } = context.access;
+  return keyLimits?.isCharged === true
+    ? handleCharged(calls, context, limits, keyLimits)
+    : respondTo(calls, context, limits);
+}
+
+function handleCharged(
+  calls: Calls,
+  context: CallContext,
+  limits: BatchLimits,
+  keyLimits: KeyLimits,
+): BodyResponse {
+  const charge = chargeCalls(calls.items, keyLimits, context);
+  return charge instanceof Promise
+    ? charge.then((outcome) => handleAllowed(calls, context, limits, outcome))
+    : handleAllowed(calls, context, limits, charge);
+}
+
+/** A body over the limit is rejected as a whole, a batch with an error for each id. */
+function handleAllowed(
+  calls: Calls,
+  context: CallContext,
+  limits: BatchLimits,
+  { shortage, allowance }: ChargeOutcome,
+): BodyResponse {
+  const response =
+    shortage === undefined
+      ? respondTo(calls, context, limits)
+      : rejectAll(calls, limitRejection(calls.items, shortage, context), context);
+  const withLimit = (one: RpcResponse | undefined): RpcResponse | undefined => one && withAllowance(one, allowance);
+  return response instanceof Promise ? response.then(withLimit) : withLimit(response);
+}
+
+function respondTo({ isBatch, isLarge, items }: Calls, context: CallContext, limits: BatchLimits): BodyResponse {
+  const [first] = items;
+  if (isBatch || first === undefined) return handleBatch(items, isLarge === true, context, limits);
+  return first instanceof Call
+    ? handleCall(first, context)
+    : rejectRequest(first.id, first.rejection, context, rejectedUnits);
+}
+
+/** Rejects every call of a body, each under its own id. */
+export function rejectBody(
+  body: Buffer,
+  rejection: RpcError,
+  context: RejectionContext,
+  { maxItems }: BatchLimits,
+): RpcResponse | undefined {
+  try {
+    return rejectAll(readEnvelope(body.toString('utf8'), maxItems), rejection, context);
+  } catch (error) {
+    return bodyRejectionResponse(error instanceof BatchTooLarge ? error : rejection);
+  }
+}
+
+function rejectAll(
+  { isBatch, items }: { readonly isBatch: boolean; readonly items: readonly { readonly id: string | undefined }[] },
+  rejection: RpcError,
+  context: RejectionContext,
+): RpcResponse | undefined {
+  const responses = items
+    .map(({ id }) => rejectRequest(id, rejection, context))
+    .filter((response) => response !== undefined);
+  const [first] = responses;
+  if (first === undefined || !isBatch) return first;
+  return { ...first, body: `[${responses.map(({ body }) => body).join(',')}]` };
+}

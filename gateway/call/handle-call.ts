@@ -1,0 +1,157 @@
+import type { CachedResponse } from '../cache/response-cache.ts';
+import { methodNotFound } from '../jsonrpc/errors.ts';
+import type { RpcResponse } from '../jsonrpc/response.ts';
+import type { Handler } from '../spec/handlers.ts';
+import { isRead } from '../spec/method-group.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import { lowerHashes } from '../spec/prepare-params.ts';
+import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
+import { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Call } from './call.ts';
+import type { CallContext } from './call-context.ts';
+import { checkCall, checkParams, requestUnitsOf } from './check.ts';
+import { begun, cached, ended } from './events.ts';
+import { forward } from './forward.ts';
+import type { LocalResponse, NetworkMethod } from './network.ts';
+import { requestRange } from './request-range.ts';
+import { respond, respondWithError, type CallResponse } from './respond.ts';
+
+type MaybePromise<Value> = Value | Promise<Value>;
+
+/**
+ * Handles one call from envelope to response, over every transport alike. Never fails. A response that needs no upstream is
+ * there at once. Undefined: the call is a notification, or its caller has disconnected.
+ */
+export function handleCall(call: Call, context: CallContext): MaybePromise<RpcResponse | undefined> {
+  begun(call, context);
+  try {
+    requestUnitsOf(call, context);
+    checkCall(call, context);
+    // A read without an id has neither a response nor an effect, so it is not sent to an upstream.
+    if (call.id === undefined && call.method.sends !== true) {
+      ended(call, 'notification', undefined, 0);
+      return undefined;
+    }
+    const response = responseTo(call, context);
+    return response instanceof Promise ? respondLater(call, context, response) : respond(call, context, response);
+  } catch (error) {
+    return respondWithError(call, context, error);
+  }
+}
+
+async function respondLater(
+  call: Call,
+  context: CallContext,
+  response: Promise<CallResponse>,
+): Promise<RpcResponse | undefined> {
+  try {
+    return respond(call, context, await response);
+  } catch (error) {
+    return respondWithError(call, context, error);
+  }
+}
+
+/** The first of the steps that has a response ends the call. @throws RpcError (or rejects with it) */
+function responseTo(call: Call, context: CallContext): MaybePromise<CallResponse> {
+  const served = call.served as NetworkMethod;
+  if (served.localResponse !== undefined) return served.localResponse;
+  if (served.handler !== undefined) return answer(call, context, served.handler);
+  const { deduplicated } = context;
+  return deduplicated === undefined
+    ? fromNetwork(call, context, served)
+    : deduplicated.response(call, () => fromNetwork(call, context, served));
+}
+
+/** The response to a method that the gateway handles itself. */
+function answer(call: Call, context: CallContext, handler: Handler): MaybePromise<CallResponse> {
+  const { network, access } = context;
+  switch (handler.by) {
+    case 'socket':
+      return callSocket(call, context, handler.action);
+    case 'filters': {
+      const requestLogs = (filter: unknown) => filterLogs(call, context, filter);
+      return network.filters.handle(handler.action, call.params, { access, requestLogs });
+    }
+    default:
+      return network.document().response;
+  }
+}
+
+/** Gets a response from the cache, from an identical call in progress (request coalescing), or from upstreams. */
+function fromNetwork(
+  call: Call,
+  context: CallContext,
+  { spec, cache, ranges, isCoalescable }: NetworkMethod,
+): MaybePromise<CachedResponse | UpstreamResponse> {
+  call.replaceParams(lowerHashes(spec, call.params));
+  if (ranges !== undefined) return requestRange(call, context, ranges);
+  if (!isCoalescable) return forwardAlone(call, context);
+  // Reported first, and replaced by a miss below: a hit in Redis is not reported separately.
+  cached(call, cache === undefined ? (spec.cache === undefined ? 'not-cacheable' : 'off') : 'hit');
+  const result = cache?.find(call.text);
+  return result === undefined ? forwardCoalesced(call, context) : { kind: 'cached', result };
+}
+
+/** @throws RpcError, Cancelled (rejects with it) */
+export async function forwardCoalesced(
+  call: Call,
+  { network, access, caller, deadline }: CallContext,
+): Promise<CachedResponse | UpstreamResponse> {
+  const { params, text, method, served } = call;
+  const cache = served?.cache;
+  const participant = { deadline, caller, owner: access.share, onCoalesced: () => { cached(call, 'coalesced'); } };
+  return network.coalesced.request(`${method.name} ${text}`, participant, (cancellation) => {
+    call.cancellation = cancellation;
+    if (cache === undefined) return forward(call);
+    return cache.fetch(params, text, call, () => {
+      cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
+      return forward(call);
+    });
+  });
+}
+
+/** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
+export async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<UpstreamResponse> {
+  cached(call, 'not-cacheable');
+  const cancellation = new Cancellation(access.share);
+  call.cancellation = cancellation;
+  // A method that sends transactions is never cancelled.
+  if (isRead(call.method)) caller.add(cancellation);
+  try {
+    return await forward(call);
+  } finally {
+    caller.delete(cancellation);
+    call.served?.afterCall?.();
+  }
+}
+
+async function callSocket(
+  call: Call,
+  context: CallContext,
+  action: Extract<Handler, { readonly by: 'socket' }>['action'],
+): Promise<LocalResponse> {
+  if (context.subscriptions === undefined) throw rejectionOverHttp(action);
+  return { kind: 'local', json: await context.subscriptions.call(call.method, action, call.params, context) };
+}
+
+/** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError (rejects with it) */
+async function filterLogs(
+  call: Call,
+  context: CallContext,
+  filter: unknown,
+): Promise<CachedResponse | UpstreamResponse> {
+  const logs = context.network.methods.get(nodeMethods.logs);
+  if (logs === undefined) throw methodNotFound(nodeMethods.logs);
+  const rejection = checkParams(logs, [filter], undefined, context.access);
+  if (rejection !== 'none') throw rejection;
+  const derived = call.derive(logs.spec, [filter]);
+  derived.served = logs;
+  derived.sinks = call.sinks;
+  derived.requestUnits = call.requestUnits;
+  try {
+    return await fromNetwork(derived, context, logs);
+  } finally {
+    call.requestUnits = derived.requestUnits;
+  }
+}

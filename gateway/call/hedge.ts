@@ -1,0 +1,103 @@
+import type { Outcome } from '../upstreams/outcome.ts';
+import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Call } from './call.ts';
+import { needsConfirmation } from './confirm.ts';
+import { hedged } from './events.ts';
+import { selectHedge } from './select.ts';
+
+type Send = (call: Call, upstream: Upstream, cancellation: Cancellation, isHedge: boolean) => Promise<Outcome>;
+
+/** An attempt in flight. */
+interface Running {
+  readonly upstream: Upstream;
+  readonly startedAt: number;
+  readonly cancellation: Cancellation;
+  readonly outcome: Promise<Outcome>;
+}
+
+/**
+ * Sends a call to an upstream, and after a delay as a hedged request to a second one. The first conclusive response is used,
+ * and the other attempt is cancelled.
+ * @param delayMs from now; a multiple of 10, because Node keeps timers of equal length in one list
+ * @param recordOvertaken called if the hedged request responded first
+ * @throws Cancelled, RpcError (rejects with it)
+ */
+export async function sendHedged(
+  call: Call,
+  upstream: Upstream,
+  delayMs: number,
+  send: Send,
+  recordOvertaken: (call: Call, upstream: Upstream, startedAt: number) => void,
+): Promise<Outcome> {
+  const first = start(call, upstream, send, false);
+  let second: Running | undefined;
+  try {
+    if (await endsWithin(first.outcome, delayMs)) return await use(call, first);
+    const hedge = selectHedge(call, performance.now());
+    if (hedge === undefined) return await use(call, first);
+    second = start(call, hedge, send, true);
+    const [quick, slow] = (await isFirstToEnd(first, second)) ? [first, second] : [second, first];
+    const outcome = await quick.outcome;
+    if (outcome.final && !needsConfirmation(call, outcome.response, quick.upstream, quick.startedAt)) {
+      // With a half-open circuit the attempt continues: its outcome closes or opens the circuit.
+      if (slow.upstream.circuit.isClosed) {
+        slow.cancellation.cancel();
+        // A lost hedge is not recorded, because it started later.
+        if (slow === first) recordOvertaken(call, first.upstream, first.startedAt);
+      }
+      hedged(call, quick === second);
+      return await use(call, quick);
+    }
+    if (!outcome.final) call.failed = [...call.failed, outcome];
+    const last = await slow.outcome;
+    const used = last.final || !outcome.final ? slow : quick;
+    hedged(call, slow === second && (last.final || outcome.final));
+    return await use(call, used);
+  } catch (error) {
+    if (!(error instanceof Cancelled)) for (const one of [first, second]) one?.cancellation.cancel();
+    throw error;
+  } finally {
+    for (const one of [first, second]) if (one !== undefined) call.cancellation?.delete(one.cancellation);
+  }
+}
+
+function start(call: Call, upstream: Upstream, send: Send, isHedge: boolean): Running {
+  const startedAt = performance.now();
+  const cancellation = new Cancellation(call.owner);
+  call.cancellation?.add(cancellation);
+  if (call.cancellation?.isCancelled === true) cancellation.cancel();
+  const outcome = send(call, upstream, cancellation, isHedge);
+  // Of two attempts, one may fail while nothing waits for it.
+  outcome.catch(() => undefined);
+  return { upstream, startedAt, cancellation, outcome };
+}
+
+/** The outcome, of the upstream that the call names then. */
+async function use(call: Call, { upstream, startedAt, outcome }: Running): Promise<Outcome> {
+  const used = await outcome;
+  call.respondingUpstream = upstream;
+  call.askedAt = startedAt;
+  return used;
+}
+
+async function endsWithin(outcome: Promise<Outcome>, delayMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, delayMs, false);
+  });
+  try {
+    return await Promise.race([outcome.then(isTrue), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** @throws the error of the attempt that ended first (rejects with it) */
+function isFirstToEnd(first: Running, second: Running): Promise<boolean> {
+  return Promise.race([first.outcome.then(isTrue), second.outcome.then(() => false)]);
+}
+
+function isTrue(): boolean {
+  return true;
+}

@@ -1,0 +1,83 @@
+import { isRead } from '../spec/method-group.ts';
+import { withTimeout } from '../upstreams/health/with-timeout.ts';
+import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Call } from './call.ts';
+import { awaitIndex } from './confirm.ts';
+import { isMissing } from './exhausted.ts';
+import { takeRetry } from './select.ts';
+
+/** An upstream that was polled this recently is not polled again for a call. */
+const MIN_POLL_AGE_MS = 50;
+/** Maximum time for which a call waits for these polls. */
+const MAX_POLL_WAIT_MS = 1_000;
+
+/** When no upstream is left: waits for those that lag, or that index blocks late. @returns whether one may have a response now */
+export async function mayStillArrive(call: Call): Promise<boolean> {
+  if (call.isEvidence || !call.hasAttempt) return false;
+  return (await pollLagging(call)) || (await awaitIndex(call, takeRetry));
+}
+
+/**
+ * Polls the heads of the upstreams that lag, once per call, before the call fails because of them. Polls are a block time
+ * apart, so an upstream may have the block by now, also one that failed before and is in its cooldown. Those that have
+ * caught up count as untried.
+ * @returns whether an upstream has caught up
+ */
+export async function pollLagging(call: Call): Promise<boolean> {
+  const { router, method, deadline, tried, askedAt } = call;
+  const { heads, monotonic } = router;
+  const upstreams = call.candidates ?? router.all;
+  const now = performance.now();
+  if (call.hasPolledHeads || !isRead(method) || deadline - now <= MIN_ATTEMPT_MS) return false;
+  const mayLag = (upstream: Upstream): boolean => monotonic.isLagging(upstream) || upstream.isHeadUncertain;
+  // The last attempt may have taken so long that others got the block since they were asked.
+  const hasAdvanced = (upstream: Upstream): boolean => heads.hasAdvancedSince(upstream, askedAt) && !mayLag(upstream);
+  const advanced = call.failed.some(isMissing) ? tried.filter(hasAdvanced) : [];
+  if (advanced.length > 0) {
+    for (const upstream of advanced) forgetAttempt(call, upstream);
+    return true;
+  }
+  call.hasPolledHeads = true;
+  const lagging = upstreams.filter(
+    (upstream) =>
+      !upstream.isOnOtherChain &&
+      (monotonic.isLagging(upstream) || isUncertain(upstream, call)) &&
+      !(method.isPassThrough === true && tried.includes(upstream)) &&
+      (upstream.isHeadUncertain || !wasPolledSince(now - MIN_POLL_AGE_MS, heads.headOf(upstream))),
+  );
+  if (lagging.length === 0) return false;
+  const polls = lagging.map(async (upstream) => {
+    await heads.poll(upstream);
+    if (mayLag(upstream)) throw new Error('the upstream still lags');
+  });
+  const waitMs = Math.min(deadline - now - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
+  await withTimeout(Promise.any(polls), waitMs, () => new Error('no upstream has caught up in time')).catch(
+    () => undefined, // upstreams without a response still lag
+  );
+  const caughtUp = lagging.filter((upstream) => !mayLag(upstream));
+  if (caughtUp.length === 0) return false;
+  call.unconfirmed = undefined;
+  call.pinned = undefined;
+  for (const upstream of caughtUp) forgetAttempt(call, upstream);
+  return true;
+}
+
+function forgetAttempt(call: Call, upstream: Upstream): void {
+  const at = call.tried.indexOf(upstream);
+  if (at !== -1) call.tried = call.tried.toSpliced(at, 1);
+}
+
+/**
+ * Whether the upstream failed since its last poll, and was skipped because of that, or returned what needs confirmation: after
+ * a poll, its response may be evidence.
+ */
+function isUncertain(upstream: Upstream, { unconfirmed, tried, method, blocks }: Call): boolean {
+  if (!upstream.isHeadUncertain) return false;
+  if (unconfirmed !== undefined) return upstream.circuit.isClosed;
+  return !tried.includes(upstream) && (blocks?.tag === 'latest' || method.resultIs === 'logs');
+}
+
+function wasPolledSince(time: number, head: ReturnType<Call['router']['heads']['headOf']>): boolean {
+  return head?.header !== undefined && head.at >= time;
+}

@@ -1,0 +1,96 @@
+import type { Auditor } from '../audit/auditor.ts';
+import type { NetworkHeads } from '../heads/network-heads.ts';
+import type { FinalChain } from '../cache/final-chain.ts';
+import type { MethodCache } from '../cache/method-cache.ts';
+import type { CallMetric } from '../metrics/call-metrics.ts';
+import type { SocketMetrics } from '../metrics/instruments.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
+import type { RangeLimits } from '../ranges/range-limits.ts';
+import type { RangedMethod } from '../ranges/ranged-method.ts';
+import type { Bounds, BoundsCheck } from '../spec/bounds.ts';
+import type { ParamCheck } from '../spec/check-params.ts';
+import type { Handler } from '../spec/handlers.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { OpenRpcText } from '../spec/openrpc-document.ts';
+import type { RequestUnits } from '../spec/request-units.ts';
+import type { NetworkFilters } from '../subscriptions/network-filters.ts';
+import type { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
+import type { LargeResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { MethodUsage } from '../usage/method-usage.ts';
+import type { CoalescedCalls } from './coalesce.ts';
+import type { Router } from './router.ts';
+
+/** An active network: everything that a call needs, built once for each version of its file. */
+export interface Network {
+  readonly config: NetworkConfig;
+  readonly methods: MethodsByName;
+  /** Bounds of one call; a key may have lower ones. */
+  readonly bounds: Bounds;
+  /** In place of a method that the network does not serve. */
+  readonly otherMethods: NetworkMethod;
+  readonly unserved: UnservedMethods;
+  /** Its upstreams, and what their selection depends on. */
+  readonly router: Router;
+  /** Undefined: no read is audited. */
+  readonly audit: Auditor | undefined;
+  /** Joins identical calls before they have a slot. */
+  readonly coalesced: CoalescedCalls;
+  /** Which ranges of blocks each upstream allows, by method. */
+  readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
+  /** Its newest blocks. Close this before the upstreams. */
+  readonly heads: NetworkHeads;
+  /** Undefined: nothing is cached. */
+  readonly final: FinalChain | undefined;
+  readonly subscriptions: NetworkSubscriptions;
+  readonly filters: NetworkFilters;
+  /** Its OpenRPC document, serialised at its first use, and the response of `rpc.discover`. */
+  readonly document: () => { readonly text: OpenRpcText; readonly response: LargeResponse };
+  /** Metrics of client WebSockets. */
+  readonly sockets: SocketMetrics;
+  /** Counts each request from route lookup to response. A replaced network is closed after its last request. */
+  readonly use: { begin(): void; end(): void; whenUnused(): Promise<void> };
+}
+
+/** The methods that callers called and the network does not serve. */
+interface UnservedMethods {
+  record(method: string): void;
+  /** For operators: the line of the network file that would open the method. */
+  hintFor(method: string): string;
+}
+
+/** A result of the gateway itself, as JSON text. */
+export interface LocalResponse {
+  readonly kind: 'local';
+  readonly json: string;
+}
+
+/** The methods that a network serves, by name. */
+export interface MethodsByName {
+  get(name: string): NetworkMethod | undefined;
+  has(name: string): boolean;
+}
+
+export interface NetworkMethod {
+  readonly spec: MethodSpec;
+  readonly check: ParamCheck;
+  /** Undefined: nothing in the parameters is bounded. */
+  readonly checkBounds: BoundsCheck | undefined;
+  /** The request units of a valid call. */
+  readonly unitsOf: RequestUnits;
+  /** Undefined: calls are sent to upstreams. */
+  readonly handler: Handler | undefined;
+  /** For methods that need no upstream. */
+  readonly localResponse: LocalResponse | undefined;
+  /** Whether identical concurrent calls may share one upstream response. */
+  readonly isCoalescable: boolean;
+  /** Runs after each call that may change the results of later calls; undefined for other methods. */
+  readonly afterCall: (() => void) | undefined;
+  readonly metric: CallMetric;
+  /** Undefined: results are not cached. */
+  readonly cache: MethodCache | undefined;
+  /** Undefined: the method does not split. */
+  readonly ranges: RangedMethod | undefined;
+  /** Usage by key. */
+  readonly usage: MethodUsage;
+}

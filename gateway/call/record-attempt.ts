@@ -1,0 +1,104 @@
+import { inspectIfDue } from '../upstreams/inspect-result.ts';
+import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
+import { ResponseTooLarge, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Call } from './call.ts';
+
+/** Of several upstreams that get the call, each must have had the head before. */
+export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): void {
+  const headHash = headHashAt(call, upstream);
+  call.headHash = isHedge && call.headHash !== headHash ? undefined : headHash;
+}
+
+/** The hash of the network's head, if the upstream is known to have it. One of several nodes at its URL may not. */
+function headHashAt({ router: { heads } }: Call, upstream: Upstream): string | undefined {
+  const { head } = heads;
+  if (head === undefined || heads.headOf(upstream)?.header?.hash !== head.hash) return undefined;
+  return upstream.isHeadUncertain || heads.isAlternating(upstream) ? undefined : head.hash;
+}
+
+export function recordSuccess(call: Call, upstream: Upstream, response: UpstreamResponse, startedAt: number): void {
+  const { router, method } = call;
+  const { heads, monotonic, options, hedgeDelay } = router;
+  const now = performance.now();
+  upstream.recordSuccess(method.name);
+  call.range?.returned(upstream);
+  if (upstream.isHeadUncertain) heads.poll(upstream).catch(() => undefined); // the next success polls again
+  if (method.isPassThrough !== true) inspectIfDue(upstream, method.name, response, now, options);
+  if (router.all.length > 1) {
+    upstream.latencyScore.recordLatency(call.group, now - startedAt, now);
+    hedgeDelay?.add(method.name, now - startedAt, now);
+  }
+  heads.markUsed(now);
+  monotonic.recordServed(upstream, call, response, now);
+  options.audit?.sample(upstream, call, response);
+}
+
+export function recordFailedAttempt(call: Call, upstream: Upstream, outcome: FailedOutcome): void {
+  const { router, method, range } = call;
+  // Callers can name any method of a wildcard: only those that exist are marked.
+  const canMark = method.openedBy === undefined || router.all.some(({ methods }) => methods.isSupported(method.name));
+  recordOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark);
+  if (outcome.failure === 'too-large') range?.refused(upstream, outcome.response);
+  else range?.failed(upstream);
+  if (isMissingData(call, outcome)) recordMissingData(call, upstream);
+}
+
+/** A range with too large a result is no failure of the upstream. @throws the error if it is not an `UpstreamFailure` */
+export function recordNoResponse({ method, range }: Call, upstream: Upstream, error: unknown): Outcome {
+  if (range === undefined) return recordFailure(upstream, method.name, error);
+  const isTooLarge = error instanceof ResponseTooLarge;
+  const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;
+  const outcome = recordFailure(upstream, method.name, failure);
+  if (isTooLarge) range.refused(upstream, undefined);
+  else range.failed(upstream);
+  return outcome;
+}
+
+/** Records that a hedged request responded before the upstream. @param startedAt of its attempt, by performance.now() */
+export function recordOvertaken({ method, group }: Call, upstream: Upstream, startedAt: number): void {
+  const now = performance.now();
+  upstream.latencyScore.recordLatency(group, now - startedAt, now);
+  // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
+  if (upstream.hasResponded(startedAt)) return;
+  const failure = new UpstreamFailure('slow', 'the hedged request responded first');
+  recordFailure(upstream, method.name, failure);
+}
+
+/** Records an upstream failure without a response. @throws the error if it is not an `UpstreamFailure` */
+export function recordFailure(upstream: Upstream, method: string, error: unknown): Outcome {
+  if (!(error instanceof UpstreamFailure)) throw error;
+  const { failure, retryAfterMs, message } = error;
+  const outcome: Outcome = { final: false, failure, response: undefined, detail: message, retryAfterMs };
+  if (!error.isCallerTimeout) recordOutcome(upstream, method, outcome, message);
+  return outcome;
+}
+
+function recordOutcome(
+  upstream: Upstream,
+  method: string,
+  failed: FailedOutcome,
+  detail: string,
+  canMark = true,
+): void {
+  const hasOpened = upstream.recordFailure(method, failed, performance.now(), canMark);
+  upstream.health.logFailure(failed.failure, detail, hasOpened);
+}
+
+/** At most 200 characters and no URLs: the text is from outside. */
+function describeError(response: UpstreamResponse | undefined): string {
+  if (response?.kind !== 'error') return 'invalid result';
+  return `${response.code} ${response.message.slice(0, 200).replace(/https?:\/\/\S+/g, '<url>')}`;
+}
+
+/** For a lookup by hash, `no-block` means that the object does not exist, not that history is missing. */
+function isMissingData({ method, blocks }: Call, { failure }: FailedOutcome): boolean {
+  return failure === 'node-state' || (failure === 'no-block' && blocks !== undefined && method.looksUpHash !== true);
+}
+
+/** The upstream does not have the block or state that the call needs. */
+function recordMissingData({ router, method, blocks }: Call, upstream: Upstream): void {
+  const now = performance.now();
+  if (method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
+  if (blocks !== undefined) upstream.blocks.recordMissing(method.name, blocks, router.heads.number, now);
+}

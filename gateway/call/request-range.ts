@@ -1,0 +1,61 @@
+import type { CachedResponse } from '../cache/response-cache.ts';
+import { reportCached } from '../observability/call-sink.ts';
+import type { RangedMethod, RangeSender } from '../ranges/ranged-method.ts';
+import { canCoalesce } from '../spec/method-group.ts';
+import { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Call } from './call.ts';
+import type { CallContext } from './call-context.ts';
+import { ChargedParts } from './charge.ts';
+import { forward } from './forward.ts';
+import { usableForRange } from './select.ts';
+
+/** Sends a call with a range of blocks as it is, or in parts. @throws RpcError, Cancelled (rejects with it) */
+export function requestRange(
+  call: Call,
+  context: CallContext,
+  ranges: RangedMethod,
+): Promise<CachedResponse | UpstreamResponse> {
+  const { params, text, deadline, sinks, router, method } = call;
+  const { access, caller, reservation, network } = context;
+  const { share, bounds } = access;
+  const sender: RangeSender = {
+    candidatesFor: (lowest, highest) => usableForRange(router, method, lowest, highest),
+    send: (partParams, partText, range, partCaller, partSinks) => {
+      const part = call.derive(method, partParams, partText);
+      part.range = range;
+      part.sinks = partSinks;
+      const send = (cancellation: Cancellation): Promise<UpstreamResponse> => {
+        part.cancellation = cancellation;
+        return forward(part);
+      };
+      if (!canCoalesce(method)) return withCancellation(partCaller, share, send);
+      const onCoalesced = (): void => {
+        reportCached(partSinks, 'coalesced');
+      };
+      const participant = { deadline, caller: partCaller, owner: share, onCoalesced };
+      return network.coalesced.request(`${method.name} ${partText}`, participant, send);
+    },
+    fetchBlock: (blockByNumber, block, cancellation) => {
+      const fetch = call.derive(blockByNumber, [block, false]);
+      fetch.cancellation = cancellation;
+      return forward(fetch);
+    },
+  };
+  const charges = new ChargedParts(call, context);
+  return ranges.request({ params, text, deadline, caller, share, bounds, reservation, sinks, charges, sender });
+}
+
+async function withCancellation<Value>(
+  caller: Cancellation,
+  owner: Cancellation['owner'],
+  send: (cancellation: Cancellation) => Promise<Value>,
+): Promise<Value> {
+  const own = new Cancellation(owner);
+  caller.add(own);
+  try {
+    return await send(own);
+  } finally {
+    caller.delete(own);
+  }
+}

@@ -1,0 +1,118 @@
+import type { CachedResponse } from '../cache/response-cache.ts';
+import { causeOf } from '../config/log.ts';
+import { batchBytesRejection, RpcError } from '../jsonrpc/errors.ts';
+import {
+  errorResponse,
+  largeResponse,
+  rejectionResponse,
+  resultResponse,
+  type RpcResponse,
+} from '../jsonrpc/response.ts';
+import { lower, responseTooLong } from '../spec/bounds.ts';
+import { Cancelled } from '../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Call } from './call.ts';
+import type { CallContext } from './call-context.ts';
+import { ended } from './events.ts';
+import type { LocalResponse } from './network.ts';
+
+/** What a call gets: from an upstream, from the cache, or from the gateway itself. */
+export type CallResponse = UpstreamResponse | CachedResponse | LocalResponse;
+
+/** Ends a call with its response. Undefined: the call is a notification. @throws RpcError if it exceeds a bound */
+export function respond(call: Call, context: CallContext, response: CallResponse): RpcResponse | undefined {
+  const { id, method } = call;
+  const code = response.kind === 'error' ? response.code : undefined;
+  if (id === undefined) {
+    ended(call, outcomeOf(response), code, 0);
+    return undefined;
+  }
+  if (response.kind === 'cached' || response.kind === 'large') reserveBytes(call, context, response);
+  const delivered = toRpcResponse(id, response);
+  const { length } = delivered.body;
+  if (response.kind !== 'local') checkResponseBytes(call, context, length);
+  // A transaction has been sent: its hash is always delivered.
+  if (response.kind === 'result' && method.sends !== true) context.reservation?.take(length);
+  ended(call, outcomeOf(response), code, length);
+  return delivered;
+}
+
+/** Ends a call that has no response: it is rejected, failed, or its caller has disconnected. */
+export function respondWithError(call: Call, context: CallContext, error: unknown): RpcResponse | undefined {
+  if (error instanceof Cancelled) {
+    ended(call, 'caller-left', undefined, 0);
+    return undefined;
+  }
+  const rejection = error instanceof RpcError ? error : internalError(call, context, error);
+  const delivered = call.id === undefined ? undefined : rejectionResponse(call.id, rejection);
+  ended(call, rejection.reason, rejection.code, delivered?.body.length ?? 0);
+  return delivered;
+}
+
+/** The parts of a call's context that a rejection needs. */
+export type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'>;
+
+/** Builds the response to a request that is rejected before it is a call, and counts it in metrics and usage. */
+export function rejectRequest(
+  id: string | undefined,
+  rejection: RpcError,
+  { network: { otherMethods }, access, logEntry }: RejectionContext,
+  units = 0,
+): RpcResponse | undefined {
+  const response = id === undefined ? undefined : rejectionResponse(id, rejection);
+  otherMethods.metric.count(rejection.reason);
+  logEntry?.callEnded(rejection.reason);
+  otherMethods.usage.add(access.record.id, units, true, response?.body.length ?? 0);
+  return response;
+}
+
+/** Logs the cause. The caller only gets the request id, by which the log entry is found. */
+function internalError({ method }: Call, { network, requestId, log }: CallContext, error: unknown): RpcError {
+  log.error({ requestId, network: network.config.slug, method: method.name, ...causeOf(error) }, 'internal error');
+  return new RpcError('internal-error', `internal error (${requestId})`);
+}
+
+function toRpcResponse(id: string, response: CallResponse): RpcResponse {
+  switch (response.kind) {
+    case 'local':
+      return resultResponse(id, response.json);
+    case 'cached':
+      return typeof response.result === 'string'
+        ? resultResponse(id, response.result)
+        : largeResponse(id, [response.result]);
+    case 'result':
+      return resultResponse(id, response.text ?? JSON.stringify(response.result));
+    case 'large':
+      return largeResponse(id, response.parts);
+    case 'error':
+      return errorResponse(id, response.code, response.message, response.data as string | undefined);
+  }
+}
+
+/** Runs before a large result is used, since one result may serve many calls. @throws RpcError */
+function reserveBytes(
+  call: Call,
+  context: CallContext,
+  response: Extract<CallResponse, { readonly kind: 'cached' | 'large' }>,
+): void {
+  const { batchBudget, reservation } = context;
+  let bytes = 0;
+  if (response.kind === 'cached') bytes = response.result.length;
+  else for (const { length } of response.parts) bytes += length;
+  checkResponseBytes(call, context, bytes);
+  if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw batchBytesRejection(batchBudget.maxBytes);
+  if (response.kind === 'cached' || response.isReserved !== true) reservation?.take(bytes);
+}
+
+/** @throws RpcError if the response has more bytes than the bound of the network or key */
+function checkResponseBytes({ method, params }: Call, { network, access }: CallContext, bytes: number): void {
+  const limit = lower(network.bounds.maxResponseBytes, access.bounds?.maxResponseBytes);
+  if (limit === undefined || bytes <= limit) return;
+  throw new RpcError('beyond-bound', responseTooLong(method, params, bytes, limit));
+}
+
+function outcomeOf(response: CallResponse): string {
+  if (response.kind === 'result') return response.result === null ? 'null' : 'result';
+  if (response.kind === 'error') return response.code === 3 ? 'revert' : 'upstream-error';
+  return 'result';
+}

@@ -1,0 +1,86 @@
+import type { FairQueue } from '../admission/fair-queue.ts';
+import type { Auditor } from '../audit/auditor.ts';
+import { blockInResult } from '../cache/block-in-result.ts';
+import type { NetworkHeads } from '../heads/network-heads.ts';
+import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
+import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
+import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import { BalancedRanking } from '../routing/balanced-ranking.ts';
+import type { FailsafeTable } from '../routing/failsafe-table.ts';
+import { HedgeDelay } from '../routing/hedge-delay.ts';
+import { MonotonicReads } from '../routing/monotonic-reads.ts';
+import { Ranking } from '../routing/ranking.ts';
+import { RetryBudget } from '../routing/retry-budget.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import type { InspectOptions } from '../upstreams/inspect-result.ts';
+import { Sampler } from '../upstreams/sampling.ts';
+import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+
+interface RouterOptions extends InspectOptions {
+  /** Which upstreams may get which method. */
+  readonly routes: MethodRoutes<Upstream>;
+  /** Times and attempts by method. */
+  readonly failsafe: FailsafeTable<Upstream>;
+  readonly confirmNull: ConfirmNull;
+  /** A development chain, whose node may remove blocks, or return an error for a transaction that it mines. */
+  readonly isDevelopment: boolean;
+  /** Undefined: only methods with a delay of their own are hedged. */
+  readonly hedgeAfterMs: number | undefined;
+  readonly balance: Balance;
+  /** An upstream further behind is skipped; undefined: by the block time of the network. */
+  readonly maxLagBlocks: number | undefined;
+  readonly metrics: NetworkRoutingMetrics;
+  readonly heads: NetworkHeads;
+  readonly slots: FairQueue;
+  /** Undefined: no read is audited. */
+  readonly audit?: Pick<Auditor, 'sample'> | undefined;
+}
+
+/** If no upstream supports a method, one upstream is tried again at this interval. */
+const PROBE_INTERVAL_MS = 10_000;
+
+/** The upstreams of one network, and what their selection depends on. It sends nothing: `forward.ts` does. */
+export class Router {
+  /** In the order of the network file. */
+  readonly all: readonly Upstream[];
+  readonly options: RouterOptions;
+  /** Limits the callers' calls in progress at the upstreams. */
+  readonly slots: FairQueue;
+  readonly heads: NetworkHeads;
+  readonly monotonic: MonotonicReads<Upstream>;
+  /** The upstreams whose heads may be polled. */
+  readonly headSources: readonly Upstream[];
+  readonly hasArchives: boolean;
+  readonly ranking: Ranking<Upstream> | BalancedRanking<Upstream>;
+  readonly budget: RetryBudget;
+  /** Undefined: no call is hedged. */
+  readonly hedgeDelay: HedgeDelay | undefined;
+  readonly sent: SentTransactions;
+  /** Of methods that no upstream supports. */
+  readonly probes = new Sampler(PROBE_INTERVAL_MS);
+  /** A request for the block gas limit in progress. */
+  gasLimitRequest: Promise<bigint> | undefined;
+
+  /** @param previous of the same network before a reload: what it has learned is continued */
+  constructor(all: readonly Upstream[], options: RouterOptions, previous?: Router) {
+    const { routes, failsafe, hedgeAfterMs, isDevelopment, balance, heads, log } = options;
+    this.all = all;
+    this.options = options;
+    this.heads = heads;
+    this.slots = options.slots;
+    this.monotonic = previous?.monotonic ?? new MonotonicReads<Upstream>(heads, blockInResult);
+    this.headSources = routes.sourcesOf(nodeMethods.blockByNumber);
+    this.hasArchives = all.length > 1 && all.some(({ blocks }) => blocks.isArchive);
+    const before = previous?.ranking;
+    this.ranking =
+      balance === 'first'
+        ? new Ranking(all, before instanceof Ranking ? before : undefined)
+        : new BalancedRanking(all, balance);
+    this.budget = previous?.budget ?? new RetryBudget();
+    if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && all.length > 1)
+      this.hedgeDelay = new HedgeDelay(hedgeAfterMs, previous?.hedgeDelay);
+    const lookups = routes.sourcesOf(nodeMethods.transactionByHash);
+    this.sent = new SentTransactions({ log, all, lookups, isDevelopment }, previous?.sent);
+  }
+}

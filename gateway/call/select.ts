@@ -1,0 +1,258 @@
+import type { CallNeeds, CandidateState, NetworkState } from '../routing-policy/candidate.ts';
+import { selectCandidate, type Selected } from '../routing-policy/select-candidate.ts';
+import { skipReasonOf, type SkipReason } from '../routing-policy/skip-reasons.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import type { NamedBlocks } from '../upstreams/available-blocks.ts';
+import type { FailedOutcome } from '../upstreams/outcome.ts';
+import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { Call } from './call.ts';
+import { canRepeat } from './confirm.ts';
+import { budgetExceeded, skipped } from './events.ts';
+import type { Router } from './router.ts';
+
+type Purpose = CallNeeds['purpose'];
+
+/** An unknown error is retried once, at another upstream. The second unknown error is the response. */
+const MAX_UNKNOWN_ERRORS = 2;
+
+/** Selects the upstream of the next attempt. Undefined: no further attempt is made. */
+export function selectUpstream(call: Call, now: number): Upstream | undefined {
+  return selectNext(call, now) ?? (canRepeat(call) ? selectAgain(call, now) : undefined);
+}
+
+/** While there is time, while another attempt may change the outcome, and within the retry budget. */
+function selectNext(call: Call, now: number): Upstream | undefined {
+  const { tried, failed, deadline, method, unconfirmed, router } = call;
+  const isFirst = tried.length === 0;
+  if (isFirst) router.budget.countCall(now);
+  if (deadline - now <= (isFirst ? 0 : MIN_ATTEMPT_MS) || (!isFirst && !call.hasAttempt)) return undefined;
+  if (failed.length > 1 && failed.filter(isUnknownError).length >= MAX_UNKNOWN_ERRORS) return undefined;
+  // A response is confirmed at closed circuits only.
+  const upstream = select(call, now, unconfirmed === undefined ? 'attempt' : 'closed-retry');
+  // A range that is too large for one upstream is no failure.
+  if (isFirst || upstream === undefined || isRefusedRange(call)) return upstream;
+  if (upstream.circuit.isClosed || method.sends === true) {
+    router.budget.countExtra();
+    return upstream;
+  }
+  if (router.budget.takeExtra(now)) return upstream;
+  budgetExceeded(call, 'retry');
+  // An upstream with a closed circuit may come later in the order, despite a skip reason.
+  return select(call, now, 'closed-retry');
+}
+
+/** The only upstream that was tried, once more. */
+function selectAgain(call: Call, now: number): Upstream | undefined {
+  const [upstream, other] = call.tried;
+  if (!call.hasAttempt || upstream === undefined || other !== undefined) return undefined;
+  if (call.deadline - now <= MIN_ATTEMPT_MS) return undefined;
+  if (!upstream.circuit.isClosed || upstream.limits?.hasCapacity(now) === false) return undefined;
+  return takeRetry(call, now) ? upstream : undefined;
+}
+
+/** Selects the upstream of a hedged request, and counts the attempt. */
+export function selectHedge(call: Call, now: number): Upstream | undefined {
+  if (!call.hasAttempt) return undefined;
+  const upstream = select(call, now, 'hedge');
+  if (upstream === undefined) return undefined;
+  if (!call.router.budget.takeExtra(now)) {
+    budgetExceeded(call, 'hedge');
+    return undefined;
+  }
+  call.tried = [...call.tried, upstream];
+  call.attempts++;
+  return upstream;
+}
+
+/** Takes one retry from the budget. @returns whether there was one */
+export function takeRetry(call: Call, now: number): boolean {
+  const hasTaken = call.router.budget.takeExtra(now);
+  if (!hasTaken) budgetExceeded(call, 'retry', false);
+  return hasTaken;
+}
+
+/**
+ * For a call for a tag: polls upstreams that are behind, or may be after a failure, and would be selected before the first
+ * one at the head. One whose circuit is not closed is polled if there is no other.
+ * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
+ */
+export function catchUp({ router, group, blocks, tried, candidates }: Call, now: number): Promise<void> | undefined {
+  const { heads, ranking, all } = router;
+  if (blocks?.tag === undefined || all.length === 1) return undefined;
+  let recovering: Upstream | undefined;
+  for (const upstream of ranking.order(group, now)) {
+    if (tried.includes(upstream) || candidates?.includes(upstream) === false) continue;
+    const { circuit, isHeadUncertain } = upstream;
+    if (circuit.isClosed) {
+      if (!isHeadUncertain && !heads.isBehind(upstream)) return undefined;
+      const poll = heads.catchUp(upstream, now);
+      if (poll !== undefined) return poll;
+    } else if (isHeadUncertain && circuit.isCooldownOver(now)) recovering ??= upstream;
+  }
+  return recovering && heads.catchUp(recovering, now);
+}
+
+/** The upstreams that all calls skip now. */
+export function skipReasons(router: Router, now: number): Map<Upstream, SkipReason> {
+  return new Map(skippedFor(headPoll(router), now));
+}
+
+/** The upstreams without a skip reason for a range of blocks, of the first priority that has one, as ranked. */
+export function usableForRange(router: Router, method: MethodSpec, lowest: number, highest: number): Upstream[] {
+  const now = performance.now();
+  const call = new Call(router, method, [], Infinity, '');
+  call.blocks = { lowest, highest, readsState: false };
+  call.candidates = router.options.routes.candidatesOf(method.name);
+  const { needs, network, stateOf } = policyInput(call, now, 'attempt');
+  const order = [...router.ranking.order(call.group, now)];
+  const usable = order.filter((upstream) => skipReasonOf(stateOf(upstream), needs, network) === undefined);
+  return usable.filter(({ config }) => config.priority === usable[0]?.config.priority);
+}
+
+/**
+ * If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit. A
+ * lagging upstream is selected only if all of them lag.
+ */
+export function selectLongestMarked({ router, method, candidates = router.all }: Call): Upstream | undefined {
+  let longest: Upstream | undefined;
+  let firstDeadline = Infinity;
+  let isLongestLagging = true;
+  for (const upstream of candidates) {
+    const mark = upstream.methods.markOf(method.name);
+    if (mark === undefined || !upstream.circuit.isClosed) continue;
+    const isLagging = router.monotonic.isLagging(upstream);
+    if (isLagging === isLongestLagging ? mark.deadline >= firstDeadline : isLagging) continue;
+    [longest, firstDeadline, isLongestLagging] = [upstream, mark.deadline, isLagging];
+  }
+  return longest;
+}
+
+/** Whether all upstreams that may get the method are marked as not supporting it. */
+export function isUnsupportedByAll(method: string, candidates: readonly Upstream[]): boolean {
+  for (const { methods } of candidates) if (!methods.isUnsupported(method)) return false;
+  return candidates.length > 0;
+}
+
+const head: MethodSpec = {
+  name: nodeMethods.blockByNumber,
+  namespace: 'eth',
+  group: 'lookup',
+  nullable: true,
+  reverts: false,
+  hashParams: [],
+};
+
+/** A call for the newest block, to the upstreams whose heads may be polled. */
+export function headPoll(router: Router): Call {
+  const call = new Call(router, head, ['latest', false], Infinity, '["latest",false]');
+  call.candidates = router.headSources;
+  return call;
+}
+
+/** Selects by the policy. An upstream without a skip reason whose circuit is not closed gets the call as a trial. */
+export function select(call: Call, now: number, purpose: Purpose = 'attempt'): Upstream | undefined {
+  const { router, tried, range, sinks } = call;
+  const isFirst = purpose === 'attempt' && tried.length === 0;
+  const reportsAll = isFirst && sinks.some(({ needsAllSkipReasons }) => needsAllSkipReasons === true);
+  if (reportsAll) for (const [upstream, reason] of skippedFor(call, now)) skipped(call, upstream, reason, false);
+  const preferred = purpose === 'attempt' ? (call.preferred ?? range?.first) : undefined;
+  const ranked = router.ranking.order(call.group, now);
+  const selected: Selected<Upstream> | undefined = selectCandidate({
+    ...policyInput(call, now, purpose),
+    ranked: tried.length === 0 ? ranked : ranked.filter((upstream) => !tried.includes(upstream)),
+    preferred: preferred === undefined || tried.includes(preferred) ? undefined : preferred,
+    allowsRange: range === undefined ? undefined : (upstream) => range.allows(upstream),
+    onSkipped:
+      purpose !== 'attempt'
+        ? undefined
+        : (upstream, reason) => {
+            if (reportsAll) upstream.metrics.skipped(reason);
+            else skipped(call, upstream, reason, isFirst);
+          },
+  });
+  if (selected === undefined || selected.skipReason !== undefined) return selected?.upstream;
+  const { upstream } = selected;
+  if (!upstream.circuit.isClosed) upstream.circuit.tryBeginTrial(now);
+  router.ranking.take(upstream, call.group);
+  return upstream;
+}
+
+/** The untried upstreams with a skip reason for an attempt. */
+function skippedFor(call: Call, now: number): [Upstream, SkipReason][] {
+  const { needs, network, stateOf } = policyInput(call, now, 'attempt');
+  return call.router.ranking.order(call.group, now).flatMap((upstream): [Upstream, SkipReason][] => {
+    const reason = call.tried.includes(upstream) ? undefined : skipReasonOf(stateOf(upstream), needs, network);
+    return reason === undefined ? [] : [[upstream, reason]];
+  });
+}
+
+/** Plain values, because the policy reads no state. With one upstream, blocks and heads are not compared. */
+function policyInput(call: Call, now: number, purpose: Purpose) {
+  const { router, method, blocks } = call;
+  const isAlone = router.all.length === 1;
+  return {
+    needs: needsOf(method, blocks, purpose),
+    network: isAlone ? unknownHeads : networkStateOf(router),
+    stateOf: (upstream: Upstream): CandidateState => stateOf(upstream, call, now, purpose, isAlone),
+  };
+}
+
+function needsOf(method: MethodSpec, blocks: NamedBlocks | undefined, purpose: Purpose): CallNeeds {
+  return {
+    blocks,
+    listsLogs: method.resultIs === 'logs',
+    isHeadNumber: method.resultIs === 'head-number',
+    isPassThrough: method.isPassThrough === true,
+    sends: method.sends === true,
+    purpose,
+  };
+}
+
+const unknownHeads: NetworkState = { head: 0, newestServed: 0, maxLag: 0, hasArchives: false };
+
+function networkStateOf({ heads, options, hasArchives }: Router): NetworkState {
+  const { number, newestServed, pace } = heads;
+  return {
+    head: number === undefined ? 0 : Number(number),
+    newestServed: Number(newestServed.number),
+    maxLag: options.maxLagBlocks ?? pace.maxLag,
+    hasArchives,
+  };
+}
+
+function stateOf(
+  upstream: Upstream,
+  { router, method, blocks, preferred, candidates }: Call,
+  now: number,
+  purpose: Purpose,
+  isAlone: boolean,
+): CandidateState {
+  const { circuit, limits, methods, isOnOtherChain } = upstream;
+  const { heads, monotonic } = router;
+  const polled = isAlone ? undefined : heads.headOf(upstream);
+  return {
+    isExcluded: candidates?.includes(upstream) === false,
+    isPreferred: upstream === preferred && purpose === 'attempt',
+    hasCapacity: limits?.hasCapacity(now) !== false,
+    isMethodMarked: methods.isSkipped(method.name),
+    circuit: circuit.isClosed ? 'closed' : circuit.isCooldownOver(now) ? 'trial-due' : 'open',
+    isOnOtherChain,
+    head: polled === undefined ? undefined : Number(polled.number),
+    isHeadUncertain: !isAlone && upstream.isHeadUncertain,
+    lag: isAlone ? 0 : heads.lagOf(upstream),
+    isArchive: !isAlone && upstream.blocks.isArchive,
+    lacksBlocks: !isAlone && blocks !== undefined && upstream.blocks.isMissing(method.name, blocks, now),
+    isTagOlder: !isAlone && monotonic.isTagOlder(upstream, blocks?.tag, now),
+  };
+}
+
+function isRefusedRange({ range, failed }: Call): boolean {
+  return range !== undefined && failed.at(-1)?.failure === 'too-large';
+}
+
+/** A guessed revert (code 3) does not count: it is passed on only if no upstream has a usable response. */
+function isUnknownError({ failure, response }: FailedOutcome): boolean {
+  return failure === 'unknown' && !(response?.kind === 'error' && response.code === 3);
+}

@@ -1,0 +1,102 @@
+import type { LiveUpstreamOptions, ReplaceableConfig } from '../network-files/network-config.ts';
+import { coversMethod } from '../network-files/options/method-pattern.ts';
+import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
+
+/** Methods of wildcards are remembered up to this number. Callers can name any. */
+const MAX_METHODS = 1_000;
+
+/** Times and attempts of the calls of one method. */
+export interface Failsafe<Upstream> {
+  /** Time for one attempt, by upstream. */
+  readonly timeoutMs: ReadonlyMap<Upstream, number>;
+  /** Delay of the hedge, by the upstream of the first attempt. Without an entry, the usual time of the method decides. */
+  readonly hedgeAfterMs: ReadonlyMap<Upstream, number | 'off'>;
+  /** Upstreams whose time is a default that is not below that of the call. Undefined: none. See `attempt.ts`. */
+  readonly sharesTime: ReadonlySet<Upstream> | undefined;
+  /** Maximum requests to upstreams for one call. */
+  readonly maxAttempts: number;
+}
+
+interface FailsafeUpstream {
+  readonly config: LiveUpstreamOptions;
+}
+
+type Entries = Readonly<Record<string, object>>;
+
+/**
+ * Times and attempts by method, from `failsafe` and `timeoutMs` of the network file and from the groups of methods. Resolved
+ * once for each method, when the network opens or a wildcard gets its first call; never for a call.
+ */
+export class FailsafeTable<Upstream extends FailsafeUpstream> {
+  /** Whether a method has a delay of its own for the hedge. */
+  readonly hasHedges: boolean;
+  readonly #all: readonly Upstream[];
+  readonly #network: ReplaceableConfig['failsafe'];
+  /** As they are now: a reload changes the upstreams. */
+  readonly #options: ReadonlyMap<Upstream, LiveUpstreamOptions>;
+  readonly #defaultTimeoutMs: number | undefined;
+  readonly #callTimeoutMs: number;
+  readonly #known = new Map<string, Failsafe<Upstream>>();
+
+  /**
+   * @param specs of the methods that the network names
+   * @param all the open upstreams of the network
+   * @param defaultTimeoutMs UPSTREAM_TIMEOUT_MS; undefined: the group of the method decides
+   * @param callTimeoutMs CALL_TIMEOUT_MS
+   */
+  constructor(
+    { failsafe }: Pick<ReplaceableConfig, 'failsafe'>,
+    specs: readonly MethodSpec[],
+    all: readonly Upstream[],
+    defaultTimeoutMs: number | undefined,
+    callTimeoutMs: number,
+  ) {
+    this.#callTimeoutMs = callTimeoutMs;
+    this.#all = all;
+    this.#network = failsafe;
+    this.#options = new Map(all.map((upstream) => [upstream, upstream.config]));
+    this.#defaultTimeoutMs = defaultTimeoutMs;
+    const entries = [failsafe, ...all.map(({ config }) => config.failsafe ?? {})].flatMap(Object.values<object>);
+    this.hasHedges = entries.some((entry) => 'hedgeAfterMs' in entry && entry.hedgeAfterMs !== 'off');
+    for (const spec of specs) this.#known.set(spec.name, this.#resolve(spec));
+  }
+
+  of(spec: MethodSpec): Failsafe<Upstream> {
+    const known = this.#known.get(spec.name);
+    if (known !== undefined) return known;
+    const resolved = this.#resolve(spec);
+    if (this.#known.size < MAX_METHODS) this.#known.set(spec.name, resolved);
+    return resolved;
+  }
+
+  /** Of the options of an upstream, those by method count first; then those of the network, the setting and the group. */
+  #resolve({ name, group, sends }: MethodSpec): Failsafe<Upstream> {
+    const timeoutMs = new Map<Upstream, number>();
+    const hedgeAfterMs = new Map<Upstream, number | 'off'>();
+    const sharesTime = new Set<Upstream>();
+    const ofNetwork = valuesFor(name, this.#network);
+    for (const upstream of this.#all) {
+      const options = this.#options.get(upstream);
+      const own = valuesFor(name, options?.failsafe ?? {});
+      const inFile = own.timeoutMs ?? options?.timeoutMs ?? ofNetwork.timeoutMs;
+      const givenMs = inFile ?? this.#defaultTimeoutMs;
+      timeoutMs.set(upstream, givenMs ?? attemptTimesMs[group]);
+      // A method that sends a transaction waits for its receipt: at another upstream, it would wait no longer.
+      const isLong = givenMs === undefined && sends !== true && attemptTimesMs[group] >= this.#callTimeoutMs;
+      if (isLong) sharesTime.add(upstream);
+      const delayMs = own.hedgeAfterMs ?? ofNetwork.hedgeAfterMs;
+      if (delayMs !== undefined) hedgeAfterMs.set(upstream, delayMs);
+    }
+    const shared = sharesTime.size > 0 && this.#all.length > 1 ? sharesTime : undefined;
+    return { timeoutMs, hedgeAfterMs, sharesTime: shared, maxAttempts: ofNetwork.maxAttempts ?? Infinity };
+  }
+}
+
+type Values = Partial<ReplaceableConfig['failsafe'][string]>;
+
+/** The values for a method. Each is from the entry with its name, or else from the longest wildcard that has the value. */
+function valuesFor(method: string, entries: Entries): Values {
+  const wildcards = Object.keys(entries).filter((pattern) => pattern !== method && coversMethod(pattern, method));
+  const bestLast = [...wildcards.toSorted((one, other) => one.length - other.length), method];
+  return Object.assign({}, ...bestLast.map((pattern) => entries[pattern])) as Values;
+}

@@ -1,0 +1,167 @@
+import type { Deadlines } from '../../admission/deadlines.ts';
+import type { SlotOwner } from '../../admission/fair-slots.ts';
+import { NotJson, endOfValue, skipSpace, walkArray } from '../../jsonrpc/json-bytes.ts';
+import { Cancellation } from './cancellation.ts';
+import type { HttpResponse } from './http-exchange.ts';
+import type { HttpUpstream } from './http-upstream.ts';
+import { PendingRequest } from './pending-request.ts';
+import { responseId } from './response-id.ts';
+import type { SentRequest } from './transport.ts';
+import { UpstreamFailure } from './upstream-response.ts';
+
+/** A response waits for all calls of its batch. Providers and nodes permit 100 or more. */
+const MAX_BATCH_CALLS = 10;
+
+/** Added to the time limit of a batch, so that each call reaches its own limit first. */
+const TIMEOUT_MARGIN_MS = 100;
+
+const OPEN_BRACKET = 91;
+
+/** Sends requests together, and matches the responses to them. */
+export class Batch {
+  readonly #http: HttpUpstream;
+  readonly #deadlines: Deadlines;
+  readonly #onRejected: () => void;
+  /** The requests without a response, by id. */
+  readonly #pending = new Map<number, PendingRequest<HttpResponse | undefined>>();
+  readonly #cancellation: Cancellation;
+  #lastDeadline = 0;
+  #added = 0;
+
+  /** @param onRejected called if the upstream rejects the batch */
+  constructor(http: HttpUpstream, owner: SlotOwner | undefined, deadlines: Deadlines, onRejected: () => void) {
+    this.#http = http;
+    this.#deadlines = deadlines;
+    this.#onRejected = onRejected;
+    this.#cancellation = new Cancellation(owner);
+  }
+
+  get isFull(): boolean {
+    return this.#added === MAX_BATCH_CALLS;
+  }
+
+  /** Adds a request. Its response is undefined if it is to be sent alone. @throws UpstreamFailure, Cancelled (rejects with it) */
+  add(request: SentRequest, cancellation: Cancellation | undefined): Promise<HttpResponse | undefined> {
+    const pending = new PendingRequest<HttpResponse | undefined>(
+      request,
+      cancellation,
+      this.#deadlines,
+      this.#abandoned,
+    );
+    this.#pending.set(request.id, pending);
+    this.#added++;
+    this.#lastDeadline = Math.max(this.#lastDeadline, request.deadline);
+    return pending.response;
+  }
+
+  send(): void {
+    if (this.#pending.size === 1) this.#settleRest(undefined);
+    else if (this.#pending.size > 1) void this.#sendTogether();
+  }
+
+  readonly #abandoned = ({ id }: PendingRequest<HttpResponse | undefined>): void => {
+    this.#pending.delete(id);
+    if (this.#pending.size === 0) this.#cancellation.cancel();
+  };
+
+  #settle(id: number, response: HttpResponse): void {
+    const request = this.#pending.get(id);
+    this.#pending.delete(id);
+    request?.settle(response);
+  }
+
+  /** @param response of each request that has none yet; undefined: it is sent alone */
+  #settleRest(response: HttpResponse | undefined): void {
+    for (const request of this.#pending.values()) request.settle(response);
+    this.#pending.clear();
+  }
+
+  #fail(reason: unknown): void {
+    for (const request of this.#pending.values()) request.fail(reason);
+    this.#pending.clear();
+  }
+
+  /** @param isResend whether the first attempt failed on a stale connection */
+  async #sendTogether(isResend = false): Promise<void> {
+    try {
+      const sent = this.#pending.size;
+      const body = `[${Array.from(this.#pending.values(), (request) => request.body).join()}]`;
+      const deadline = Math.max(this.#lastDeadline, performance.now()) + TIMEOUT_MARGIN_MS;
+      await this.#handleResponse(await this.#http.post({ body, deadline }, this.#cancellation), sent);
+    } catch (error) {
+      // Cancelled: the callers of all requests have disconnected. None is pending then.
+      if (!(error instanceof UpstreamFailure)) this.#fail(error);
+      else if (error.staleConnection && !isResend) await this.#sendTogether(true);
+      // The response to the whole batch was too large.
+      else if (error.failure === 'malformed') this.#handleRejection();
+      else this.#fail(error);
+    }
+  }
+
+  /** @param sent number of requests in the batch, of which some may have been abandoned since */
+  async #handleResponse(response: HttpResponse, sent: number): Promise<void> {
+    const responses = elementsOf(response.body);
+    if (responses === undefined) {
+      // Some providers reject batches with 403 or 429.
+      if (mayConcernCalls(response.status) && !(await this.#succeedsAlone())) this.#settleRest(response);
+      this.#handleRejection();
+      return;
+    }
+    const isComplete = responses.length >= sent;
+    for (const body of responses) {
+      // An error for the whole batch may have the id of one call: geth's `batch too large` has the first one's.
+      const isOwn = isComplete ? !isRejectedInBatch(body) : !body.includes('"error"');
+      const id = isOwn ? responseId(body) : undefined;
+      if (typeof id === 'number') this.#settle(id, { ...response, body });
+    }
+    if (isComplete) this.#settleRest(undefined);
+    else this.#handleRejection();
+  }
+
+  /** Sends the first request alone. @returns whether the upstream responds to it, with a status that does not concern it */
+  async #succeedsAlone(): Promise<boolean> {
+    const [request] = this.#pending.values();
+    if (request === undefined) return false;
+    try {
+      const response = await this.#http.post(request, this.#cancellation);
+      this.#settle(request.id, response);
+      return !mayConcernCalls(response.status);
+    } catch (error) {
+      if (error instanceof UpstreamFailure) return false;
+      throw error;
+    }
+  }
+
+  #handleRejection(): void {
+    if (this.#pending.size > 0) this.#onRejected();
+    this.#settleRest(undefined);
+  }
+}
+
+/** The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array. */
+function elementsOf(body: Buffer): Buffer[] | undefined {
+  const start = skipSpace(body, 0);
+  if (body[start] !== OPEN_BRACKET) return undefined;
+  const elements: Buffer[] = [];
+  try {
+    walkArray(body, start, (bytes, at, depth) => {
+      const end = endOfValue(bytes, at, depth);
+      elements.push(bytes.subarray(at, end));
+      return end;
+    });
+    return elements;
+  } catch (error) {
+    if (error instanceof NotJson) return elements;
+    throw error;
+  }
+}
+
+/** Whether an HTTP status without responses may be that of each call: of the gateway's account at the provider, or of the node. */
+function mayConcernCalls(status: number): boolean {
+  return status === 401 || status === 402 || status === 403 || status === 429 || status >= 500;
+}
+
+/** geth's error for calls that do not fit into a batch response: `response too large` (rpc/errors.go, -32003). */
+function isRejectedInBatch(response: Buffer): boolean {
+  return response.length < 300 && response.includes('"code":-32003');
+}
