@@ -78,7 +78,10 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
     { name: 'limits: a rate, without Redis', work: () => limits && limiter.charge(limits, charge) },
     { name: 'validate: the parameters', work: () => checkParams(method, params, request.originalParamsText, access) },
     { name: 'select: the upstream', work: () => select(call, performance.now()) },
-    { name: 'forward: HTTP with the upstream', work: async () => transport.send({ id: 1, body: text, deadline: performance.now() + TIMEOUT_MS }) },
+    {
+      name: 'forward: HTTP with the upstream',
+      work: async () => transport.send({ id: 1, body: text, deadline: performance.now() + TIMEOUT_MS }),
+    },
     {
       name: 'normalise: parse and check the response',
       work: () => normalise(spec, params, readResponse(received, 1, secrets)),

@@ -63,8 +63,7 @@ export class MethodCache {
     const { generation } = final;
     const response = await request();
     // The cached JSON is reused, so that the result is serialised once.
-    const result =
-      generation === final.generation ? this.store(params, text, response, sentTo.headHash) : undefined;
+    const result = generation === final.generation ? this.store(params, text, response, sentTo.headHash) : undefined;
     return result === undefined ? response : { kind: 'cached', result };
   }
 

@@ -78,9 +78,7 @@ async function outcomeAt(call: Call, upstream: Upstream, cancellation: Cancellat
     return outcome;
   }
   recordSuccess(call, upstream, outcome.response, startedAt);
-  return outcome.followUp === undefined
-    ? outcome
-    : complete(call, upstream, outcome, outcome.followUp, cancellation);
+  return outcome.followUp === undefined ? outcome : complete(call, upstream, outcome, outcome.followUp, cancellation);
 }
 
 /** @throws UpstreamFailure, Cancelled, RpcError (rejects with it) */

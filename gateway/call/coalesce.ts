@@ -51,12 +51,7 @@ export class CoalescedCalls {
    * @param isRepeat after `no-upstream`: the call is not repeated again
    * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline
    */
-  async request(
-    name: string,
-    participant: Participant,
-    send: Send,
-    isRepeat = false,
-  ): Promise<Response> {
+  async request(name: string, participant: Participant, send: Send, isRepeat = false): Promise<Response> {
     if (participant.caller.isCancelled) throw new Cancelled();
     const existing = this.#find(name, participant);
     if (existing === undefined) return this.#begin(name, participant, send).join(participant);
@@ -166,7 +161,12 @@ class Departure implements Cancellable {
 }
 
 /** Whether a call that joined another one is sent again after its failure, which does not concern it. */
-function mayRepeat(error: unknown, call: InFlightCall, { deadline, caller, owner }: Participant, isLate: boolean): boolean {
+function mayRepeat(
+  error: unknown,
+  call: InFlightCall,
+  { deadline, caller, owner }: Participant,
+  isLate: boolean,
+): boolean {
   const now = performance.now();
   if (caller.isCancelled || now + MIN_ATTEMPT_MS >= deadline) return false;
   const reason = error instanceof RpcError ? error.reason : undefined;

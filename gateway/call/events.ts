@@ -68,8 +68,7 @@ export function ended(call: Call, outcome: string, code: number | undefined, byt
   served?.metric.ended(outcome, startedAt);
   for (const sink of sinks) sink.ended?.({ outcome, code, requestUnits });
   context?.logEntry?.callEnded(outcome);
-  if (context !== undefined)
-    served?.usage.add(context.access.record.id, requestUnits, isError(outcome), bytes);
+  if (context !== undefined) served?.usage.add(context.access.record.id, requestUnits, isError(outcome), bytes);
 }
 
 function isError(outcome: string): boolean {

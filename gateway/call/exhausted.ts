@@ -101,11 +101,7 @@ function missingBlockError(failed: readonly FailedOutcome[]): ErrorResponse | un
  * @returns undefined if the error is no evidence that the block does not exist
  * @throws RpcError if a lookup names a block at or below the newest known block
  */
-function noSuchBlock(
-  call: Call,
-  error: UpstreamResponse,
-  newestKnown: bigint,
-): UpstreamResponse | undefined {
+function noSuchBlock(call: Call, error: UpstreamResponse, newestKnown: bigint): UpstreamResponse | undefined {
   const { nullable } = call.method;
   const highest = highestOf(call);
   const isNumber = highest !== undefined && highest >= 0;
@@ -121,4 +117,3 @@ function noSuchBlock(
 export function highestOf({ method, params, blocks }: Call): number | undefined {
   return (blocks ?? blocksNamedBy(method, params))?.highest;
 }
-

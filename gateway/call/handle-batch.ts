@@ -41,6 +41,8 @@ export async function handleBatch(
   const { share } = context.access;
   const bodies: (Body | undefined)[] = items.map(() => undefined);
   const workers: Promise<void>[] = [];
+  /** Workers, the first one included. */
+  let begun = 1;
   let next = 0;
   /** Bytes of the responses so far, those that are replaced by an error included. */
   let length = 0;
@@ -83,7 +85,9 @@ export async function handleBatch(
     }
   };
   const addWorker = (): void => {
-    if (next >= items.length || workers.length >= concurrency - 1 || !share.requests.tryEnter(share)) return;
+    if (next >= items.length || begun >= concurrency || !share.requests.tryEnter(share)) return;
+    // Before the worker, which begins others.
+    begun++;
     workers.push(
       work().finally(() => {
         share.requests.leave(share);

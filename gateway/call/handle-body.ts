@@ -1,5 +1,11 @@
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
-import { LARGE_BODY_BYTES, readEnvelope, readLargeEnvelope, type Envelope, type InvalidItem } from '../jsonrpc/envelope.ts';
+import {
+  LARGE_BODY_BYTES,
+  readEnvelope,
+  readLargeEnvelope,
+  type Envelope,
+  type InvalidItem,
+} from '../jsonrpc/envelope.ts';
 import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
@@ -62,12 +68,7 @@ function handleCalls(calls: Calls, context: CallContext, limits: BatchLimits): B
     : respondTo(calls, context, limits);
 }
 
-function handleCharged(
-  calls: Calls,
-  context: CallContext,
-  limits: BatchLimits,
-  keyLimits: KeyLimits,
-): BodyResponse {
+function handleCharged(calls: Calls, context: CallContext, limits: BatchLimits, keyLimits: KeyLimits): BodyResponse {
   const charge = chargeCalls(calls.items, keyLimits, context);
   return charge instanceof Promise
     ? charge.then((outcome) => handleAllowed(calls, context, limits, outcome))

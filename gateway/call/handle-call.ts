@@ -100,7 +100,14 @@ export async function forwardCoalesced(
 ): Promise<CachedResponse | UpstreamResponse> {
   const { params, text, method, served } = call;
   const cache = served?.cache;
-  const participant = { deadline, caller, owner: access.share, onCoalesced: () => { cached(call, 'coalesced'); } };
+  const participant = {
+    deadline,
+    caller,
+    owner: access.share,
+    onCoalesced: () => {
+      cached(call, 'coalesced');
+    },
+  };
   return network.coalesced.request(`${method.name} ${text}`, participant, (cancellation) => {
     call.cancellation = cancellation;
     if (cache === undefined) return forward(call);

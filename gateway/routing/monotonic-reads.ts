@@ -1,7 +1,13 @@
 import { isBelowServed, isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { ServedBlock } from '../heads/agreed-head.ts';
-import { blocksNamedBy, hashNamedBy, type HeadPositions, type NamedBlocks, type Tag } from '../upstreams/available-blocks.ts';
+import {
+  blocksNamedBy,
+  hashNamedBy,
+  type HeadPositions,
+  type NamedBlocks,
+  type Tag,
+} from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import { headIn, newestLogIn } from './block-in-response.ts';
 import { NewestTagged } from './newest-tagged.ts';

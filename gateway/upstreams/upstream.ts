@@ -164,8 +164,7 @@ export class Upstream {
 
   /** Checks the chain id if nothing else was sent for a minute. Called while the network is used. */
   probeIfIdle(now: number): void {
-    if (!this.#own.isProbeDue(Math.max(this.#respondedAt, this.#chain.checkedAt), now) || this.isUnwatched(now))
-      return;
+    if (!this.#own.isProbeDue(Math.max(this.#respondedAt, this.#chain.checkedAt), now) || this.isUnwatched(now)) return;
     this.#own.send(() => this.#chain.run()).catch(() => undefined); // recorded by #own
   }
 

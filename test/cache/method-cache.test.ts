@@ -1,15 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import type { ScriptedBlock, ScriptedChain } from '../heads/scripted-chain.ts';
-import {
-  account,
-  callThroughCache,
-  followCache,
-  latest,
-  receiptIn,
-  responseOf,
-  type SentTo,
-} from './follow-cache.ts';
+import { account, callThroughCache, followCache, latest, receiptIn, responseOf, type SentTo } from './follow-cache.ts';
 import { staysTrueFor } from '../support/eventually.ts';
 
 it('a result at the head is cached until the head changes', async () => {

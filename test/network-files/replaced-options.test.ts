@@ -11,9 +11,9 @@ const readers = [
   'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
   'gateway/routing-policy/method-routes.ts',
-  'gateway/routing/retry/failsafe-table.ts',
-  'gateway/routing/ranking/ranking.ts',
-  'gateway/routing/ranking/balanced-ranking.ts',
+  'gateway/routing/failsafe-table.ts',
+  'gateway/routing/ranking.ts',
+  'gateway/routing/balanced-ranking.ts',
   'gateway/upstreams/upstream.ts',
 ];
 /** The type of each value of `replaces`, and the value that is wrong for its options. */

@@ -12,16 +12,15 @@ const layers: readonly (readonly string[])[] = [
   ['server/websocket', 'server/ops'],
   ['server/pages'],
   ['server/http'],
-  ['rpc'],
   ['networks', 'cli'],
+  ['call'],
   ['subscriptions', 'doctor', 'ranges', 'backup'],
-  ['subscriptions/feeds', 'routing'],
+  ['subscriptions/feeds'],
   ['audit'],
-  ['routing/retry', 'routing/served', 'routing/ranking', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
+  ['routing', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
   ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],
   ['upstreams/health'],
-  ['upstreams/transport/batching'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['upstreams/transport/connect'],
   ['auth/permissions'],
@@ -81,7 +80,7 @@ describe('the process', () => {
 });
 
 describe('this check', () => {
-  const importsIn = (text: string) => importsOf(parse('gateway/rpc/x.ts', text));
+  const importsIn = (text: string) => importsOf(parse('gateway/call/x.ts', text));
 
   it('finds every form of import, and recognises type imports', () => {
     const text = [
@@ -99,26 +98,26 @@ describe('this check', () => {
       'const text = "import y from \'./y.ts\'";',
     ].join('\n');
     expect(importsIn(text).map(({ to, isType }) => `${to}${isType ? ' (type)' : ''}`)).toEqual([
-      'gateway/rpc/a.ts',
+      'gateway/call/a.ts',
       'gateway/b/b.ts (type)',
-      'gateway/rpc/c.ts',
-      'gateway/rpc/d.ts',
-      'gateway/rpc/e.ts',
-      'gateway/rpc/f.ts (type)',
-      'gateway/rpc/g.ts',
-      'gateway/rpc/h.ts',
-      'gateway/rpc/i.ts (type)',
+      'gateway/call/c.ts',
+      'gateway/call/d.ts',
+      'gateway/call/e.ts',
+      'gateway/call/f.ts (type)',
+      'gateway/call/g.ts',
+      'gateway/call/h.ts',
+      'gateway/call/i.ts (type)',
     ]);
   });
 
   it.each([
-    ["import { Router } from '../routing/router.ts';", []],
-    ["import type { Network } from '../networks/network.ts';", []],
+    ["import { Ranking } from '../routing/ranking.ts';", []],
+    ["import type { Network } from './network.ts';", []],
     ["import { x } from './other.ts';", []],
-    ["import type { App } from '../server/app.ts';", ['gateway/rpc/x.ts -> gateway/server/app.ts: upwards']],
+    ["import type { App } from '../server/app.ts';", ['gateway/call/x.ts -> gateway/server/app.ts: upwards']],
     [
       "import { listen } from '../server/http/listen.ts';",
-      ['gateway/rpc/x.ts -> gateway/server/http/listen.ts: upwards'],
+      ['gateway/call/x.ts -> gateway/server/http/listen.ts: upwards'],
     ],
   ])('%s: %j', (text, violations) => {
     expect(importsIn(text).flatMap(describeViolation)).toEqual(violations);
