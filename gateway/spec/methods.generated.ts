@@ -1,5 +1,93 @@
 // Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.
-import type { MethodGroup, MethodSpec } from './method-spec.ts';
+import type { MethodGroup, MethodSpec, ObjectShape } from './method-spec.ts';
+
+const Withdrawal: ObjectShape = {
+  "type": "Withdrawal",
+  "fill": [],
+  "demand": [],
+  "quantities": ["index","validatorIndex","amount"],
+  "addresses": ["address"],
+  "rename": {},
+  "nested": {},
+  "orHashes": [],
+};
+
+const Authorization: ObjectShape = {
+  "type": "Authorization",
+  "fill": [],
+  "demand": [],
+  "quantities": ["chainId","nonce","yParity","r","s"],
+  "addresses": ["address"],
+  "rename": {},
+  "nested": {},
+  "orHashes": [],
+};
+
+const Transaction: ObjectShape = {
+  "type": "Transaction",
+  "fill": ["blockHash","blockNumber","from","gas","gasPrice","hash","input","nonce","r","s","v","to","transactionIndex","type","value"],
+  "demand": [],
+  "quantities": ["blockNumber","chainId","gas","gasPrice","maxPriorityFeePerGas","maxFeePerGas","nonce","r","s","v","transactionIndex","type","value","yParity","maxFeePerBlobGas","blockTimestamp"],
+  "addresses": ["from","to"],
+  "rename": {"chainId":"chainID"},
+  "nested": {"authorizationList":Authorization},
+  "orHashes": [],
+};
+
+const Block: ObjectShape = {
+  "type": "Block",
+  "fill": ["number","hash","parentHash","nonce","sha3Uncles","logsBloom","transactionsRoot","stateRoot","receiptsRoot","miner","difficulty","totalDifficulty","extraData","size","gasLimit","gasUsed","timestamp","transactions","uncles","mixHash"],
+  "demand": [],
+  "quantities": ["number","difficulty","totalDifficulty","size","gasLimit","gasUsed","timestamp","baseFeePerGas","blobGasUsed","excessBlobGas","slotNumber"],
+  "addresses": ["miner"],
+  "rename": {},
+  "nested": {"withdrawals":Withdrawal,"transactions":Transaction},
+  "orHashes": ["transactions"],
+};
+
+const Uncle: ObjectShape = {
+  "type": "Uncle",
+  "fill": ["number","hash","parentHash","nonce","sha3Uncles","logsBloom","transactionsRoot","stateRoot","receiptsRoot","miner","difficulty","totalDifficulty","extraData","size","gasLimit","gasUsed","timestamp","uncles","mixHash"],
+  "demand": [],
+  "quantities": ["number","difficulty","totalDifficulty","size","gasLimit","gasUsed","timestamp","baseFeePerGas","blobGasUsed","excessBlobGas","slotNumber"],
+  "addresses": ["miner"],
+  "rename": {},
+  "nested": {"withdrawals":Withdrawal},
+  "orHashes": [],
+};
+
+const Log: ObjectShape = {
+  "type": "Log",
+  "fill": ["address","blockHash","blockNumber","data","logIndex","removed","topics","transactionHash","transactionIndex"],
+  "demand": [],
+  "quantities": ["blockNumber","logIndex","transactionIndex","blockTimestamp"],
+  "addresses": ["address"],
+  "rename": {},
+  "nested": {},
+  "orHashes": [],
+};
+
+const Receipt: ObjectShape = {
+  "type": "Receipt",
+  "fill": ["blockHash","blockNumber","contractAddress","cumulativeGasUsed","effectiveGasPrice","from","gasUsed","logs","logsBloom","to","transactionHash","transactionIndex","type"],
+  "demand": [],
+  "quantities": ["blockNumber","cumulativeGasUsed","effectiveGasPrice","gasUsed","transactionIndex","type","blobGasUsed","blobGasPrice","blockTimestamp"],
+  "addresses": ["contractAddress","from","to"],
+  "rename": {},
+  "nested": {"logs":Log},
+  "orHashes": [],
+};
+
+const FeeEstimate: ObjectShape = {
+  "type": "FeeEstimate",
+  "fill": [],
+  "demand": ["gas_limit","gas_per_pubdata_limit","max_fee_per_gas","max_priority_fee_per_gas"],
+  "quantities": ["gas_limit","gas_per_pubdata_limit","max_fee_per_gas","max_priority_fee_per_gas"],
+  "addresses": [],
+  "rename": {},
+  "nested": {},
+  "orHashes": [],
+};
 
 export const methods: readonly MethodSpec[] = [
   {
@@ -8,24 +96,13 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{64}$",
     "padResult": 32,
-    "hashParams": [
-      2
-    ],
-    "contractAt": {
-      "param": 0
-    },
-    "blockAt": {
-      "param": 2,
-      "readsState": true
-    },
-    "cache": {
-      "param": 2
-    }
+    "hashParams": [2],
+    "contractAt": {"param":0},
+    "blockAt": {"param":2,"readsState":true},
+    "cache": {"param":2},
   },
   {
     "name": "eth_getBlockByHash",
@@ -34,158 +111,13 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "object"
-    ],
-    "identity": [
-      {
-        "field": "hash",
-        "param": 0,
-        "kind": "hash"
-      }
-    ],
-    "details": {
-      "field": "transactions",
-      "param": 1
-    },
-    "hashParams": [
-      0
-    ],
-    "cache": {
-      "param": 0
-    },
+    "resultKinds": ["object"],
+    "identity": [{"field":"hash","param":0,"kind":"hash"}],
+    "details": {"field":"transactions","param":1},
+    "hashParams": [0],
+    "cache": {"param":0},
     "resultType": "Block",
-    "shape": {
-      "type": "Block",
-      "fill": [
-        "number",
-        "hash",
-        "parentHash",
-        "nonce",
-        "sha3Uncles",
-        "logsBloom",
-        "transactionsRoot",
-        "stateRoot",
-        "receiptsRoot",
-        "miner",
-        "difficulty",
-        "totalDifficulty",
-        "extraData",
-        "size",
-        "gasLimit",
-        "gasUsed",
-        "timestamp",
-        "transactions",
-        "uncles",
-        "mixHash"
-      ],
-      "demand": [],
-      "quantities": [
-        "number",
-        "difficulty",
-        "totalDifficulty",
-        "size",
-        "gasLimit",
-        "gasUsed",
-        "timestamp",
-        "baseFeePerGas",
-        "blobGasUsed",
-        "excessBlobGas",
-        "slotNumber"
-      ],
-      "addresses": [
-        "miner"
-      ],
-      "rename": {},
-      "nested": {
-        "withdrawals": {
-          "type": "Withdrawal",
-          "fill": [],
-          "demand": [],
-          "quantities": [
-            "index",
-            "validatorIndex",
-            "amount"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        },
-        "transactions": {
-          "type": "Transaction",
-          "fill": [
-            "blockHash",
-            "blockNumber",
-            "from",
-            "gas",
-            "gasPrice",
-            "hash",
-            "input",
-            "nonce",
-            "r",
-            "s",
-            "v",
-            "to",
-            "transactionIndex",
-            "type",
-            "value"
-          ],
-          "demand": [],
-          "quantities": [
-            "blockNumber",
-            "chainId",
-            "gas",
-            "gasPrice",
-            "maxPriorityFeePerGas",
-            "maxFeePerGas",
-            "nonce",
-            "r",
-            "s",
-            "v",
-            "transactionIndex",
-            "type",
-            "value",
-            "yParity",
-            "maxFeePerBlobGas",
-            "blockTimestamp"
-          ],
-          "addresses": [
-            "from",
-            "to"
-          ],
-          "rename": {
-            "chainId": "chainID"
-          },
-          "nested": {
-            "authorizationList": {
-              "type": "Authorization",
-              "fill": [],
-              "demand": [],
-              "quantities": [
-                "chainId",
-                "nonce",
-                "yParity",
-                "r",
-                "s"
-              ],
-              "addresses": [
-                "address"
-              ],
-              "rename": {},
-              "nested": {},
-              "orHashes": []
-            }
-          },
-          "orHashes": []
-        }
-      },
-      "orHashes": [
-        "transactions"
-      ]
-    }
+    "shape": Block,
   },
   {
     "name": "eth_getUncleByBlockHashAndIndex",
@@ -196,77 +128,11 @@ export const methods: readonly MethodSpec[] = [
     "looksUpHash": true,
     "resultIs": "uncle",
     "nullWhenUnsupported": true,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": [
-      0
-    ],
-    "cache": {
-      "param": 0
-    },
+    "resultKinds": ["object"],
+    "hashParams": [0],
+    "cache": {"param":0},
     "resultType": "Uncle",
-    "shape": {
-      "type": "Uncle",
-      "fill": [
-        "number",
-        "hash",
-        "parentHash",
-        "nonce",
-        "sha3Uncles",
-        "logsBloom",
-        "transactionsRoot",
-        "stateRoot",
-        "receiptsRoot",
-        "miner",
-        "difficulty",
-        "totalDifficulty",
-        "extraData",
-        "size",
-        "gasLimit",
-        "gasUsed",
-        "timestamp",
-        "uncles",
-        "mixHash"
-      ],
-      "demand": [],
-      "quantities": [
-        "number",
-        "difficulty",
-        "totalDifficulty",
-        "size",
-        "gasLimit",
-        "gasUsed",
-        "timestamp",
-        "baseFeePerGas",
-        "blobGasUsed",
-        "excessBlobGas",
-        "slotNumber"
-      ],
-      "addresses": [
-        "miner"
-      ],
-      "rename": {},
-      "nested": {
-        "withdrawals": {
-          "type": "Withdrawal",
-          "fill": [],
-          "demand": [],
-          "quantities": [
-            "index",
-            "validatorIndex",
-            "amount"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        }
-      },
-      "orHashes": []
-    }
+    "shape": Uncle,
   },
   {
     "name": "eth_getTransactionReceipt",
@@ -275,91 +141,13 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "tracks": {
-      "of": "transaction",
-      "param": 0
-    },
-    "resultKinds": [
-      "object"
-    ],
-    "identity": [
-      {
-        "field": "transactionHash",
-        "param": 0,
-        "kind": "hash"
-      }
-    ],
-    "hashParams": [
-      0
-    ],
+    "tracks": {"of":"transaction","param":0},
+    "resultKinds": ["object"],
+    "identity": [{"field":"transactionHash","param":0,"kind":"hash"}],
+    "hashParams": [0],
     "cache": "result",
     "resultType": "Receipt",
-    "shape": {
-      "type": "Receipt",
-      "fill": [
-        "blockHash",
-        "blockNumber",
-        "contractAddress",
-        "cumulativeGasUsed",
-        "effectiveGasPrice",
-        "from",
-        "gasUsed",
-        "logs",
-        "logsBloom",
-        "to",
-        "transactionHash",
-        "transactionIndex",
-        "type"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "cumulativeGasUsed",
-        "effectiveGasPrice",
-        "gasUsed",
-        "transactionIndex",
-        "type",
-        "blobGasUsed",
-        "blobGasPrice",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "contractAddress",
-        "from",
-        "to"
-      ],
-      "rename": {},
-      "nested": {
-        "logs": {
-          "type": "Log",
-          "fill": [
-            "address",
-            "blockHash",
-            "blockNumber",
-            "data",
-            "logIndex",
-            "removed",
-            "topics",
-            "transactionHash",
-            "transactionIndex"
-          ],
-          "demand": [],
-          "quantities": [
-            "blockNumber",
-            "logIndex",
-            "transactionIndex",
-            "blockTimestamp"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        }
-      },
-      "orHashes": []
-    }
+    "shape": Receipt,
   },
   {
     "name": "eth_estimateGas",
@@ -369,45 +157,15 @@ export const methods: readonly MethodSpec[] = [
     "reverts": true,
     "omitsPayload": true,
     "resultIs": "gas-estimate",
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": [
-      1
-    ],
-    "gasAt": [
-      {
-        "param": 0,
-        "path": [
-          "gas"
-        ]
-      },
-      {
-        "param": 3,
-        "path": [
-          "gasLimit"
-        ]
-      }
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "to",
-      "overrides": 2
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
+    "hashParams": [1],
+    "gasAt": [{"param":0,"path":["gas"]},{"param":3,"path":["gasLimit"]}],
+    "contractAt": {"param":0,"field":"to","overrides":2},
+    "blockAt": {"param":1,"readsState":true},
     "requestUnits": "2 + overrides / 10",
-    "counts": [
-      {
-        "name": "overrides",
-        "type": "StateOverride",
-        "param": 2
-      }
-    ]
+    "counts": [{"name":"overrides","type":"StateOverride","param":2}],
   },
   {
     "name": "eth_getTransactionByHash",
@@ -416,92 +174,13 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "tracks": {
-      "of": "transaction",
-      "param": 0
-    },
-    "resultKinds": [
-      "object"
-    ],
-    "identity": [
-      {
-        "field": "hash",
-        "param": 0,
-        "kind": "hash"
-      }
-    ],
-    "hashParams": [
-      0
-    ],
+    "tracks": {"of":"transaction","param":0},
+    "resultKinds": ["object"],
+    "identity": [{"field":"hash","param":0,"kind":"hash"}],
+    "hashParams": [0],
     "cache": "result",
     "resultType": "Transaction",
-    "shape": {
-      "type": "Transaction",
-      "fill": [
-        "blockHash",
-        "blockNumber",
-        "from",
-        "gas",
-        "gasPrice",
-        "hash",
-        "input",
-        "nonce",
-        "r",
-        "s",
-        "v",
-        "to",
-        "transactionIndex",
-        "type",
-        "value"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "chainId",
-        "gas",
-        "gasPrice",
-        "maxPriorityFeePerGas",
-        "maxFeePerGas",
-        "nonce",
-        "r",
-        "s",
-        "v",
-        "transactionIndex",
-        "type",
-        "value",
-        "yParity",
-        "maxFeePerBlobGas",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "from",
-        "to"
-      ],
-      "rename": {
-        "chainId": "chainID"
-      },
-      "nested": {
-        "authorizationList": {
-          "type": "Authorization",
-          "fill": [],
-          "demand": [],
-          "quantities": [
-            "chainId",
-            "nonce",
-            "yParity",
-            "r",
-            "s"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        }
-      },
-      "orHashes": []
-    }
+    "shape": Transaction,
   },
   {
     "name": "eth_chainId",
@@ -510,13 +189,11 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "requestUnits": "0.1"
+    "requestUnits": "0.1",
   },
   {
     "name": "eth_accounts",
@@ -525,11 +202,9 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "array"
-    ],
+    "resultKinds": ["array"],
     "hashParams": [],
-    "requestUnits": "0.1"
+    "requestUnits": "0.1",
   },
   {
     "name": "eth_blockNumber",
@@ -538,13 +213,11 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": false,
     "resultIs": "head-number",
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "cache": "head"
+    "cache": "head",
   },
   {
     "name": "eth_getBlockByNumber",
@@ -552,159 +225,14 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "identity": [
-      {
-        "field": "number",
-        "param": 0,
-        "kind": "quantity"
-      }
-    ],
-    "details": {
-      "field": "transactions",
-      "param": 1
-    },
+    "resultKinds": ["object"],
+    "identity": [{"field":"number","param":0,"kind":"quantity"}],
+    "details": {"field":"transactions","param":1},
     "hashParams": [],
-    "blockAt": {
-      "param": 0
-    },
-    "cache": {
-      "param": 0
-    },
+    "blockAt": {"param":0},
+    "cache": {"param":0},
     "resultType": "Block",
-    "shape": {
-      "type": "Block",
-      "fill": [
-        "number",
-        "hash",
-        "parentHash",
-        "nonce",
-        "sha3Uncles",
-        "logsBloom",
-        "transactionsRoot",
-        "stateRoot",
-        "receiptsRoot",
-        "miner",
-        "difficulty",
-        "totalDifficulty",
-        "extraData",
-        "size",
-        "gasLimit",
-        "gasUsed",
-        "timestamp",
-        "transactions",
-        "uncles",
-        "mixHash"
-      ],
-      "demand": [],
-      "quantities": [
-        "number",
-        "difficulty",
-        "totalDifficulty",
-        "size",
-        "gasLimit",
-        "gasUsed",
-        "timestamp",
-        "baseFeePerGas",
-        "blobGasUsed",
-        "excessBlobGas",
-        "slotNumber"
-      ],
-      "addresses": [
-        "miner"
-      ],
-      "rename": {},
-      "nested": {
-        "withdrawals": {
-          "type": "Withdrawal",
-          "fill": [],
-          "demand": [],
-          "quantities": [
-            "index",
-            "validatorIndex",
-            "amount"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        },
-        "transactions": {
-          "type": "Transaction",
-          "fill": [
-            "blockHash",
-            "blockNumber",
-            "from",
-            "gas",
-            "gasPrice",
-            "hash",
-            "input",
-            "nonce",
-            "r",
-            "s",
-            "v",
-            "to",
-            "transactionIndex",
-            "type",
-            "value"
-          ],
-          "demand": [],
-          "quantities": [
-            "blockNumber",
-            "chainId",
-            "gas",
-            "gasPrice",
-            "maxPriorityFeePerGas",
-            "maxFeePerGas",
-            "nonce",
-            "r",
-            "s",
-            "v",
-            "transactionIndex",
-            "type",
-            "value",
-            "yParity",
-            "maxFeePerBlobGas",
-            "blockTimestamp"
-          ],
-          "addresses": [
-            "from",
-            "to"
-          ],
-          "rename": {
-            "chainId": "chainID"
-          },
-          "nested": {
-            "authorizationList": {
-              "type": "Authorization",
-              "fill": [],
-              "demand": [],
-              "quantities": [
-                "chainId",
-                "nonce",
-                "yParity",
-                "r",
-                "s"
-              ],
-              "addresses": [
-                "address"
-              ],
-              "rename": {},
-              "nested": {},
-              "orHashes": []
-            }
-          },
-          "orHashes": []
-        }
-      },
-      "orHashes": [
-        "transactions"
-      ]
-    }
+    "shape": Block,
   },
   {
     "name": "eth_getBalance",
@@ -712,24 +240,13 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": [
-      1
-    ],
-    "contractAt": {
-      "param": 0
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
-    "cache": {
-      "param": 1
-    }
+    "hashParams": [1],
+    "contractAt": {"param":0},
+    "blockAt": {"param":1,"readsState":true},
+    "cache": {"param":1},
   },
   {
     "name": "eth_getCode",
@@ -737,23 +254,12 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
-    "hashParams": [
-      1
-    ],
-    "contractAt": {
-      "param": 0
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
-    "cache": {
-      "param": 1
-    }
+    "hashParams": [1],
+    "contractAt": {"param":0},
+    "blockAt": {"param":1,"readsState":true},
+    "cache": {"param":1},
   },
   {
     "name": "eth_getTransactionCount",
@@ -761,28 +267,14 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "tracks": {
-      "of": "sender",
-      "param": 0
-    },
-    "resultKinds": [
-      "string"
-    ],
+    "tracks": {"of":"sender","param":0},
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": [
-      1
-    ],
-    "contractAt": {
-      "param": 0
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
-    "cache": {
-      "param": 1
-    }
+    "hashParams": [1],
+    "contractAt": {"param":0},
+    "blockAt": {"param":1,"readsState":true},
+    "cache": {"param":1},
   },
   {
     "name": "eth_call",
@@ -790,47 +282,15 @@ export const methods: readonly MethodSpec[] = [
     "group": "execution",
     "nullable": false,
     "reverts": true,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
-    "hashParams": [
-      1
-    ],
-    "gasAt": [
-      {
-        "param": 0,
-        "path": [
-          "gas"
-        ]
-      },
-      {
-        "param": 3,
-        "path": [
-          "gasLimit"
-        ]
-      }
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "to",
-      "overrides": 2
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
+    "hashParams": [1],
+    "gasAt": [{"param":0,"path":["gas"]},{"param":3,"path":["gasLimit"]}],
+    "contractAt": {"param":0,"field":"to","overrides":2},
+    "blockAt": {"param":1,"readsState":true},
     "requestUnits": "1 + overrides / 10",
-    "counts": [
-      {
-        "name": "overrides",
-        "type": "StateOverride",
-        "param": 2
-      }
-    ],
-    "cache": {
-      "param": 1
-    }
+    "counts": [{"name":"overrides","type":"StateOverride","param":2}],
+    "cache": {"param":1},
   },
   {
     "name": "eth_createAccessList",
@@ -839,38 +299,14 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": [
-      1
-    ],
-    "gasAt": [
-      {
-        "param": 0,
-        "path": [
-          "gas"
-        ]
-      }
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "to",
-      "overrides": 2
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
+    "resultKinds": ["object"],
+    "hashParams": [1],
+    "gasAt": [{"param":0,"path":["gas"]}],
+    "contractAt": {"param":0,"field":"to","overrides":2},
+    "blockAt": {"param":1,"readsState":true},
     "requestUnits": "2 + overrides / 10",
-    "counts": [
-      {
-        "name": "overrides",
-        "type": "StateOverride",
-        "param": 2
-      }
-    ],
-    "resultType": "AccessListResult"
+    "counts": [{"name":"overrides","type":"StateOverride","param":2}],
+    "resultType": "AccessListResult",
   },
   {
     "name": "eth_simulateV1",
@@ -879,54 +315,13 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": false,
     "executes": true,
-    "resultKinds": [
-      "array"
-    ],
-    "hashParams": [
-      1
-    ],
-    "gasAt": [
-      {
-        "param": 0,
-        "path": [
-          "blockStateCalls",
-          "*",
-          "blockOverrides",
-          "gasLimit"
-        ]
-      },
-      {
-        "param": 0,
-        "path": [
-          "blockStateCalls",
-          "*",
-          "calls",
-          "*",
-          "gas"
-        ]
-      }
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "blockStateCalls"
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
+    "resultKinds": ["array"],
+    "hashParams": [1],
+    "gasAt": [{"param":0,"path":["blockStateCalls","*","blockOverrides","gasLimit"]},{"param":0,"path":["blockStateCalls","*","calls","*","gas"]}],
+    "contractAt": {"param":0,"field":"blockStateCalls"},
+    "blockAt": {"param":1,"readsState":true},
     "requestUnits": "1 + 2 * calls + overrides / 10",
-    "counts": [
-      {
-        "name": "calls",
-        "type": "Simulation",
-        "param": 0
-      },
-      {
-        "name": "overrides",
-        "type": "Simulation",
-        "param": 0
-      }
-    ]
+    "counts": [{"name":"calls","type":"Simulation","param":0},{"name":"overrides","type":"Simulation","param":0}],
   },
   {
     "name": "eth_gasPrice",
@@ -934,13 +329,11 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "cache": "head"
+    "cache": "head",
   },
   {
     "name": "eth_maxPriorityFeePerGas",
@@ -948,13 +341,11 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "cache": "head"
+    "cache": "head",
   },
   {
     "name": "eth_blobBaseFee",
@@ -962,13 +353,11 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "cache": "head"
+    "cache": "head",
   },
   {
     "name": "eth_feeHistory",
@@ -976,18 +365,12 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "blockAt": {
-      "param": 1
-    },
-    "cache": {
-      "param": 1
-    },
+    "blockAt": {"param":1},
+    "cache": {"param":1},
     "isUnaudited": true,
-    "resultType": "FeeHistory"
+    "resultType": "FeeHistory",
   },
   {
     "name": "eth_sendRawTransaction",
@@ -996,11 +379,9 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": false,
     "sends": true,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{64}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "eth_getLogs",
@@ -1009,68 +390,16 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": false,
     "resultIs": "logs",
-    "resultKinds": [
-      "array"
-    ],
-    "identity": [
-      {
-        "field": "blockHash",
-        "param": 0,
-        "kind": "hash"
-      }
-    ],
-    "hashParams": [
-      0
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "address"
-    },
-    "blockAt": {
-      "param": 0
-    },
+    "resultKinds": ["array"],
+    "identity": [{"field":"blockHash","param":0,"kind":"hash"}],
+    "hashParams": [0],
+    "contractAt": {"param":0,"field":"address"},
+    "blockAt": {"param":0},
     "splits": 0,
     "requestUnits": "min(2 + blocks / 100, 100)",
-    "counts": [
-      {
-        "name": "blocks",
-        "type": "LogFilter",
-        "param": 0
-      },
-      {
-        "name": "addresses",
-        "type": "LogFilter",
-        "param": 0
-      }
-    ],
+    "counts": [{"name":"blocks","type":"LogFilter","param":0},{"name":"addresses","type":"LogFilter","param":0}],
     "resultType": "Log",
-    "shape": {
-      "type": "Log",
-      "fill": [
-        "address",
-        "blockHash",
-        "blockNumber",
-        "data",
-        "logIndex",
-        "removed",
-        "topics",
-        "transactionHash",
-        "transactionIndex"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "logIndex",
-        "transactionIndex",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "address"
-      ],
-      "rename": {},
-      "nested": {},
-      "orHashes": []
-    }
+    "shape": Log,
   },
   {
     "name": "eth_getBlockReceipts",
@@ -1079,98 +408,14 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "resultIs": "block-objects",
-    "resultKinds": [
-      "array"
-    ],
-    "identity": [
-      {
-        "field": "blockHash",
-        "param": 0,
-        "kind": "hash"
-      },
-      {
-        "field": "blockNumber",
-        "param": 0,
-        "kind": "quantity"
-      }
-    ],
-    "hashParams": [
-      0
-    ],
-    "blockAt": {
-      "param": 0
-    },
+    "resultKinds": ["array"],
+    "identity": [{"field":"blockHash","param":0,"kind":"hash"},{"field":"blockNumber","param":0,"kind":"quantity"}],
+    "hashParams": [0],
+    "blockAt": {"param":0},
     "requestUnits": "10",
-    "cache": {
-      "param": 0
-    },
+    "cache": {"param":0},
     "resultType": "Receipt",
-    "shape": {
-      "type": "Receipt",
-      "fill": [
-        "blockHash",
-        "blockNumber",
-        "contractAddress",
-        "cumulativeGasUsed",
-        "effectiveGasPrice",
-        "from",
-        "gasUsed",
-        "logs",
-        "logsBloom",
-        "to",
-        "transactionHash",
-        "transactionIndex",
-        "type"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "cumulativeGasUsed",
-        "effectiveGasPrice",
-        "gasUsed",
-        "transactionIndex",
-        "type",
-        "blobGasUsed",
-        "blobGasPrice",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "contractAddress",
-        "from",
-        "to"
-      ],
-      "rename": {},
-      "nested": {
-        "logs": {
-          "type": "Log",
-          "fill": [
-            "address",
-            "blockHash",
-            "blockNumber",
-            "data",
-            "logIndex",
-            "removed",
-            "topics",
-            "transactionHash",
-            "transactionIndex"
-          ],
-          "demand": [],
-          "quantities": [
-            "blockNumber",
-            "logIndex",
-            "transactionIndex",
-            "blockTimestamp"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        }
-      },
-      "orHashes": []
-    }
+    "shape": Receipt,
   },
   {
     "name": "eth_getTransactionByBlockHashAndIndex",
@@ -1179,95 +424,12 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "object"
-    ],
-    "identity": [
-      {
-        "field": "blockHash",
-        "param": 0,
-        "kind": "hash"
-      },
-      {
-        "field": "transactionIndex",
-        "param": 1,
-        "kind": "quantity"
-      }
-    ],
-    "hashParams": [
-      0
-    ],
-    "cache": {
-      "param": 0
-    },
+    "resultKinds": ["object"],
+    "identity": [{"field":"blockHash","param":0,"kind":"hash"},{"field":"transactionIndex","param":1,"kind":"quantity"}],
+    "hashParams": [0],
+    "cache": {"param":0},
     "resultType": "Transaction",
-    "shape": {
-      "type": "Transaction",
-      "fill": [
-        "blockHash",
-        "blockNumber",
-        "from",
-        "gas",
-        "gasPrice",
-        "hash",
-        "input",
-        "nonce",
-        "r",
-        "s",
-        "v",
-        "to",
-        "transactionIndex",
-        "type",
-        "value"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "chainId",
-        "gas",
-        "gasPrice",
-        "maxPriorityFeePerGas",
-        "maxFeePerGas",
-        "nonce",
-        "r",
-        "s",
-        "v",
-        "transactionIndex",
-        "type",
-        "value",
-        "yParity",
-        "maxFeePerBlobGas",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "from",
-        "to"
-      ],
-      "rename": {
-        "chainId": "chainID"
-      },
-      "nested": {
-        "authorizationList": {
-          "type": "Authorization",
-          "fill": [],
-          "demand": [],
-          "quantities": [
-            "chainId",
-            "nonce",
-            "yParity",
-            "r",
-            "s"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        }
-      },
-      "orHashes": []
-    }
+    "shape": Transaction,
   },
   {
     "name": "eth_getTransactionByBlockNumberAndIndex",
@@ -1275,96 +437,13 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "identity": [
-      {
-        "field": "blockNumber",
-        "param": 0,
-        "kind": "quantity"
-      },
-      {
-        "field": "transactionIndex",
-        "param": 1,
-        "kind": "quantity"
-      }
-    ],
+    "resultKinds": ["object"],
+    "identity": [{"field":"blockNumber","param":0,"kind":"quantity"},{"field":"transactionIndex","param":1,"kind":"quantity"}],
     "hashParams": [],
-    "blockAt": {
-      "param": 0
-    },
-    "cache": {
-      "param": 0
-    },
+    "blockAt": {"param":0},
+    "cache": {"param":0},
     "resultType": "Transaction",
-    "shape": {
-      "type": "Transaction",
-      "fill": [
-        "blockHash",
-        "blockNumber",
-        "from",
-        "gas",
-        "gasPrice",
-        "hash",
-        "input",
-        "nonce",
-        "r",
-        "s",
-        "v",
-        "to",
-        "transactionIndex",
-        "type",
-        "value"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "chainId",
-        "gas",
-        "gasPrice",
-        "maxPriorityFeePerGas",
-        "maxFeePerGas",
-        "nonce",
-        "r",
-        "s",
-        "v",
-        "transactionIndex",
-        "type",
-        "value",
-        "yParity",
-        "maxFeePerBlobGas",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "from",
-        "to"
-      ],
-      "rename": {
-        "chainId": "chainID"
-      },
-      "nested": {
-        "authorizationList": {
-          "type": "Authorization",
-          "fill": [],
-          "demand": [],
-          "quantities": [
-            "chainId",
-            "nonce",
-            "yParity",
-            "r",
-            "s"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        }
-      },
-      "orHashes": []
-    }
+    "shape": Transaction,
   },
   {
     "name": "eth_getBlockTransactionCountByHash",
@@ -1373,17 +452,11 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": [
-      0
-    ],
-    "cache": {
-      "param": 0
-    }
+    "hashParams": [0],
+    "cache": {"param":0},
   },
   {
     "name": "eth_getBlockTransactionCountByNumber",
@@ -1391,18 +464,12 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "blockAt": {
-      "param": 0
-    },
-    "cache": {
-      "param": 0
-    }
+    "blockAt": {"param":0},
+    "cache": {"param":0},
   },
   {
     "name": "eth_getUncleByBlockNumberAndIndex",
@@ -1412,78 +479,12 @@ export const methods: readonly MethodSpec[] = [
     "reverts": false,
     "resultIs": "uncle",
     "nullWhenUnsupported": true,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "blockAt": {
-      "param": 0
-    },
-    "cache": {
-      "param": 0
-    },
+    "blockAt": {"param":0},
+    "cache": {"param":0},
     "resultType": "Uncle",
-    "shape": {
-      "type": "Uncle",
-      "fill": [
-        "number",
-        "hash",
-        "parentHash",
-        "nonce",
-        "sha3Uncles",
-        "logsBloom",
-        "transactionsRoot",
-        "stateRoot",
-        "receiptsRoot",
-        "miner",
-        "difficulty",
-        "totalDifficulty",
-        "extraData",
-        "size",
-        "gasLimit",
-        "gasUsed",
-        "timestamp",
-        "uncles",
-        "mixHash"
-      ],
-      "demand": [],
-      "quantities": [
-        "number",
-        "difficulty",
-        "totalDifficulty",
-        "size",
-        "gasLimit",
-        "gasUsed",
-        "timestamp",
-        "baseFeePerGas",
-        "blobGasUsed",
-        "excessBlobGas",
-        "slotNumber"
-      ],
-      "addresses": [
-        "miner"
-      ],
-      "rename": {},
-      "nested": {
-        "withdrawals": {
-          "type": "Withdrawal",
-          "fill": [],
-          "demand": [],
-          "quantities": [
-            "index",
-            "validatorIndex",
-            "amount"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        }
-      },
-      "orHashes": []
-    }
+    "shape": Uncle,
   },
   {
     "name": "eth_getUncleCountByBlockHash",
@@ -1492,17 +493,11 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": [
-      0
-    ],
-    "cache": {
-      "param": 0
-    }
+    "hashParams": [0],
+    "cache": {"param":0},
   },
   {
     "name": "eth_getUncleCountByBlockNumber",
@@ -1510,18 +505,12 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "blockAt": {
-      "param": 0
-    },
-    "cache": {
-      "param": 0
-    }
+    "blockAt": {"param":0},
+    "cache": {"param":0},
   },
   {
     "name": "eth_syncing",
@@ -1530,12 +519,9 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": false,
     "resultIs": "sync-status",
-    "resultKinds": [
-      "object",
-      "boolean"
-    ],
+    "resultKinds": ["object","boolean"],
     "hashParams": [],
-    "resultType": "SyncStatus"
+    "resultType": "SyncStatus",
   },
   {
     "name": "eth_getProof",
@@ -1543,31 +529,14 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": [
-      2
-    ],
-    "contractAt": {
-      "param": 0
-    },
-    "blockAt": {
-      "param": 2,
-      "readsState": true
-    },
+    "resultKinds": ["object"],
+    "hashParams": [2],
+    "contractAt": {"param":0},
+    "blockAt": {"param":2,"readsState":true},
     "requestUnits": "1 + storageKeys",
-    "counts": [
-      {
-        "name": "storageKeys",
-        "type": "StoragePositions",
-        "param": 1
-      }
-    ],
-    "cache": {
-      "param": 2
-    },
-    "resultType": "AccountProof"
+    "counts": [{"name":"storageKeys","type":"StoragePositions","param":1}],
+    "cache": {"param":2},
+    "resultType": "AccountProof",
   },
   {
     "name": "eth_subscribe",
@@ -1576,18 +545,10 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "socket",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "hashParams": [],
-    "counts": [
-      {
-        "name": "addresses",
-        "type": "SubscriptionFilter",
-        "param": 1
-      }
-    ]
+    "counts": [{"name":"addresses","type":"SubscriptionFilter","param":1}],
   },
   {
     "name": "eth_unsubscribe",
@@ -1596,10 +557,8 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "socket",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "boolean"
-    ],
-    "hashParams": []
+    "resultKinds": ["boolean"],
+    "hashParams": [],
   },
   {
     "name": "eth_newFilter",
@@ -1608,27 +567,12 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": [
-      0
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "address"
-    },
-    "blockAt": {
-      "param": 0
-    },
-    "counts": [
-      {
-        "name": "addresses",
-        "type": "LogFilter",
-        "param": 0
-      }
-    ]
+    "hashParams": [0],
+    "contractAt": {"param":0,"field":"address"},
+    "blockAt": {"param":0},
+    "counts": [{"name":"addresses","type":"LogFilter","param":0}],
   },
   {
     "name": "eth_newBlockFilter",
@@ -1637,11 +581,9 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "eth_newPendingTransactionFilter",
@@ -1650,11 +592,9 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "eth_getFilterChanges",
@@ -1663,40 +603,10 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "array",
-      "array",
-      "array"
-    ],
+    "resultKinds": ["array","array","array"],
     "hashParams": [],
     "resultType": "Log",
-    "shape": {
-      "type": "Log",
-      "fill": [
-        "address",
-        "blockHash",
-        "blockNumber",
-        "data",
-        "logIndex",
-        "removed",
-        "topics",
-        "transactionHash",
-        "transactionIndex"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "logIndex",
-        "transactionIndex",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "address"
-      ],
-      "rename": {},
-      "nested": {},
-      "orHashes": []
-    }
+    "shape": Log,
   },
   {
     "name": "eth_getFilterLogs",
@@ -1705,38 +615,10 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "array"
-    ],
+    "resultKinds": ["array"],
     "hashParams": [],
     "resultType": "Log",
-    "shape": {
-      "type": "Log",
-      "fill": [
-        "address",
-        "blockHash",
-        "blockNumber",
-        "data",
-        "logIndex",
-        "removed",
-        "topics",
-        "transactionHash",
-        "transactionIndex"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "logIndex",
-        "transactionIndex",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "address"
-      ],
-      "rename": {},
-      "nested": {},
-      "orHashes": []
-    }
+    "shape": Log,
   },
   {
     "name": "eth_uninstallFilter",
@@ -1745,10 +627,8 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "filters",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "boolean"
-    ],
-    "hashParams": []
+    "resultKinds": ["boolean"],
+    "hashParams": [],
   },
   {
     "name": "eth_sendRawTransactionSync",
@@ -1757,77 +637,10 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": false,
     "sends": true,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
     "resultType": "Receipt",
-    "shape": {
-      "type": "Receipt",
-      "fill": [
-        "blockHash",
-        "blockNumber",
-        "contractAddress",
-        "cumulativeGasUsed",
-        "effectiveGasPrice",
-        "from",
-        "gasUsed",
-        "logs",
-        "logsBloom",
-        "to",
-        "transactionHash",
-        "transactionIndex",
-        "type"
-      ],
-      "demand": [],
-      "quantities": [
-        "blockNumber",
-        "cumulativeGasUsed",
-        "effectiveGasPrice",
-        "gasUsed",
-        "transactionIndex",
-        "type",
-        "blobGasUsed",
-        "blobGasPrice",
-        "blockTimestamp"
-      ],
-      "addresses": [
-        "contractAddress",
-        "from",
-        "to"
-      ],
-      "rename": {},
-      "nested": {
-        "logs": {
-          "type": "Log",
-          "fill": [
-            "address",
-            "blockHash",
-            "blockNumber",
-            "data",
-            "logIndex",
-            "removed",
-            "topics",
-            "transactionHash",
-            "transactionIndex"
-          ],
-          "demand": [],
-          "quantities": [
-            "blockNumber",
-            "logIndex",
-            "transactionIndex",
-            "blockTimestamp"
-          ],
-          "addresses": [
-            "address"
-          ],
-          "rename": {},
-          "nested": {},
-          "orHashes": []
-        }
-      },
-      "orHashes": []
-    }
+    "shape": Receipt,
   },
   {
     "name": "eth_fillTransaction",
@@ -1836,24 +649,12 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "gasAt": [
-      {
-        "param": 0,
-        "path": [
-          "gas"
-        ]
-      }
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "to"
-    },
+    "gasAt": [{"param":0,"path":["gas"]}],
+    "contractAt": {"param":0,"field":"to"},
     "requestUnits": "2",
-    "resultType": "FilledTransaction"
+    "resultType": "FilledTransaction",
   },
   {
     "name": "eth_getHeaderByNumber",
@@ -1861,24 +662,12 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "identity": [
-      {
-        "field": "number",
-        "param": 0,
-        "kind": "quantity"
-      }
-    ],
+    "resultKinds": ["object"],
+    "identity": [{"field":"number","param":0,"kind":"quantity"}],
     "hashParams": [],
-    "blockAt": {
-      "param": 0
-    },
-    "cache": {
-      "param": 0
-    },
-    "resultType": "Header"
+    "blockAt": {"param":0},
+    "cache": {"param":0},
+    "resultType": "Header",
   },
   {
     "name": "eth_getHeaderByHash",
@@ -1887,23 +676,11 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "object"
-    ],
-    "identity": [
-      {
-        "field": "hash",
-        "param": 0,
-        "kind": "hash"
-      }
-    ],
-    "hashParams": [
-      0
-    ],
-    "cache": {
-      "param": 0
-    },
-    "resultType": "Header"
+    "resultKinds": ["object"],
+    "identity": [{"field":"hash","param":0,"kind":"hash"}],
+    "hashParams": [0],
+    "cache": {"param":0},
+    "resultType": "Header",
   },
   {
     "name": "eth_getRawTransactionByHash",
@@ -1912,17 +689,10 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "tracks": {
-      "of": "transaction",
-      "param": 0
-    },
-    "resultKinds": [
-      "string"
-    ],
+    "tracks": {"of":"transaction","param":0},
+    "resultKinds": ["string"],
     "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
-    "hashParams": [
-      0
-    ]
+    "hashParams": [0],
   },
   {
     "name": "eth_getRawTransactionByBlockHashAndIndex",
@@ -1931,13 +701,9 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
-    "hashParams": [
-      0
-    ]
+    "hashParams": [0],
   },
   {
     "name": "eth_getRawTransactionByBlockNumberAndIndex",
@@ -1945,14 +711,10 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x(?:[0-9a-fA-F]{2})*$",
     "hashParams": [],
-    "blockAt": {
-      "param": 0
-    }
+    "blockAt": {"param":0},
   },
   {
     "name": "eth_pendingTransactions",
@@ -1960,10 +722,8 @@ export const methods: readonly MethodSpec[] = [
     "group": "list",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "array"
-    ],
-    "hashParams": []
+    "resultKinds": ["array"],
+    "hashParams": [],
   },
   {
     "name": "eth_getAccountInfo",
@@ -1971,23 +731,12 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": [
-      1
-    ],
-    "contractAt": {
-      "param": 0
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
-    "cache": {
-      "param": 1
-    },
-    "resultType": "AccountInfo"
+    "resultKinds": ["object"],
+    "hashParams": [1],
+    "contractAt": {"param":0},
+    "blockAt": {"param":1,"readsState":true},
+    "cache": {"param":1},
+    "resultType": "AccountInfo",
   },
   {
     "name": "eth_getStorageValues",
@@ -1995,32 +744,14 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "resultIsMap": true,
-    "hashParams": [
-      1
-    ],
-    "contractAt": {
-      "param": 0,
-      "keys": true
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
+    "hashParams": [1],
+    "contractAt": {"param":0,"keys":true},
+    "blockAt": {"param":1,"readsState":true},
     "requestUnits": "1 + storageKeys",
-    "counts": [
-      {
-        "name": "storageKeys",
-        "type": "StorageRequest",
-        "param": 0
-      }
-    ],
-    "cache": {
-      "param": 1
-    }
+    "counts": [{"name":"storageKeys","type":"StorageRequest","param":0}],
+    "cache": {"param":1},
   },
   {
     "name": "eth_config",
@@ -2028,11 +759,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "cache": "head"
+    "cache": "head",
   },
   {
     "name": "eth_capabilities",
@@ -2040,10 +769,8 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": []
+    "resultKinds": ["object"],
+    "hashParams": [],
   },
   {
     "name": "eth_baseFee",
@@ -2051,13 +778,11 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "cache": "head"
+    "cache": "head",
   },
   {
     "name": "linea_estimateGas",
@@ -2066,38 +791,14 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": [
-      1
-    ],
-    "gasAt": [
-      {
-        "param": 0,
-        "path": [
-          "gas"
-        ]
-      }
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "to",
-      "overrides": 2
-    },
-    "blockAt": {
-      "param": 1,
-      "readsState": true
-    },
+    "resultKinds": ["object"],
+    "hashParams": [1],
+    "gasAt": [{"param":0,"path":["gas"]}],
+    "contractAt": {"param":0,"field":"to","overrides":2},
+    "blockAt": {"param":1,"readsState":true},
     "requestUnits": "2 + overrides / 10",
-    "counts": [
-      {
-        "name": "overrides",
-        "type": "StateOverride",
-        "param": 2
-      }
-    ],
-    "resultType": "LineaGasEstimate"
+    "counts": [{"name":"overrides","type":"StateOverride","param":2}],
+    "resultType": "LineaGasEstimate",
   },
   {
     "name": "net_version",
@@ -2106,12 +807,10 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^(0|[1-9][0-9]*)$",
     "hashParams": [],
-    "requestUnits": "0.1"
+    "requestUnits": "0.1",
   },
   {
     "name": "net_listening",
@@ -2120,11 +819,9 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "boolean"
-    ],
+    "resultKinds": ["boolean"],
     "hashParams": [],
-    "requestUnits": "0.1"
+    "requestUnits": "0.1",
   },
   {
     "name": "net_peerCount",
@@ -2132,12 +829,10 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "rpc.discover",
@@ -2146,11 +841,9 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "document",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "requestUnits": "0.1"
+    "requestUnits": "0.1",
   },
   {
     "name": "rpc_modules",
@@ -2159,12 +852,10 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "resultIsMap": true,
     "hashParams": [],
-    "requestUnits": "0.1"
+    "requestUnits": "0.1",
   },
   {
     "name": "web3_clientVersion",
@@ -2173,11 +864,9 @@ export const methods: readonly MethodSpec[] = [
     "handledBy": "local",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "hashParams": [],
-    "requestUnits": "0.1"
+    "requestUnits": "0.1",
   },
   {
     "name": "web3_sha3",
@@ -2185,11 +874,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{64}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_estimateFee",
@@ -2198,44 +885,13 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": true,
     "omitsPayload": true,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "contractAt": {
-      "param": 0,
-      "field": "to",
-      "overrides": 1
-    },
+    "contractAt": {"param":0,"field":"to","overrides":1},
     "requestUnits": "2",
-    "counts": [
-      {
-        "name": "overrides",
-        "type": "StateOverride",
-        "param": 1
-      }
-    ],
+    "counts": [{"name":"overrides","type":"StateOverride","param":1}],
     "resultType": "FeeEstimate",
-    "shape": {
-      "type": "FeeEstimate",
-      "fill": [],
-      "demand": [
-        "gas_limit",
-        "gas_per_pubdata_limit",
-        "max_fee_per_gas",
-        "max_priority_fee_per_gas"
-      ],
-      "quantities": [
-        "gas_limit",
-        "gas_per_pubdata_limit",
-        "max_fee_per_gas",
-        "max_priority_fee_per_gas"
-      ],
-      "addresses": [],
-      "rename": {},
-      "nested": {},
-      "orHashes": []
-    }
+    "shape": FeeEstimate,
   },
   {
     "name": "zks_gasPerPubdata",
@@ -2243,12 +899,10 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getFeeParams",
@@ -2256,11 +910,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "resultType": "FeeParams"
+    "resultType": "FeeParams",
   },
   {
     "name": "zks_getBridgeContracts",
@@ -2268,11 +920,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "resultType": "BridgeContracts"
+    "resultType": "BridgeContracts",
   },
   {
     "name": "zks_L1ChainId",
@@ -2280,12 +930,10 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getBlockDetails",
@@ -2293,11 +941,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "resultType": "BlockDetails"
+    "resultType": "BlockDetails",
   },
   {
     "name": "zks_getTransactionDetails",
@@ -2306,13 +952,9 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": [
-      0
-    ],
-    "resultType": "TransactionDetails"
+    "resultKinds": ["object"],
+    "hashParams": [0],
+    "resultType": "TransactionDetails",
   },
   {
     "name": "zks_estimateGasL1ToL2",
@@ -2322,25 +964,13 @@ export const methods: readonly MethodSpec[] = [
     "reverts": true,
     "omitsPayload": true,
     "resultIs": "gas-estimate",
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
     "hashParams": [],
-    "gasAt": [
-      {
-        "param": 0,
-        "path": [
-          "gas"
-        ]
-      }
-    ],
-    "contractAt": {
-      "param": 0,
-      "field": "to"
-    },
-    "requestUnits": "2"
+    "gasAt": [{"param":0,"path":["gas"]}],
+    "contractAt": {"param":0,"field":"to"},
+    "requestUnits": "2",
   },
   {
     "name": "zks_getBridgehubContract",
@@ -2348,11 +978,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{40}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getMainContract",
@@ -2360,11 +988,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{40}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getTestnetPaymaster",
@@ -2372,11 +998,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{40}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getBaseTokenL1Address",
@@ -2384,11 +1008,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{40}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getTimestampAsserter",
@@ -2396,11 +1018,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{40}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getL2Multicall3",
@@ -2408,11 +1028,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{40}$",
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getConfirmedTokens",
@@ -2420,10 +1038,8 @@ export const methods: readonly MethodSpec[] = [
     "group": "list",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "array"
-    ],
-    "hashParams": []
+    "resultKinds": ["array"],
+    "hashParams": [],
   },
   {
     "name": "zks_getAllAccountBalances",
@@ -2431,13 +1047,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "contractAt": {
-      "param": 0
-    }
+    "contractAt": {"param":0},
   },
   {
     "name": "zks_getL2ToL1MsgProof",
@@ -2445,16 +1057,10 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": [
-      2
-    ],
-    "contractAt": {
-      "param": 1
-    },
-    "resultType": "LogProof"
+    "resultKinds": ["object"],
+    "hashParams": [2],
+    "contractAt": {"param":1},
+    "resultType": "LogProof",
   },
   {
     "name": "zks_getL2ToL1LogProof",
@@ -2463,13 +1069,9 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": [
-      0
-    ],
-    "resultType": "LogProof"
+    "resultKinds": ["object"],
+    "hashParams": [0],
+    "resultType": "LogProof",
   },
   {
     "name": "zks_L1BatchNumber",
@@ -2477,12 +1079,10 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getL1BatchBlockRange",
@@ -2490,10 +1090,8 @@ export const methods: readonly MethodSpec[] = [
     "group": "list",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "array"
-    ],
-    "hashParams": []
+    "resultKinds": ["array"],
+    "hashParams": [],
   },
   {
     "name": "zks_getL1BatchDetails",
@@ -2501,11 +1099,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "resultType": "BatchDetails"
+    "resultType": "BatchDetails",
   },
   {
     "name": "zks_getRawBlockTransactions",
@@ -2513,11 +1109,9 @@ export const methods: readonly MethodSpec[] = [
     "group": "list",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "array"
-    ],
+    "resultKinds": ["array"],
     "hashParams": [],
-    "requestUnits": "10"
+    "requestUnits": "10",
   },
   {
     "name": "zks_getBytecodeByHash",
@@ -2526,12 +1120,8 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
-    "resultKinds": [
-      "array"
-    ],
-    "hashParams": [
-      0
-    ]
+    "resultKinds": ["array"],
+    "hashParams": [0],
   },
   {
     "name": "zks_getL1GasPrice",
@@ -2539,12 +1129,10 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "string"
-    ],
+    "resultKinds": ["string"],
     "resultPattern": "^0x[0-9a-fA-F]{1,64}$",
     "resultIsQuantity": true,
-    "hashParams": []
+    "hashParams": [],
   },
   {
     "name": "zks_getProtocolVersion",
@@ -2552,10 +1140,8 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": []
+    "resultKinds": ["object"],
+    "hashParams": [],
   },
   {
     "name": "zks_getProof",
@@ -2563,21 +1149,11 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": true,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "contractAt": {
-      "param": 0
-    },
+    "contractAt": {"param":0},
     "requestUnits": "1 + storageKeys",
-    "counts": [
-      {
-        "name": "storageKeys",
-        "type": "Words",
-        "param": 1
-      }
-    ]
+    "counts": [{"name":"storageKeys","type":"Words","param":1}],
   },
   {
     "name": "zks_getBatchFeeInput",
@@ -2585,10 +1161,8 @@ export const methods: readonly MethodSpec[] = [
     "group": "lookup",
     "nullable": false,
     "reverts": false,
-    "resultKinds": [
-      "object"
-    ],
-    "hashParams": []
+    "resultKinds": ["object"],
+    "hashParams": [],
   },
   {
     "name": "zks_sendRawTransactionWithDetailedOutput",
@@ -2597,12 +1171,10 @@ export const methods: readonly MethodSpec[] = [
     "nullable": false,
     "reverts": false,
     "sends": true,
-    "resultKinds": [
-      "object"
-    ],
+    "resultKinds": ["object"],
     "hashParams": [],
-    "resultType": "DetailedOutput"
-  }
+    "resultType": "DetailedOutput",
+  },
 ];
 
 /** The methods that the gateway itself sends to upstreams, by `role`. */
@@ -2618,263 +1190,37 @@ export const nodeMethods = {
   "unsubscribe": "eth_unsubscribe",
   "newPendingFilter": "eth_newPendingTransactionFilter",
   "filterChanges": "eth_getFilterChanges",
-  "removeFilter": "eth_uninstallFilter"
+  "removeFilter": "eth_uninstallFilter",
 } as const;
 
 /** The fields that audits compare, by type. The value is the type of the objects in a field; empty for other values. */
 export const comparedFields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  "Block": {
-    "number": "",
-    "hash": "",
-    "parentHash": "",
-    "nonce": "",
-    "sha3Uncles": "",
-    "logsBloom": "",
-    "transactionsRoot": "",
-    "stateRoot": "",
-    "receiptsRoot": "",
-    "miner": "",
-    "difficulty": "",
-    "extraData": "",
-    "gasLimit": "",
-    "gasUsed": "",
-    "timestamp": "",
-    "uncles": "",
-    "mixHash": "",
-    "baseFeePerGas": "",
-    "blobGasUsed": "",
-    "excessBlobGas": "",
-    "slotNumber": "",
-    "withdrawals": "Withdrawal",
-    "transactions": "Transaction"
-  },
-  "Withdrawal": {
-    "index": "",
-    "validatorIndex": "",
-    "address": "",
-    "amount": ""
-  },
-  "Transaction": {
-    "accessList": "",
-    "blockHash": "",
-    "blockNumber": "",
-    "from": "",
-    "gas": "",
-    "hash": "",
-    "input": "",
-    "maxPriorityFeePerGas": "",
-    "maxFeePerGas": "",
-    "nonce": "",
-    "r": "",
-    "s": "",
-    "to": "",
-    "transactionIndex": "",
-    "type": "",
-    "value": "",
-    "yParity": "",
-    "maxFeePerBlobGas": "",
-    "authorizationList": "Authorization"
-  },
-  "Authorization": {
-    "chainId": "",
-    "address": "",
-    "nonce": "",
-    "yParity": "",
-    "r": "",
-    "s": ""
-  },
-  "Uncle": {
-    "number": "",
-    "hash": "",
-    "parentHash": "",
-    "nonce": "",
-    "sha3Uncles": "",
-    "logsBloom": "",
-    "transactionsRoot": "",
-    "stateRoot": "",
-    "receiptsRoot": "",
-    "miner": "",
-    "difficulty": "",
-    "extraData": "",
-    "gasLimit": "",
-    "gasUsed": "",
-    "timestamp": "",
-    "uncles": "",
-    "mixHash": "",
-    "baseFeePerGas": "",
-    "blobGasUsed": "",
-    "excessBlobGas": "",
-    "slotNumber": "",
-    "withdrawals": "Withdrawal"
-  },
-  "Receipt": {
-    "blockHash": "",
-    "blockNumber": "",
-    "contractAddress": "",
-    "cumulativeGasUsed": "",
-    "effectiveGasPrice": "",
-    "from": "",
-    "gasUsed": "",
-    "logs": "Log",
-    "logsBloom": "",
-    "root": "",
-    "status": "",
-    "to": "",
-    "transactionHash": "",
-    "transactionIndex": "",
-    "type": "",
-    "blobGasUsed": "",
-    "blobGasPrice": ""
-  },
-  "Log": {
-    "address": "",
-    "blockHash": "",
-    "blockNumber": "",
-    "data": "",
-    "logIndex": "",
-    "topics": "",
-    "transactionHash": "",
-    "transactionIndex": ""
-  },
-  "AccessListResult": {
-    "accessList": "AccessListEntry",
-    "gasUsed": "",
-    "error": ""
-  },
-  "AccessListEntry": {
-    "address": "",
-    "storageKeys": ""
-  },
-  "FeeHistory": {
-    "oldestBlock": "",
-    "baseFeePerGas": "",
-    "gasUsedRatio": "",
-    "reward": "",
-    "baseFeePerBlobGas": "",
-    "blobGasUsedRatio": ""
-  },
-  "SyncStatus": {
-    "startingBlock": "",
-    "currentBlock": "",
-    "highestBlock": ""
-  },
-  "AccountProof": {
-    "address": "",
-    "accountProof": "",
-    "balance": "",
-    "codeHash": "",
-    "nonce": "",
-    "storageHash": "",
-    "storageProof": "StorageProof"
-  },
-  "StorageProof": {
-    "key": "",
-    "value": "",
-    "proof": ""
-  },
-  "FilledTransaction": {
-    "raw": "",
-    "tx": ""
-  },
-  "Header": {
-    "number": "",
-    "hash": "",
-    "parentHash": "",
-    "nonce": "",
-    "sha3Uncles": "",
-    "logsBloom": "",
-    "transactionsRoot": "",
-    "stateRoot": "",
-    "receiptsRoot": "",
-    "miner": "",
-    "difficulty": "",
-    "extraData": "",
-    "gasLimit": "",
-    "gasUsed": "",
-    "timestamp": "",
-    "uncles": "",
-    "mixHash": "",
-    "baseFeePerGas": "",
-    "blobGasUsed": "",
-    "excessBlobGas": "",
-    "slotNumber": "",
-    "withdrawals": "Withdrawal"
-  },
-  "AccountInfo": {
-    "balance": "",
-    "nonce": "",
-    "code": ""
-  },
-  "LineaGasEstimate": {
-    "gasLimit": "",
-    "baseFeePerGas": "",
-    "priorityFeePerGas": ""
-  },
-  "FeeEstimate": {
-    "gas_limit": "",
-    "gas_per_pubdata_limit": "",
-    "max_fee_per_gas": "",
-    "max_priority_fee_per_gas": ""
-  },
-  "FeeParams": {
-    "V2": "FeeParamsV2"
-  },
-  "FeeParamsV2": {
-    "config": "",
-    "l1_gas_price": "",
-    "l1_pubdata_price": ""
-  },
-  "BridgeContracts": {
-    "l1Erc20DefaultBridge": "",
-    "l2Erc20DefaultBridge": "",
-    "l1SharedDefaultBridge": "",
-    "l2SharedDefaultBridge": "",
-    "l1WethBridge": "",
-    "l2WethBridge": ""
-  },
-  "BlockDetails": {
-    "number": "",
-    "l1BatchNumber": "",
-    "timestamp": "",
-    "l1TxCount": "",
-    "l2TxCount": "",
-    "rootHash": "",
-    "status": "",
-    "commitTxHash": "",
-    "committedAt": "",
-    "proveTxHash": "",
-    "provenAt": "",
-    "executeTxHash": "",
-    "executedAt": ""
-  },
-  "TransactionDetails": {
-    "isL1Originated": "",
-    "status": "",
-    "fee": "",
-    "gasPerPubdata": "",
-    "initiatorAddress": "",
-    "receivedAt": "",
-    "ethCommitTxHash": "",
-    "ethProveTxHash": "",
-    "ethExecuteTxHash": ""
-  },
-  "LogProof": {
-    "id": "",
-    "proof": "",
-    "root": ""
-  },
-  "BatchDetails": {
-    "number": "",
-    "timestamp": "",
-    "l1TxCount": "",
-    "l2TxCount": "",
-    "status": ""
-  },
-  "DetailedOutput": {
-    "transactionHash": "",
-    "storageLogs": "",
-    "events": ""
-  }
+  "Block": {"number":"","hash":"","parentHash":"","nonce":"","sha3Uncles":"","logsBloom":"","transactionsRoot":"","stateRoot":"","receiptsRoot":"","miner":"","difficulty":"","extraData":"","gasLimit":"","gasUsed":"","timestamp":"","uncles":"","mixHash":"","baseFeePerGas":"","blobGasUsed":"","excessBlobGas":"","slotNumber":"","withdrawals":"Withdrawal","transactions":"Transaction"},
+  "Withdrawal": {"index":"","validatorIndex":"","address":"","amount":""},
+  "Transaction": {"accessList":"","blockHash":"","blockNumber":"","from":"","gas":"","hash":"","input":"","maxPriorityFeePerGas":"","maxFeePerGas":"","nonce":"","r":"","s":"","to":"","transactionIndex":"","type":"","value":"","yParity":"","maxFeePerBlobGas":"","authorizationList":"Authorization"},
+  "Authorization": {"chainId":"","address":"","nonce":"","yParity":"","r":"","s":""},
+  "Uncle": {"number":"","hash":"","parentHash":"","nonce":"","sha3Uncles":"","logsBloom":"","transactionsRoot":"","stateRoot":"","receiptsRoot":"","miner":"","difficulty":"","extraData":"","gasLimit":"","gasUsed":"","timestamp":"","uncles":"","mixHash":"","baseFeePerGas":"","blobGasUsed":"","excessBlobGas":"","slotNumber":"","withdrawals":"Withdrawal"},
+  "Receipt": {"blockHash":"","blockNumber":"","contractAddress":"","cumulativeGasUsed":"","effectiveGasPrice":"","from":"","gasUsed":"","logs":"Log","logsBloom":"","root":"","status":"","to":"","transactionHash":"","transactionIndex":"","type":"","blobGasUsed":"","blobGasPrice":""},
+  "Log": {"address":"","blockHash":"","blockNumber":"","data":"","logIndex":"","topics":"","transactionHash":"","transactionIndex":""},
+  "AccessListResult": {"accessList":"AccessListEntry","gasUsed":"","error":""},
+  "AccessListEntry": {"address":"","storageKeys":""},
+  "FeeHistory": {"oldestBlock":"","baseFeePerGas":"","gasUsedRatio":"","reward":"","baseFeePerBlobGas":"","blobGasUsedRatio":""},
+  "SyncStatus": {"startingBlock":"","currentBlock":"","highestBlock":""},
+  "AccountProof": {"address":"","accountProof":"","balance":"","codeHash":"","nonce":"","storageHash":"","storageProof":"StorageProof"},
+  "StorageProof": {"key":"","value":"","proof":""},
+  "FilledTransaction": {"raw":"","tx":""},
+  "Header": {"number":"","hash":"","parentHash":"","nonce":"","sha3Uncles":"","logsBloom":"","transactionsRoot":"","stateRoot":"","receiptsRoot":"","miner":"","difficulty":"","extraData":"","gasLimit":"","gasUsed":"","timestamp":"","uncles":"","mixHash":"","baseFeePerGas":"","blobGasUsed":"","excessBlobGas":"","slotNumber":"","withdrawals":"Withdrawal"},
+  "AccountInfo": {"balance":"","nonce":"","code":""},
+  "LineaGasEstimate": {"gasLimit":"","baseFeePerGas":"","priorityFeePerGas":""},
+  "FeeEstimate": {"gas_limit":"","gas_per_pubdata_limit":"","max_fee_per_gas":"","max_priority_fee_per_gas":""},
+  "FeeParams": {"V2":"FeeParamsV2"},
+  "FeeParamsV2": {"config":"","l1_gas_price":"","l1_pubdata_price":""},
+  "BridgeContracts": {"l1Erc20DefaultBridge":"","l2Erc20DefaultBridge":"","l1SharedDefaultBridge":"","l2SharedDefaultBridge":"","l1WethBridge":"","l2WethBridge":""},
+  "BlockDetails": {"number":"","l1BatchNumber":"","timestamp":"","l1TxCount":"","l2TxCount":"","rootHash":"","status":"","commitTxHash":"","committedAt":"","proveTxHash":"","provenAt":"","executeTxHash":"","executedAt":""},
+  "TransactionDetails": {"isL1Originated":"","status":"","fee":"","gasPerPubdata":"","initiatorAddress":"","receivedAt":"","ethCommitTxHash":"","ethProveTxHash":"","ethExecuteTxHash":""},
+  "LogProof": {"id":"","proof":"","root":""},
+  "BatchDetails": {"number":"","timestamp":"","l1TxCount":"","l2TxCount":"","status":""},
+  "DetailedOutput": {"transactionHash":"","storageLogs":"","events":""},
 };
 
 /** Request units of methods without a schema, by name or by the start of the name. */
@@ -2896,12 +1242,12 @@ export const passThroughUnits: Readonly<Record<string, number | string>> = {
   "trace_replayTransaction": 20,
   "trace_replayBlockTransactions": 50,
   "txpool_content": 10,
-  "ots_*": 5
+  "ots_*": 5,
 };
 
 /** Methods without a schema that split: the position of the filter with the block range. */
 export const passThroughSplits: Readonly<Record<string, number>> = {
-  "trace_filter": 0
+  "trace_filter": 0,
 };
 
 /** Methods without a schema, by name or by the start of the name: their group, if it is not `other`. */
@@ -2909,7 +1255,7 @@ export const passThroughGroups: Readonly<Record<string, MethodGroup>> = {
   "debug_*": "long",
   "trace_*": "long",
   "arbtrace_*": "long",
-  "ots_*": "long"
+  "ots_*": "long",
 };
 
 /** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */
@@ -3020,5 +1366,5 @@ export type HandledMethods = {
   "net_listening": "local",
   "rpc.discover": "document",
   "rpc_modules": "local",
-  "web3_clientVersion": "local"
+  "web3_clientVersion": "local",
 };

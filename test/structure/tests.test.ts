@@ -14,7 +14,7 @@ const timed = [
 ];
 const folders = [
   '.',
-  ...['abuse', 'clients', 'clients/rejections', 'languages', 'nodes', 'recipes', 'walkthrough'].map(
+  ...['abuse', 'clients', 'clients/rejections', 'languages', 'nodes', 'recipes', 'unit', 'walkthrough'].map(
     (name) => `test/${name}`,
   ),
 ];
