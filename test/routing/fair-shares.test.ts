@@ -237,7 +237,7 @@ describe.each([
     return transportOver(upstream);
   }
   const body = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}';
-  const ownerOf = (account: string): Cancellation => new Cancellation(new KeyShare(account));
+  const ownerOf = (account: string): Cancellation => new Cancellation(new KeyShare(account), {});
 
   it('for its whole time limit is no upstream failure', async () => {
     const upstream = await openUpstream();
