@@ -2306,6 +2306,10 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
+    "tracks": {
+      "of": "transaction",
+      "param": 0
+    },
     "resultKinds": [
       "object"
     ],
