@@ -4,7 +4,7 @@ export interface CandidateState {
   readonly isExcluded: boolean;
   /** An attempt of this call was made there. */
   readonly isTried: boolean;
-  /** It accepted the transaction that the call is about, or is the probe of an unsupported method. */
+  /** It accepted the transaction that the call is about. */
   readonly isPreferred: boolean;
   /** Its limits permit another request. */
   readonly hasCapacity: boolean;
