@@ -6,7 +6,6 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { isAtHead } from './confirm.ts';
 import { highestOf, isMissing, responseOfFailures } from './exhausted.ts';
-import { isUnsupportedByAll } from './select.ts';
 
 /**
  * The response if the failed attempt was for confirmation, or shows that no other upstream can help. Undefined: the call is
@@ -26,10 +25,7 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
   if (!canSendAgain(call, outcome)) return responseOfFailures(call);
   if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
     return isAboveHead(call, respondingUpstream) ? response : undefined;
-  if (failure !== 'unsupported' || !isUnsupportedByAll(method.name, call.candidates ?? router.all)) return undefined;
-  // This call counts as a probe, if one is due.
-  router.probes.takeIfDue(method.name, performance.now());
-  return responseOfFailures(call);
+  return undefined;
 }
 
 /** Failure classes of a call that the upstream rejected without executing it. */

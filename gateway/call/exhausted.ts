@@ -62,7 +62,7 @@ export function noCandidateError(
 }
 
 /** The response if no upstream supports the method. @throws RpcError method-not-found */
-export function unsupportedResponse(method: MethodSpec): UpstreamResponse {
+function unsupportedResponse(method: MethodSpec): UpstreamResponse {
   if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
   throw methodNotFound(method.name);
 }

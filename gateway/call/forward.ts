@@ -6,11 +6,11 @@ import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
 import { Call } from './call.ts';
 import { confirm } from './confirm.ts';
-import { exhausted, unsupportedResponse } from './exhausted.ts';
+import { exhausted } from './exhausted.ts';
 import { lowerGas } from './gas-cap.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
 import type { Router } from './router.ts';
-import { catchUp, isUnsupportedByAll, selectLongestMarked, selectUpstream } from './select.ts';
+import { catchUp, selectUpstream } from './select.ts';
 
 /**
  * Sends a caller's call to the upstreams: waits for a slot of the network, and caps the gas as the spec requires.
@@ -43,7 +43,7 @@ export function requestUpstreams(
  * @throws RpcError if no upstream has a usable response; Cancelled (rejects with it)
  */
 async function tryUpstreams(call: Call): Promise<UpstreamResponse> {
-  if (!canBeServed(call)) return unsupportedResponse(call.method);
+  prepare(call);
   for (;;) {
     const poll = catchUp(call, performance.now());
     if (poll !== undefined) await poll;
@@ -59,17 +59,14 @@ async function tryUpstreams(call: Call): Promise<UpstreamResponse> {
   }
 }
 
-/** Reads what the call needs. @returns false if no upstream supports the method, and no probe of it is due */
-function canBeServed(call: Call): boolean {
+/** Reads what the call needs from its upstream. */
+function prepare(call: Call): void {
   const { router, method, params } = call;
-  const { all, options, probes, sent } = router;
-  call.candidates = options.routes.candidatesOf(method.name);
-  call.failsafe = options.failsafe.of(method);
-  const isUnsupported = isUnsupportedByAll(method.name, call.candidates ?? all);
-  if (isUnsupported && !probes.takeIfDue(method.name, performance.now())) return false;
+  const { all, options, sent } = router;
   // With one upstream, only blocks, and the blocks of state, are compared.
   const needsBlocks = all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
   if (needsBlocks) call.blocks = blocksNamedBy(method, params);
-  call.preferred = isUnsupported ? selectLongestMarked(call) : sent.upstreamFor(method, params);
-  return true;
+  call.candidates = options.routes.candidatesOf(method.name);
+  call.failsafe = options.failsafe.of(method);
+  call.preferred = sent.upstreamFor(method, params);
 }

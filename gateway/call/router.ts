@@ -13,7 +13,6 @@ import { Ranking } from '../routing/ranking.ts';
 import { RetryBudget } from '../routing/retry-budget.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { InspectOptions } from '../upstreams/inspect-result.ts';
-import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
@@ -37,9 +36,6 @@ interface RouterOptions extends InspectOptions {
   readonly audit?: Pick<Auditor, 'sample'> | undefined;
 }
 
-/** If no upstream supports a method, one upstream is tried again at this interval. */
-const PROBE_INTERVAL_MS = 10_000;
-
 /** The upstreams of one network, and what their selection depends on. It sends nothing: `forward.ts` does. */
 export class Router {
   /** In the order of the network file. */
@@ -57,8 +53,6 @@ export class Router {
   /** Undefined: no call is hedged. */
   readonly hedgeDelay: HedgeDelay | undefined;
   readonly sent: SentTransactions;
-  /** Of methods that no upstream supports. */
-  readonly probes = new Sampler(PROBE_INTERVAL_MS);
   /** A request for the block gas limit in progress. */
   gasLimitRequest: Promise<bigint> | undefined;
 

@@ -34,7 +34,8 @@ function selectNext(call: Call, now: number): Upstream | undefined {
   // A range that is too large for one upstream is no failure.
   if (isFirst || upstream === undefined || isRefusedRange(call)) return upstream;
   if (upstream.circuit.isClosed || method.sends === true) {
-    router.budget.countExtra();
+    // An upstream without the method executed nothing.
+    if (failed.at(-1)?.failure !== 'unsupported') router.budget.countExtra();
     return upstream;
   }
   if (router.budget.takeExtra(now)) return upstream;
@@ -109,30 +110,6 @@ export function usableForRange(router: Router, method: MethodSpec, lowest: numbe
   const order = [...router.ranking.order(call.group, now)];
   const usable = order.filter((upstream) => skipReasonOf(stateOf(upstream), needs, network) === undefined);
   return usable.filter(({ config }) => config.priority === usable[0]?.config.priority);
-}
-
-/**
- * If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit. A
- * lagging upstream is selected only if all of them lag.
- */
-export function selectLongestMarked({ router, method, candidates = router.all }: Call): Upstream | undefined {
-  let longest: Upstream | undefined;
-  let firstDeadline = Infinity;
-  let isLongestLagging = true;
-  for (const upstream of candidates) {
-    const mark = upstream.methods.markOf(method.name);
-    if (mark === undefined || !upstream.circuit.isClosed) continue;
-    const isLagging = router.monotonic.isLagging(upstream);
-    if (isLagging === isLongestLagging ? mark.deadline >= firstDeadline : isLagging) continue;
-    [longest, firstDeadline, isLongestLagging] = [upstream, mark.deadline, isLagging];
-  }
-  return longest;
-}
-
-/** Whether all upstreams that may get the method are marked as not supporting it. */
-export function isUnsupportedByAll(method: string, candidates: readonly Upstream[]): boolean {
-  for (const { methods } of candidates) if (!methods.isUnsupported(method)) return false;
-  return candidates.length > 0;
 }
 
 const head: MethodSpec = {

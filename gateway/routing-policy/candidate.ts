@@ -2,7 +2,7 @@
 export interface CandidateState {
   /** The network file excludes it for the method: by its `methods` or by `route`. */
   readonly isExcluded: boolean;
-  /** It accepted the transaction that the call is about, or is the probe of an unsupported method. */
+  /** It accepted the transaction that the call is about. */
   readonly isPreferred: boolean;
   /** Its limits permit another request. */
   readonly hasCapacity: boolean;

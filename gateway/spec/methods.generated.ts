@@ -952,6 +952,7 @@ export const methods: readonly MethodSpec[] = [
     "nullable": true,
     "reverts": false,
     "looksUpHash": true,
+    "tracks": {"of":"transaction","param":0},
     "resultKinds": ["object"],
     "hashParams": [0],
     "resultType": "TransactionDetails",

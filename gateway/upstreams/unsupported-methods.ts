@@ -62,10 +62,6 @@ export class UnsupportedMethods {
     return this.#supported.has(method);
   }
 
-  markOf(method: string): MethodMark | undefined {
-    return this.#marks.get(method);
-  }
-
   marks(): MethodMark[] {
     this.#marks.purgeStale();
     return [...this.#marks.values()];

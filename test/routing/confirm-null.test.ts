@@ -89,7 +89,7 @@ describe('a null', () => {
   it('stays null when the other fails, if it is from an upstream at the head', async () => {
     const { find, finds, send, one, two } = await withHeads('0x11', '0x11');
     one.response('eth_getTransactionByHash', rpcError(-32_000, 'transaction indexing is in progress'));
-    const other = [`0x${'cd'.repeat(32)}`];
+    const other = [`0x${'ef'.repeat(32)}`];
     two.response('eth_getTransactionByHash', () => ({ ...transaction, hash: other[0] }));
     expect(await send('eth_getTransactionByHash', other)).toMatchObject({ response: { result: { hash: other[0] } } });
     one.response('eth_getTransactionByHash', null);
