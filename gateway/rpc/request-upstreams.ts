@@ -8,7 +8,7 @@ import { admitCall } from '../routing/admit.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { FilterAction } from '../spec/handlers.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { lowerHashes } from '../spec/prepare-params.ts';
+import { prepareParams } from '../spec/prepare-params.ts';
 import { deliver, promised, type Receiver } from '../upstreams/receiver.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -93,7 +93,7 @@ function requestUpstreams(
   receiver: Receiver<Response>,
 ): void {
   const { spec, cache, ranges } = method;
-  const params = lowerHashes(spec, originalParams);
+  const params = prepareParams(spec, originalParams);
   const text = params === originalParams && originalText !== undefined ? originalText : JSON.stringify(params);
   if (ranges !== undefined) {
     const { deadline, caller, reservation } = context;

@@ -727,6 +727,7 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
+    "defaultsToLatest": 1,
     "cache": {
       "param": 1
     }
@@ -751,6 +752,7 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
+    "defaultsToLatest": 1,
     "cache": {
       "param": 1
     }
@@ -780,6 +782,7 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
+    "defaultsToLatest": 1,
     "cache": {
       "param": 1
     }
@@ -820,6 +823,7 @@ export const methods: readonly MethodSpec[] = [
       "param": 1,
       "readsState": true
     },
+    "defaultsToLatest": 1,
     "requestUnits": "1 + overrides / 10",
     "counts": [
       {
@@ -1556,6 +1560,7 @@ export const methods: readonly MethodSpec[] = [
       "param": 2,
       "readsState": true
     },
+    "defaultsToLatest": 2,
     "requestUnits": "1 + storageKeys",
     "counts": [
       {
