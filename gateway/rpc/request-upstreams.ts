@@ -29,7 +29,8 @@ export function requestResponse(
 ): void {
   const { handler } = method;
   if (handler?.by === 'filters') requestFilter(handler.action, call, context, observer, receiver);
-  else if (handler?.by === 'document') receiver.succeeded(context.network.document().response);
+  else if (handler?.by === 'document')
+    receiver.succeeded(context.network.document().responseAt(context.address?.origin));
   else if (context.deduplicated === undefined)
     requestUpstreams(method, call, call.params, call.text, context, observer, receiver);
   else deliver(Promise.resolve(requestDeduplicated(method, call, context, context.deduplicated, observer)), receiver);

@@ -60,6 +60,10 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
     }
   }
 
+  get origin(): string {
+    return this.#options.proxies.originOf(this.#request);
+  }
+
   #authenticate(): void {
     const request = this.#request;
     const { networks, proxies, acceptsKeyHeaders, authenticator } = this.#options;
@@ -146,6 +150,7 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
         log,
         logEntry: this.#logEntry,
         reservation,
+        address: this,
       };
       handleBody(body, context, batch, this);
     } catch (error) {
