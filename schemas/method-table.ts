@@ -103,6 +103,7 @@ function isMap({ type, additionalProperties }: JsonSchema): boolean {
 }
 
 function resultKind({ type }: JsonSchema, method: string): ResultKind {
+  if (type === 'integer') return 'number';
   if (type === 'object' || type === 'string' || type === 'array' || type === 'boolean') return type;
   throw new Error(`${method}: the gateway does not support results of the type ${JSON.stringify(type)}`);
 }

@@ -141,7 +141,7 @@ export function passThrough(
   };
 }
 
-export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
+export type ResultKind = 'object' | 'string' | 'array' | 'boolean' | 'number';
 
 /** The position of a parameter in which something is counted. */
 export interface CountPlace {

@@ -2065,6 +2065,27 @@ export const methods: readonly MethodSpec[] = [
     "cache": "head"
   },
   {
+    "name": "eth_getBlockAccessList",
+    "namespace": "eth",
+    "group": "list",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "array"
+    ],
+    "hashParams": [
+      0
+    ],
+    "blockAt": {
+      "param": 0
+    },
+    "requestUnits": "10",
+    "cache": {
+      "param": 0
+    },
+    "resultType": "AccountAccess"
+  },
+  {
     "name": "linea_estimateGas",
     "namespace": "linea",
     "group": "execution",
@@ -2343,9 +2364,17 @@ export const methods: readonly MethodSpec[] = [
     ],
     "contractAt": {
       "param": 0,
-      "field": "to"
+      "field": "to",
+      "overrides": 1
     },
-    "requestUnits": "2"
+    "requestUnits": "2",
+    "counts": [
+      {
+        "name": "overrides",
+        "type": "StateOverride",
+        "param": 1
+      }
+    ]
   },
   {
     "name": "zks_getBridgehubContract",
@@ -2607,6 +2636,53 @@ export const methods: readonly MethodSpec[] = [
     ],
     "hashParams": [],
     "resultType": "DetailedOutput"
+  },
+  {
+    "name": "zks_getGenesis",
+    "namespace": "zks",
+    "group": "lookup",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "requestUnits": "10"
+  },
+  {
+    "name": "zks_getBlockMetadataByNumber",
+    "namespace": "zks",
+    "group": "lookup",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "object"
+    ],
+    "hashParams": [],
+    "resultType": "BlockMetadata"
+  },
+  {
+    "name": "zks_getBytecodeSupplierContract",
+    "namespace": "zks",
+    "group": "lookup",
+    "nullable": false,
+    "reverts": false,
+    "resultKinds": [
+      "string"
+    ],
+    "resultPattern": "^0x[0-9a-fA-F]{40}$",
+    "hashParams": []
+  },
+  {
+    "name": "zks_lastSettlementChangeBlock",
+    "namespace": "zks",
+    "group": "lookup",
+    "nullable": true,
+    "reverts": false,
+    "resultKinds": [
+      "number"
+    ],
+    "hashParams": []
   }
 ];
 
@@ -2810,6 +2886,14 @@ export const comparedFields: Readonly<Record<string, Readonly<Record<string, str
     "nonce": "",
     "code": ""
   },
+  "AccountAccess": {
+    "address": "",
+    "storageChanges": "",
+    "storageReads": "",
+    "balanceChanges": "",
+    "nonceChanges": "",
+    "codeChanges": ""
+  },
   "LineaGasEstimate": {
     "gasLimit": "",
     "baseFeePerGas": "",
@@ -2879,6 +2963,11 @@ export const comparedFields: Readonly<Record<string, Readonly<Record<string, str
     "transactionHash": "",
     "storageLogs": "",
     "events": ""
+  },
+  "BlockMetadata": {
+    "pubdata_price_per_byte": "",
+    "native_price": "",
+    "execution_version": ""
   }
 };
 
@@ -2922,6 +3011,10 @@ export const developmentMethods: readonly string[] = [
   "anvil_*",
   "evm_*",
   "hardhat_*",
+  "debug_*",
+  "trace_*",
+  "txpool_*",
+  "ots_*",
   "eth_accounts",
   "eth_sendTransaction",
   "eth_sign",
