@@ -42,6 +42,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     units,
     cache,
     splits,
+    defaultsToLatest,
     audit,
   } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
@@ -79,6 +80,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(gasAt.length > 0 && { gasAt }),
     ...(contractAt !== undefined && { contractAt }),
     ...(blockAt !== undefined && { blockAt }),
+    ...(defaultsToLatest !== undefined && { defaultsToLatest: indexOfParam(method, defaultsToLatest) }),
     ...(splits !== undefined && { splits: indexOfParam(method, splits) }),
     ...(units !== undefined && { requestUnits: String(units) }),
     ...(counts.length > 0 && { counts }),
@@ -101,6 +103,7 @@ function isMap({ type, additionalProperties }: JsonSchema): boolean {
 }
 
 function resultKind({ type }: JsonSchema, method: string): ResultKind {
+  if (type === 'integer') return 'number';
   if (type === 'object' || type === 'string' || type === 'array' || type === 'boolean') return type;
   throw new Error(`${method}: the gateway does not support results of the type ${JSON.stringify(type)}`);
 }

@@ -4,7 +4,7 @@ import type { RpcResponse } from '../jsonrpc/response.ts';
 import type { Handler } from '../spec/handlers.ts';
 import { isRead } from '../spec/method-group.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { lowerHashes } from '../spec/prepare-params.ts';
+import { prepareParams } from '../spec/prepare-params.ts';
 import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -74,7 +74,7 @@ function answer(call: Call, context: CallContext, handler: Handler): MaybePromis
       return network.filters.handle(handler.action, call.params, { access, requestLogs });
     }
     default:
-      return network.document().response;
+      return network.document().responseAt(context.address?.origin);
   }
 }
 
@@ -84,7 +84,7 @@ function fromNetwork(
   context: CallContext,
   { spec, cache, ranges, isCoalescable }: NetworkMethod,
 ): MaybePromise<CachedResponse | UpstreamResponse> {
-  call.replaceParams(lowerHashes(spec, call.params));
+  call.replaceParams(prepareParams(spec, call.params));
   if (ranges !== undefined) return requestRange(call, context, ranges);
   if (!isCoalescable) return forwardAlone(call, context);
   // Reported first, and replaced by a miss below: a hit in Redis is not reported separately.

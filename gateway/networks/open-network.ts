@@ -132,7 +132,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     ...{ audit, heads, final },
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
-    document: lazyDocument(replaceable, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),
+    document: lazyDocument(config, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),
     coalesced,
     rangeLimits,
     sockets: parts.metrics.socketMetrics(config.slug),

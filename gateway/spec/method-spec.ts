@@ -81,6 +81,8 @@ export interface MethodSpec {
     readonly keys?: true;
     readonly overrides?: number;
   };
+  /** Position of the block parameter for which `latest` is sent if the caller omits it. */
+  readonly defaultsToLatest?: number;
   /** Position of the block parameter, or of a filter with two blocks. `readsState`: the method reads the block's state. */
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** Position of a filter with a block range. A range that is too large for upstreams is requested in parts. */
@@ -139,7 +141,7 @@ export function passThrough(
   };
 }
 
-export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
+export type ResultKind = 'object' | 'string' | 'array' | 'boolean' | 'number';
 
 /** The position of a parameter in which something is counted. */
 export interface CountPlace {

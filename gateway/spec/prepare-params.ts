@@ -3,11 +3,19 @@ import type { MethodSpec } from './method-spec.ts';
 /** Maximum gas of a call, in block gas limits: the spec's 1000 %. */
 const GAS_CAP_FACTOR = 10n;
 
-/** Converts hashes to lower case: ganache-cli 6 finds no block by an upper-case hash. Copies the array only if it changes. */
-export function lowerHashes(method: MethodSpec, params: readonly unknown[]): readonly unknown[] {
+/**
+ * The parameters as they are sent, cached and coalesced. An omitted block is `latest`, since nodes differ in their default,
+ * and some have none. Hashes are in lower case: ganache-cli 6 finds no block by an upper-case hash. Copies the array only if
+ * it changes.
+ */
+export function prepareParams(method: MethodSpec, params: readonly unknown[]): readonly unknown[] {
+  const { defaultsToLatest: block } = method;
   let prepared = params;
+  if (block !== undefined && (params[block] ?? null) === null) {
+    prepared = [...params.slice(0, block), 'latest', ...params.slice(block + 1)];
+  }
   for (const position of method.hashParams) {
-    const given = params[position];
+    const given = prepared[position];
     const lowered = lowerHash(given);
     if (lowered !== given) prepared = prepared.with(position, lowered);
   }

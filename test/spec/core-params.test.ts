@@ -180,7 +180,9 @@ describe('other methods', () => {
     ['eth_getBlockByNumber', ['latest'], 'transactionDetails: expected boolean'],
     ['eth_getProof', [address, '0x0'], 'storageKeys: expected list of storage positions'],
     ['eth_getProof', [address, [0]], 'storageKeys[0]: expected storage position of 1 to 64 hexadecimal digits'],
-    ['eth_gasPrice', [1], 'expected no parameters'],
+    ['eth_gasPrice', [1], 'feeCurrency: expected 20-byte address of a fee currency'],
+    ['eth_gasPrice', [address, 1], 'expected at most 1 parameter'],
+    ['eth_blobBaseFee', [1], 'expected no parameters'],
     ['zks_getBlockDetails', ['0x1'], 'block: expected integer'],
   ])('%s rejects %j', (method, params, sentence) => {
     expect(check(method, params)).toBe(`invalid params: ${sentence}`);

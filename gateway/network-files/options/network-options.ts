@@ -85,7 +85,7 @@ export const networkOptions = {
   development: {
     title: 'true or false',
     description:
-      'A development network: `anvil_*`, `evm_*`, `hardhat_*`, the accounts of its node, `eth_sendTransaction` and `eth_sign*` are served too, except in production. Always true with spawn.',
+      'A development network: `anvil_*`, `evm_*`, `hardhat_*`, `debug_*`, `trace_*`, `txpool_*`, `ots_*`, the accounts of its node, `eth_sendTransaction` and `eth_sign*` are served too, except in production. Always true with spawn.',
     type: 'boolean',
     default: false,
     replaces: 'chain',

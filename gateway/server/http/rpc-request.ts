@@ -16,6 +16,7 @@ import { compressResponse } from './compress-response.ts';
 import type { Connection } from './connection.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
+import type { TrustedProxies } from './trusted-proxies.ts';
 import { writeAccounted, writePreflight, writeResponse } from './write-response.ts';
 
 /** One request in progress. */
@@ -136,12 +137,28 @@ async function respondToBody(
   const sinks = explanation === undefined && tracing === undefined ? noSinks : [explanation, tracing].filter(isDefined);
   const deadline = performance.now() + callTimeoutMs;
   const { caller } = connection;
-  const context = { network, access, limiter, requestId, deadline, caller, sinks, log, logEntry, reservation };
+  const address = new RequestedAddress(options.proxies, request);
+  const context = { network, access, limiter, requestId, deadline, caller, sinks, log, logEntry, reservation, address };
   const handled = handleBody(body, context, batch);
   let encoded: RpcResponse | undefined = handled instanceof Promise ? await handled : handled;
   if (compressOverBytes !== undefined && encoded !== undefined)
     encoded = await compressResponse(encoded, request, response, compressOverBytes, reservation);
   writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
+}
+
+/** The address of this gateway that a client requested, which few calls need. */
+class RequestedAddress {
+  readonly #proxies: TrustedProxies;
+  readonly #request: IncomingMessage;
+
+  constructor(proxies: TrustedProxies, request: IncomingMessage) {
+    this.#proxies = proxies;
+    this.#request = request;
+  }
+
+  get origin(): string {
+    return this.#proxies.originOf(this.#request);
+  }
 }
 
 const noSinks: readonly never[] = [];
