@@ -1,4 +1,5 @@
 import type { Feed, HeadSource } from './head-source.ts';
+import type { Header } from './header.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { backoffAfter, type HeadTimes, type Silence } from './head-times.ts';
 import { HeadAlternation, parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
@@ -10,6 +11,8 @@ export class HeadFollower {
   readonly source: HeadSource;
   /** The latest head; undefined while it is not known. */
   latest: PolledHead | undefined;
+  /** The newest block with a header that it reported: `latest`, or an older one while only the number of `latest` is known. */
+  latestHeader: Header | undefined;
   /** The time at which its newest block became known, by performance.now(). */
   advancedAt = -Infinity;
   /** Number of polls in a row at which the agreed head was below the network's head. */
@@ -132,6 +135,7 @@ export class HeadFollower {
   stop(): void {
     this.#closeFeed();
     this.latest = undefined;
+    this.latestHeader = undefined;
     this.pollsBelow = 0;
     this.#behindSince = undefined;
     this.#failures = 0;
@@ -177,9 +181,11 @@ export class HeadFollower {
       );
       this.#failures = polled === undefined ? this.#failures + 1 : 0;
       this.source.isHeadUncertain = false;
-      // A notification that came during the poll is newer.
-      if (polled !== undefined && (this.latest === undefined || this.latest.at <= sentAt)) this.#accept(polled);
-      else this.#onUpdate(this);
+      if (polled !== undefined && !this.#isNewerThan(polled, sentAt)) this.#accept(polled);
+      else {
+        if (polled?.header !== undefined && this.latest?.header === undefined) this.latestHeader = polled.header;
+        this.#onUpdate(this);
+      }
       return polled;
     } catch (error) {
       this.#failures++;
@@ -192,8 +198,16 @@ export class HeadFollower {
     }
   }
 
+  /** Whether a notification, or a response to a caller, that came during a poll is newer than the polled block. */
+  #isNewerThan(polled: PolledBlock, sentAt: number): boolean {
+    const { latest } = this;
+    if (latest === undefined || latest.at <= sentAt) return false;
+    return polled.number < latest.number || (polled.number === latest.number && latest.header !== undefined);
+  }
+
   #accept(polled: PolledHead): void {
     const { metrics } = this.source;
+    if (polled.header !== undefined) this.latestHeader = polled.header;
     if (polled.number !== this.latest?.number) {
       metrics.moved(Number(polled.number));
       this.advancedAt = polled.at;

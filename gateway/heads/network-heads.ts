@@ -3,7 +3,7 @@ import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
 import { AgreedHead, type ServedBlock } from './agreed-head.ts';
 import { HeadWaiters } from './head-waiters.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
-import { ChainFollower } from './chain-follower.ts';
+import { ChainFollower, type FilledGaps } from './chain-follower.ts';
 import { HeadFollower } from './head-follower.ts';
 import type { HeadSource, Probed } from './head-source.ts';
 import { confirmationIntervalMs, planRound, silenceLimits, defaultTimes, type HeadTimes } from './head-times.ts';
@@ -228,10 +228,24 @@ export class NetworkHeads implements CanonicalChain {
     const selected = this.#agreed.update(followers, updated);
     if (this.#agreed.hasUnconfirmedLower && !wasUnconfirmed)
       this.#setTimer(confirmationIntervalMs(this.#times, this.pace.ms));
-    if (selected?.head.header === undefined) return;
+    if (selected === undefined) return;
     const isInUse = performance.now() - this.#usedAt < this.#times.usedMaxMs;
     const fills = this.#watchers.size > 0 ? 'all' : isInUse ? 'small' : 'none';
-    this.#chain.follow(selected.head.header, selected.source, selected.isConfirmed, fills);
+    const { head, source, isConfirmed } = selected;
+    if (head.header !== undefined) this.#chain.follow(head.header, source, isConfirmed, fills);
+    else this.#followNewestHeader(head.number, followers, fills);
+  }
+
+  /** Only the number of the head is known, from a response to a caller: the chain follows the newest header up to it. */
+  #followNewestHeader(max: bigint, followers: readonly HeadFollower[], fills: FilledGaps): void {
+    const { ring } = this.#chain;
+    let newest: HeadFollower | undefined;
+    for (const follower of followers) {
+      const header = follower.isUsable ? follower.latestHeader : undefined;
+      if (header === undefined || header.number > max || ring.hasRemoved(header)) continue;
+      if (header.number > (newest?.latestHeader?.number ?? ring.head?.number ?? -1n)) newest = follower;
+    }
+    if (newest?.latestHeader !== undefined) this.#chain.follow(newest.latestHeader, newest.source, false, fills);
   }
 
   #onChainChange(change: ChainChange, isContinuous: boolean): void {
