@@ -17,6 +17,8 @@ export class HeadFollower {
   advancedAt = -Infinity;
   /** Number of polls in a row at which the agreed head was below the network's head. */
   pollsBelow = 0;
+  /** Its latest head did not continue the network's chain. */
+  isForeign = false;
   readonly #alternation = new HeadAlternation();
   /** The time since which it is below the network's head; undefined: it was at the head when last checked. */
   #behindSince: number | undefined;
@@ -71,7 +73,7 @@ export class HeadFollower {
       this.stop();
       return Infinity;
     }
-    if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
+    if (this.#feed === undefined && now >= this.#feedRetryAt && !this.source.isOnOtherChain) this.#openFeed();
     const silentMs = now - this.#notifiedAt;
     if (silentMs >= silence.brokenMs && this.#isAheadOfFeed) this.#backOffFeed(); // polls replace the subscription
     if (this.isSubscribed && silentMs < silence.pollMs && !isUnconfirmed && this.latest)
@@ -129,6 +131,15 @@ export class HeadFollower {
   /** Its head is of a replaced branch: until the next one is known, it counts as having this block. */
   rewindTo(number: bigint): void {
     if (this.latest !== undefined) this.latest = { ...this.latest, number, header: undefined };
+  }
+
+  /** Its heads are those of another chain. It is polled again after a minute. */
+  leaveChain(): void {
+    this.#closeFeed();
+    this.latest = undefined;
+    this.latestHeader = undefined;
+    this.isForeign = false;
+    this.#polledAt = performance.now();
   }
 
   /** Stops following, and forgets the head, because it becomes outdated. */
@@ -189,10 +200,6 @@ export class HeadFollower {
       return polled;
     } catch (error) {
       this.#failures++;
-      if (this.source.isOnOtherChain) {
-        this.latest = undefined;
-        this.#closeFeed();
-      }
       this.#onUpdate(this);
       throw error;
     }

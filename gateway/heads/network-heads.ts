@@ -194,6 +194,7 @@ export class NetworkHeads implements CanonicalChain {
       // One that was polled between two rounds. Without calls, it waits for the next round.
       if (round.nextMs <= round.minIntervalMs) nextMs = Math.min(nextMs, dueMs);
     }
+    for (const follower of this.#followers.values()) if (follower.source.isOnOtherChain) this.#leave(follower);
     for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + round.minIntervalMs;
     this.#setTimer(nextMs);
@@ -214,10 +215,37 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   readonly #onUpdate = (follower: HeadFollower): void => {
+    if (follower.source.isOnOtherChain) this.#leave(follower);
+    else this.#verifyChainOf(follower);
     this.#updateAgreed(follower);
     follower.recordPosition(this.#agreed.isAbove(follower));
     follower.source.metrics.lag(this.lagOf(follower.source));
   };
+
+  /** A head that does not continue the chain may be that of another one. */
+  #verifyChainOf(follower: HeadFollower): void {
+    const header = follower.latest?.header;
+    if (header === undefined) return;
+    const wasForeign = follower.isForeign;
+    follower.isForeign = this.#chain.isForeign(header);
+    if (!follower.isForeign || wasForeign) return;
+    void follower.source.verifyChain().then(() => {
+      if (!follower.source.isOnOtherChain) return;
+      this.#leave(follower);
+      this.#updateAgreed(undefined);
+    });
+  }
+
+  /** Drops what is known only from an upstream that is on another chain. */
+  #leave(follower: HeadFollower): void {
+    const number = follower.latest?.number ?? follower.latestHeader?.number;
+    if (number === undefined) return;
+    follower.leaveChain();
+    const others = [...this.#followers.values()].filter(({ isUsable }) => isUsable);
+    const isHeadOfOthers = others.some(({ latest }) => (latest?.number ?? -1n) >= (this.#agreed.number ?? 0n));
+    if (number >= (this.#agreed.number ?? 0n) && !isHeadOfOthers) this.#agreed.forget();
+    this.#chain.leave(follower.source, others.length > 0);
+  }
 
   /** @param updated the follower with a new or failed poll, if any */
   #updateAgreed(updated: HeadFollower | undefined): void {
