@@ -2,7 +2,6 @@ import { gatehouse, type SlotOwner } from '../admission/fair-slots.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import type { CallSink } from '../observability/call-sink.ts';
-import type { SentRange } from '../ranges/sent-range.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import type { MethodGroup, MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
@@ -18,6 +17,21 @@ import type { Router } from './router.ts';
 const noFailures: readonly FailedOutcome[] = [];
 const noUpstreams: readonly Upstream[] = [];
 const noSinks: readonly CallSink[] = [];
+
+/** What a call with a list learns from each upstream: `ranges/` which ranges it allows, `subscriptions/` whose list it is. */
+export interface RangePart {
+  /** Selected first, unless it has a skip reason. */
+  readonly first: Upstream | undefined;
+  /** `allows` was false for an upstream that would have been selected. */
+  readonly hasSkipped: boolean;
+  /** Whether the upstream may get the call. */
+  allows(upstream: Upstream): boolean;
+  /** The upstream returned that the range or its result is too large. */
+  refused(upstream: Upstream, response: UpstreamResponse | undefined): void;
+  /** The upstream returned nothing usable. */
+  failed(upstream: Upstream): void;
+  returned(upstream: Upstream): void;
+}
 
 /** The parameters of a call with the number of a block in place of its tag. */
 interface PinnedParams {
@@ -60,7 +74,7 @@ export class Call {
   /** Cancels the work at upstreams. Undefined for a call of Gatehouse itself. */
   cancellation: Cancellation | undefined = undefined;
   /** The range of blocks of a method that `splits`, which may be a part of a larger one. */
-  range: SentRange | undefined = undefined;
+  range: RangePart | undefined = undefined;
   /** With one upstream, only of calls whose blocks are compared. */
   blocks: NamedBlocks | undefined = undefined;
   /** The only upstreams that may get the call; undefined: all. */

@@ -4,7 +4,7 @@ import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
-import { Call } from './call.ts';
+import { Call, type RangePart } from './call.ts';
 import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { lowerGas } from './gas-cap.ts';
@@ -34,8 +34,11 @@ export function requestUpstreams(
   method: MethodSpec,
   params: readonly unknown[],
   deadline: number,
+  range?: RangePart,
 ): Promise<UpstreamResponse> {
-  return tryUpstreams(new Call(router, method, params, deadline));
+  const call = new Call(router, method, params, deadline);
+  call.range = range;
+  return tryUpstreams(call);
 }
 
 /**

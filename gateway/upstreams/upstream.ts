@@ -10,7 +10,13 @@ import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
 import { readResponse } from './transport/read-response.ts';
-import { parseResponse, TimedOut, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
+import {
+  parseResponse,
+  ResponseTooLarge,
+  TimedOut,
+  UpstreamFailure,
+  type UpstreamResponse,
+} from './transport/upstream-response.ts';
 import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
@@ -26,6 +32,14 @@ import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
 const SAMPLE_INTERVAL_MS = 1_000;
+/** The chain id is checked again after this time, a little less than a minute, because rounds are not exact. */
+const CHAIN_CHECK_INTERVAL_MS = 55_000;
+/** Minimum time between two checks because of connections. A pool opens many at once. */
+const CONNECTION_CHECK_MS = 5_000;
+/** Calls wait for no second check within this time, in case the upstream closes a connection after each response. */
+const LOST_CHECK_MS = 1_000;
+/** Limit for responses to requests of the gateway itself: blocks without transactions, and lists of hashes. */
+const MAX_OWN_RESPONSE_BYTES = 4_000_000;
 /** With `probe: off`: time after the last call at which polls stop, as for a network. */
 const UNWATCHED_AFTER_MS = 180_000;
 
@@ -61,6 +75,8 @@ export class Upstream {
   readonly #secrets: Secrets;
   readonly #chain: ChainCheck;
   isHeadUncertain = false;
+  /** A connection was opened since the last check of the chain id. */
+  #hasNewConnection = false;
   readonly #own: OwnRequests;
   /** Calls that have not ended. */
   inFlight = 0;
@@ -93,6 +109,7 @@ export class Upstream {
       },
       hasServedCall: (since) => this.#respondedAt > since,
     });
+    this.#watchConnections();
   }
 
   get isOnOtherChain(): boolean {
@@ -162,10 +179,23 @@ export class Upstream {
     return this.config.probe === 'off' && now - this.#respondedAt > UNWATCHED_AFTER_MS;
   }
 
-  /** Checks the chain id if nothing else was sent for a minute. Called while the network is used. */
+  /** Checks the chain id if due: once a minute, and after new connections. Called while the network is used. */
   probeIfIdle(now: number): void {
-    if (!this.#own.isProbeDue(Math.max(this.#respondedAt, this.#chain.checkedAt), now) || this.isUnwatched(now)) return;
-    this.#own.send(() => this.#chain.run()).catch(() => undefined); // recorded by #own
+    const isProbeDue = this.#own.isProbeDue(Math.max(this.#respondedAt, this.#chain.checkedAt), now);
+    const intervalMs = this.#hasNewConnection ? CONNECTION_CHECK_MS : CHAIN_CHECK_INTERVAL_MS;
+    const isCheckDue = this.#chain.isDone && now - this.#chain.checkedAt >= intervalMs;
+    if ((isProbeDue || isCheckDue) && !this.isUnwatched(now)) void this.verifyChain();
+  }
+
+  /** Checks the chain id again. @returns whether it is that of the network; false also without a response. Never rejects. */
+  verifyChain(): Promise<boolean> {
+    this.#hasNewConnection = false;
+    return this.#own
+      .send(() => this.#chain.run())
+      .then(
+        () => true,
+        () => false, // recorded by #own
+      );
   }
 
   /** State for the status page. Sends no request. @param now on the clock of performance.now() */
@@ -206,7 +236,9 @@ export class Upstream {
   async fetchResult(method: string, params: string): Promise<unknown> {
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
     return this.#own.send(async (startedAt) => {
-      const response = parseResponse(await this.exchangeOwn(method, params, startedAt + this.timeoutMs));
+      const deadline = startedAt + this.timeoutMs;
+      if (!this.#chain.isDone) await this.#chain.prepare(deadline);
+      const response = parseResponse(await this.#exchange(method, params, deadline, undefined, MAX_OWN_RESPONSE_BYTES));
       if (response.kind === 'result') return response.result;
       throw new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
     });
@@ -227,9 +259,23 @@ export class Upstream {
       timeoutMs: this.timeoutMs,
       secrets: this.#secrets,
       nextId: () => ++this.#id,
+      onOtherChain: () => {
+        if (this.#chain.isDone) void this.verifyChain();
+      },
     };
-    const isPermitted = permitsMethod(this.config.methods, nodeMethods.subscribe);
-    return isPermitted && webSocket ? openSubscription(webSocket, options, events) : undefined;
+    if (webSocket === undefined || !permitsMethod(this.config.methods, nodeMethods.subscribe)) return undefined;
+    const subscription = openSubscription(webSocket, options, {
+      ...events,
+      notified: (result) => {
+        if (!this.isOnOtherChain) {
+          events.notified(result);
+          return;
+        }
+        subscription.close();
+        events.ended();
+      },
+    });
+    return subscription;
   }
 
   async close(): Promise<void> {
@@ -242,12 +288,36 @@ export class Upstream {
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
-  async #exchange(method: string, params: string, deadline: number, work?: Cancellation): Promise<UpstreamResponse> {
+  /** After the loss of all connections, the next call waits for a check; after another new one, it does not. */
+  #watchConnections(): void {
+    const { transport, webSocket } = this.#options;
+    const sinceCheckMs = (): number => performance.now() - this.#chain.checkedAt;
+    const lost = (): void => {
+      if (sinceCheckMs() >= LOST_CHECK_MS) this.#chain.isDone = false;
+      else this.#hasNewConnection = true;
+    };
+    const connected = (): void => {
+      if (this.#chain.isRunning) return; // the check has probably opened it
+      this.#hasNewConnection = true;
+      if (this.#chain.isDone && sinceCheckMs() >= CONNECTION_CHECK_MS) void this.verifyChain();
+    };
+    transport.watch({ connected, lost });
+    if (webSocket !== undefined && webSocket !== transport) webSocket.watch({ connected, lost });
+  }
+
+  async #exchange(
+    method: string,
+    params: string,
+    deadline: number,
+    work?: Cancellation,
+    maxBytes = Infinity,
+  ): Promise<UpstreamResponse> {
     if (work?.isCancelled === true) throw new Cancelled();
     const id = ++this.#id;
     this.limits?.beginRequest(performance.now());
     try {
       const received = await this.#options.transport.send({ id, body: bodyOf(id, method, params), deadline }, work);
+      if (received.body.length > maxBytes) throw new ResponseTooLarge();
       return readResponse(received, id, this.#secrets);
     } finally {
       this.limits?.endRequest();

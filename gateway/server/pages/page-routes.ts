@@ -94,10 +94,11 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { config, router, heads, audit } = network;
+  const { config, router, heads, audit, subscriptions } = network;
   return {
     ...networkFacts(config),
     activity: history.activityOf(config.slug),
+    ...(subscriptions.isBloomWrong && { bloomCheck: 'off' }),
     ...networkStatus(router.all, heads, skipReasons(router, now), now, audit?.countsOf.bind(audit)),
   };
 }

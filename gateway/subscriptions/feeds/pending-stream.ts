@@ -3,6 +3,8 @@ import { nodeMethods } from '../../spec/methods.generated.ts';
 /** The part of an upstream that pending transactions use. */
 export interface PendingSource {
   readonly circuit: { readonly isClosed: boolean };
+  /** By the last check of its chain id. */
+  readonly isOnOtherChain: boolean;
   /** @param params as JSON text  @throws Error without a result */
   fetchResult(method: string, params: string): Promise<unknown>;
   /** Subscribes over the upstream's WebSocket; undefined if it has none. Calls `ended` once, unless it was closed. */
@@ -23,6 +25,13 @@ export interface PendingStream {
 }
 
 const POLL_INTERVAL_MS = 500;
+/** Of one poll. */
+const MAX_HASHES = 10_000;
+
+/** Other values are not retained. */
+function isHash(value: unknown): value is string {
+  return typeof value === 'string' && value.length === 66 && /^0x[0-9a-f]{64}$/i.test(value);
+}
 
 /** Streams pending transactions from one upstream: over its WebSocket, or else from a filter at the upstream that it polls. */
 export async function openPendingStream(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
@@ -39,7 +48,7 @@ function openSubscription(source: PendingSource, events: StreamEvents): Promise<
         resolve(stream);
       },
       notified: (hash) => {
-        if (typeof hash === 'string') events.notified([hash]);
+        if (isHash(hash)) events.notified([hash]);
       },
       ended: () => {
         if (hasStarted) events.ended();
@@ -66,7 +75,7 @@ async function openPolledFilter(source: PendingSource, events: StreamEvents): Pr
       return;
     }
     timer = setTimeout(() => void poll(), POLL_INTERVAL_MS).unref();
-    events.notified(hashes.filter((hash) => typeof hash === 'string'));
+    events.notified(hashes.slice(0, MAX_HASHES).filter(isHash));
   };
   timer = setTimeout(() => void poll(), POLL_INTERVAL_MS).unref();
   return {

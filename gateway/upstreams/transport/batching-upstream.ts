@@ -4,7 +4,7 @@ import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { HttpUpstream } from './http-upstream.ts';
-import type { SentRequest, Transport } from './transport.ts';
+import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { withSlot } from './with-slot.ts';
 
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. Ten shorter ones have 200 kB. */
@@ -52,6 +52,10 @@ export class BatchingUpstream implements Transport {
 
   close(): Promise<void> {
     return this.#http.close();
+  }
+
+  watch(events: ConnectionEvents): void {
+    this.#http.watch(events);
   }
 
   #batchFor(clientBatch: object, cancellation: Cancellation | undefined): Batch {

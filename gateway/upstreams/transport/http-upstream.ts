@@ -2,11 +2,12 @@ import type { Pool } from 'undici';
 import { Deadlines } from '../../admission/deadlines.ts';
 import { FairQueue } from '../../admission/fair-queue.ts';
 import { loadPackage } from '../../config/load-package.ts';
+import { errorCode } from '../../config/log.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import { HttpExchange, type HttpResponse, type ResponseBounds } from './http-exchange.ts';
-import type { SentRequest, Transport } from './transport.ts';
+import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { NoFreeSlot } from './upstream-response.ts';
 import { withSlot } from './with-slot.ts';
 
@@ -76,6 +77,19 @@ export class HttpUpstream implements Transport {
       } catch (error) {
         exchange.onResponseError(undefined, error as Error);
       }
+    });
+  }
+
+  /** undici ends connections with other errors when they are idle, or when a request is aborted. */
+  watch(events: ConnectionEvents): void {
+    let open = 0;
+    this.#pool.on('connect', () => {
+      open++;
+      events.connected();
+    });
+    this.#pool.on('disconnect', (_origin, _targets, error) => {
+      const code = errorCode(error);
+      if (--open === 0 && (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET')) events.lost();
     });
   }
 

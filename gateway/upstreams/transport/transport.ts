@@ -2,6 +2,13 @@ import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 
+export interface ConnectionEvents {
+  /** A connection was opened. */
+  connected(): void;
+  /** The upstream has closed the last open connection. */
+  lost(): void;
+}
+
 /** One JSON-RPC request for an upstream. */
 export interface SentRequest {
   /** The id in the body. */
@@ -21,6 +28,8 @@ export interface Transport {
    */
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse>;
   close(): Promise<void>;
+  /** Reports connections from now on. Another node may be behind a new one. */
+  watch(events: ConnectionEvents): void;
   /** Texts from which `Secrets` is made. */
   readonly secrets: SecretTexts;
 }

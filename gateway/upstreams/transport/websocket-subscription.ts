@@ -4,7 +4,7 @@ import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { readResponse } from './read-response.ts';
 import type { SentRequest } from './transport.ts';
-import type { UpstreamResponse } from './upstream-response.ts';
+import { UpstreamFailure, type UpstreamResponse } from './upstream-response.ts';
 
 /** A WebSocket to an upstream, which subscriptions and calls share. */
 export interface SubscriptionLink {
@@ -30,6 +30,8 @@ export interface SubscriptionOptions {
   readonly secrets: Secrets;
   /** @returns an id that no other call over the connection has */
   readonly nextId: () => number;
+  /** eth_chainId returned the id of another chain. */
+  readonly onOtherChain: () => void;
 }
 
 export interface SubscriptionEvents {
@@ -40,6 +42,13 @@ export interface SubscriptionEvents {
   /** Called once, unless `close` was called. */
   ended(): void;
 }
+
+/** A longer notification is ignored: a header has up to 64 kB, a transaction hash 66 characters. */
+const MAX_NOTIFICATION_BYTES = 128_000;
+/** Limit for notifications before the response to eth_subscribe. Beyond it, the subscription ends. */
+const MAX_EARLY_BYTES = 1_000_000;
+/** Each counts at least this much. */
+const MIN_EARLY_BYTES = 1_000;
 
 interface Notification {
   readonly subscription?: unknown;
@@ -52,12 +61,13 @@ interface Notification {
  */
 export function openSubscription(
   link: SubscriptionLink,
-  { chainId, params, timeoutMs, secrets, nextId }: SubscriptionOptions,
+  { chainId, params, timeoutMs, secrets, nextId, onOtherChain }: SubscriptionOptions,
   events: SubscriptionEvents,
 ): { close(): void } {
   let subscription: unknown;
   /** Notifications that arrive before the response to eth_subscribe is handled. */
   let earlyNotifications: Notification[] = [];
+  let earlyBytes = 0;
   let hasEnded = false;
 
   const request = async (method: string, requestParams: string): Promise<UpstreamResponse> => {
@@ -77,6 +87,13 @@ export function openSubscription(
   };
   const stopListening = link.listen({
     notified: (body) => {
+      if (body.length > MAX_NOTIFICATION_BYTES) return;
+      if (subscription === undefined) earlyBytes += Math.max(body.length, MIN_EARLY_BYTES);
+      if (earlyBytes > MAX_EARLY_BYTES) {
+        earlyNotifications = [];
+        if (end()) events.ended();
+        return;
+      }
       const notification = parseNotification(secrets.removeFromJson(body.toString()));
       if (subscription === undefined) earlyNotifications.push(notification);
       else deliver(notification);
@@ -102,8 +119,10 @@ export function openSubscription(
     events.started();
     for (const notification of earlyNotifications) deliver(notification);
     earlyNotifications = [];
+    earlyBytes = 0;
   };
-  begin().catch(() => {
+  begin().catch((error: unknown) => {
+    if (error instanceof UpstreamFailure && error.failure === 'wrong-chain') onOtherChain();
     if (end()) events.ended();
   });
   return {

@@ -4,10 +4,10 @@ import type { Cancellation } from './cancellation.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import type { SentRequest, Transport } from './transport.ts';
+import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { NoFreeSlot, UpstreamFailure } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
-import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
+import { NotificationFlood, WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 import { withSlot } from './with-slot.ts';
 
 export interface WebSocketUpstreamOptions extends ConnectOptions {
@@ -27,6 +27,8 @@ const defaultTimes: ConnectionTimes = { handshakeMs: 5_000, pingMs: 30_000, pong
 /** Bounds for the time between failed handshakes. Longer cooldowns are the task of `CircuitBreaker`. */
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
+/** Time without a connection after more notifications than the limit. */
+const FLOOD_PAUSE_MS = 30_000;
 
 /**
  * Sends calls to one upstream over one WebSocket, which all calls share. The first call opens it; after a disconnect,
@@ -61,7 +63,8 @@ export class WebSocketUpstream implements Transport {
     this.#slots = new FairQueue({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
-      new WebSocketConnection(options, (hasOpened) => {
+      new WebSocketConnection(options, (hasOpened, failure) => {
+        if (failure instanceof NotificationFlood) this.#retryAt = performance.now() + FLOOD_PAUSE_MS;
         this.#handleEnd(hasOpened);
       });
   }
@@ -78,6 +81,16 @@ export class WebSocketUpstream implements Transport {
     };
   }
 
+  watch(events: ConnectionEvents): void {
+    // A next connection follows the loss of this one.
+    this.#listeners.add({
+      notified: () => undefined,
+      disconnected: () => {
+        events.lost();
+      },
+    });
+  }
+
   /** Ends all calls in flight with a failure. */
   close(): Promise<void> {
     this.#isClosed = true;
@@ -90,7 +103,8 @@ export class WebSocketUpstream implements Transport {
   #usableConnection(): WebSocketConnection {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-    if (performance.now() < this.#retryAt) throw new UpstreamFailure('transport', 'backoff after a failed handshake');
+    if (performance.now() < this.#retryAt)
+      throw new UpstreamFailure('transport', 'backoff after a failed handshake, or after too many notifications');
     return (this.#connection = this.#open());
   }
 

@@ -12,6 +12,8 @@ export interface Attack {
   readonly seconds: number;
   /** Permissions and limits of its key. Undefined: it has no key, and a client address of its own. */
   readonly key: Readonly<Record<string, number>> | undefined;
+  /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`. */
+  readonly isUpstream?: true;
   /** What it must have sent by the end, or it has not taken place. */
   readonly atLeast: { readonly connections: number; readonly bytes: number };
   /** Starts it. It continues by timers and events of its connections. */
@@ -22,6 +24,8 @@ export interface Attack {
 export interface Target {
   readonly port: number;
   readonly opsPort: number;
+  /** For an attack by an upstream. */
+  readonly upstreamPort: number;
   /** `/<slug>/v3/<key>`, with a key that does not exist if the attack has none. */
   readonly path: string;
   /** `/<slug>/ws/v3/<key>` */
@@ -35,6 +39,9 @@ export interface Target {
  * another address, because bounds without a key are bounds per address.
  */
 export const addresses = { neighbour: '127.0.0.1', withoutKey: '127.0.0.2' } as const;
+
+/** The network of an attack by an upstream. */
+export const hostileNetwork = { slug: 'hostile', chainId: 7_777 } as const;
 
 /** `eth_call` to this address has a response in chunks of one byte. */
 export const CHUNKED_ACCOUNT = `0x${'13'.repeat(20)}`;

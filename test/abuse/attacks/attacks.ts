@@ -3,6 +3,7 @@ import type { Attack } from './attack.ts';
 import { discoverBatches } from './discover-batches.ts';
 import { flood } from './flood.ts';
 import { framing } from './framing.ts';
+import { hostileUpstreams } from './hostile-upstream.ts';
 import { invalidLogs } from './invalid-logs.ts';
 import { manyAddresses } from './many-addresses.ts';
 import { mixtureOfBuffers } from './mixture-of-buffers.ts';
@@ -23,5 +24,6 @@ export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
   ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
   ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
+  ...hostileUpstreams,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
