@@ -2,29 +2,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { packageRoot } from '../gateway/config/package.ts';
 import { table } from '../schemas/markdown-table.ts';
-import { writeTable } from '../test/support/page-table.ts';
-import { CallCounter, countPerCall, type CallCounts } from './call-counter.ts';
-import { countCalls, countedWays, type CountedWay } from './count-calls.ts';
 import { median, show } from './figures.ts';
 import { openParts } from './gateway-parts.ts';
 import { freePorts, start, stopAll, untilOpen } from './processes.ts';
 import { stepsOf, type Step } from './step-list.ts';
-import { finalMix, walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
+import { walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
 
 /**
  * Measures the CPU time of each step of a call with the gateway's own functions, to locate a regression. The last row is the
- * whole call except HTTP with the client. Then counts the promises, timers, functions and bytes of small calls.
- *
- *   npm run bench:steps
- *   npm run bench:steps -- --counts           only counts
- *   npm run bench:steps -- --functions        only the functions that a call runs, with their counts
- *   npm run bench:steps -- --counts --write   also writes the counts into docs/lifecycle.md
+ * whole call except HTTP with the client: `npm run bench:steps`.
  */
 const methods = ['eth_getStorageAt', 'eth_getTransactionReceipt'];
 const smallKinds = methods.flatMap((name) => walletMix.find(({ method }) => method === name) ?? []);
-const page = join(packageRoot, 'docs/lifecycle.md');
 
 const ROUNDS = 9;
 const ROUND_MS = 60;
@@ -40,13 +30,7 @@ const upstreams = [{ name: 'fixed', url: `http://127.0.0.1:${port}` }];
 writeFileSync(join(folder, 'bench.yaml'), JSON.stringify({ name: 'Bench', chainId: 1, upstreams }));
 const parts = await openParts(folder);
 try {
-  if (process.argv.includes('--functions')) await showFunctions();
-  else {
-    if (!process.argv.includes('--counts')) console.log(table(await costRows([...smallKinds, ...wholeBlocks])));
-    const rows = await countRows(smallKinds);
-    console.log(table(rows));
-    if (process.argv.includes('--write')) writeTable(page, 'counts', rows, 'npm run bench:steps -- --counts');
-  }
+  console.log(table(await costRows([...smallKinds, ...wholeBlocks])));
 } finally {
   await parts.close();
   stopAll();
@@ -63,41 +47,6 @@ async function costRows(kinds: readonly CallKind[]): Promise<string[][]> {
     rows.push([name, ...costs]);
   }
   return rows;
-}
-
-/** Of each asynchronous step, and of a call over each way. They must not become more. */
-async function countRows(kinds: readonly CallKind[]): Promise<string[][]> {
-  const rows: string[][] = [['', 'promises', 'timers', 'functions', 'bytes', 'retained']];
-  const add = (name: string, { promises, timers, functions, bytes, retained }: CallCounts): void => {
-    rows.push([name, ...[promises, timers, functions, bytes, retained].map(String)]);
-  };
-  for (const kind of kinds) {
-    for (const { name, work } of await stepsOf(kind, parts)) {
-      if (!isAsync(work)) continue;
-      const counts = await countPerCall(() => Promise.resolve(work()), new CallCounter());
-      // One promise is that of the await in `countPerCall`.
-      add(`${kind.method}, ${name}`, { ...counts, promises: counts.promises - 1 });
-    }
-    for (const way of countedWays) add(`${kind.method}, ${way}`, await countSent(kind.method, way));
-  }
-  return rows;
-}
-
-async function countSent(method: string, way: CountedWay): Promise<CallCounts> {
-  const kinds = way === 'cached, over HTTP' ? finalMix : walletMix;
-  const kind = kinds.find((each) => each.method === method);
-  if (kind === undefined) throw new Error(`no call of ${method}`);
-  return countCalls(join(folder, `${method}, ${way}`), port, kind, way);
-}
-
-/** Of the first kind, most frequent first. */
-async function showFunctions(): Promise<void> {
-  for (const way of countedWays) {
-    const { byFunction, functions } = await countSent(methods[0] as string, way);
-    console.log(`\n${functions} calls of functions, ${way}`);
-    const sorted = Object.entries(byFunction).sort(([, a], [, b]) => b - a);
-    for (const [name, count] of sorted) console.log(`${String(count).padStart(6)}  ${name}`);
-  }
 }
 
 function isAsync(work: Step['work']): boolean {
