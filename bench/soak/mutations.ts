@@ -48,8 +48,8 @@ export const mutations: readonly Mutation[] = [
     takenOut: 'A served object is never null',
     edits: [
       {
-        file: 'routing/confirmation',
-        find: '!routedCall.isEvidence && !this.#isDevelopment',
+        file: 'call/confirm',
+        find: '!call.isEvidence && !router.options.isDevelopment',
         replace: 'false',
       },
     ],
@@ -69,7 +69,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'older-block',
     takenOut: 'A block older than one that was served is requested again',
-    edits: [{ file: 'routing/confirmation', find: 'this.#monotonic.isOlder(routedCall, response)', replace: 'false' }],
+    edits: [{ file: 'call/confirm', find: 'router.monotonic.isOlder(call, response)', replace: 'false' }],
     network: 'pool',
     kinds: ['older-read'],
   },
@@ -103,8 +103,8 @@ export const mutations: readonly Mutation[] = [
     takenOut: 'Null or `0x` of a pass-through method is confirmed',
     edits: [
       {
-        file: 'routing/confirmation',
-        find: 'return isRead(method) && this.#mayLag(upstream, askedAt)',
+        file: 'call/confirm',
+        find: 'return isRead(method) && mayLag(router, upstream, askedAt)',
         replace: 'return false',
       },
     ],

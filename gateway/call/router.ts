@@ -5,7 +5,6 @@ import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
 import type { MethodRoutes } from '../routing-policy/method-routes.ts';
-import { BalancedRanking } from '../routing/balanced-ranking.ts';
 import type { FailsafeTable } from '../routing/failsafe-table.ts';
 import { HedgeDelay } from '../routing/hedge-delay.ts';
 import { MonotonicReads } from '../routing/monotonic-reads.ts';
@@ -48,7 +47,7 @@ export class Router {
   /** The upstreams whose heads may be polled. */
   readonly headSources: readonly Upstream[];
   readonly hasArchives: boolean;
-  readonly ranking: Ranking<Upstream> | BalancedRanking<Upstream>;
+  readonly ranking: Ranking<Upstream>;
   readonly budget: RetryBudget;
   /** Undefined: no call is hedged. */
   readonly hedgeDelay: HedgeDelay | undefined;
@@ -66,11 +65,7 @@ export class Router {
     this.monotonic = previous?.monotonic ?? new MonotonicReads<Upstream>(heads, blockInResult);
     this.headSources = routes.sourcesOf(nodeMethods.blockByNumber);
     this.hasArchives = all.length > 1 && all.some(({ blocks }) => blocks.isArchive);
-    const before = previous?.ranking;
-    this.ranking =
-      balance === 'first'
-        ? new Ranking(all, before instanceof Ranking ? before : undefined)
-        : new BalancedRanking(all, balance);
+    this.ranking = new Ranking(all, balance, previous?.ranking);
     this.budget = previous?.budget ?? new RetryBudget();
     if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && all.length > 1)
       this.hedgeDelay = new HedgeDelay(hedgeAfterMs, previous?.hedgeDelay);

@@ -1,53 +1,78 @@
-import type { LiveUpstreamOptions } from '../network-files/network-config.ts';
+import type { Balance, LiveUpstreamOptions } from '../network-files/network-config.ts';
 import { methodGroups, type MethodGroup } from '../spec/method-spec.ts';
 import type { LatencyScore } from '../upstreams/latency-score.ts';
+import { StickyFirst } from './sticky-first.ts';
+import { Turns } from './turns.ts';
 
-/** An upstream replaces the first if its latency score is better by this factor and by this many ms in addition. */
-const MIN_GAIN_FACTOR = 1.3;
-const MIN_GAIN_MS = 10;
 const UPDATE_INTERVAL_MS = 1_000;
-/** Minimum time between two changes of the first upstream. */
-const MIN_STAY_MS = 30_000;
-/** After this time the first upstream of the file is first again: only calls measure it, and it gets few of them. */
-const MAX_STAY_MS = 300_000;
+/** The slowest upstream gets this part of the calls of the fastest, so that its latency stays known. */
+const MIN_WEIGHT = 0.1;
+/** Differences of latency below this do not matter. */
+const LEAST_MS = 1;
 
-interface Ranked {
+export interface Ranked {
   readonly config: LiveUpstreamOptions;
   readonly latencyScore: LatencyScore;
+  /** Requests in flight at the upstream. */
+  readonly inFlight: number;
 }
 
-/** Upstreams of equal priority. */
+/** The order of upstreams of equal priority, for one group of methods. */
 interface Tier<U> {
-  readonly members: readonly U[];
-  first: U;
-  changedAt: number;
+  /** Called once a second. */
+  update(now: number): void;
+  /** Writes the upstreams in their order into a list, from an index on. */
+  writeOrder(order: U[], start: number): void;
+  /** An upstream gets a call. */
+  take(upstream: U): void;
 }
+
+type Weigh = <U extends Ranked>(members: readonly U[], group: MethodGroup, now: number) => (upstream: U) => number;
+
+/** The share of the calls of each upstream, by `balance`. */
+const weights: Readonly<Record<Exclude<Balance, 'first'>, Weigh>> = {
+  'round-robin': () => () => 1,
+  weighted:
+    () =>
+    ({ config }) =>
+      config.weight,
+  latency: (members, group, now) => {
+    const scores = new Map<Ranked, number | undefined>();
+    for (const member of members) scores.set(member, member.latencyScore.score(group, now));
+    const known = [...scores.values()].filter((score) => score !== undefined);
+    const fastest = known.length === 0 ? LEAST_MS : Math.max(LEAST_MS, Math.min(...known));
+    // One without enough samples gets as many calls as the fastest.
+    return (upstream) => Math.max(MIN_WEIGHT, fastest / Math.max(fastest, scores.get(upstream) ?? 0));
+  },
+};
 
 /**
- * Orders the upstreams of one network by priority. Upstreams of equal priority are in the order of the network file. One of
- * them is moved to the front if its latency score is clearly the best. Scores are from the calls of callers only; upstreams
- * other than the first are measured by hedges and retries.
+ * Orders the upstreams of one network by priority, and those of equal priority by `balance`: one is first until another is
+ * clearly faster, or each gets its share of the calls.
  */
 export class Ranking<U extends Ranked> {
   readonly #tiers: Readonly<Record<MethodGroup, readonly Tier<U>[]>>;
-  readonly #orders: Record<MethodGroup, readonly U[]>;
+  /** Overwritten by each call of `order`. */
+  readonly #order: U[];
+  /** The index of the first member of each tier. */
+  readonly #starts: readonly number[];
   readonly #isFixed: boolean;
   #updatedAt = -Infinity;
 
   /**
    * @param inFile upstreams in the order of the network file
-   * @param previous before a reload; a tier keeps its first upstream if its first upstream in the file is the same
+   * @param previous before a reload
    */
-  constructor(inFile: readonly U[], previous?: Ranking<U>) {
-    const priorities = [...new Set(inFile.map(({ config }) => config.priority))].sort((a, b) => a - b);
-    const byPriority = priorities.map((priority) => inFile.filter(({ config }) => config.priority === priority));
-    const previousTiers = previous === undefined ? undefined : previous.#tiers;
+  constructor(inFile: readonly U[], balance: Balance = 'first', previous?: Ranking<U>) {
+    this.#order = inFile.toSorted((one, other) => one.config.priority - other.config.priority);
+    const priorities = [...new Set(this.#order.map(({ config }) => config.priority))];
+    const byPriority = priorities.map((priority) => this.#order.filter(({ config }) => config.priority === priority));
+    this.#starts = priorities.map((priority) => this.#order.findIndex(({ config }) => config.priority === priority));
+    const before = previous === undefined ? undefined : previous.#tiers;
     const tiers = (group: MethodGroup): Tier<U>[] =>
-      byPriority.flatMap((members) => {
-        const [firstInFile] = members;
-        const previousTier = previousTiers?.[group].find(({ members: [one] }) => one === firstInFile);
-        if (previousTier !== undefined && members.includes(previousTier.first)) return { ...previousTier, members };
-        return firstInFile === undefined ? [] : { members, first: firstInFile, changedAt: 0 };
+      byPriority.map((members) => {
+        if (balance === 'first') return new StickyFirst(members, group, before?.[group].filter(isSticky));
+        return new Turns(members, (now) => weights[balance](members, group, now));
       });
     this.#tiers = {
       lookup: tiers('lookup'),
@@ -56,64 +81,28 @@ export class Ranking<U extends Ranked> {
       long: tiers('long'),
       other: tiers('other'),
     };
-    const order = (group: MethodGroup): readonly U[] => this.#tiers[group].flatMap(membersInOrder);
-    this.#orders = {
-      lookup: order('lookup'),
-      execution: order('execution'),
-      list: order('list'),
-      long: order('long'),
-      other: order('other'),
-    };
-    this.#isFixed = byPriority.every(({ length }) => length === 1);
+    this.#isFixed = balance === 'first' && byPriority.every(({ length }) => length === 1);
   }
 
+  /** The next call overwrites the list. */
   order(group: MethodGroup, now: number): readonly U[] {
-    if (!this.#isFixed && now - this.#updatedAt >= UPDATE_INTERVAL_MS) this.#update(now);
-    return this.#orders[group];
-  }
-
-  /** An upstream gets a call, which changes no order. */
-  take(): void {
-    // one upstream is first until another is clearly faster
-  }
-
-  #update(now: number): void {
-    this.#updatedAt = now;
-    for (const group of methodGroups) {
-      const changes = this.#tiers[group].map((tier) => updateFirst(tier, group, now));
-      if (changes.includes(true)) this.#orders[group] = this.#tiers[group].flatMap(membersInOrder);
+    if (this.#isFixed) return this.#order;
+    if (now - this.#updatedAt >= UPDATE_INTERVAL_MS) {
+      this.#updatedAt = now;
+      for (const each of methodGroups) for (const tier of this.#tiers[each]) tier.update(now);
     }
+    const tiers = this.#tiers[group];
+    for (let index = 0; index < tiers.length; index++)
+      tiers[index]?.writeOrder(this.#order, this.#starts[index] as number);
+    return this.#order;
+  }
+
+  /** An upstream gets a call. */
+  take(upstream: U, group: MethodGroup): void {
+    if (!this.#isFixed) for (const tier of this.#tiers[group]) tier.take(upstream);
   }
 }
 
-/** @returns whether the first upstream of the tier has changed */
-function updateFirst<U extends Ranked>(tier: Tier<U>, group: MethodGroup, now: number): boolean {
-  const [firstInFile] = tier.members;
-  if (firstInFile === undefined || tier.members.length === 1) return false;
-  const stayMs = now - tier.changedAt;
-  if (tier.first !== firstInFile && stayMs > MAX_STAY_MS) {
-    firstInFile.latencyScore.clear(group);
-    return setFirst(tier, firstInFile, now);
-  }
-  const score = tier.first.latencyScore.score(group, now);
-  if (score === undefined || (stayMs < MIN_STAY_MS && tier.changedAt > 0)) return false;
-  let best: U | undefined;
-  let bestScore = score / MIN_GAIN_FACTOR - MIN_GAIN_MS;
-  for (const member of tier.members) {
-    const memberScore = member.latencyScore.score(group, now);
-    if (member === tier.first || memberScore === undefined || memberScore >= bestScore) continue;
-    best = member;
-    bestScore = memberScore;
-  }
-  return best !== undefined && setFirst(tier, best, now);
-}
-
-function setFirst<U>(tier: Tier<U>, first: U, now: number): true {
-  tier.first = first;
-  tier.changedAt = now;
-  return true;
-}
-
-function membersInOrder<U>({ members, first }: Tier<U>): U[] {
-  return [first, ...members.filter((member) => member !== first)];
+function isSticky<U extends Ranked>(tier: Tier<U>): tier is StickyFirst<U> {
+  return tier instanceof StickyFirst;
 }

@@ -1,9 +1,3 @@
-/** What the balance of calls knows about an upstream. */
-export interface Balanced {
-  /** Requests in flight at the upstream. */
-  readonly inFlight: number;
-}
-
 interface Turn<U> {
   readonly upstream: U;
   readonly index: number;
@@ -18,17 +12,21 @@ interface Turn<U> {
  * requests in flight, then the first of the file. Each call moves the turn of its upstream by 1 / weight (start-time fair queueing: an upstream that got no
  * calls for a while is owed none).
  */
-export class Turns<U extends Balanced> {
+export class Turns<U extends { readonly inFlight: number }> {
   /** In the order of the last `writeOrder`. */
   readonly #turns: Turn<U>[];
   #now = 0;
 
-  /** @param upstreams all with weight 1 */
-  constructor(upstreams: readonly U[]) {
+  readonly #weigh: (now: number) => (upstream: U) => number;
+
+  /** @param upstreams all with weight 1, until the first update */
+  constructor(upstreams: readonly U[], weigh: (now: number) => (upstream: U) => number) {
+    this.#weigh = weigh;
     this.#turns = upstreams.map((upstream, index) => ({ upstream, index, weight: 1, due: 0 }));
   }
 
-  setWeights(weightOf: (upstream: U) => number): void {
+  update(now: number): void {
+    const weightOf = this.#weigh(now);
     for (const turn of this.#turns) turn.weight = weightOf(turn.upstream);
   }
 
@@ -45,15 +43,13 @@ export class Turns<U extends Balanced> {
     for (let index = 0; index < turns.length; index++) order[start + index] = (turns[index] as Turn<U>).upstream;
   }
 
-  /** An upstream gets a call. @returns whether it is one of these */
-  take(upstream: U): boolean {
+  /** An upstream gets a call. */
+  take(upstream: U): void {
     for (const turn of this.#turns) {
       if (turn.upstream !== upstream) continue;
       this.#now = Math.max(this.#now, turn.due);
       turn.due = this.#now + 1 / turn.weight;
-      return true;
     }
-    return false;
   }
 
   #isBefore(one: Turn<U>, other: Turn<U>): boolean {

@@ -13,7 +13,6 @@ const readers = [
   'gateway/routing-policy/method-routes.ts',
   'gateway/routing/failsafe-table.ts',
   'gateway/routing/ranking.ts',
-  'gateway/routing/balanced-ranking.ts',
   'gateway/upstreams/upstream.ts',
 ];
 /** The type of each value of `replaces`, and the value that is wrong for its options. */

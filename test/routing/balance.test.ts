@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { BalancedRanking } from '../../gateway/routing/balanced-ranking.ts';
+import { Ranking } from '../../gateway/routing/ranking.ts';
 import type { LiveUpstreamOptions } from '../../gateway/network-files/network-config.ts';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
 import { slow, status } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { withNodes, word } from './with-nodes.ts';
 
-type Balance = ConstructorParameters<typeof BalancedRanking>[1];
+type Balance = ConstructorParameters<typeof Ranking>[1];
 
 interface Member {
   readonly name: string;
@@ -23,7 +23,7 @@ function balanced(balance: Balance, ...configs: Partial<Member['config']>[]) {
     latencyScore: new LatencyScore(),
     inFlight: 0,
   }));
-  const ranking = new BalancedRanking(members, balance);
+  const ranking = new Ranking(members, balance);
   let now = 1_000_000;
   const order = (): readonly Member[] => ranking.order('lookup', (now += 10));
   /** The upstream that gets a call; others are used if the first ones cannot. */

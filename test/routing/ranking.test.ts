@@ -9,6 +9,7 @@ interface RankedUpstream {
   readonly name: string | undefined;
   readonly config: LiveUpstreamOptions;
   readonly latencyScore: LatencyScore;
+  readonly inFlight: number;
 }
 
 const namesOf = (all: readonly RankedUpstream[]): string => all.map(({ name }) => name).join('');
@@ -19,6 +20,7 @@ function ranked(...priorities: number[]) {
     name: 'abcdef'[index],
     config: { priority, weight: 1, probe: 'on', audit: 'on' } as const,
     latencyScore: new LatencyScore(),
+    inFlight: 0,
   }));
   const ranking = new Ranking(all);
   let now = 1_000_000;
@@ -126,7 +128,7 @@ describe('the order of upstreams', () => {
     took(2, 50);
     expect(order()).toBe('cab');
     const [a, b, c] = all as [RankedUpstream, RankedUpstream, RankedUpstream];
-    const after = (...inFile: RankedUpstream[]): string => namesOf(new Ranking(inFile, ranking).order('lookup', now()));
+    const after = (...inFile: RankedUpstream[]): string => namesOf(new Ranking(inFile, 'first', ranking).order('lookup', now()));
     expect(after(a, c, b)).toBe('cab');
     expect(after(a, b)).toBe('ab');
     expect(after(b, a, c)).toBe('bac');

@@ -13,7 +13,7 @@ import type { Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
 import { compressResponse } from './compress-response.ts';
-import type { Connection } from './connection.ts';
+import type { ClientConnection } from './client-connection.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
@@ -24,7 +24,7 @@ interface HttpRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly reservation: Reservation;
-  readonly connection: Connection;
+  readonly connection: ClientConnection;
   readonly route: Route<Network>;
   readonly requestId: string;
   readonly logEntry: AccessLogEntry | undefined;
@@ -36,7 +36,7 @@ export async function handleRpcRequest(
   request: IncomingMessage,
   response: ServerResponse,
   reservation: Reservation,
-  connection: Connection,
+  connection: ClientConnection,
   route: Route<Network>,
 ): Promise<void> {
   const { network } = route;

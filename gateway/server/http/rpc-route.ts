@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reservation } from '../../memory/reservation.ts';
-import { connectionOf } from './connection.ts';
+import { connectionOf } from './client-connection.ts';
 import type { RpcRouteOptions } from './request-options.ts';
 import { handleRpcRequest } from './rpc-request.ts';
 

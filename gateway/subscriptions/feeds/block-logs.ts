@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Header } from '../../heads/header.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
-import type { UpstreamResponse, ResultResponse, ErrorResponse } from '../../upstreams/transport/upstream-response.ts';
+import { parseResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { Log } from './log-filter.ts';
 import { LogsBloom } from './logs-bloom.ts';
 
@@ -158,10 +158,6 @@ class Offers implements AskedUpstreams {
 function identityOf(log: Log): unknown {
   const { address, topics, data, logIndex } = log as Log & Readonly<Record<string, unknown>>;
   return [address, topics, data, logIndex];
-}
-
-function parseResponse(response: UpstreamResponse): ResultResponse | ErrorResponse {
-  return response.kind === 'large' ? response.parse() : response;
 }
 
 /** Converts address and topics to lower case, because filters compare them as text. */

@@ -12,7 +12,7 @@ type Networks = NetworkFinder<Network>;
  * connections use one URL only: finding the network and hashing the key take 2 of 48 µs of a cache hit (measured
  * 2026-11-21).
  */
-export class Connection {
+export class ClientConnection {
   /**
    * Cancels all requests of the connection when it closes. A listener for each request would cost more, and none of
    * them can get a response after the close.
@@ -45,10 +45,10 @@ export class Connection {
   }
 }
 
-const connections = new WeakMap<Socket, Connection>();
+const connections = new WeakMap<Socket, ClientConnection>();
 
-export function connectionOf(socket: Socket): Connection {
+export function connectionOf(socket: Socket): ClientConnection {
   let connection = connections.get(socket);
-  if (connection === undefined) connections.set(socket, (connection = new Connection(socket)));
+  if (connection === undefined) connections.set(socket, (connection = new ClientConnection(socket)));
   return connection;
 }
