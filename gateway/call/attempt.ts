@@ -4,12 +4,7 @@ import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
-import {
-  MIN_ATTEMPT_MS,
-  parseResponse,
-  UpstreamFailure,
-  type UpstreamResponse,
-} from '../upstreams/transport/upstream-response.ts';
+import { MIN_ATTEMPT_MS, parseResponse, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
@@ -22,25 +17,29 @@ import { takeRetry } from './select.ts';
  * Makes an attempt of a call at an upstream, with a hedged request to a second one if the first takes long. The call then
  * names the upstream whose outcome this is. @throws Cancelled, RpcError (rejects with it)
  */
-export async function attempt(call: Call, upstream: Upstream, now: number): Promise<Outcome> {
-  const { router, tried, failed, deadline } = call;
-  const { circuit } = upstream;
+export function attempt(call: Call, upstream: Upstream, now: number): Promise<Outcome> {
+  const { tried, failed, deadline } = call;
   if (tried.length > 0 && call.unconfirmed === undefined) failedOver(call, upstream);
   call.tried = [...tried, upstream];
   call.attempts++;
   call.respondingUpstream = upstream;
   call.askedAt = now;
   const remainingMs = deadline - now;
-  if (failed.length > 0 && !circuit.isClosed) await backOff(failed.length, remainingMs);
-  call.wasClosed = circuit.isClosed;
-  const hedgeMs = router.hedgeDelay?.delayFor(call, upstream, remainingMs);
+  return failed.length === 0 || upstream.circuit.isClosed
+    ? begin(call, upstream, remainingMs)
+    : backOff(failed.length, remainingMs).then(() => begin(call, upstream, remainingMs));
+}
+
+function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<Outcome> {
+  call.wasClosed = upstream.circuit.isClosed;
+  const hedgeMs = call.router.hedgeDelay?.delayFor(call, upstream, remainingMs);
   return hedgeMs === undefined
     ? sendTo(call, upstream, call.cancellation)
     : sendHedged(call, upstream, hedgeMs, sendTo, recordOvertaken);
 }
 
 /** Sends the call to an upstream, and classifies and records what it returns. @throws Cancelled, RpcError (rejects with it) */
-async function sendTo(
+function sendTo(
   call: Call,
   upstream: Upstream,
   cancellation: Cancellation | undefined,
@@ -48,26 +47,42 @@ async function sendTo(
 ): Promise<Outcome> {
   recordHead(call, upstream, isHedge);
   const end = attempted(call, upstream, isHedge);
+  const outcome = outcomeAt(call, upstream, cancellation);
+  return end === undefined ? outcome : reportEnd(outcome, end);
+}
+
+async function reportEnd(attempt: Promise<Outcome>, end: (outcome: string) => void): Promise<Outcome> {
   try {
-    const outcome = await outcomeAt(call, upstream, cancellation);
-    end?.(outcome.final ? 'response' : outcome.failure);
+    const outcome = await attempt;
+    end(outcome.final ? 'response' : outcome.failure);
     return outcome;
   } catch (error) {
-    end?.('cancelled');
+    end('cancelled');
     throw error;
   }
 }
 
-async function outcomeAt(call: Call, upstream: Upstream, cancellation: Cancellation | undefined): Promise<Outcome> {
-  const { router, method, deadline, pinned } = call;
-  const { params } = pinned ?? call;
+/** @param isResend after the upstream had closed the connection */
+async function outcomeAt(
+  call: Call,
+  upstream: Upstream,
+  cancellation: Cancellation | undefined,
+  isResend = false,
+): Promise<Outcome> {
+  const { router, method, deadline } = call;
+  const { params, text } = call.pinned ?? call;
   const startedAt = performance.now();
   let outcome: Outcome;
   try {
-    const response = await send(call, upstream, cancellation, startedAt);
+    const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
+    const clientBatch = mayBatch(call) ? call.context?.batchBudget : undefined;
+    const response = await upstream.send(method.name, text, { deadline, timeoutMs, cancellation, clientBatch });
     outcome = upstream.withoutSecrets(normalise(method, params, response));
   } catch (error) {
-    return recordNoResponse(call, upstream, error);
+    if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call))
+      return recordNoResponse(call, upstream, error);
+    call.attempts++;
+    return outcomeAt(call, upstream, cancellation, true);
   }
   if (!outcome.final && outcome.followUp !== undefined)
     outcome = await complete(call, upstream, outcome, outcome.followUp, cancellation);
@@ -81,31 +96,10 @@ async function outcomeAt(call: Call, upstream: Upstream, cancellation: Cancellat
   return outcome.followUp === undefined ? outcome : complete(call, upstream, outcome, outcome.followUp, cancellation);
 }
 
-/** @throws UpstreamFailure, Cancelled, RpcError (rejects with it) */
-async function send(
-  call: Call,
-  upstream: Upstream,
-  cancellation: Cancellation | undefined,
-  startedAt: number,
-): Promise<UpstreamResponse> {
-  const { method, group, params, deadline, pinned, context, text } = call;
-  // A block with its transactions has up to megabytes, for which other calls of a batch would wait.
+/** A block with its transactions has up to megabytes, for which other calls of a batch would wait. */
+function mayBatch({ method, group, params }: Call): boolean {
   const isLarge = method.shape?.type === 'Block' && params[1] === true;
-  const mayBatch = group === 'lookup' && isRead(method) && !isLarge;
-  const options = {
-    deadline,
-    timeoutMs: timeoutOf(call, upstream, deadline - startedAt),
-    cancellation,
-    clientBatch: mayBatch ? context?.batchBudget : undefined,
-  };
-  const sent = pinned?.text ?? text;
-  try {
-    return await upstream.send(method.name, sent, options);
-  } catch (error) {
-    if (!(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call)) throw error;
-    call.attempts++;
-    return upstream.send(method.name, sent, options);
-  }
+  return group === 'lookup' && isRead(method) && !isLarge;
 }
 
 /** Of the method at the upstream; undefined: the upstream's. */

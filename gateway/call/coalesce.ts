@@ -48,22 +48,14 @@ export class CoalescedCalls {
   /**
    * @param name method and parameters as text
    * @param send sends the call; cancelled when no participant waits any more
-   * @param isRepeat after `no-upstream`: the call is not repeated again
-   * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline
+   * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline (rejects
+   *   with it)
    */
-  async request(name: string, participant: Participant, send: Send, isRepeat = false): Promise<Response> {
-    if (participant.caller.isCancelled) throw new Cancelled();
+  request(name: string, participant: Participant, send: Send): Promise<Response> {
     const existing = this.#find(name, participant);
-    if (existing === undefined) return this.#begin(name, participant, send).join(participant);
-    this.#onCoalesced();
-    participant.onCoalesced?.();
-    const isLate = !isRepeat && performance.now() - existing.startedAt > LATE_JOIN_MS;
-    try {
-      return await existing.join(participant);
-    } catch (error) {
-      if (!mayRepeat(error, existing, participant, isLate)) throw error;
-    }
-    return this.request(name, participant, send, isRepeat || isLate);
+    return existing === undefined
+      ? this.#begin(name, participant, send)
+      : this.#join(existing, name, participant, send, false);
   }
 
   /** Called when a transaction is sent: later calls must not join calls that began before it. */
@@ -79,13 +71,53 @@ export class CoalescedCalls {
     return call.cancellation.owner === owner || !call.cancellation.isWaiting ? call : undefined;
   }
 
-  #begin(name: string, participant: Participant, send: Send): InFlightCall {
+  #begin(name: string, participant: Participant, send: Send): Promise<Response> {
+    if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
     const call = new InFlightCall(this.#chain, participant);
     this.#inFlight.set(name, call);
-    call.begin(send, () => {
-      this.#inFlight.deleteEntry(name, call);
-    });
-    return call;
+    const response = call.wait(participant);
+    void this.#send(name, call, send);
+    return response;
+  }
+
+  /** Never rejects. */
+  async #send(name: string, call: InFlightCall, send: Send): Promise<void> {
+    let settle: (waiting: Waiting) => void;
+    try {
+      const response = await send(call.cancellation);
+      settle = ({ resolve }) => {
+        resolve(response);
+      };
+    } catch (error) {
+      settle = ({ reject }) => {
+        reject(error);
+      };
+    }
+    this.#inFlight.deleteEntry(name, call);
+    call.end(settle);
+  }
+
+  /** @param isRepeat after `no-upstream`: the call is not repeated again */
+  async #join(
+    call: InFlightCall,
+    name: string,
+    participant: Participant,
+    send: Send,
+    isRepeat: boolean,
+  ): Promise<Response> {
+    if (participant.caller.isCancelled) throw new Cancelled();
+    this.#onCoalesced();
+    participant.onCoalesced?.();
+    const isLate = !isRepeat && performance.now() - call.startedAt > LATE_JOIN_MS;
+    try {
+      return await call.wait(participant);
+    } catch (error) {
+      if (!mayRepeat(error, call, participant, isLate)) throw error;
+    }
+    const existing = this.#find(name, participant);
+    return existing === undefined
+      ? this.#begin(name, participant, send)
+      : this.#join(existing, name, participant, send, isRepeat || isLate);
   }
 }
 
@@ -96,8 +128,9 @@ class InFlightCall {
   readonly startedAt = performance.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
-  #participants = 0;
-  #response: Promise<Response> | undefined;
+  /** Apart from the others, because most calls have one participant and then need no Set. */
+  #first: Waiting | undefined;
+  #others: Set<Waiting> | undefined;
 
   constructor({ head, newestServed }: ServedChain, { deadline, owner }: Participant) {
     this.head = head;
@@ -106,57 +139,73 @@ class InFlightCall {
     this.cancellation = new Cancellation(owner);
   }
 
-  begin(send: Send, onEnd: () => void): void {
-    const run = async (): Promise<Response> => {
-      try {
-        return await send(this.cancellation);
-      } finally {
-        onEnd();
-      }
-    };
-    this.#response = run();
-    // All participants may have left.
-    this.#response.catch(() => undefined);
+  /** @throws what `send` throws; Cancelled, or RpcError after the participant's deadline (rejects with it) */
+  wait(participant: Participant): Promise<Response> {
+    return new Promise((resolve, reject) => {
+      const waiting = new Waiting(this, participant, resolve, reject);
+      if (this.#first === undefined) this.#first = waiting;
+      else (this.#others ??= new Set()).add(waiting);
+    });
   }
 
-  /** @throws what `send` throws; Cancelled, or RpcError after the participant's deadline (rejects with it) */
-  async join({ deadline, caller }: Participant): Promise<Response> {
-    this.#participants++;
-    const departure = new Departure(deadline < this.deadline ? deadline : undefined);
-    caller.add(departure);
-    try {
-      return await Promise.race([this.#response as Promise<Response>, departure.promise]);
-    } finally {
-      caller.delete(departure);
-      departure.release();
-      if (--this.#participants === 0) this.cancellation.cancel();
+  leave(waiting: Waiting): void {
+    if (this.#first === waiting) this.#first = undefined;
+    else this.#others?.delete(waiting);
+    if (this.#first === undefined && (this.#others?.size ?? 0) === 0) this.cancellation.cancel();
+  }
+
+  end(settle: (waiting: Waiting) => void): void {
+    this.#first?.release();
+    if (this.#first !== undefined) settle(this.#first);
+    for (const waiting of this.#others ?? noOthers) {
+      waiting.release();
+      settle(waiting);
     }
   }
 }
 
-/** Rejects when the caller disconnects, or when a participant's deadline is before that of the call. */
-class Departure implements Cancellable {
+const noOthers: readonly Waiting[] = [];
+
+/** The wait of one participant, which its own deadline or its caller's departure ends before the call. */
+class Waiting implements Cancellable {
   cancellationPlace = -1;
-  readonly promise: Promise<never>;
-  #reject!: (reason: Error) => void;
+  readonly resolve: (response: Response) => void;
+  readonly reject: (error: unknown) => void;
+  readonly #call: InFlightCall;
+  readonly #caller: Cancellation;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  constructor(deadline: number | undefined) {
-    this.promise = new Promise((_, reject) => {
-      this.#reject = reject;
-    });
-    if (deadline === undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#reject(new RpcError('no-upstream'));
-    }, deadline - performance.now());
+  constructor(
+    call: InFlightCall,
+    { deadline, caller }: Participant,
+    resolve: (response: Response) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#call = call;
+    this.#caller = caller;
+    this.resolve = resolve;
+    this.reject = reject;
+    if (deadline < call.deadline) {
+      this.#timer = setTimeout(() => {
+        this.#leaveWith(new RpcError('no-upstream'));
+      }, deadline - performance.now());
+    }
+    caller.add(this);
   }
 
   cancel(): void {
-    this.#reject(new Cancelled());
+    this.#leaveWith(new Cancelled());
   }
 
   release(): void {
     if (this.#timer !== undefined) clearTimeout(this.#timer);
+    this.#caller.delete(this);
+  }
+
+  #leaveWith(reason: Error): void {
+    this.release();
+    this.reject(reason);
+    this.#call.leave(this);
   }
 }
 

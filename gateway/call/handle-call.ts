@@ -94,7 +94,7 @@ function fromNetwork(
 }
 
 /** @throws RpcError, Cancelled (rejects with it) */
-export async function forwardCoalesced(
+export function forwardCoalesced(
   call: Call,
   { network, access, caller, deadline }: CallContext,
 ): Promise<CachedResponse | UpstreamResponse> {
