@@ -1,3 +1,4 @@
+import type { MethodCache } from '../cache/method-cache.ts';
 import type { CachedResponse } from '../cache/response-cache.ts';
 import { methodNotFound } from '../jsonrpc/errors.ts';
 import type { RpcResponse } from '../jsonrpc/response.ts';
@@ -87,39 +88,46 @@ function fromNetwork(
   call.replaceParams(prepareParams(spec, call.params));
   if (ranges !== undefined) return requestRange(call, context, ranges);
   if (!isCoalescable) return forwardAlone(call, context);
-  // Reported first, and replaced by a miss below: a hit in Redis is not reported separately.
-  cached(call, cache === undefined ? (spec.cache === undefined ? 'not-cacheable' : 'off') : 'hit');
   const result = cache?.find(call.text);
-  return result === undefined ? forwardCoalesced(call, context) : { kind: 'cached', result };
+  if (result === undefined) return forwardCoalesced(call, context, cache);
+  cached(call, 'hit');
+  return { kind: 'cached', result };
 }
 
 /** @throws RpcError, Cancelled (rejects with it) */
-export function forwardCoalesced(
+function forwardCoalesced(
   call: Call,
   { network, access, caller, deadline }: CallContext,
+  cache: MethodCache | undefined,
 ): Promise<CachedResponse | UpstreamResponse> {
-  const { params, text, method, served } = call;
-  const cache = served?.cache;
-  const participant = {
-    deadline,
-    caller,
-    owner: access.share,
-    onCoalesced: () => {
-      cached(call, 'coalesced');
-    },
+  const { text, method } = call;
+  const onCoalesced = (): void => {
+    cached(call, 'coalesced');
   };
+  const participant = { deadline, caller, owner: access.share, onCoalesced };
   return network.coalesced.request(`${method.name} ${text}`, participant, (cancellation) => {
     call.cancellation = cancellation;
-    if (cache === undefined) return forward(call);
-    return cache.fetch(params, text, call, () => {
-      cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
-      return forward(call);
-    });
+    if (cache !== undefined) return forwardThrough(cache, call);
+    cached(call, method.cache === undefined ? 'not-cacheable' : 'off');
+    return forward(call);
   });
 }
 
+/** Stores the response in the cache, unless that of all gateways has it. @throws RpcError, Cancelled (rejects with it) */
+async function forwardThrough(cache: MethodCache, call: Call): Promise<CachedResponse | UpstreamResponse> {
+  const { params, text } = call;
+  let isSent = false;
+  const response = await cache.fetch(params, text, call, () => {
+    isSent = true;
+    cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
+    return forward(call);
+  });
+  if (!isSent) cached(call, 'hit');
+  return response;
+}
+
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
-export async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<UpstreamResponse> {
+async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<UpstreamResponse> {
   cached(call, 'not-cacheable');
   const cancellation = new Cancellation(access.share);
   call.cancellation = cancellation;

@@ -53,7 +53,8 @@ const table = {
   ACCESS_LOG: {
     type: ['off', 'on'],
     default: 'off',
-    meaning: '`on`: one info line per request with id, network, key id, method or batch size, outcome and duration',
+    meaning:
+      '`on`: one info line per request with id, network, key id, method or batch size, upstream, cache, attempts, outcome, limit and duration',
   },
   NODE_ENV: { type: 'string', default: undefined, meaning: '`production`: no development key, no local chain' },
   KEY_STALE_MAX_S: {

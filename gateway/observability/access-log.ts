@@ -1,11 +1,27 @@
 import type { Log } from '../config/log.ts';
 import type { Envelope } from '../jsonrpc/envelope.ts';
+import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
+
+interface AccessLogLine {
+  requestId: string;
+  network?: string;
+  key?: string;
+  method?: string;
+  calls?: number;
+  /** The upstream whose responses the calls got; `mixed`: several ones. */
+  upstream?: string;
+  cache?: string;
+  /** Requests to upstreams. */
+  attempts?: number;
+  /** The limit of the key that rejected the calls. */
+  rule?: string;
+}
 
 /** One line of the access log, for one HTTP request or one WebSocket message. Created only if ACCESS_LOG is on. */
-export class AccessLogEntry {
+export class AccessLogEntry implements CallSinks {
   readonly #log: Log;
   readonly #startedAt = performance.now();
-  readonly #line: { requestId: string; network?: string; key?: string; method?: string; calls?: number };
+  readonly #line: AccessLogLine;
   #outcome: string | undefined;
 
   constructor(log: Log, requestId: string) {
@@ -30,16 +46,48 @@ export class AccessLogEntry {
       this.#line.method = methods.has(first.method) ? first.method : 'other';
   }
 
-  /** Called once for each call. @param outcome the label that the metrics have */
-  callEnded(outcome: string): void {
-    this.#outcome = this.#outcome === undefined || this.#outcome === outcome ? outcome : 'mixed';
+  begin(): CallSink {
+    return this.#sink;
   }
+
+  limited(_method: string, _outcome: string, _units: number, limit: string): void {
+    this.#line.rule = limit;
+  }
+
+  /** Called once for each call, and for each request that is no call. @param outcome the label that the metrics have */
+  callEnded(outcome: string): void {
+    this.#outcome = joined(this.#outcome, outcome);
+  }
+
+  /** Of all calls, and of the parts of their ranges. */
+  readonly #sink = {
+    cached: (outcome: CacheOutcome) => {
+      this.#line.cache = joined(this.#line.cache, outcome);
+    },
+    attempt: (upstream: string) => this.#attempted(upstream),
+    part: (): CallSink => ({ attempt: this.#attempted }),
+    ended: ({ outcome }: CallEnd) => {
+      this.callEnded(outcome);
+    },
+  };
+
+  readonly #attempted = (upstream: string): ((outcome: string) => void) => {
+    this.#line.attempts = (this.#line.attempts ?? 0) + 1;
+    return (outcome) => {
+      if (outcome === 'response') this.#line.upstream = joined(this.#line.upstream, upstream);
+    };
+  };
 
   /** @param outcome of the whole request, if it ended before its calls */
   write(outcome = this.#outcome): void {
     const ms = Math.round((performance.now() - this.#startedAt) * 10) / 10;
     this.#log.info({ ...this.#line, outcome, ms }, 'request');
   }
+}
+
+/** Of several calls: their common value, if there is one. */
+function joined(before: string | undefined, value: string): string {
+  return before === undefined || before === value ? value : 'mixed';
 }
 
 /** @param log undefined: the access log is off */

@@ -45,6 +45,13 @@ export interface CallSinks {
   limited?(method: string, outcome: string, requestUnits: number, limit: string): void;
 }
 
+const noSinks: readonly CallSinks[] = [];
+
+/** Most requests have none. */
+export function sinksOf(...all: readonly (CallSinks | undefined)[]): readonly CallSinks[] {
+  return all.every((sinks) => sinks === undefined) ? noSinks : all.filter((sinks) => sinks !== undefined);
+}
+
 /** The sinks of a part of a call's range. */
 export function partOf(sinks: readonly CallSink[], from: number, to: number): readonly CallSink[] {
   return sinks.flatMap((sink) => sink.part?.(from, to) ?? []);

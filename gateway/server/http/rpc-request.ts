@@ -11,6 +11,7 @@ import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.
 import type { Reservation } from '../../memory/reservation.ts';
 import type { Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
+import { sinksOf } from '../../observability/call-sink.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
 import { compressResponse } from './compress-response.ts';
 import type { ClientConnection } from './client-connection.ts';
@@ -133,8 +134,7 @@ async function respondToBody(
   // After the body: slow bodies count for their key, and not for all.
   reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
   const explanation = access.capabilities.explain ? createExplanation(request, network) : undefined;
-  const tracing = options.tracing?.under(request.headers);
-  const sinks = explanation === undefined && tracing === undefined ? noSinks : [explanation, tracing].filter(isDefined);
+  const sinks = sinksOf(explanation, options.tracing?.under(request.headers), logEntry);
   const deadline = performance.now() + callTimeoutMs;
   const { caller } = connection;
   const address = new RequestedAddress(options.proxies, request);
@@ -159,12 +159,6 @@ class RequestedAddress {
   get origin(): string {
     return this.#proxies.originOf(this.#request);
   }
-}
-
-const noSinks: readonly never[] = [];
-
-function isDefined<Value>(value: Value | undefined): value is Value {
-  return value !== undefined;
 }
 
 /** Responds to a request that is rejected as a whole, if its client is still there. @returns why, for the access log */

@@ -9,6 +9,7 @@ import { Reservation } from '../../memory/reservation.ts';
 import type { UnreadConnections } from '../../memory/unread-connections.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
+import { sinksOf } from '../../observability/call-sink.ts';
 import type { Network } from '../../call/network.ts';
 import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
@@ -63,7 +64,7 @@ export function createContext(
     requestId,
     deadline,
     caller,
-    sinks: tracing === undefined ? [] : [tracing],
+    sinks: sinksOf(tracing, logEntry),
     log,
     logEntry,
     subscriptions,

@@ -49,22 +49,24 @@ it('ACCESS_LOG=on logs a line for each request, with its key, methods and outcom
   const first = await lineOf(async () => {
     requestId = (await gateway.post('test', JSON.stringify(receipt))).headers.get('x-request-id');
   });
-  expect(first).toEqual({ ...common, requestId, method: 'eth_getTransactionReceipt', outcome: 'null' });
+  const sent = { upstream: 'node-0', cache: 'miss', attempts: 1 };
+  expect(first).toEqual({ ...common, ...sent, requestId, method: 'eth_getTransactionReceipt', outcome: 'null' });
   expect(await post(other)).toEqual({ ...common, method: 'other', outcome: 'method-not-found' });
-  expect(await post([receipt, chain])).toEqual({ ...common, calls: 2, outcome: 'mixed' });
+  expect(await post([receipt, chain])).toEqual({ ...common, ...sent, calls: 2, outcome: 'mixed' });
   expect(await post([chain, chain, chain])).toEqual({ ...common, calls: 3, outcome: 'result' });
   expect(await post('?')).toEqual({ ...common, outcome: 'invalid-request' });
 
   const unknown = await lineOf(() => fetch(`${gateway.address}/test/v3/${makeKey()}`, { method: 'POST', body: '{}' }));
   expect(unknown).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
   const upgrade = socketUrl(gateway, 'test', makeKey());
-  const rejected = await lineOf(() => openCaller(upgrade).catch(() => undefined));
-  expect(rejected).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
+  const rejectedUpgrade = await lineOf(() => openCaller(upgrade).catch(() => undefined));
+  expect(rejectedUpgrade).toEqual({ ...common, key: undefined, outcome: 'key-invalid' });
 
   await gateway.gateway.keys.update(key, { rate: '0.01', burst: '1' });
   // The first puts the key in debt.
-  expect(await post([receipt, receipt])).toEqual({ ...common, calls: 2, outcome: 'null' });
-  expect(await post([receipt, receipt])).toEqual({ ...common, calls: 2, outcome: 'rate-limit' });
+  expect(await post([receipt, receipt])).toEqual({ ...common, ...sent, calls: 2, outcome: 'null' });
+  const rejected = { rule: expect.any(String) as string, outcome: 'rate-limit' };
+  expect(await post([receipt, receipt])).toEqual({ ...common, ...rejected, calls: 2 });
   await gateway.gateway.keys.update(key, { rate: undefined, burst: undefined });
   let caller: Caller | undefined;
   const opened = await lineOf(async () => {
