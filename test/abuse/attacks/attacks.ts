@@ -13,6 +13,7 @@ import { pingFlood } from './ping-flood.ts';
 import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
 import { slowBodies } from './slow-bodies.ts';
+import { slowCalls } from './slow-calls.ts';
 import { slowReaders } from './slow-readers.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
 import { tinyResponseChunks } from './tiny-response-chunks.ts';
@@ -22,7 +23,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
+  ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders],
   ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
   ...hostileUpstreams,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CHUNKED_ACCOUNT, CODE_BYTES, upstreamCapacity } from '../attacks/attack.ts';
+import { CHUNKED_ACCOUNT, CODE_BYTES, SLOW_ACCOUNT, SLOW_MS, upstreamCapacity } from '../attacks/attack.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 
 /*
@@ -44,7 +44,7 @@ server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressI
 process.once('disconnect', () => process.exit());
 
 async function respond(body: Call | Call[], response: ServerResponse): Promise<void> {
-  if (!Array.isArray(body) && isChunked(body)) {
+  if (!Array.isArray(body) && isCallTo(CHUNKED_ACCOUNT, body)) {
     await takePlace();
     await writeInChunks(body, response);
     return;
@@ -54,7 +54,12 @@ async function respond(body: Call | Call[], response: ServerResponse): Promise<v
   response.end(JSON.stringify(Array.isArray(body) ? results : results[0]));
 }
 
-async function resultOf({ id, method, params }: Call): Promise<object> {
+async function resultOf(call: Call): Promise<object> {
+  const { id, method, params } = call;
+  if (isCallTo(SLOW_ACCOUNT, call)) {
+    await scenarioPause(SLOW_MS);
+    return { jsonrpc: '2.0', id, result: '0x' };
+  }
   if (!immediate.has(method)) await takePlace();
   return { jsonrpc: '2.0', id, result: immediate.get(method) ?? (method === 'eth_getCode' ? code : params[1]) };
 }
@@ -69,8 +74,8 @@ async function takePlace(): Promise<void> {
   else next();
 }
 
-function isChunked({ method, params }: Call): boolean {
-  return method === 'eth_call' && (params[0] as { to?: unknown }).to === CHUNKED_ACCOUNT;
+function isCallTo(account: string, { method, params }: Call): boolean {
+  return method === 'eth_call' && (params[0] as { to?: unknown }).to === account;
 }
 
 /**
