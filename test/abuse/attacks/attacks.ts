@@ -11,6 +11,7 @@ import { mixtureOfTransports } from './mixture-of-transports.ts';
 import { pingFlood } from './ping-flood.ts';
 import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
+import { provokedFailures } from './provoked-failures.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowReaders } from './slow-readers.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
@@ -21,7 +22,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
+  ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
   ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
