@@ -36,6 +36,7 @@ export function confirm(call: Call, response: UpstreamResponse): UpstreamRespons
   if (!isUnconfirmed) return monotonic.raiseToServed(method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   call.unconfirmed = newer;
+  if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
   call.isEvidence = isAbsent(method, newer)
     ? !mayLag(router, respondingUpstream, askedAt) && !monotonic.hasServed(call)
     : !monotonic.isOlder(call, newer);
@@ -118,7 +119,8 @@ function isOlder(call: Call, response: UpstreamResponse): boolean {
 export async function awaitIndex(call: Call, takeRetry: (call: Call, now: number) => boolean): Promise<boolean> {
   const { router, method, unconfirmed, deadline, waits } = call;
   if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || router.options.isDevelopment) return false;
-  if (!isAtHead(call) || !router.monotonic.hasServedCanonical(call)) return false;
+  // A failure of another upstream, which was asked to confirm it, changes nothing.
+  if (!call.isMissingAtHead || !router.monotonic.hasServedCanonical(call)) return false;
   const now = performance.now();
   const waitMs = INDEX_WAITS_MS[waits];
   if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(call, now)) return false;

@@ -2,7 +2,8 @@ import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
-import { UpstreamsAtLimit, type UpstreamLimits } from '../upstreams/upstream-limits.ts';
+import { MAX_RETRY_AFTER_MS } from '../upstreams/health/circuit-breaker.ts';
+import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
@@ -25,6 +26,7 @@ export function responseOfFailures(call: Call): UpstreamResponse {
   // Smaller parts may be served, also by the upstreams that failed otherwise.
   if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
   if (failed.length === 0) throw noCandidateError(candidates, performance.now());
+  const noUpstream = (): RpcError => new RpcError('no-upstream', undefined, { retryAfterS: requestedWaitS(failed) });
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) {
     // One that the call may not try, for example because of `maxAttempts`, may support the method.
@@ -32,8 +34,7 @@ export function responseOfFailures(call: Call): UpstreamResponse {
     return unsupportedResponse(method);
   }
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
-  if (failed.some(isMissing) && (!call.isMissingAtHead || monotonic.isKnownNewBlock(call)))
-    throw new RpcError('no-upstream');
+  if (failed.some(isMissing) && (!call.isMissingAtHead || monotonic.isKnownNewBlock(call))) throw noUpstream();
   const blockError = missingBlockError(failed);
   const missingBlock = blockError && noSuchBlock(call, blockError, monotonic.newestKnown);
   if (missingBlock !== undefined) return missingBlock;
@@ -45,7 +46,13 @@ export function responseOfFailures(call: Call): UpstreamResponse {
   if (classes.has('too-large')) throw new RpcError('request-too-large');
   // No upstream reported missing data, and those that responded did not find the object.
   if (classes.has('not-found')) return { kind: 'result', result: null };
-  throw new RpcError('no-upstream');
+  throw noUpstream();
+}
+
+/** The shortest time for which the upstreams asked with `Retry-After`; undefined: one of them did not ask. */
+function requestedWaitS(failed: readonly FailedOutcome[]): number | undefined {
+  const waitMs = Math.min(...failed.map(({ retryAfterMs = 0 }) => retryAfterMs), MAX_RETRY_AFTER_MS);
+  return waitMs > 0 ? Math.ceil(waitMs / 1_000) : undefined;
 }
 
 function mayStillSupport({ method, tried }: Call, upstream: Upstream): boolean {
@@ -53,11 +60,10 @@ function mayStillSupport({ method, tried }: Call, upstream: Upstream): boolean {
 }
 
 /** The error if no upstream could be tried: all candidates are at their limits, or there are none. */
-export function noCandidateError(
-  candidates: readonly { readonly limits: UpstreamLimits | undefined }[],
-  now: number,
-): RpcError {
-  const waits = candidates.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
+export function noCandidateError(candidates: readonly Pick<Upstream, 'limits' | 'circuit'>[], now: number): RpcError {
+  const waits = candidates.flatMap(
+    ({ limits, circuit }) => circuit.pauseMs(now) ?? (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []),
+  );
   return waits.length > 0 ? new UpstreamsAtLimit(Math.min(...waits)) : new RpcError('no-upstream');
 }
 

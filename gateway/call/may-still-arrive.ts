@@ -57,7 +57,8 @@ export async function pollLagging(call: Call): Promise<boolean> {
   );
   const caughtUp = lagging.filter((upstream) => !mayLag(upstream));
   if (caughtUp.length === 0) return false;
-  call.unconfirmed = undefined;
+  // A null of an upstream at the head stays, for the case that those that have caught up fail.
+  if (!call.isMissingAtHead) call.unconfirmed = undefined;
   call.pinned = undefined;
   for (const upstream of caughtUp) forgetAttempt(call, upstream);
   return true;

@@ -1,3 +1,4 @@
+import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import { inspectIfDue } from '../upstreams/inspect-result.ts';
 import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import { ResponseTooLarge, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -38,40 +39,54 @@ export function recordFailedAttempt(call: Call, upstream: Upstream, outcome: Fai
   const { router, method, range } = call;
   // Callers can name any method of a wildcard: only those that exist are marked.
   const canMark = method.openedBy === undefined || router.all.some(({ methods }) => methods.isSupported(method.name));
-  recordOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark);
+  recordOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark, failedCall(call));
   if (outcome.failure === 'too-large') range?.refused(upstream, outcome.response);
   else range?.failed(upstream);
   if (isMissingData(call, outcome)) recordMissingData(call, upstream);
 }
 
 /** A range with too large a result is no failure of the upstream. @throws the error if it is not an `UpstreamFailure` */
-export function recordNoResponse({ method, range }: Call, upstream: Upstream, error: unknown): Outcome {
-  if (range === undefined) return recordFailure(upstream, method.name, error);
+export function recordNoResponse(call: Call, upstream: Upstream, error: unknown): Outcome {
+  const { method, range } = call;
+  const isUnsent = error instanceof UpstreamFailure && error.isUnsent;
+  const failed = isUnsent ? undefined : failedCall(call, error);
+  if (range === undefined) return recordFailure(upstream, method.name, error, failed);
   const isTooLarge = error instanceof ResponseTooLarge;
   const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;
-  const outcome = recordFailure(upstream, method.name, failure);
+  const outcome = recordFailure(upstream, method.name, failure, failed);
   if (isTooLarge) range.refused(upstream, undefined);
   else range.failed(upstream);
   return outcome;
 }
 
 /** Records that a hedged request responded before the upstream. @param startedAt of its attempt, by performance.now() */
-export function recordOvertaken({ method, group }: Call, upstream: Upstream, startedAt: number): void {
+export function recordOvertaken(call: Call, upstream: Upstream, startedAt: number): void {
+  const { method, group } = call;
   const now = performance.now();
   upstream.latencyScore.recordLatency(group, now - startedAt, now);
   // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
   if (upstream.hasResponded(startedAt)) return;
   const failure = new UpstreamFailure('slow', 'the hedged request responded first');
-  recordFailure(upstream, method.name, failure);
+  recordFailure(upstream, method.name, failure, failedCall(call, failure));
 }
 
-/** Records an upstream failure without a response. @throws the error if it is not an `UpstreamFailure` */
-export function recordFailure(upstream: Upstream, method: string, error: unknown): Outcome {
+/**
+ * Records an upstream failure without a response.
+ * @param call undefined: no call is the cause
+ * @throws the error if it is not an `UpstreamFailure`
+ */
+export function recordFailure(upstream: Upstream, method: string, error: unknown, call?: FailedCall): Outcome {
   if (!(error instanceof UpstreamFailure)) throw error;
   const { failure, retryAfterMs, message } = error;
   const outcome: Outcome = { final: false, failure, response: undefined, detail: message, retryAfterMs };
-  if (!error.isCallerTimeout) recordOutcome(upstream, method, outcome, message);
+  if (!error.isCallerTimeout) recordOutcome(upstream, method, outcome, message, true, call);
   return outcome;
+}
+
+/** Lookups execute nothing. Other calls, and those with a result that is too large, may be the cause of a failure themselves. */
+function failedCall({ cancellation, group, method }: Call, error?: unknown): FailedCall {
+  const mayBeCause = group !== 'lookup' || method.isPassThrough === true || error instanceof ResponseTooLarge;
+  return { owner: cancellation?.owner, mayBeCause, error: error instanceof Error ? error : undefined };
 }
 
 function recordOutcome(
@@ -79,9 +94,10 @@ function recordOutcome(
   method: string,
   failed: FailedOutcome,
   detail: string,
-  canMark = true,
+  canMark: boolean,
+  call: FailedCall | undefined,
 ): void {
-  const hasOpened = upstream.recordFailure(method, failed, performance.now(), canMark);
+  const hasOpened = upstream.recordFailure(method, failed, performance.now(), canMark, call);
   upstream.health.logFailure(failed.failure, detail, hasOpened);
 }
 

@@ -216,7 +216,7 @@ function readState(
   return {
     isExcluded: candidates?.includes(upstream) === false,
     isPreferred: upstream === preferred && purpose === 'attempt',
-    hasCapacity: limits?.hasCapacity(now) !== false,
+    hasCapacity: limits?.hasCapacity(now) !== false && circuit.pauseMs(now) === undefined,
     isMethodMarked: methods.isSkipped(method.name),
     circuit: circuit.isClosed ? 'closed' : circuit.isCooldownOver(now) ? 'trial-due' : 'open',
     isOnOtherChain,

@@ -4,7 +4,7 @@ export interface CandidateState {
   readonly isExcluded: boolean;
   /** It accepted the transaction that the call is about. */
   readonly isPreferred: boolean;
-  /** Its limits permit another request. */
+  /** Its limits permit another request, and it did not ask for a pause with `Retry-After`. */
   readonly hasCapacity: boolean;
   /** The method of the call is marked. */
   readonly isMethodMarked: boolean;

@@ -3,7 +3,7 @@ import type { UpstreamMetrics } from '../metrics/instruments.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
-import type { CircuitBreaker } from './health/circuit-breaker.ts';
+import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
@@ -97,6 +97,7 @@ export class Upstream {
     this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
     this.#chain = new ChainCheck({
       chainId: options.chainId,
+      classifyError: options.classifyError,
       starting: options.starting,
       request: (method) => this.#exchange(method, '[]', performance.now() + this.timeoutMs),
     });
@@ -132,7 +133,7 @@ export class Upstream {
     this.limits?.beginRequest(sentAt);
     this.inFlight++;
     try {
-      if (!this.#chain.isDone) await this.#chain.prepare(deadline);
+      if (!this.#chain.isDone) await this.#prepareCall(deadline);
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
       const body = bodyOf(id, method, params);
@@ -151,6 +152,16 @@ export class Upstream {
     }
   }
 
+  /** @throws UpstreamFailure (rejects with it) */
+  async #prepareCall(deadline: number): Promise<void> {
+    try {
+      await this.#chain.prepare(deadline);
+    } catch (error) {
+      if (error instanceof UpstreamFailure) error.isUnsent = true;
+      throw error;
+    }
+  }
+
   /** @returns the error to throw */
   #recordFailedCall(error: unknown, sentAt: number, timeLimitMs: number, timeoutMs: number): unknown {
     const seconds = (performance.now() - sentAt) / 1000;
@@ -159,6 +170,7 @@ export class Upstream {
     if (error.failure === 'transport') this.isHeadUncertain = true;
     const isSlow = error instanceof TimedOut && this.hasResponded(sentAt);
     const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
+    failure.isUnsent = error.isUnsent;
     failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, timeoutMs);
     this.metrics.failed(failure.failure, seconds);
     return failure;
@@ -181,6 +193,7 @@ export class Upstream {
 
   /** Checks the chain id if due: once a minute, and after new connections. Called while the network is used. */
   probeIfIdle(now: number): void {
+    if (this.circuit.pauseMs(now) !== undefined) return;
     const isProbeDue = this.#own.isProbeDue(Math.max(this.#respondedAt, this.#chain.checkedAt), now);
     const intervalMs = this.#hasNewConnection ? CONNECTION_CHECK_MS : CHAIN_CHECK_INTERVAL_MS;
     const isCheckDue = this.#chain.isDone && now - this.#chain.checkedAt >= intervalMs;
@@ -205,7 +218,7 @@ export class Upstream {
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
   tryAcquireCall(now: number): boolean {
-    if (this.limits?.hasCapacity(now) === false) return false;
+    if (this.limits?.hasCapacity(now) === false || this.circuit.pauseMs(now) !== undefined) return false;
     return this.circuit.isClosed || this.circuit.tryBeginTrial(now);
   }
 
@@ -214,14 +227,18 @@ export class Upstream {
     this.methods.recordSuccess(method);
   }
 
-  /** @param canMark the method may be marked  @returns whether this failure opened a closed circuit */
-  recordFailure(method: string, failed: FailedOutcome, now: number, canMark = true): boolean {
+  /**
+   * @param canMark the method may be marked
+   * @param call undefined: no call is the cause
+   * @returns whether this failure opened a closed circuit
+   */
+  recordFailure(method: string, failed: FailedOutcome, now: number, canMark = true, call?: FailedCall): boolean {
     const { failure, response } = failed;
     // The calls of one batch are slow together: they count once.
     if (failure === 'slow' && !this.#slowSampler.takeIfDue('', now)) return false;
     if (canMark) this.methods.recordFailure(method, failure, response !== undefined, now);
     this.latencyScore.recordFailure(failure, now);
-    const hasOpened = this.health.recordFailure(failed, now);
+    const hasOpened = this.health.recordFailure(failed, now, call);
     if (response !== undefined) this.metrics.unusable(failure);
     // After the cooldown, another node may use the address.
     if (hasOpened) this.#chain.isDone = false;
@@ -235,6 +252,7 @@ export class Upstream {
    */
   async fetchResult(method: string, params: string): Promise<unknown> {
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
+    if (this.circuit.pauseMs(performance.now()) !== undefined) throw new UpstreamFailure('rate', 'asked for a pause');
     return this.#own.send(async (startedAt) => {
       const deadline = startedAt + this.timeoutMs;
       if (!this.#chain.isDone) await this.#chain.prepare(deadline);

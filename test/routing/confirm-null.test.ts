@@ -63,16 +63,17 @@ describe('a null', () => {
   });
 
   // The contract: null needs evidence from an upstream at the head.
-  it.each<[string, Behaviour | undefined, RpcResponse]>([
-    ['fails', status(503), null],
-    ['does not have a part of the chain', undefined, rpcError(4_444, 'pruned history unavailable')],
-    ['returns another error', undefined, rpcError(-32_099, 'something new')],
-  ])('of an upstream that lags is 503 when the other %s', async (_, behaviour, response) => {
+  it.each<[string, Behaviour | undefined, RpcResponse, number]>([
+    // Its head is polled then, and it is asked once more.
+    ['fails', status(503), null, 2],
+    ['does not have a part of the chain', undefined, rpcError(4_444, 'pruned history unavailable'), 1],
+    ['returns another error', undefined, rpcError(-32_099, 'something new'), 1],
+  ])('of an upstream that lags is 503 when the other %s', async (_, behaviour, response, times) => {
     const { send, finds, two } = await withHeads('0x10', '0x11');
     two.response('eth_getTransactionByHash', response);
     two.always(behaviour);
     expect(await send('eth_getTransactionByHash', [hash])).toMatchObject({ status: 503 });
-    expect(finds()).toEqual([1, 1]);
+    expect(finds()).toEqual([1, times]);
   });
 
   it('of an upstream that has caught up needs no confirmation', async () => {
@@ -103,8 +104,9 @@ describe('a null', () => {
   it('is not confirmed by an upstream with an open circuit', async () => {
     const { two, finds, send, one } = await withHeads('0x10', '0x11');
     one.response('eth_getStorageAt', rpcError(4_444, 'pruned history unavailable'));
-    two.always(status(503));
+    await two.refuse();
     await send();
+    await two.listen();
     two.always(hang);
     expect(await send('eth_getTransactionByHash', [hash])).toMatchObject({ status: 503 });
     expect(finds()).toEqual([1, 0]);

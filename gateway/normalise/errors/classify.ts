@@ -18,7 +18,7 @@ export function classify(method: MethodSpec, nestedErrors: readonly NestedError[
  * transaction of the chain, which the node executes again (erigon, for its receipts): then it is not final.
  */
 export function isFinal(method: MethodSpec, nestedErrors: readonly NestedError[]): boolean {
-  if (returnsObjects(method)) return false;
+  if (executesNothing(method)) return false;
   if (method.sends === true && nestedErrors.some(({ texts }) => texts.some((text) => aboutProvider.test(text))))
     return false;
   if (findRule(executionErrorRules, method, nestedErrors, 200) !== undefined) return true;
@@ -65,13 +65,13 @@ function appliesToMethod(method: MethodSpec, methods: NonNullable<ErrorRule['met
     case 'lookups by hash':
       return method.looksUpHash === true;
     case 'reads':
-      return returnsObjects(method);
+      return executesNothing(method);
     case 'logs':
       return method.resultIs === 'logs' || method.splits !== undefined;
   }
 }
 
-/** A read that neither executes code nor reverts. */
-function returnsObjects({ reverts, executes, sends, resultKinds }: MethodSpec): boolean {
+/** Whether the method has a schema and executes no code, so that its errors have no text of a contract. */
+export function executesNothing({ reverts, executes, sends, resultKinds }: MethodSpec): boolean {
   return !reverts && executes !== true && sends !== true && resultKinds !== undefined;
 }

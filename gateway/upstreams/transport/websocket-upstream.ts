@@ -103,8 +103,12 @@ export class WebSocketUpstream implements Transport {
   #usableConnection(): WebSocketConnection {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-    if (performance.now() < this.#retryAt)
-      throw new UpstreamFailure('transport', 'backoff after a failed handshake, or after too many notifications');
+    if (performance.now() < this.#retryAt) {
+      const reason = 'backoff after a failed handshake, or after too many notifications';
+      const failure = new UpstreamFailure('transport', reason);
+      failure.isUnsent = true;
+      throw failure;
+    }
     return (this.#connection = this.#open());
   }
 

@@ -47,6 +47,10 @@ export const hostileNetwork = { slug: 'hostile', chainId: 7_777 } as const;
 
 /** `eth_call` to this address has a response in chunks of one byte. */
 export const CHUNKED_ACCOUNT = `0x${'13'.repeat(20)}`;
+/** `eth_call` to this address fails at the upstream, as its `data` says: the position in `failuresOfUpstream`. */
+export const FAILING_ACCOUNT = `0x${'14'.repeat(20)}`;
+/** HTTP statuses, or the text of a JSON-RPC error. `0`: the connection is closed. 429 has `Retry-After: 600`. */
+export const failuresOfUpstream = [429, 403, 500, 0, 'too many requests, retry in 600s', 'forbidden'] as const;
 /** Bytes of the contract that the upstream returns for every `eth_getCode`: a response has twice as many characters. */
 export const CODE_BYTES = 450_000;
 /** `eth_call` to this address takes this long, and no place of the upstream. */

@@ -12,6 +12,7 @@ import { mixtureOfTransports } from './mixture-of-transports.ts';
 import { pingFlood } from './ping-flood.ts';
 import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
+import { provokedFailures } from './provoked-failures.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowCalls } from './slow-calls.ts';
 import { slowReaders } from './slow-readers.ts';
@@ -23,7 +24,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders],
+  ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
   ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
   ...hostileUpstreams,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],

@@ -1,6 +1,14 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CHUNKED_ACCOUNT, CODE_BYTES, SLOW_ACCOUNT, SLOW_MS, upstreamCapacity } from '../attacks/attack.ts';
+import {
+  CHUNKED_ACCOUNT,
+  CODE_BYTES,
+  FAILING_ACCOUNT,
+  failuresOfUpstream,
+  SLOW_ACCOUNT,
+  SLOW_MS,
+  upstreamCapacity,
+} from '../attacks/attack.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 
 /*
@@ -49,6 +57,10 @@ async function respond(body: Call | Call[], response: ServerResponse): Promise<v
     await writeInChunks(body, response);
     return;
   }
+  if (!Array.isArray(body) && calledAccount(body) === FAILING_ACCOUNT) {
+    fail(body, response);
+    return;
+  }
   const results = await Promise.all([body].flat().map(resultOf));
   response.setHeader('Content-Type', 'application/json');
   response.end(JSON.stringify(Array.isArray(body) ? results : results[0]));
@@ -74,8 +86,20 @@ async function takePlace(): Promise<void> {
   else next();
 }
 
-function isCallTo(account: string, { method, params }: Call): boolean {
-  return method === 'eth_call' && (params[0] as { to?: unknown }).to === account;
+function isCallTo(account: string, call: Call): boolean {
+  return calledAccount(call) === account;
+}
+
+function calledAccount({ method, params }: Call): unknown {
+  return method === 'eth_call' ? (params[0] as { to?: unknown }).to : undefined;
+}
+
+function fail({ id, params }: Call, response: ServerResponse): void {
+  const failure = failuresOfUpstream[Number((params[0] as { data: string }).data)] ?? 0;
+  if (failure === 0) response.socket?.destroy();
+  else if (typeof failure === 'number')
+    response.writeHead(failure, failure === 429 ? { 'Retry-After': 600 } : {}).end();
+  else response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message: failure } }));
 }
 
 /**
