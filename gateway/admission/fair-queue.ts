@@ -3,6 +3,8 @@ import { FairSlots, type SlotOwner, type Waiter } from './fair-slots.ts';
 
 export interface FairQueueOptions {
   readonly slots: number;
+  /** All requests are of one owner, which may take all slots. */
+  readonly hasOneOwner?: boolean;
   /** Maximum number of waiting requests; one owner may have as many as there is space for others. Default: unlimited. */
   readonly queueMax?: number;
   /** A request that waits longer is rejected. Default: its own time limit. */
@@ -48,7 +50,7 @@ export class FairQueue extends FairSlots {
   #waiting = 0;
 
   constructor(options: FairQueueOptions) {
-    super(options.slots);
+    super(options.slots, options.hasOneOwner);
     this.#options = options;
     this.#size = options.slots;
   }

@@ -18,11 +18,11 @@ export interface Waiter extends Linked<Waiter> {
   start(): void;
 }
 
-/** An owner may take a slot while it has fewer than this many times the free slots: alone it gets 7 of 8. */
-const MAX_PER_FREE_SLOT = 7;
+/** An owner may have this share of all slots, whatever its weight. */
+const MAX_SHARE = 7 / 8;
 
-/** After this many requests of one owner and none of others, it may take all slots. */
-const LONE_AFTER = 1_000;
+/** An owner may take a slot while it has fewer than this many times the free slots, times its weight. */
+const MAX_PER_FREE_SLOT = 7;
 
 /** Level 31 is that of 2³⁰ slots. */
 const LEVELS = 32;
@@ -49,35 +49,34 @@ class Flow implements Linked<Flow> {
  * one to end. Each operation takes the same number of steps for any number of owners and waiting requests.
  */
 export class FairSlots {
+  #slots: number;
   #free: number;
+  readonly #hasOneOwner: boolean;
   readonly #flows = new WeakMap<SlotOwner, Flow>();
   /** Owners with waiting requests, by level. */
   readonly #waitingAt: LinkedList<Flow>[] = Array.from({ length: LEVELS }, () => new LinkedList<Flow>());
   /** A bit for each level with waiting owners. */
   #levels = 0;
-  #latest: Flow | undefined;
-  /** Requests since the last one of another owner. */
-  #sinceOther = LONE_AFTER;
   #isStarting = false;
 
-  constructor(slots: number) {
+  /** @param hasOneOwner no slots stay free for others */
+  constructor(slots: number, hasOneOwner = false) {
+    this.#slots = slots;
     this.#free = slots;
+    this.#hasOneOwner = hasOneOwner;
   }
 
   /** Adds slots; a negative number removes them, as they become free. */
   resize(change: number): void {
+    this.#slots += change;
     this.#free += change;
     this.#startWaiting();
   }
 
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
   tryEnter(owner: SlotOwner): boolean {
-    let flow = this.#latest;
-    if (flow?.owner === owner) this.#sinceOther++;
-    else flow = this.#beginOther(owner);
-    if (flow.waiting.first !== undefined) return false;
-    // As in `#mayTake`, which is not needed while many slots are free.
-    if (!(flow.taken < this.#free * owner.weight) && !this.#mayTake(flow)) return false;
+    const flow = this.#flowOf(owner);
+    if (flow.waiting.first !== undefined || !this.#mayTake(flow)) return false;
     this.#free--;
     flow.taken++;
     return true;
@@ -133,20 +132,8 @@ export class FairSlots {
   }
 
   #mayTake({ taken, owner }: Flow): boolean {
-    if (this.#free <= 0) return false;
-    return taken < MAX_PER_FREE_SLOT * owner.weight * this.#free || this.#isLone(owner);
-  }
-
-  #isLone(owner: SlotOwner): boolean {
-    return this.#sinceOther >= LONE_AFTER && this.#latest?.owner === owner;
-  }
-
-  /** For a request of another owner than the latest one. Those of Gatehouse itself do not count. */
-  #beginOther(owner: SlotOwner): Flow {
-    const flow = this.#flowOf(owner);
-    if (owner === gatehouse) return flow;
-    if (this.#latest !== undefined) this.#sinceOther = 0;
-    return (this.#latest = flow);
+    if (this.#hasOneOwner || owner === gatehouse) return this.#free > 0;
+    return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
   }
 
   #flowOf(owner: SlotOwner): Flow {

@@ -22,6 +22,7 @@ export class KeyShare implements SlotOwner {
   /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
   readonly requests = new FairQueue({
     slots: DEFAULT_CONCURRENCY,
+    hasOneOwner: true,
     queueMax: 2 * DEFAULT_CONCURRENCY,
     maxWaitMs: MAX_WAIT_MS,
     rejection: () => new RpcError('too-many-requests', undefined, { allowance: this.#allowance() }),

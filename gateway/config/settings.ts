@@ -144,7 +144,7 @@ const table = {
   UPSTREAM_RESPONSE_MAX_BYTES: { type: 'count', default: 32_000_000, meaning: 'Maximum size of an upstream response' },
   UPSTREAM_CONNECTIONS: {
     type: 'count',
-    default: 64,
+    default: 256,
     meaning: 'Maximum connections to one upstream, and calls in progress there',
   },
   WS_MESSAGE_MAX_BYTES: {

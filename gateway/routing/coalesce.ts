@@ -27,6 +27,8 @@ export interface CallParticipant {
   readonly deadline: number;
   readonly caller: Cancellation;
   readonly owner?: SlotOwner | undefined;
+  /** As in `Cancellation`. */
+  readonly clientBatch?: object | undefined;
 }
 
 /**
@@ -139,14 +141,14 @@ class InFlightCall implements ResponseReceiver {
     name: string,
     head: unknown,
     newestServed: bigint,
-    { deadline, owner }: CallParticipant,
+    { deadline, owner, clientBatch }: CallParticipant,
   ) {
     this.#all = all;
     this.#name = name;
     this.head = head;
     this.newestServed = newestServed;
     this.deadline = deadline;
-    this.cancellation = new Cancellation(owner);
+    this.cancellation = new Cancellation(owner, clientBatch);
   }
 
   /**

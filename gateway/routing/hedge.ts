@@ -72,11 +72,12 @@ export class HedgedCall {
   }
 
   start(upstream: Upstream, isHedge: boolean): void {
-    const cancellation = new Cancellation(this.#routedCall.cancellation?.owner);
+    const caller = this.#routedCall.cancellation;
+    const cancellation = new Cancellation(caller?.owner, caller?.clientBatch);
     const attempt = { upstream, startedAt: performance.now(), cancellation, isHedge };
     this.#attempts.push(attempt);
-    this.#routedCall.cancellation?.add(cancellation);
-    if (this.#routedCall.cancellation?.isCancelled === true) cancellation.cancel();
+    caller?.add(cancellation);
+    if (caller?.isCancelled === true) cancellation.cancel();
     const receiver: Receiver<Outcome> = {
       succeeded: (outcome) => {
         this.#settle({ attempt, outcome });

@@ -121,11 +121,11 @@ function requestAlone(
   { spec, afterCall }: NetworkMethod,
   params: readonly unknown[],
   text: string,
-  { network, access, deadline, caller }: CallContext,
+  { network, access, deadline, caller, batchBudget: clientBatch }: CallContext,
   observer: CallObserver | undefined,
   receiver: Receiver<Response>,
 ): void {
-  const own = new Cancellation(access.share);
+  const own = new Cancellation(access.share, clientBatch);
   // A method that sends transactions is never cancelled.
   if (isRead(spec)) caller.add(own);
   const end = (): void => {
@@ -149,7 +149,7 @@ function requestCoalesced(
   { spec, cache }: NetworkMethod,
   params: readonly unknown[],
   text: string,
-  { network, access, deadline, caller }: CallContext,
+  { network, access, deadline, caller, batchBudget: clientBatch }: CallContext,
   observer: CallObserver | undefined,
   receiver: Receiver<Response>,
 ): void {
@@ -158,7 +158,7 @@ function requestCoalesced(
     const upstreamCall = { method: spec, params, text, deadline, caller: cancellation, observer, sentTo };
     admitCall(upstreams, queue, upstreamCall, inFlight);
   };
-  const participant = { deadline, caller, owner: access.share };
+  const participant = { deadline, caller, owner: access.share, clientBatch };
   const key = `${spec.name} ${text}`;
   if (cache === undefined) coalesced.join(key, participant, send, receiver, observer);
   else coalesced.join(key, participant, throughCache(cache, params, text, send, observer), receiver, observer);

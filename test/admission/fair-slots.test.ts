@@ -89,21 +89,22 @@ describe('slots for owners that have none', () => {
     expect(requests.run('d').at(-1)).toBe('d');
   });
 
-  it('are not kept if one owner has been alone: at first, and after 1,000 requests', () => {
-    const requests = new Requests(8);
-    expect(requests.run(many('a', 10))).toBe('a'.repeat(8));
-    requests.run(`${many('-a', 10)} b -b`);
+  it.each([1, 4, 1_000])('are kept from an owner that has been alone, with weight %i', (weight) => {
+    const requests = new Requests(64, { a: weight });
+    for (let index = 0; index < 2_000; index++) requests.run('a -a');
     requests.started.length = 0;
-    expect(requests.run(many('a', 8))).toBe('a'.repeat(7));
-    requests.run(many('-a', 8));
-    for (let index = 0; index < 1_000; index++) requests.run('a -a');
-    requests.started.length = 0;
-    expect(requests.run(many('a', 10))).toBe('a'.repeat(8));
+    expect(requests.run(many('a', 200))).toBe('a'.repeat(56));
+    expect(requests.run('b').at(-1)).toBe('b');
   });
 
-  it('are not kept from Gatehouse itself, whose requests do not count as those of another owner', () => {
-    const requests = new Requests(8);
-    expect(requests.run(`g -g ${many('a', 10)}`)).toBe(`g${'a'.repeat(8)}`);
+  it('are not kept if all requests are of one owner', () => {
+    const slots = new FairSlots(8, true);
+    const owner: SlotOwner = { weight: 1 };
+    const entered = Array.from({ length: 9 }, () => slots.tryEnter(owner));
+    expect(entered.filter(Boolean)).toHaveLength(8);
+  });
+
+  it('are not kept from Gatehouse itself', () => {
     expect(new Requests(8).run(`a -a b -b ${many('g', 10)}`)).toBe(`ab${'g'.repeat(8)}`);
   });
 });

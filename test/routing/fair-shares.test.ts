@@ -68,6 +68,26 @@ describe.each([
     for (const text of await texts) expect(text).not.toContain('error');
   });
 
+  it('serves a key that calls for the first time, however many slow calls the other one has', async () => {
+    const { gateway, arrived, release, untilInProgress } = await open({ UPSTREAM_CONNECTIONS: '8' });
+    const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
+    const responses = Array.from({ length: 12 }, (_, index) => postTo(greedy, readAt(index + 1)));
+    await untilInProgress(12);
+    responses.push(postTo(other, readAt(99)));
+    await eventually(() => arrived().at(-1) === '99');
+    expect(arrived()).toHaveLength(8);
+    await eventually(() => {
+      release();
+      return arrived().length === 13;
+    });
+    const texts = Promise.all(responses.map(async (response) => (await response).text()));
+    await eventually(async () => {
+      release();
+      return (await readMetrics(gateway.address)).value('gatehouse_calls_in_flight', { network: 'main' }) === 0;
+    });
+    for (const text of await texts) expect(text).not.toContain('error');
+  });
+
   it('never gets the request of a caller who left', async () => {
     const { gateway, arrived, release, untilInProgress } = await open({ UPSTREAM_CONNECTIONS: '1' });
     const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
@@ -217,7 +237,7 @@ describe.each([
     return transportOver(upstream);
   }
   const body = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}';
-  const ownerOf = (account: string): Cancellation => new Cancellation(new KeyShare(account));
+  const ownerOf = (account: string): Cancellation => new Cancellation(new KeyShare(account), {});
 
   it('for its whole time limit is no upstream failure', async () => {
     const upstream = await openUpstream();

@@ -25,7 +25,7 @@ const batchTitle = 'auto, true or false';
 export const batch = {
   title: batchTitle,
   description:
-    'Whether simultaneous lookups of one key are sent as one JSON-RPC batch of up to 100 calls, for up to 40 % less CPU under load. After a refusal, none are sent for 10 minutes (auto) or for 60 s (true). Only with url.',
+    'Whether lookups that a client sent as a batch are sent as JSON-RPC batches of up to 10 calls. After a refusal, none are sent for 10 minutes (auto) or for 60 s (true). Only with url.',
   if: { type: 'boolean' },
   then: { title: batchTitle, type: 'boolean' },
   else: { title: batchTitle, const: 'auto' },

@@ -33,8 +33,12 @@ export class Cancellation implements Cancellable {
   /** The account whose slots and memory the work takes; undefined: the work is of Gatehouse itself, or of several accounts. */
   readonly owner: SlotOwner | undefined;
 
-  constructor(owner?: SlotOwner) {
+  /** The same object for all calls of one batch of a client, which may share an upstream batch; undefined: a single call. */
+  readonly clientBatch: object | undefined;
+
+  constructor(owner?: SlotOwner, clientBatch?: object) {
     this.owner = owner;
+    this.clientBatch = clientBatch;
   }
 
   /** The error of cancelled work. */

@@ -18,7 +18,7 @@ it('a batch response takes its bytes from the share of its key', async () => {
   const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
   memory.add(greedyKey.holder, 39_000);
   const calls = [greedyKey, greedyKey, otherKey, otherKey].map((owner, index) => {
-    const cancellation = new Cancellation(owner);
+    const cancellation = new Cancellation(owner, owner);
     const body = `{"jsonrpc":"2.0","id":${index},"method":"eth_getBalance","params":["${address}","latest"]}`;
     return batching.exchange(body, 60_000, index, cancellation, 'lookup');
   });
@@ -42,7 +42,7 @@ it.each<[string, Behaviour]>([
   const http = new HttpUpstream({ url: node.url, connections: 3, headers: {}, responseMaxBytes: 100_000 });
   const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
-  const caller = new Cancellation(new KeyShare('one'));
+  const caller = new Cancellation(new KeyShare('one'), {});
   const owner = caller.owner as KeyShare;
   const calls = [1, 2, 3, 4, 5].map((id) => {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"eth_gasPrice","params":[]}`;
@@ -64,7 +64,7 @@ it('calls whose caller leaves free their slots, before they are sent and in a ba
   const owner = new KeyShare('one');
   const send = (caller: Cancellation, id: number): Promise<unknown> =>
     batching.exchange('{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}', 60_000, id, caller, 'lookup');
-  const [early, late] = [new Cancellation(owner), new Cancellation(owner)];
+  const [early, late] = [new Cancellation(owner, owner), new Cancellation(owner, owner)];
   const calls = Promise.allSettled([send(early, 1), send(late, 2), send(late, 3), send(early, 4)]);
   early.cancel();
   await eventually(() => node.callsOf('eth_gasPrice').length === 2);
@@ -80,7 +80,7 @@ it('a defect while a batch is sent ends its calls at once, and is not a timeout'
   onTestFinished(() => batching.close());
   const defect = new TypeError('undefined is not a function');
   vi.spyOn(http, 'send').mockRejectedValue(defect);
-  const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, undefined, 'lookup'));
+  const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, new Cancellation(undefined, http), 'lookup'));
   expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));
 });
 
@@ -91,6 +91,6 @@ it('a defect while the first call of a rejected batch is sent alone ends its cal
   const defect = new TypeError('undefined is not a function');
   const rejected = { status: 500, body: Buffer.from('no'), retryAfter: undefined };
   vi.spyOn(http, 'send').mockResolvedValueOnce(rejected).mockRejectedValue(defect);
-  const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, undefined, 'lookup'));
+  const calls = [1, 2].map((id) => batching.exchange('{}', 60_000, id, new Cancellation(undefined, http), 'lookup'));
   expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));
 });

@@ -9,11 +9,11 @@ import { address, requests, storage, withBatches, write, type TestCall } from '.
 const isAlone = ({ length }: string[]): boolean => length === 1;
 
 describe('an upstream with batch: auto', () => {
-  it('gets concurrent calls in one request, and each call gets its own response', async () => {
+  it('gets the calls of a client’s batch in one request, and each call gets its own response', async () => {
     const { node, sendAll } = await withBatches();
-    const responses = await sendAll(storage(20));
-    expect(responses.map(({ id, result }) => [id, result])).toEqual(storage(20).map((_, id) => [id, word(id)]));
-    expect(requests(node)).toEqual([Array.from({ length: 20 }, () => 'eth_getStorageAt')]);
+    const responses = await sendAll(storage(10));
+    expect(responses.map(({ id, result }) => [id, result])).toEqual(storage(10).map((_, id) => [id, word(id)]));
+    expect(requests(node)).toEqual([Array.from({ length: 10 }, () => 'eth_getStorageAt')]);
   });
 
   it('gets a single call without a batch', async () => {
@@ -22,18 +22,18 @@ describe('an upstream with batch: auto', () => {
     expect(node.calls.filter(({ method }) => method === 'eth_getStorageAt')[0]?.body).toMatch(/^\{/);
   });
 
-  it('gets at most 100 calls per batch, and slow or large calls alone', async () => {
+  it('gets at most 10 calls per batch, and slow or large calls alone', async () => {
     const { node, sendAll } = await withBatches();
     node.response('eth_call', '0x01');
     const call: TestCall = ['eth_call', [{ to: address }, 'latest']];
     const logs: TestCall = ['eth_getLogs', [{ address }]];
-    const responses = await sendAll([...storage(120), logs, call]);
+    const responses = await sendAll([...storage(23), logs, call]);
     expect(responses.every(({ result }) => result !== undefined)).toBe(true);
     const [batches, alone] = [requests(node).filter(({ length }) => length > 1), requests(node).filter(isAlone)];
     expect(alone.flat()).toEqual(expect.arrayContaining(['eth_call', 'eth_getLogs']));
     expect(new Set(batches.flat())).toEqual(new Set(['eth_getStorageAt']));
-    expect(requests(node).flat()).toHaveLength(122);
-    expect(batches.map(({ length }) => length)).toEqual([100, 20]);
+    expect(requests(node).flat()).toHaveLength(25);
+    expect(batches.map(({ length }) => length)).toEqual([10, 10, 3]);
   });
 
   it('gets calls alone if the batch response omits or rejects them, and may respond in any order', async () => {

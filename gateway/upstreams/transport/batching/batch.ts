@@ -7,11 +7,8 @@ import type { HttpUpstream } from '../http-upstream.ts';
 import { responseId } from '../response-id.ts';
 import { UpstreamFailure } from '../upstream-response.ts';
 
-/** Erigon's default (--rpc.batch.limit), the smallest known limit. */
-const MAX_BATCH_CALLS = 100;
-
-/** Nodes reject bodies of 1 to 5 MB. */
-const MAX_BATCH_CHARS = 500_000;
+/** A response waits for all calls of its batch. Providers and nodes permit 100 or more. */
+const MAX_BATCH_CALLS = 10;
 
 /** Added to the time limit of a batch, so that each call reaches its own limit first. */
 const TIMEOUT_MARGIN_MS = 100;
@@ -26,7 +23,6 @@ export class Batch {
   readonly #pending = new Map<number, BatchedCall>();
   readonly #request: Cancellation;
   #lastDeadline = 0;
-  #length = 0;
 
   /** @param onRejected called if the upstream rejects the batch */
   constructor(http: HttpUpstream, owner: SlotOwner, onRejected: () => void) {
@@ -35,14 +31,13 @@ export class Batch {
     this.#request = new Cancellation(owner);
   }
 
-  hasSpaceFor({ body }: BatchedCall): boolean {
-    return this.#pending.size < MAX_BATCH_CALLS && this.#length + body.length <= MAX_BATCH_CHARS;
+  get isFull(): boolean {
+    return this.#pending.size === MAX_BATCH_CALLS;
   }
 
   add(call: BatchedCall): void {
     this.#pending.set(call.id, call);
     this.#lastDeadline = Math.max(this.#lastDeadline, call.deadline);
-    this.#length += call.body.length;
   }
 
   send(): void {

@@ -15,7 +15,7 @@ export interface BatchingParts {
   readonly onStarted: (call: BatchedCall) => void;
 }
 
-/** One lookup that may share a batch. It holds a slot of its upstream until it ends. */
+/** One lookup of a client's batch, which may share an upstream batch. It holds a slot of its upstream until it ends. */
 export class BatchedCall implements Queued, Cancellable, Timed {
   readonly body: string;
   readonly id: number;
