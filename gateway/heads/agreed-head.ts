@@ -53,7 +53,7 @@ export class AgreedHead {
   #otherBranch: { readonly source: HeadSource; readonly at: number } | undefined;
   /** The number of the newest block known to be final. */
   #final: bigint | undefined;
-  readonly #history = new HeadHistory();
+  #history = new HeadHistory();
   readonly #metrics: NetworkHeadMetrics;
   readonly #ring: HeaderRing;
   readonly #minLowerMs: number;
@@ -152,6 +152,19 @@ export class AgreedHead {
   allowShorterChain(): void {
     this.#isDevelopment = true;
     this.newestServed.forget();
+  }
+
+  /** The head was that of another chain. */
+  forget(): void {
+    this.#head = undefined;
+    this.#final = undefined;
+    this.#history = new HeadHistory();
+    this.#lowerSince = undefined;
+    this.#otherBranch = undefined;
+    this.hasUnconfirmedLower = false;
+    this.newestServed.forget();
+    this.continuity++;
+    this.headVersion++;
   }
 
   recordFinal(number: bigint): void {

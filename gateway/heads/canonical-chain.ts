@@ -14,6 +14,8 @@ export interface ChainChange {
    * is empty. Subscribers continue from `added`.
    */
   readonly hasGap?: true;
+  /** With `hasGap`: delivered blocks may be those of another chain, on which the upstream that reported them is. */
+  readonly isOtherChain?: true;
 }
 
 /** The newest blocks of one network, on which its healthy upstreams agree. */

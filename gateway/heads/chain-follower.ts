@@ -34,6 +34,8 @@ export class ChainFollower {
   /** The upstream that reported the head. */
   #source: HeadSource | undefined;
   #isCurrent = false;
+  /** The source that reported the head was found to be on another chain. */
+  #isDoubtful = false;
   #isRunning = false;
   /** Watchers may have missed a change, so that the chain restarts at the next head. */
   #hasThrown = false;
@@ -107,9 +109,41 @@ export class ChainFollower {
     if (this.#hasThrown) this.#applyChange(ring.restartAt(head), source);
     else if (ring.has(head.hash)) this.#applyChange({ removed: ring.cutAbove(head.hash), added: [] }, source);
     else if (ring.has(head.parentHash)) this.#applyChange(ring.extend([head]), source);
-    else if (!this.#isCurrent || fills === 'none' || (fills === 'small' && isLargeGap(head, current)))
+    else if (!this.#isCurrent) await this.#restart(head, source);
+    else if (fills === 'none' || (fills === 'small' && isLargeGap(head, current)))
       this.#applyChange(ring.restartAt(head), source);
     else await this.#fillGap(head, source, fills);
+  }
+
+  /** Whether a header does not continue the chain at a height where it should, so that it may be of another chain. */
+  isForeign(header: Header): boolean {
+    const { head, oldest } = this.ring;
+    const { number, hash, parentHash } = header;
+    if (!this.#isCurrent || head === undefined || oldest === undefined) return false;
+    if (this.ring.has(hash) || this.ring.has(parentHash) || this.ring.hasRemoved(header)) return false;
+    if (number > oldest.number && number <= head.number + 1n) return true;
+    return number > head.number + BigInt(MAX_HEADERS) || number < oldest.number - BigInt(MAX_HEADERS);
+  }
+
+  /**
+   * A source is on another chain, and may have reported blocks of it. If the next head of another source continues this
+   * chain, it did not. Without other sources, the chain restarts.
+   */
+  leave(source: HeadSource, hasOthers: boolean): void {
+    this.#fetched.clear();
+    this.#gapSince = undefined;
+    if (source !== this.#source || this.ring.head === undefined) return;
+    this.#isDoubtful = true;
+    if (hasOthers) return;
+    this.ring.clear();
+    this.#applyChange({ removed: [], added: [], hasGap: true }, undefined);
+    this.#isCurrent = false;
+  }
+
+  /** Without a response of the source about its chain, the next head is tried. */
+  async #restart(head: Header, source: HeadSource): Promise<void> {
+    if (this.ring.head === undefined || (await source.verifyChain()))
+      this.#applyChange(this.ring.restartAt(head), source);
   }
 
   /**
@@ -134,17 +168,21 @@ export class ChainFollower {
     const branch = await this.#fetchBranch(head, source);
     // Nodes behind one URL may lack blocks that the next one has.
     if (branch === 'unknown' && fills === 'all' && performance.now() - this.#gapSince < MAX_GAP_MS) return;
+    const parent = Array.isArray(branch) ? branch[0]?.parentHash : undefined;
+    if (!this.ring.has(parent ?? '') && !(await source.verifyChain())) return;
     this.#applyChange(Array.isArray(branch) ? this.ring.extend(branch) : this.ring.restartAt(head), source);
   }
 
-  #applyChange(change: ChainChange, source: HeadSource): void {
+  #applyChange(change: ChainChange, source: HeadSource | undefined): void {
+    const isOtherChain = this.#isDoubtful && (change.removed.length > 0 || change.hasGap === true);
+    if (isOtherChain || change.added.length > 0) this.#isDoubtful = false;
     this.#source = source;
     this.#gapSince = undefined;
     this.#fetched.clear();
     this.#hasThrown = false;
     const wasCurrent = this.#isCurrent;
     this.#isCurrent = true;
-    this.#onChange(change, wasCurrent);
+    this.#onChange(isOtherChain ? { ...change, hasGap: true, isOtherChain } : change, wasCurrent);
   }
 
   /** The blocks from the ring to a head, oldest first. If no parent is in the ring: from the height of its oldest block. */

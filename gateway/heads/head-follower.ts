@@ -1,4 +1,5 @@
 import type { Feed, HeadSource } from './head-source.ts';
+import type { Header } from './header.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { backoffAfter, type HeadTimes, type Silence } from './head-times.ts';
 import { HeadAlternation, parsePolledHead, type PolledBlock, type PolledHead } from './polled-head.ts';
@@ -10,10 +11,14 @@ export class HeadFollower {
   readonly source: HeadSource;
   /** The latest head; undefined while it is not known. */
   latest: PolledHead | undefined;
+  /** The newest block with a header that it reported: `latest`, or an older one while only the number of `latest` is known. */
+  latestHeader: Header | undefined;
   /** The time at which its newest block became known, by performance.now(). */
   advancedAt = -Infinity;
   /** Number of polls in a row at which the agreed head was below the network's head. */
   pollsBelow = 0;
+  /** Its latest head did not continue the network's chain. */
+  isForeign = false;
   readonly #alternation = new HeadAlternation();
   /** The time since which it is below the network's head; undefined: it was at the head when last checked. */
   #behindSince: number | undefined;
@@ -68,7 +73,7 @@ export class HeadFollower {
       this.stop();
       return Infinity;
     }
-    if (this.#feed === undefined && now >= this.#feedRetryAt) this.#openFeed();
+    if (this.#feed === undefined && now >= this.#feedRetryAt && !this.source.isOnOtherChain) this.#openFeed();
     const silentMs = now - this.#notifiedAt;
     if (silentMs >= silence.brokenMs && this.#isAheadOfFeed) this.#backOffFeed(); // polls replace the subscription
     if (this.isSubscribed && silentMs < silence.pollMs && !isUnconfirmed && this.latest)
@@ -128,10 +133,20 @@ export class HeadFollower {
     if (this.latest !== undefined) this.latest = { ...this.latest, number, header: undefined };
   }
 
+  /** Its heads are those of another chain. It is polled again after a minute. */
+  leaveChain(): void {
+    this.#closeFeed();
+    this.latest = undefined;
+    this.latestHeader = undefined;
+    this.isForeign = false;
+    this.#polledAt = performance.now();
+  }
+
   /** Stops following, and forgets the head, because it becomes outdated. */
   stop(): void {
     this.#closeFeed();
     this.latest = undefined;
+    this.latestHeader = undefined;
     this.pollsBelow = 0;
     this.#behindSince = undefined;
     this.#failures = 0;
@@ -177,23 +192,29 @@ export class HeadFollower {
       );
       this.#failures = polled === undefined ? this.#failures + 1 : 0;
       this.source.isHeadUncertain = false;
-      // A notification that came during the poll is newer.
-      if (polled !== undefined && (this.latest === undefined || this.latest.at <= sentAt)) this.#accept(polled);
-      else this.#onUpdate(this);
+      if (polled !== undefined && !this.#isNewerThan(polled, sentAt)) this.#accept(polled);
+      else {
+        if (polled?.header !== undefined && this.latest?.header === undefined) this.latestHeader = polled.header;
+        this.#onUpdate(this);
+      }
       return polled;
     } catch (error) {
       this.#failures++;
-      if (this.source.isOnOtherChain) {
-        this.latest = undefined;
-        this.#closeFeed();
-      }
       this.#onUpdate(this);
       throw error;
     }
   }
 
+  /** Whether a notification, or a response to a caller, that came during a poll is newer than the polled block. */
+  #isNewerThan(polled: PolledBlock, sentAt: number): boolean {
+    const { latest } = this;
+    if (latest === undefined || latest.at <= sentAt) return false;
+    return polled.number < latest.number || (polled.number === latest.number && latest.header !== undefined);
+  }
+
   #accept(polled: PolledHead): void {
     const { metrics } = this.source;
+    if (polled.header !== undefined) this.latestHeader = polled.header;
     if (polled.number !== this.latest?.number) {
       metrics.moved(Number(polled.number));
       this.advancedAt = polled.at;

@@ -9,6 +9,8 @@ export interface HeadSource {
   /** Since its head was last polled, it failed or returned an older one: its node may have started anew. */
   isHeadUncertain: boolean;
   readonly metrics: UpstreamHeadMetrics;
+  /** Checks the chain id again. @returns whether it is that of the network; false also without a response. Never rejects. */
+  verifyChain(): Promise<boolean>;
   /** It gets no calls, and the network file forbids polls until it does. */
   isUnwatched(now: number): boolean;
   /**
@@ -27,7 +29,7 @@ export interface HeadSource {
 
 /** An upstream that each round probes, also if its head is not followed. */
 export interface Probed {
-  /** Sends a probe if no other request was sent for a minute. */
+  /** Checks the chain id if due. */
   probeIfIdle(now: number): void;
 }
 

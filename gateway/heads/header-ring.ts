@@ -59,10 +59,14 @@ export class HeaderRing {
     return removed;
   }
 
-  /** Removes all blocks and starts again with this one. */
-  restartAt(header: Header): ChainChange {
+  clear(): void {
     this.#headers = [];
     this.#hashes.clear();
+  }
+
+  /** Removes all blocks and starts again with this one. */
+  restartAt(header: Header): ChainChange {
+    this.clear();
     return { removed: [], added: this.#add([header]), hasGap: true };
   }
 

@@ -3,7 +3,7 @@ import type { NetworkHeadMetrics } from '../metrics/head-metrics.ts';
 import { AgreedHead, type ServedBlock } from './agreed-head.ts';
 import { HeadWaiters } from './head-waiters.ts';
 import type { CanonicalChain, ChainChange } from './canonical-chain.ts';
-import { ChainFollower } from './chain-follower.ts';
+import { ChainFollower, type FilledGaps } from './chain-follower.ts';
 import { HeadFollower } from './head-follower.ts';
 import type { HeadSource, Probed } from './head-source.ts';
 import { confirmationIntervalMs, planRound, silenceLimits, defaultTimes, type HeadTimes } from './head-times.ts';
@@ -194,6 +194,7 @@ export class NetworkHeads implements CanonicalChain {
       // One that was polled between two rounds. Without calls, it waits for the next round.
       if (round.nextMs <= round.minIntervalMs) nextMs = Math.min(nextMs, dueMs);
     }
+    for (const follower of this.#followers.values()) if (follower.source.isOnOtherChain) this.#leave(follower);
     for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + round.minIntervalMs;
     this.#setTimer(nextMs);
@@ -214,10 +215,37 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   readonly #onUpdate = (follower: HeadFollower): void => {
+    if (follower.source.isOnOtherChain) this.#leave(follower);
+    else this.#verifyChainOf(follower);
     this.#updateAgreed(follower);
     follower.recordPosition(this.#agreed.isAbove(follower));
     follower.source.metrics.lag(this.lagOf(follower.source));
   };
+
+  /** A head that does not continue the chain may be that of another one. */
+  #verifyChainOf(follower: HeadFollower): void {
+    const header = follower.latest?.header;
+    if (header === undefined) return;
+    const wasForeign = follower.isForeign;
+    follower.isForeign = this.#chain.isForeign(header);
+    if (!follower.isForeign || wasForeign) return;
+    void follower.source.verifyChain().then(() => {
+      if (!follower.source.isOnOtherChain) return;
+      this.#leave(follower);
+      this.#updateAgreed(undefined);
+    });
+  }
+
+  /** Drops what is known only from an upstream that is on another chain. */
+  #leave(follower: HeadFollower): void {
+    const number = follower.latest?.number ?? follower.latestHeader?.number;
+    if (number === undefined) return;
+    follower.leaveChain();
+    const others = [...this.#followers.values()].filter(({ isUsable }) => isUsable);
+    const isHeadOfOthers = others.some(({ latest }) => (latest?.number ?? -1n) >= (this.#agreed.number ?? 0n));
+    if (number >= (this.#agreed.number ?? 0n) && !isHeadOfOthers) this.#agreed.forget();
+    this.#chain.leave(follower.source, others.length > 0);
+  }
 
   /** @param updated the follower with a new or failed poll, if any */
   #updateAgreed(updated: HeadFollower | undefined): void {
@@ -228,10 +256,24 @@ export class NetworkHeads implements CanonicalChain {
     const selected = this.#agreed.update(followers, updated);
     if (this.#agreed.hasUnconfirmedLower && !wasUnconfirmed)
       this.#setTimer(confirmationIntervalMs(this.#times, this.pace.ms));
-    if (selected?.head.header === undefined) return;
+    if (selected === undefined) return;
     const isInUse = performance.now() - this.#usedAt < this.#times.usedMaxMs;
     const fills = this.#watchers.size > 0 ? 'all' : isInUse ? 'small' : 'none';
-    this.#chain.follow(selected.head.header, selected.source, selected.isConfirmed, fills);
+    const { head, source, isConfirmed } = selected;
+    if (head.header !== undefined) this.#chain.follow(head.header, source, isConfirmed, fills);
+    else this.#followNewestHeader(head.number, followers, fills);
+  }
+
+  /** Only the number of the head is known, from a response to a caller: the chain follows the newest header up to it. */
+  #followNewestHeader(max: bigint, followers: readonly HeadFollower[], fills: FilledGaps): void {
+    const { ring } = this.#chain;
+    let newest: HeadFollower | undefined;
+    for (const follower of followers) {
+      const header = follower.isUsable ? follower.latestHeader : undefined;
+      if (header === undefined || header.number > max || ring.hasRemoved(header)) continue;
+      if (header.number > (newest?.latestHeader?.number ?? ring.head?.number ?? -1n)) newest = follower;
+    }
+    if (newest?.latestHeader !== undefined) this.#chain.follow(newest.latestHeader, newest.source, false, fills);
   }
 
   #onChainChange(change: ChainChange, isContinuous: boolean): void {

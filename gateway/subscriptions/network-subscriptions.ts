@@ -45,6 +45,7 @@ export class NetworkSubscriptions {
   readonly #chain: CanonicalChain;
   #upstreams: SubscriptionSources;
   readonly #heads: HeadsFeed;
+  readonly #blockLogs: BlockLogs;
   readonly #logs: LogsFeed;
   readonly #receipts: ReceiptsFeed;
   readonly #pending: PendingFeed;
@@ -56,7 +57,8 @@ export class NetworkSubscriptions {
     this.#chain = chain;
     this.#upstreams = upstreams;
     this.#heads = new HeadsFeed(chain, blockShape);
-    this.#logs = new LogsFeed(chain, new BlockLogs((...call) => this.request(...call), logs));
+    this.#blockLogs = new BlockLogs((...call) => this.request(...call), logs);
+    this.#logs = new LogsFeed(chain, this.#blockLogs);
     this.#receipts = new ReceiptsFeed(chain, (...call) => this.request(...call), blockReceipts);
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
@@ -74,8 +76,13 @@ export class NetworkSubscriptions {
   }
 
   /** Sends a call to the current upstreams. @throws RpcError */
-  request(...call: Parameters<LogSource['request']>): Promise<UpstreamResponse> {
-    return this.#upstreams.request(createCall(...call));
+  request(...[method, params, deadline, asked]: Parameters<LogSource['request']>): Promise<UpstreamResponse> {
+    return this.#upstreams.request({ ...createCall(method, params, deadline), range: asked });
+  }
+
+  /** Whether logs are not checked, because the bloom filters of this chain differ from its logs. */
+  get isBloomWrong(): boolean {
+    return this.#blockLogs.isBloomWrong;
   }
 
   /** @throws RpcError (or rejects with it) if no upstream provides this kind of subscription */

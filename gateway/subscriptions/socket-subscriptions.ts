@@ -20,7 +20,7 @@ export interface SocketSubscriptionsOptions {
   readonly max: number;
   /** Sends each text as a message. */
   readonly send: (texts: readonly string[]) => void;
-  readonly end: (reason: 'key-settings' | 'missed-blocks' | 'slow-reader') => void;
+  readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
 }
 
 /** Manages the subscriptions of one client WebSocket. They end when the socket closes. */

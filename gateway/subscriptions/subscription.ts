@@ -11,7 +11,7 @@ export interface SubscriptionOptions {
   readonly keySessions: { readonly access: KeyAccess };
   /** Sends each text as a message. */
   readonly send: (texts: readonly string[]) => void;
-  readonly end: (reason: 'key-settings' | 'missed-blocks' | 'slow-reader') => void;
+  readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
 }
 
 /** Limit of characters buffered until the response to `eth_subscribe` is sent. A batch with slow calls delays it. */
@@ -46,8 +46,8 @@ export class Subscription implements Subscriber {
     else this.#pending.push(...results);
   }
 
-  markGap(): void {
-    this.#parts.end('missed-blocks');
+  markGap(reason: 'missed-blocks' | 'other-chain' = 'missed-blocks'): void {
+    this.#parts.end(reason);
   }
 
   /** Sends the buffered results. Call it after the response with the id is sent. */

@@ -25,6 +25,12 @@ import { UpstreamCalls } from './upstream-calls.ts';
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
 const SAMPLE_INTERVAL_MS = 1_000;
+/** The chain id is checked again after this time, a little less than a minute, because rounds are not exact. */
+const CHAIN_CHECK_INTERVAL_MS = 55_000;
+/** Minimum time between two checks because of connections. A pool opens many at once. */
+const CONNECTION_CHECK_MS = 5_000;
+/** Calls wait for no second check within this time, in case the upstream closes a connection after each response. */
+const LOST_CHECK_MS = 1_000;
 /** With `probe: off`: time after the last call at which polls stop, as for a network. */
 const UNWATCHED_AFTER_MS = 180_000;
 
@@ -46,6 +52,8 @@ export class Upstream {
   readonly #secrets: Secrets;
   readonly #chain: ChainCheck;
   isHeadUncertain = false;
+  /** A connection was opened since the last check of the chain id. */
+  #hasNewConnection = false;
   readonly #own: OwnRequests;
   readonly calls: UpstreamCalls;
 
@@ -86,6 +94,7 @@ export class Upstream {
       },
       hasServedCall: (since) => this.calls.respondedAt > since,
     });
+    this.#watchConnections();
   }
 
   /** Requests of calls that have not ended. */
@@ -137,11 +146,23 @@ export class Upstream {
     return this.config.probe === 'off' && now - this.calls.respondedAt > UNWATCHED_AFTER_MS;
   }
 
-  /** Checks the chain id if nothing else was sent for a minute. Called while the network is used. */
+  /** Checks the chain id if due: once a minute, and after new connections. Called while the network is used. */
   probeIfIdle(now: number): void {
-    if (!this.#own.isProbeDue(Math.max(this.calls.respondedAt, this.#chain.checkedAt), now) || this.isUnwatched(now))
-      return;
-    this.#own.send(() => this.#chain.run()).catch(() => undefined); // recorded by #own
+    const isProbeDue = this.#own.isProbeDue(Math.max(this.calls.respondedAt, this.#chain.checkedAt), now);
+    const intervalMs = this.#hasNewConnection ? CONNECTION_CHECK_MS : CHAIN_CHECK_INTERVAL_MS;
+    const isCheckDue = this.#chain.isDone && now - this.#chain.checkedAt >= intervalMs;
+    if ((isProbeDue || isCheckDue) && !this.isUnwatched(now)) void this.verifyChain();
+  }
+
+  /** Checks the chain id again. @returns whether it is that of the network; false also without a response. Never rejects. */
+  verifyChain(): Promise<boolean> {
+    this.#hasNewConnection = false;
+    return this.#own
+      .send(() => this.#chain.run())
+      .then(
+        () => true,
+        () => false, // recorded by #own
+      );
   }
 
   /** State for the status page. Sends no request. @param now on the clock of performance.now() */
@@ -203,9 +224,23 @@ export class Upstream {
       timeoutMs: this.timeoutMs,
       secrets: this.#secrets,
       nextId: () => this.calls.nextId(),
+      onOtherChain: () => {
+        if (this.#chain.isDone) void this.verifyChain();
+      },
     };
-    const isPermitted = permitsMethod(this.config.methods, nodeMethods.subscribe);
-    return isPermitted && webSocket ? openSubscription(webSocket, options, events) : undefined;
+    if (webSocket === undefined || !permitsMethod(this.config.methods, nodeMethods.subscribe)) return undefined;
+    const subscription = openSubscription(webSocket, options, {
+      ...events,
+      notified: (result) => {
+        if (!this.isOnOtherChain) {
+          events.notified(result);
+          return;
+        }
+        subscription.close();
+        events.ended();
+      },
+    });
+    return subscription;
   }
 
   async close(): Promise<void> {
@@ -216,6 +251,23 @@ export class Upstream {
   withoutSecrets<Kind extends Outcome>(outcome: Kind): Kind {
     const { response } = outcome;
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
+  }
+
+  /** After the loss of all connections, the next call waits for a check; after another new one, it does not. */
+  #watchConnections(): void {
+    const { transport, webSocket } = this.#options;
+    const sinceCheckMs = (): number => performance.now() - this.#chain.checkedAt;
+    const lost = (): void => {
+      if (sinceCheckMs() >= LOST_CHECK_MS) this.#chain.isDone = false;
+      else this.#hasNewConnection = true;
+    };
+    const connected = (): void => {
+      if (this.#chain.isRunning) return; // the check has probably opened it
+      this.#hasNewConnection = true;
+      if (this.#chain.isDone && sinceCheckMs() >= CONNECTION_CHECK_MS) void this.verifyChain();
+    };
+    transport.watch({ connected, lost });
+    if (webSocket !== undefined && webSocket !== transport) webSocket.watch({ connected, lost });
   }
 
   async #exchange(method: string, params: string, limitMs: number, work?: Cancellation): Promise<UpstreamResponse> {

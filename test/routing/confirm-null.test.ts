@@ -159,8 +159,8 @@ it('the heads of all upstreams are polled while the network is in use, once for 
   await request();
   await eventually(() => polls().join() === '1,1');
   await request();
+  expect(nodes[1]?.callsOf('eth_chainId').length, `chain ${CHAIN_ID}`).toBe(1);
   clock.forward(15_100);
   await request();
   await eventually(() => polls().join() === '2,2');
-  expect(nodes[1]?.callsOf('eth_chainId').length, `chain ${CHAIN_ID}`).toBe(1);
 });

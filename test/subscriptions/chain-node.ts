@@ -49,7 +49,7 @@ export async function startChainNode(
     socket.send(JSON.stringify({ jsonrpc: '2.0', id, ...response }));
   };
   const responseOf = async (method: string, params: readonly unknown[]): Promise<object> => {
-    if (method === 'eth_chainId') return { result: `0x${chainId.toString(16)}` };
+    if (method === 'eth_chainId' && responses[method] === undefined) return { result: `0x${chainId.toString(16)}` };
     if (method === 'eth_subscribe') return { result: '0x1' };
     const result = await responses[method]?.(params);
     if (result === undefined) return { result: null };

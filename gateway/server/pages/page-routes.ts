@@ -93,10 +93,11 @@ function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configu
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { config, upstreams, heads, audit } = network;
+  const { config, upstreams, heads, audit, subscriptions } = network;
   return {
     ...networkFacts(config),
     activity: history.activityOf(config.slug),
+    ...(subscriptions.isBloomWrong && { bloomCheck: 'off' }),
     ...networkStatus(upstreams.all, heads, upstreams.skipReasons(now), now, audit?.countsOf.bind(audit)),
   };
 }

@@ -11,6 +11,7 @@ export const closeReasons = {
   'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
   stopping: { code: 1012, text: 'service restart' },
   'missed-blocks': { code: 1013, text: 'blocks were missed: subscribe again' },
+  'other-chain': { code: 1013, text: 'an upstream is on another chain: subscribe again' },
   'ping-flood': { code: 1008, text: 'too many pings' },
   'network-gone': { code: 1001, text: 'this network is not served any more' },
   'slow-reader': undefined,

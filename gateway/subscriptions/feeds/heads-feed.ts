@@ -51,7 +51,11 @@ export class HeadsFeed {
   }
 
   /** Delivery continues after lost blocks: the number and the parent hash in a header show the gap. */
-  #deliverHeaders({ added }: ChainChange): void {
+  #deliverHeaders({ added, isOtherChain }: ChainChange): void {
+    if (isOtherChain === true) {
+      for (const subscriber of this.#subscribers) subscriber.markGap('other-chain');
+      return;
+    }
     if (added.length === 0) return;
     const results = added.map((header) => JSON.stringify(this.#withAllMembers(header)));
     for (const subscriber of this.#subscribers) subscriber.deliver(results);

@@ -30,16 +30,33 @@ export class LogsBloom {
     return this.#has(address) && topics.every((topic) => this.#has(topic));
   }
 
+  /** Whether these are all logs of the block: they set the bits of the filter, and no others. */
+  equals(logs: readonly Log[]): boolean {
+    const bytes = Buffer.alloc(BYTES);
+    for (const { address, topics } of logs)
+      for (const value of [address, ...topics]) for (const bit of bitsOf(value)) setBit(bytes, bit);
+    return bytes.equals(this.#bytes);
+  }
+
   #hasOneOf(values: ReadonlySet<string>): boolean {
     for (const value of values) if (this.#has(value)) return true;
     return false;
   }
 
   #has(value: string): boolean {
-    let bits = bitsByValue.get(value);
-    if (bits === undefined) bitsByValue.set(value, (bits = hashToBits(value)));
-    return bits.every((bit) => ((this.#bytes[BYTES - 1 - (bit >> 3)] ?? 0) & (1 << (bit & 7))) !== 0);
+    return bitsOf(value).every((bit) => ((this.#bytes[BYTES - 1 - (bit >> 3)] ?? 0) & (1 << (bit & 7))) !== 0);
   }
+}
+
+function setBit(bytes: Buffer, bit: number): void {
+  const at = BYTES - 1 - (bit >> 3);
+  bytes[at] = (bytes[at] ?? 0) | (1 << (bit & 7));
+}
+
+function bitsOf(value: string): readonly number[] {
+  let bits = bitsByValue.get(value);
+  if (bits === undefined) bitsByValue.set(value, (bits = hashToBits(value)));
+  return bits;
 }
 
 /** Returns the three bits that an address or a topic sets. @param value in hexadecimal */

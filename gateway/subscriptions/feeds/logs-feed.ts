@@ -55,9 +55,9 @@ export class LogsFeed {
     };
   }
 
-  #handleChange({ removed, added, hasGap }: ChainChange): void {
+  #handleChange({ removed, added, hasGap, isOtherChain }: ChainChange): void {
     if (hasGap === true) {
-      this.#reportGap();
+      this.#reportGap(isOtherChain === true ? 'other-chain' : 'missed-blocks');
       return;
     }
     for (const { hash } of removed) this.#handleRemoved(hash);
@@ -147,8 +147,8 @@ export class LogsFeed {
     deliverResults(results, block.number);
   }
 
-  #reportGap(): void {
-    for (const subscriber of this.#filters.subscribers()) subscriber.markGap();
+  #reportGap(reason: 'missed-blocks' | 'other-chain' = 'missed-blocks'): void {
+    for (const subscriber of this.#filters.subscribers()) subscriber.markGap(reason);
     this.#reset();
   }
 

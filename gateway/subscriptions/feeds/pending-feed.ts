@@ -86,6 +86,9 @@ export class PendingFeed {
           ended: () => {
             this.#stream = this.#reopen(source);
             this.#stream.catch(() => undefined); // rejects only without subscribers
+            if (!source.isOnOtherChain) return;
+            for (const subscribers of [this.#hashSubscribers, this.#fullSubscribers])
+              for (const subscriber of subscribers) subscriber.markGap('other-chain');
           },
         });
       } catch {

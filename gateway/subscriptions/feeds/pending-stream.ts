@@ -3,6 +3,8 @@ import { nodeMethods } from '../../spec/methods.generated.ts';
 /** The part of an upstream that pending transactions use. */
 export interface PendingSource {
   readonly circuit: { readonly isClosed: boolean };
+  /** By the last check of its chain id. */
+  readonly isOnOtherChain: boolean;
   /** @param params as JSON text  @throws Error without a result */
   fetchResult(method: string, params: string): Promise<unknown>;
   /** Subscribes over the upstream's WebSocket; undefined if it has none. Calls `ended` once, unless it was closed. */

@@ -62,9 +62,9 @@ export class ReceiptsFeed {
     };
   }
 
-  #handleChange({ removed, added, hasGap }: ChainChange): void {
+  #handleChange({ removed, added, hasGap, isOtherChain }: ChainChange): void {
     if (hasGap === true) {
-      this.#reportGap();
+      this.#reportGap(isOtherChain === true ? 'other-chain' : 'missed-blocks');
       return;
     }
     // Waiting blocks are the newest ones, and a reorg removes the newest first.
@@ -127,8 +127,8 @@ export class ReceiptsFeed {
     }
   }
 
-  #reportGap(): void {
+  #reportGap(reason: 'missed-blocks' | 'other-chain' = 'missed-blocks'): void {
     this.#waiting.length = 0;
-    for (const subscriber of this.#subscribers.keys()) subscriber.markGap();
+    for (const subscriber of this.#subscribers.keys()) subscriber.markGap(reason);
   }
 }

@@ -2,8 +2,11 @@
 export interface Subscriber {
   /** @param results one for each notification, as JSON text */
   deliver(results: readonly string[]): void;
-  /** Results were lost and cannot be recovered. The client must learn that there is a gap. */
-  markGap(): void;
+  /**
+   * Results were lost and cannot be recovered, or are those of another chain. The client must learn it.
+   * @param reason default: `missed-blocks`
+   */
+  markGap(reason?: 'missed-blocks' | 'other-chain'): void;
 }
 
 /** Ends the delivery. */

@@ -11,7 +11,10 @@ export interface ChainCheckOptions {
   readonly request: (method: string) => Promise<UpstreamResponse>;
 }
 
-/** Checks the chain id of one upstream before its first request, and again after its circuit has opened. */
+/**
+ * Checks the chain id of one upstream before its first request, and again after its circuit has opened, each minute of use,
+ * after a new connection, and after a head that does not continue the chain.
+ */
 export class ChainCheck {
   readonly #options: ChainCheckOptions;
   #localNodeStart: Promise<unknown> | undefined;
@@ -25,6 +28,10 @@ export class ChainCheck {
   constructor(options: ChainCheckOptions) {
     this.#options = options;
     this.#localNodeStart = options.starting;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
   }
 
   /**
@@ -58,6 +65,7 @@ export class ChainCheck {
       checkChain(response, this.#options.chainId);
     } catch (error) {
       this.isOnOtherChain = error instanceof UpstreamFailure && error.failure === 'wrong-chain';
+      if (this.isOnOtherChain) this.isDone = false;
       throw error;
     }
     this.isDone = true;

@@ -3,10 +3,12 @@ import { Deadlines } from '../../admission/deadlines.ts';
 import { FairQueue } from '../../admission/fair-queue.ts';
 import { gatehouse } from '../../admission/fair-slots.ts';
 import { loadPackage } from '../../config/load-package.ts';
+import { errorCode } from '../../config/log.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import { HttpExchange, type Failure, type HttpResponse, type ResponseBounds } from './http-exchange.ts';
+import type { ConnectionEvents } from './transport.ts';
 import { NoFreeSlot, sendAfterWait } from './upstream-response.ts';
 
 /** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
@@ -105,6 +107,19 @@ export class HttpUpstream {
     } catch (error) {
       exchange.onResponseError(undefined, error as Error);
     }
+  }
+
+  /** undici ends connections with other errors when they are idle, or when a request is aborted. */
+  watch(events: ConnectionEvents): void {
+    let open = 0;
+    this.#pool.on('connect', () => {
+      open++;
+      events.connected();
+    });
+    this.#pool.on('disconnect', (_origin, _targets, error) => {
+      const code = errorCode(error);
+      if (--open === 0 && (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET')) events.lost();
+    });
   }
 
   /** Ends all exchanges in flight with a failure. */

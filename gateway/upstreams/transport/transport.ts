@@ -3,6 +3,13 @@ import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { MethodGroup } from '../../spec/method-spec.ts';
 
+export interface ConnectionEvents {
+  /** A connection was opened. */
+  connected(): void;
+  /** The upstream has closed the last open connection. */
+  lost(): void;
+}
+
 /** Sends calls to an upstream over HTTP or WebSocket. */
 export interface Transport {
   /**
@@ -20,6 +27,8 @@ export interface Transport {
     group?: MethodGroup,
   ): Promise<HttpResponse>;
   close(): Promise<void>;
+  /** Reports connections from now on. Another node may be behind a new one. */
+  watch(events: ConnectionEvents): void;
   /** Texts from which `Secrets` is made. */
   readonly secrets: SecretTexts;
 }

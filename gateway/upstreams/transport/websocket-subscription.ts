@@ -3,7 +3,7 @@ import { checkChain } from './check-chain.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { readResponse } from './read-response.ts';
-import type { UpstreamResponse } from './upstream-response.ts';
+import { UpstreamFailure, type UpstreamResponse } from './upstream-response.ts';
 
 /** A WebSocket to an upstream, which subscriptions and calls share. */
 export interface SubscriptionLink {
@@ -29,6 +29,8 @@ export interface SubscriptionOptions {
   readonly secrets: Secrets;
   /** @returns an id that no other call over the connection has */
   readonly nextId: () => number;
+  /** eth_chainId returned the id of another chain. */
+  readonly onOtherChain: () => void;
 }
 
 export interface SubscriptionEvents {
@@ -51,7 +53,7 @@ interface Notification {
  */
 export function openSubscription(
   link: SubscriptionLink,
-  { chainId, params, timeoutMs, secrets, nextId }: SubscriptionOptions,
+  { chainId, params, timeoutMs, secrets, nextId, onOtherChain }: SubscriptionOptions,
   events: SubscriptionEvents,
 ): { close(): void } {
   let subscription: unknown;
@@ -102,7 +104,8 @@ export function openSubscription(
     for (const notification of earlyNotifications) deliver(notification);
     earlyNotifications = [];
   };
-  begin().catch(() => {
+  begin().catch((error: unknown) => {
+    if (error instanceof UpstreamFailure && error.failure === 'wrong-chain') onOtherChain();
     if (end()) events.ended();
   });
   return {

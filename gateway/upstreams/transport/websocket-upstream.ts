@@ -6,6 +6,7 @@ import { Connector, type ConnectOptions } from './connect/connector.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { NoFreeSlot, sendAfterWait, UpstreamFailure } from './upstream-response.ts';
+import type { ConnectionEvents } from './transport.ts';
 import type { LinkListener } from './websocket-subscription.ts';
 import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 
@@ -86,6 +87,11 @@ export class WebSocketUpstream {
     return () => {
       this.#listeners.delete(listener);
     };
+  }
+
+  watch(events: ConnectionEvents): void {
+    // A next connection follows the loss of this one.
+    this.#listeners.add({ notified: () => undefined, disconnected: () => { events.lost(); } });
   }
 
   /** Ends all calls in flight with a failure. */

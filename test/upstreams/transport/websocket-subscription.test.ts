@@ -38,6 +38,7 @@ async function open(heldMethod: string) {
       timeoutMs: 1_000,
       secrets: new Secrets({ hosts: [], credentials: ['S3cretOfOurs'] }),
       nextId: () => ++id,
+      onOtherChain: () => undefined,
     },
     {
       started: () => void events.push('started'),

@@ -6,7 +6,7 @@ import type { Cancellation } from '../cancellation.ts';
 import type { SecretTexts } from '../credentials.ts';
 import type { HttpResponse } from '../http-exchange.ts';
 import type { HttpUpstream } from '../http-upstream.ts';
-import type { Transport } from '../transport.ts';
+import type { ConnectionEvents, Transport } from '../transport.ts';
 
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. Ten shorter ones have 200 kB. */
 const MAX_ITEM_CHARS = 20_000;
@@ -60,6 +60,10 @@ export class BatchingUpstream implements Transport {
 
   close(): Promise<void> {
     return this.#http.close();
+  }
+
+  watch(events: ConnectionEvents): void {
+    this.#http.watch(events);
   }
 
   /** Adds a call that has its slot to those of this turn. */

@@ -23,13 +23,14 @@ function isIdle(network) {
 }
 
 function networkCard(network, isOne) {
-  const { slug, name, chainId, head, headSeenS, activity, upstreams } = network;
+  const { slug, name, chainId, head, headSeenS, activity, upstreams, bloomCheck } = network;
   const title = isOne ? 'Upstreams' : element('a', { href: `/${slug}` }, name);
   const seen = headSeenS === undefined ? '' : `, seen ${age(headSeenS)} ago`;
   const facts = [
     `chain ${chainId}`,
     head === undefined ? 'head unknown' : `block ${formatNumber(head)}${seen}`,
     ...activityFacts(activity),
+    ...(bloomCheck === 'off' ? ['logs not checked: the bloom filters of this chain differ from them'] : []),
   ];
   return element(
     'section',
