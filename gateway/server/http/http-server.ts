@@ -13,6 +13,8 @@ import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
+/** As in Envoy, HAProxy and Apache. Of an unfinished head, Node keeps an object for each name and value. */
+const MAX_HEADERS = 100;
 /** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;
 
@@ -62,10 +64,11 @@ export async function listen(
   const addToPipeline = pipelined(pipelineOptions, handle);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
-    if (!rejected.has(socket) && isAmbiguous(request)) {
+    const rejection = rejected.has(socket) ? undefined : rejectionOfHead(request);
+    if (rejection !== undefined) {
       rejected.set(socket, { response, hasBegun: false });
       response.shouldKeepAlive = false;
-      writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
+      writeResponse(response, nextRequestId(), rejectionResponse('null', rejection));
       pipelineOptions.rejectedBodies.add(request, pipelineOptions.holderOf(request).name);
     }
     // Requests without a handler wait in it too, so that their bytes are bounded.
@@ -82,8 +85,8 @@ export async function listen(
     },
     onRequest,
   );
-  // The size of the headers is limited. By default, Node drops those after the first 1,000, but uses a Content-Length there.
-  server.maxHeadersCount = 0;
+  // Node drops the further ones, but uses a Content-Length there. So one more than is allowed must remain.
+  server.maxHeadersCount = MAX_HEADERS + 1;
   // Other values of Expect than 100-continue may be ignored (RFC 9110 §10.1.1). Node would reject them without a body.
   server.on('checkExpectation', onRequest);
   // `rpc-route.ts` sends 100 Continue after it has authenticated the key.
@@ -115,8 +118,9 @@ export async function listen(
       const { socket } = request;
       if (rejected.has(socket)) return;
       // 101 cannot be sent before the response to an earlier request.
+      const rejection = rejectionOfHead(request);
       if (hasPendingResponse(socket)) socket.destroy();
-      else if (isAmbiguous(request)) rejectSocket(socket, new RpcError('bad-http'), nextRequestId());
+      else if (rejection !== undefined) rejectSocket(socket, rejection, nextRequestId());
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
         const requestId = nextRequestId();
@@ -155,6 +159,14 @@ function hasStartedResponse(socket: ServerConnection): boolean {
 /** Whether an earlier request of the connection has no response yet. */
 function hasPendingResponse({ _httpMessage: pending }: ServerConnection): boolean {
   return pending !== undefined && pending !== null;
+}
+
+/** Of a request of which nothing may be used. */
+function rejectionOfHead(request: IncomingMessage): RpcError | undefined {
+  // A name and a value for each.
+  if (request.rawHeaders.length > 2 * MAX_HEADERS)
+    return new RpcError('bad-http', `bad HTTP request: more than ${MAX_HEADERS} headers`);
+  return isAmbiguous(request) ? new RpcError('bad-http') : undefined;
 }
 
 /**
