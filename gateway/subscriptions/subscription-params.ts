@@ -33,7 +33,7 @@ export function parseSubscriptionParams([kind, filter]: readonly unknown[], valu
     case 'logs':
       if (typeof filter === 'boolean')
         throw new RpcError('invalid-params', 'invalid params: filter: expected log filter');
-      return { kind: 'logs', filter: parseSubscriptionFilter((filter ?? {}) as FilterParams, valuesMax) };
+      return { kind: 'logs', filter: parseSubscriptionFilter(filter ?? {}, valuesMax) };
     case 'newPendingTransactions':
       if (typeof filter === 'object' && filter !== null)
         throw new RpcError('invalid-params', 'invalid params: filter: expected boolean');
