@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
@@ -15,6 +16,8 @@ import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-respon
 const HEADERS_TIMEOUT_MS = 10_000;
 /** As in Envoy, HAProxy and Apache. Of an unfinished head, Node keeps an object for each name and value. */
 const MAX_HEADERS = 100;
+/** Whose time of the event loop their rejections use. */
+const LATE_REQUESTS = 'late requests';
 /** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;
 
@@ -102,12 +105,20 @@ export async function listen(
       rejected.delete(socket);
     });
   });
+  const rejectInvalid = (error: Error, socket: Duplex): void => {
+    turnBudget.run(LATE_REQUESTS, () => {
+      // A socket that is not writable has been rejected already.
+      if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
+    });
+  };
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // The body of the ambiguous request cannot be read. Its response closes the connection.
     if (rejected.has(socket)) rejected.get(socket)?.response.end();
     else if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
-    // A socket that is not writable has been rejected already.
-    else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
+    else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || turnBudget.mayRun(LATE_REQUESTS))
+      rejectInvalid(error, socket);
+    // Node reports all that are late at once.
+    else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, socket));
   });
   server.on('connect', (_request, socket: Duplex) => {
     if (rejected.has(socket)) return;
