@@ -164,6 +164,11 @@ const table = {
     default: 10_000,
     meaning: 'Maximum open subscriptions per key; every 100 addresses and topics of a filter count as one more',
   },
+  FILTER_VALUES_PER_KEY: {
+    type: 'count',
+    default: 50_000,
+    meaning: 'Maximum addresses, topics and hashes of all open filters and subscriptions of a key',
+  },
   DRAIN_DELAY_MS: {
     type: 'amount',
     default: undefined,

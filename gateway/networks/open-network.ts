@@ -32,6 +32,7 @@ import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits } from '../spec/request-units.ts';
+import type { KeptValuesOptions } from '../subscriptions/kept-values.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
@@ -135,7 +136,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     upstreams: router,
     ...{ audit, heads, final },
     subscriptions,
-    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
+    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, kept: keptOf(parts) }),
     document: lazyDocument(replaceable, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),
     queue,
     coalesced,
@@ -143,6 +144,10 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     sockets: parts.metrics.socketMetrics(config.slug),
     use: new UseCount(),
   };
+}
+
+function keptOf({ memory, settings }: NetworkParts): KeptValuesOptions {
+  return { memory, valuesMax: settings.FILTER_VALUES_PER_KEY };
 }
 
 /** Moves the state shared with the previous network to this network's upstreams. Never throws. */

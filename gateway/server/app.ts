@@ -186,6 +186,7 @@ export async function openGateway(
     unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
     socketsPerKey: settings.WS_SOCKETS_PER_KEY,
     subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
+    filterValuesPerKey: settings.FILTER_VALUES_PER_KEY,
   });
   networks.onChange = webSockets.followNetworks.bind(webSockets);
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;

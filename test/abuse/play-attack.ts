@@ -33,7 +33,7 @@ const ALONE_MS = 3_000;
 
 /** Plays an attack on a new gateway with default settings and one upstream. */
 export async function playAttack(attack: Attack): Promise<Outcome> {
-  const upstream = new AbuseProcess('upstream');
+  const upstream = new AbuseProcess('upstream', [String(attack.logsPerBlock ?? 0)]);
   const attacker = new AbuseProcess('attacker', [String(attacks.indexOf(attack))]);
   const place = new Workplace();
   try {

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
@@ -13,6 +14,10 @@ import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
+/** As in Envoy, HAProxy and Apache. Of an unfinished head, Node keeps an object for each name and value. */
+const MAX_HEADERS = 100;
+/** Whose time of the event loop their rejections use. */
+const LATE_REQUESTS = 'late requests';
 /** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;
 
@@ -62,10 +67,11 @@ export async function listen(
   const addToPipeline = pipelined(pipelineOptions, handle);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
-    if (!rejected.has(socket) && isAmbiguous(request)) {
+    const rejection = rejected.has(socket) ? undefined : rejectionOfHead(request);
+    if (rejection !== undefined) {
       rejected.set(socket, { response, hasBegun: false });
       response.shouldKeepAlive = false;
-      writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
+      writeResponse(response, nextRequestId(), rejectionResponse('null', rejection));
       pipelineOptions.rejectedBodies.add(request, pipelineOptions.holderOf(request).name);
     }
     // Requests without a handler wait in it too, so that their bytes are bounded.
@@ -82,8 +88,8 @@ export async function listen(
     },
     onRequest,
   );
-  // The size of the headers is limited. By default, Node drops those after the first 1,000, but uses a Content-Length there.
-  server.maxHeadersCount = 0;
+  // Node drops the further ones, but uses a Content-Length there. So one more than is allowed must remain.
+  server.maxHeadersCount = MAX_HEADERS + 1;
   // Other values of Expect than 100-continue may be ignored (RFC 9110 §10.1.1). Node would reject them without a body.
   server.on('checkExpectation', onRequest);
   // `rpc-route.ts` sends 100 Continue after it has authenticated the key.
@@ -99,12 +105,20 @@ export async function listen(
       rejected.delete(socket);
     });
   });
+  const rejectInvalid = (error: Error, socket: Duplex): void => {
+    turnBudget.run(LATE_REQUESTS, () => {
+      // A socket that is not writable has been rejected already.
+      if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
+    });
+  };
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // The body of the ambiguous request cannot be read. Its response closes the connection.
     if (rejected.has(socket)) rejected.get(socket)?.response.end();
     else if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
-    // A socket that is not writable has been rejected already.
-    else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
+    else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || turnBudget.mayRun(LATE_REQUESTS))
+      rejectInvalid(error, socket);
+    // Node reports all that are late at once.
+    else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, socket));
   });
   server.on('connect', (_request, socket: Duplex) => {
     if (rejected.has(socket)) return;
@@ -115,8 +129,9 @@ export async function listen(
       const { socket } = request;
       if (rejected.has(socket)) return;
       // 101 cannot be sent before the response to an earlier request.
+      const rejection = rejectionOfHead(request);
       if (hasPendingResponse(socket)) socket.destroy();
-      else if (isAmbiguous(request)) rejectSocket(socket, new RpcError('bad-http'), nextRequestId());
+      else if (rejection !== undefined) rejectSocket(socket, rejection, nextRequestId());
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
         const requestId = nextRequestId();
@@ -155,6 +170,14 @@ function hasStartedResponse(socket: ServerConnection): boolean {
 /** Whether an earlier request of the connection has no response yet. */
 function hasPendingResponse({ _httpMessage: pending }: ServerConnection): boolean {
   return pending !== undefined && pending !== null;
+}
+
+/** Of a request of which nothing may be used. */
+function rejectionOfHead(request: IncomingMessage): RpcError | undefined {
+  // A name and a value for each.
+  if (request.rawHeaders.length > 2 * MAX_HEADERS)
+    return new RpcError('bad-http', `bad HTTP request: more than ${MAX_HEADERS} headers`);
+  return isAmbiguous(request) ? new RpcError('bad-http') : undefined;
 }
 
 /**

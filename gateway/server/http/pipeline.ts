@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
-import { JoinedChunks, type HeldConnection } from '../../memory/joined-chunks.ts';
+import { JoinedChunks, ON_BODY, type BodyParser, type HeldConnection } from '../../memory/joined-chunks.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
@@ -103,6 +103,22 @@ export class Pipeline implements HeldConnection {
     if (!this.#mustNotRead()) this.#socket.resume();
   }
 
+  abandon(): void {
+    const { parser }: ParsedSocket = this.#socket;
+    if (parser) {
+      parser.onIncoming = () => SKIP_REST;
+      // `JoinedChunks` sets it again for the next connection.
+      parser[ON_BODY] = undefined;
+    }
+    this.hold();
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.#options.memory.counts.connection++;
+    this.#socket.destroy();
+  }
+
   watchUnread(holder: Holder): void {
     const socket = this.#socket;
     this.#options.unread.watch(socket, holder, MAX_STALLED_MS, () => socket.destroy());
@@ -170,8 +186,10 @@ export function pipelined(options: PipelineOptions, handle: RequestHandler) {
 /** What `onIncoming` of Node's parser returns for an upgrade: the rest of the read is not HTTP. */
 const SKIP_REST = 2;
 
+type ParsedSocket = Socket & { readonly parser?: (BodyParser & { onIncoming: () => number }) | null };
+
 /** Closes a connection, and skips what was read from it. Node would parse it, with 15 µs for each of 1,700 requests. */
-function drop(socket: Socket & { readonly parser?: { onIncoming: () => number } | null }): void {
+function drop(socket: ParsedSocket): void {
   if (socket.parser) socket.parser.onIncoming = () => SKIP_REST;
   socket.destroy();
 }

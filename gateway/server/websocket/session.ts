@@ -62,13 +62,14 @@ export class Session {
     const { memory, unread, keySessions } = options;
     const { holder } = keySessions.access.share;
     this.#memory = new SocketMemory(socket, connection, { memory, unread, holder }, close.bind(this, 'slow-reader'));
-    this.#incomplete = new FragmentedMessage(connection, this.#memory);
+    this.#incomplete = new FragmentedMessage(socket, connection, this.#memory);
     this.#frames = new FrameTurns(socket, connection, this.#memory, () => keySessions.access.share.holder.name);
     this.#notifications = new Notifications(socket, connection, this.#memory, close);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
       keySessions: options.keySessions,
       max: options.subscriptionsPerKey,
+      kept: { memory, valuesMax: options.filterValuesPerKey },
       send: this.#notifications.send.bind(this.#notifications),
       end: close,
     });

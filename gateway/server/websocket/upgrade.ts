@@ -11,6 +11,7 @@ import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
 import { closeReasonFor } from './close-codes.ts';
+import { MAX_FRAGMENTS } from './fragmented-message.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS } from './session-options.ts';
 import { Session } from './session.ts';
@@ -25,6 +26,7 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly unreadMaxBytes: number;
   readonly socketsPerKey: number;
   readonly subscriptionsPerKey: number;
+  readonly filterValuesPerKey: number;
 }
 
 /** Handles upgrades at `<base>/ws/v3/<KEY>`, and closes their sockets when a call with their key would be rejected. */
@@ -44,9 +46,7 @@ export class WebSocketUpgrades {
       // Compression costs 300 kB per socket and more time than it saves (README of ws).
       perMessageDeflate: false,
       maxPayload: options.messageMaxBytes,
-      // Each fragment and each read takes some 250 bytes, even for one byte of a message.
-      maxFragments: 4_096,
-      maxBufferedChunks: 8_192,
+      maxFragments: MAX_FRAGMENTS,
     });
   }
 

@@ -12,6 +12,8 @@ export interface Attack {
   readonly seconds: number;
   /** Permissions and limits of its key. Undefined: it has no key, and a client address of its own. */
   readonly key: Readonly<Record<string, number>> | undefined;
+  /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
+  readonly logsPerBlock?: number;
   /** What it must have sent by the end, or it has not taken place. */
   readonly atLeast: { readonly connections: number; readonly bytes: number };
   /** Starts it. It continues by timers and events of its connections. */

@@ -4,7 +4,10 @@ import { discoverBatches } from './discover-batches.ts';
 import { flood } from './flood.ts';
 import { framing } from './framing.ts';
 import { invalidLogs } from './invalid-logs.ts';
+import { junkFilters } from './junk-filters.ts';
 import { manyAddresses } from './many-addresses.ts';
+import { manyChunkedBodies } from './many-chunked-bodies.ts';
+import { manySubscriptions } from './many-subscriptions.ts';
 import { mixtureOfBuffers } from './mixture-of-buffers.ts';
 import { mixtureOfSmallAttacks } from './mixture-of-small-attacks.ts';
 import { mixtureOfTransports } from './mixture-of-transports.ts';
@@ -13,6 +16,9 @@ import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowReaders } from './slow-readers.ts';
+import { subscribedAddresses } from './subscribed-addresses.ts';
+import { tinyFragments } from './tiny-fragments.ts';
+import { tinyHeaders } from './tiny-headers.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
 import { tinyResponseChunks } from './tiny-response-chunks.ts';
 import { unreadResponses } from './unread-responses.ts';
@@ -23,5 +29,6 @@ export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
   ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
   ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
+  ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
