@@ -121,6 +121,11 @@ const table = {
     default: undefined,
     meaning: 'Responses above this size are gzipped for clients that accept it; unset: none',
   },
+  CALL_MAX_VALUES: {
+    type: 'count',
+    default: 20_000,
+    meaning: 'Maximum members and elements of one call, those of its parameters at all depths together',
+  },
   BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Maximum calls in a batch' },
   BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Maximum size of a batch response' },
   BATCH_CONCURRENCY: { type: 'count', default: 50, meaning: 'Maximum calls of one batch in progress' },

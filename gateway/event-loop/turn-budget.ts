@@ -23,6 +23,8 @@ export interface Clock {
   nextTurn(callback: () => void): void;
   /** Calls a function after a time. */
   later(callback: () => void, ms: number): void;
+  /** CPU time of the process, in milliseconds. */
+  cpuMs(): number;
   /** Calls a function after the step in progress, with all its microtasks. */
   afterStep(callback: () => void): void;
 }
@@ -31,6 +33,10 @@ const eventLoop: Clock = {
   now: () => performance.now(),
   nextTurn: (callback) => void setImmediate(callback),
   later: (callback, ms) => void setTimeout(callback, ms).unref(),
+  cpuMs() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  },
   afterStep(callback) {
     // The next tick runs after all microtasks.
     queueMicrotask(() => {
@@ -54,7 +60,11 @@ export class TurnBudget {
   #usedMs = 0;
   /** Whether `#onTurn` is due, which ends the turn. */
   #hasBegun = false;
+  /** CPU time of the process when it began: work is not charged for the time of other programs. */
+  #cpuAtBegin = 0;
   #servesUntil = 0;
+  /** Its work was resumed, and is not charged yet. */
+  #served: Owner | undefined;
   #timerAt = Infinity;
   #latest: Owner | undefined;
   /** When another owner than the latest one was charged. */
@@ -77,8 +87,10 @@ export class TurnBudget {
     }
     owner.usedMs = usedBy(owner, now) + cpuMs;
     owner.usedAt = now;
+    if (owner === this.#served) this.#served = undefined;
     if (cpuMs > TURN_MS) {
-      const rest = Math.max(owner.restsUntil, now) + cpuMs - TURN_MS;
+      const excess = Math.min(cpuMs, this.#clock.cpuMs() - this.#cpuAtBegin) - TURN_MS;
+      const rest = Math.max(owner.restsUntil, now) + Math.max(0, excess);
       owner.restsUntil = Math.min(rest, now + MAX_REST_MS);
     }
     if (now - this.#sweptAt > MEMORY_MS) this.#sweep(now);
@@ -86,8 +98,11 @@ export class TurnBudget {
 
   /** Whether work of an owner may begin now. Otherwise it must `wait`, so that it stays behind its earlier work. */
   mayRun(name: string): boolean {
-    if (this.#usedMs >= TURN_MS) return false;
+    this.#begin();
     const owner = this.#owners.get(name);
+    // Also if its usual turn is after that of other work of its owner: it has waited.
+    if (owner !== undefined && owner === this.#served) return true;
+    if (this.#usedMs >= TURN_MS) return false;
     if (owner === undefined) return true;
     if (owner.waiting.length > 0) return false;
     const now = this.#clock.now();
@@ -133,6 +148,7 @@ export class TurnBudget {
   #begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
+    this.#cpuAtBegin = this.#clock.cpuMs();
     this.#clock.nextTurn(this.#onTurn);
   }
 
@@ -146,6 +162,7 @@ export class TurnBudget {
 
   /** Resumes the work of one owner. The next one follows when that step has been charged. */
   readonly #serve = (): void => {
+    this.#served = undefined;
     const now = this.#clock.now();
     let first: Owner | undefined;
     let firstUsed = Infinity;
@@ -153,7 +170,7 @@ export class TurnBudget {
     for (const owner of this.#waiting) {
       const used = usedBy(owner, now);
       if (this.#mustRest(owner, now)) restsUntil = Math.min(restsUntil, owner.restsUntil);
-      else if (used < firstUsed) [first, firstUsed] = [owner, used];
+      else if (first === undefined || used < firstUsed) [first, firstUsed] = [owner, used];
     }
     if (first === undefined) {
       this.#serveAt(restsUntil, now);
@@ -167,6 +184,7 @@ export class TurnBudget {
     // Those with equal use take turns.
     if (first.waiting.length > 0) this.#waiting.add(first);
     this.#clock.afterStep(this.#serve);
+    this.#served = first;
     resume?.();
   };
 

@@ -2,6 +2,7 @@ import type { CallContext } from './call-context.ts';
 import type { Call, InvalidItem } from '../jsonrpc/envelope.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
+import type { Shortage } from '../limits/limit-state.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { rejectedUnits, roundUnits } from '../spec/request-units.ts';
 import { readsFilterLogs, requestUnitsOf } from './request-units.ts';
@@ -34,6 +35,16 @@ async function chargeInTimeSlices(
     addCost(item, cost, limits, context);
   }
   return charge(cost, limits, context);
+}
+
+/** Charges a key for a body that is rejected as a whole. It is rejected in any case, so nothing waits for Redis. */
+export function chargeRejected({ access: { limits }, limiter }: CallContext): void {
+  if (limits?.isCharged === true) void limiter.charge(limits, { units: rejectedUnits, byMethod: noMethods });
+}
+
+/** The limit that will reject a body with at least one unit, as far as is known without Redis. */
+export function exhaustedLimit({ access: { limits }, limiter }: CallContext): Shortage | undefined {
+  return limits?.isCharged === true ? limiter.shortageOf(limits) : undefined;
 }
 
 interface Cost {

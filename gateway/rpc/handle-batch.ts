@@ -14,6 +14,8 @@ import { rejectCall } from './reject-call.ts';
 
 export interface BatchLimits {
   readonly maxItems: number;
+  /** Maximum members and elements of one call. */
+  readonly maxValues: number;
   readonly maxResponseBytes: number;
   /** Maximum calls in progress at once. */
   readonly concurrency: number;

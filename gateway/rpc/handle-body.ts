@@ -1,4 +1,4 @@
-import { chargeCalls } from './charge.ts';
+import { chargeCalls, chargeRejected, exhaustedLimit } from './charge.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import { LARGE_BODY_BYTES, readEnvelope, readLargeEnvelope, type Envelope } from '../jsonrpc/envelope.ts';
@@ -10,7 +10,8 @@ import { rejectCall, type RejectionContext } from './reject-call.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import { limitRejection } from './limit-rejection.ts';
 import { rejectedUnits } from '../spec/request-units.ts';
-import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
+import { turnBudget } from '../event-loop/turn-budget.ts';
 import { deliver, promised, type Receiver } from '../upstreams/receiver.ts';
 
 /** Gets the response to a body. Undefined: the body has only notifications. */
@@ -23,15 +24,34 @@ type BodyReceiver = Receiver<RpcResponse | undefined>;
  */
 export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits, receiver: BodyReceiver): void {
   if (body.length > LARGE_BODY_BYTES) deliver(handleLargeBody(body, context, limits), receiver);
-  else handleParsed(readEnvelope(body.toString('utf8'), limits.maxItems), context, limits, receiver);
+  else handleParsed(readSmallBody(body, context, limits), context, limits, receiver);
 }
 
+function readSmallBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Envelope {
+  try {
+    return readEnvelope(body.toString('utf8'), maxItems, maxValues);
+  } catch (error) {
+    chargeRejected(context);
+    throw error;
+  }
+}
+
+/** @throws RpcError (rejects with it) */
 async function handleLargeBody(
   body: Buffer,
   context: CallContext,
   limits: BatchLimits,
 ): Promise<RpcResponse | undefined> {
-  const envelope = await readLargeBody(body, context, limits);
+  // Its ids are unknown. Over HTTP, clients match a response of their own by its request.
+  const shortage = context.subscriptions === undefined ? exhaustedLimit(context) : undefined;
+  if (shortage !== undefined) throw limitRejection([], shortage, context);
+  let envelope: Envelope;
+  try {
+    envelope = await readLargeBody(body, context, limits);
+  } catch (error) {
+    chargeRejected(context);
+    throw error;
+  }
   return promised((receiver) => {
     handleParsed(envelope, context, limits, receiver);
   });
@@ -44,13 +64,23 @@ function handleParsed(envelope: Envelope, context: CallContext, limits: BatchLim
   else handleCharged(keyLimits, envelope, context, limits, receiver);
 }
 
-async function readLargeBody(body: Buffer, context: CallContext, { maxItems }: BatchLimits): Promise<Envelope> {
-  const envelope = await readLargeEnvelope(body, maxItems, timeSlicer);
-  const [first] = envelope.items;
-  if (envelope.isBatch || first === undefined) return envelope;
-  await timeSlicer.next();
-  await precheck(first, context);
-  return envelope;
+async function readLargeBody(
+  body: Buffer,
+  context: CallContext,
+  { maxItems, maxValues }: BatchLimits,
+): Promise<Envelope> {
+  const steps = new OwnedSteps(context.access.share.holder.name);
+  try {
+    const envelope = await readLargeEnvelope(body, maxItems, steps, maxValues);
+    const [first] = envelope.items;
+    if (envelope.isBatch || first === undefined) return envelope;
+    await steps.next();
+    void precheck(first, context);
+    await steps.next();
+    return envelope;
+  } finally {
+    steps.charge();
+  }
 }
 
 /** Rejects every call of a body, each under its own id. */
@@ -58,10 +88,12 @@ export function rejectBody(
   body: Buffer,
   rejection: RpcError,
   context: RejectionContext,
-  { maxItems }: BatchLimits,
+  { maxItems, maxValues }: BatchLimits,
 ): RpcResponse | undefined {
   try {
-    return rejectAll(readEnvelope(body.toString('utf8'), maxItems), rejection, context);
+    return turnBudget.run(context.access.share.holder.name, () =>
+      rejectAll(readEnvelope(body.toString('utf8'), maxItems, maxValues), rejection, context),
+    );
   } catch (error) {
     return bodyRejectionResponse(error instanceof BatchTooLarge ? error : rejection);
   }

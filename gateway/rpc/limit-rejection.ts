@@ -11,7 +11,7 @@ export function limitRejection(
   shortage: Shortage,
   context: CallContext,
 ): RpcError {
-  const { reason, limit, waitS } = shortage;
+  const { reason, limit, waitS, allowance } = shortage;
   const { network, observers } = context;
   if (observers?.limited !== undefined) {
     for (const item of items) {
@@ -21,7 +21,10 @@ export function limitRejection(
     }
   }
   const { message } = new RpcError(reason);
-  return new RpcError(reason, message + detailOf(shortage), { retryAfterS: waitS });
+  return new RpcError(reason, message + detailOf(shortage), {
+    retryAfterS: waitS,
+    ...(allowance !== undefined && { allowance }),
+  });
 }
 
 /** Why a quota rejects a request although it has units left; empty if it has none, and for rates. */

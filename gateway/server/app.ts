@@ -151,6 +151,7 @@ export async function openGateway(
     tracing: openTracing(),
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
+      maxValues: settings.CALL_MAX_VALUES,
       maxResponseBytes: settings.BATCH_ANSWER_MAX_BYTES,
       concurrency: settings.BATCH_CONCURRENCY,
     },

@@ -9,6 +9,9 @@ class ScriptedLoop {
   readonly #timers: { at: number; callback: () => void }[] = [];
 
   now = (): number => this.time;
+  /** Other programs use no CPU. */
+  cpuMs = (): number => this.time - this.otherMs;
+  otherMs = 0;
   nextTurn = (callback: () => void): void => void this.#turn.push(callback);
   later = (callback: () => void, ms: number): void => void this.#timers.push({ at: this.time + ms, callback });
   afterStep = (callback: () => void): void => void this.#steps.push(callback);
@@ -128,6 +131,40 @@ describe('an owner', () => {
     expect(done).not.toContain('again');
     loop.pass(3);
     expect(done).toContain('again');
+  });
+
+  it('does not rest for the time of other programs', () => {
+    const { loop, budget, work, done } = open();
+    work('light', 0.1);
+    expect(budget.mayRun('heavy')).toBe(true);
+    loop.otherMs = 100;
+    work('heavy', 103);
+    loop.pass(1);
+    work('heavy', 1, 'again');
+    while (loop.isBusy) loop.turn();
+    expect(done).toContain('again');
+  });
+
+  it('may have several pieces of work that continue after each other', () => {
+    const { loop, budget } = open();
+    const left = [20, 20, 20];
+    const go = (index: number): void => {
+      while ((left[index] as number) > 0) {
+        if (!budget.mayRun('one')) {
+          budget.wait('one', () => {
+            go(index);
+          });
+          return;
+        }
+        budget.run('one', () => {
+          loop.time += 1;
+          left[index] = (left[index] as number) - 1;
+        });
+      }
+    };
+    for (const index of left.keys()) go(index);
+    for (let turn = 0; turn < 30; turn++) loop.turn();
+    expect(left).toEqual([0, 0, 0]);
   });
 
   it('does not rest while it is alone', () => {

@@ -13,6 +13,7 @@ import type { Receiver } from '../../upstreams/receiver.ts';
 import { Cancelled, type Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { combineObservers } from '../../observability/combine-observers.ts';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { compressResponse } from './compress-response.ts';
 import { type Connection } from './connection.ts';
 import { readBody, receiveBody, RequestAborted, type BodyReceiver } from './read-body.ts';
@@ -122,6 +123,17 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
   }
 
   bodyReceived(body: Buffer): void {
+    const owner = (this.#access as KeyAccess).share.holder.name;
+    const handle = (): void => {
+      turnBudget.run(owner, () => {
+        this.#handle(body);
+      });
+    };
+    if (turnBudget.mayRun(owner)) handle();
+    else turnBudget.wait(owner, handle);
+  }
+
+  #handle(body: Buffer): void {
     const { callTimeoutMs, limiter, log, batch } = this.#options;
     const reservation = this.#reservation;
     const { network } = this.#route as { network: Network };

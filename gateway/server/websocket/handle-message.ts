@@ -17,20 +17,20 @@ export function handleMessage(
   message: Buffer,
   context: MessageContext,
   { batch, metrics, requestId, log }: SessionOptions,
-  end: (body: Body | undefined) => void,
+  end: (body: Body | undefined, isRejected: boolean) => void,
 ): void {
   const failed = (error: unknown): void => {
     const rejection = rejectionOf(error, requestId, log);
     metrics.rejected(rejection.reason);
     context.logEntry?.write(rejection.reason);
-    end(bodyRejectionResponse(rejection).body);
+    end(bodyRejectionResponse(rejection).body, true);
   };
   try {
     context.reservation.begin(REQUEST_BYTES + message.length * (1 + DECODED_FACTOR));
     handleBody(message, context, batch, {
       succeeded: (response) => {
         context.logEntry?.write();
-        end(response?.body);
+        end(response?.body, response !== undefined && response.status >= 400);
       },
       failed,
     });

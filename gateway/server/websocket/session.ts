@@ -13,11 +13,16 @@ import { Notifications } from './notifications.ts';
 import { handleMessage } from './handle-message.ts';
 import { createContext, type SessionOptions } from './session-options.ts';
 import { FragmentedMessage } from './fragmented-message.ts';
+import { FrameTurns } from './frame-turns.ts';
 import { Liveness, PAUSE_ABOVE_UNREAD_BYTES } from './liveness.ts';
 import { SocketMemory } from './socket-memory.ts';
 
 /** Memory of a message that waits, besides its bytes. */
 const WAITING_MESSAGE_BYTES = 200;
+
+/** After so many rejected messages in a row, each further one delays the messages that follow: `Retry-After` is 1 s too. */
+const MAX_REJECTED = 100;
+const REJECTED_DELAY_MS = 1_000;
 
 /** Handles one WebSocket: its messages in parallel, backpressure and the close. */
 export class Session {
@@ -36,6 +41,9 @@ export class Session {
   readonly #liveness: Liveness;
   readonly #memory: SocketMemory;
   readonly #incomplete: FragmentedMessage;
+  readonly #frames: FrameTurns;
+  /** Rejected messages in a row. */
+  #rejected = 0;
   readonly #notifications: Notifications;
   readonly #subscriptions: SocketSubscriptions;
 
@@ -55,6 +63,7 @@ export class Session {
     const { holder } = keySessions.access.share;
     this.#memory = new SocketMemory(socket, connection, { memory, unread, holder }, close.bind(this, 'slow-reader'));
     this.#incomplete = new FragmentedMessage(socket, connection, this.#memory);
+    this.#frames = new FrameTurns(socket, connection, this.#memory, () => keySessions.access.share.holder.name);
     this.#notifications = new Notifications(socket, connection, this.#memory, close);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
@@ -207,8 +216,10 @@ export class Session {
   #handleWithSlot(message: Buffer, share: KeyShare): void {
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
     context.network.use.begin();
-    handleMessage(message, context, this.#options, (body) => {
+    handleMessage(message, context, this.#options, (body, isRejected) => {
       if (body !== undefined) this.#send(body);
+      this.#rejected = isRejected ? this.#rejected + 1 : 0;
+      if (this.#rejected > MAX_REJECTED) this.#frames.delay(REJECTED_DELAY_MS);
       context.reservation.release();
       context.network.use.end();
       share.requests.leave(share);
