@@ -8,14 +8,13 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
 import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
 import { IdleConnections } from '../../memory/idle-connections.ts';
+import { LargeHeads } from '../../memory/large-heads.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
-/** As in Envoy, HAProxy and Apache. Of an unfinished head, Node keeps an object for each name and value. */
-const MAX_HEADERS = 100;
 /** Whose time of the event loop their rejections use. */
 const LATE_REQUESTS = 'late requests';
 /** How long a rejected client may keep its side of the connection open. */
@@ -54,6 +53,7 @@ export async function listen(
   const nextRequestId = createRequestIds();
   const sockets = new Set<Socket>();
   const idle = new IdleConnections(pipelineOptions.connectionsMax, pipelineOptions.memory);
+  const largeHeads = new LargeHeads();
   /** Connections with an ambiguous request. What follows it may be its body, so it is not handled. */
   const rejected = new Map<Duplex, { readonly response: ServerResponse; hasBegun: boolean }>();
   let isDraining = false;
@@ -67,11 +67,11 @@ export async function listen(
   const addToPipeline = pipelined(pipelineOptions, handle);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
-    const rejection = rejected.has(socket) ? undefined : rejectionOfHead(request);
-    if (rejection !== undefined) {
+    largeHeads.finished(socket);
+    if (!rejected.has(socket) && isAmbiguous(request)) {
       rejected.set(socket, { response, hasBegun: false });
       response.shouldKeepAlive = false;
-      writeResponse(response, nextRequestId(), rejectionResponse('null', rejection));
+      writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
       pipelineOptions.rejectedBodies.add(request, pipelineOptions.holderOf(request).name);
     }
     // Requests without a handler wait in it too, so that their bytes are bounded.
@@ -88,8 +88,8 @@ export async function listen(
     },
     onRequest,
   );
-  // Node drops the further ones, but uses a Content-Length there. So one more than is allowed must remain.
-  server.maxHeadersCount = MAX_HEADERS + 1;
+  // The size of the headers is limited. By default, Node drops those after the first 1,000, but uses a Content-Length there.
+  server.maxHeadersCount = 0;
   // Other values of Expect than 100-continue may be ignored (RFC 9110 §10.1.1). Node would reject them without a body.
   server.on('checkExpectation', onRequest);
   // `rpc-route.ts` sends 100 Continue after it has authenticated the key.
@@ -99,6 +99,7 @@ export async function listen(
     if (sockets.has(socket)) return;
     sockets.add(socket);
     idle.add(socket);
+    largeHeads.watch(socket);
     socket.once('close', () => {
       sockets.delete(socket);
       idle.delete(socket);
@@ -129,9 +130,9 @@ export async function listen(
       const { socket } = request;
       if (rejected.has(socket)) return;
       // 101 cannot be sent before the response to an earlier request.
-      const rejection = rejectionOfHead(request);
+      largeHeads.finished(socket);
       if (hasPendingResponse(socket)) socket.destroy();
-      else if (rejection !== undefined) rejectSocket(socket, rejection, nextRequestId());
+      else if (isAmbiguous(request)) rejectSocket(socket, new RpcError('bad-http'), nextRequestId());
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
         const requestId = nextRequestId();
@@ -170,14 +171,6 @@ function hasStartedResponse(socket: ServerConnection): boolean {
 /** Whether an earlier request of the connection has no response yet. */
 function hasPendingResponse({ _httpMessage: pending }: ServerConnection): boolean {
   return pending !== undefined && pending !== null;
-}
-
-/** Of a request of which nothing may be used. */
-function rejectionOfHead(request: IncomingMessage): RpcError | undefined {
-  // A name and a value for each.
-  if (request.rawHeaders.length > 2 * MAX_HEADERS)
-    return new RpcError('bad-http', `bad HTTP request: more than ${MAX_HEADERS} headers`);
-  return isAmbiguous(request) ? new RpcError('bad-http') : undefined;
 }
 
 /**

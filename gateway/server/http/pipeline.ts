@@ -2,7 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
-import { JoinedChunks, ON_BODY, type BodyParser, type HeldConnection } from '../../memory/joined-chunks.ts';
+import {
+  JoinedChunks,
+  SKIP_REST,
+  skipBody,
+  type HeldConnection,
+  type ParsedSocket,
+} from '../../memory/joined-chunks.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
@@ -104,12 +110,7 @@ export class Pipeline implements HeldConnection {
   }
 
   abandon(): void {
-    const { parser }: ParsedSocket = this.#socket;
-    if (parser) {
-      parser.onIncoming = () => SKIP_REST;
-      // `JoinedChunks` sets it again for the next connection.
-      parser[ON_BODY] = undefined;
-    }
+    skipBody(this.#socket);
     this.hold();
   }
 
@@ -182,11 +183,6 @@ export function pipelined(options: PipelineOptions, handle: RequestHandler) {
     pipeline.arrived(request, response);
   };
 }
-
-/** What `onIncoming` of Node's parser returns for an upgrade: the rest of the read is not HTTP. */
-const SKIP_REST = 2;
-
-type ParsedSocket = Socket & { readonly parser?: (BodyParser & { onIncoming: () => number }) | null };
 
 /** Closes a connection, and skips what was read from it. Node would parse it, with 15 µs for each of 1,700 requests. */
 function drop(socket: ParsedSocket): void {

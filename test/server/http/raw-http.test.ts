@@ -123,20 +123,6 @@ describe('what is not HTTP is 400, -32600, and the connection is closed', () => 
     await expectHealthy();
   });
 
-  it('more than 100 headers', async () => {
-    const headers = (count: number): Record<string, string> =>
-      Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, '']));
-    // Besides Host and Content-Length.
-    expect(await send(post(path, call(1), headers(98)))).toMatchObject({ status: 200 });
-    connection.destroy();
-    const body = errorText(-32600, 'bad HTTP request: more than 100 headers');
-    for (const count of [99, 200, 1_500]) {
-      expectBadHttp(await send(post(path, call(1), headers(count))), body);
-      connection.destroy();
-    }
-    await expectHealthy();
-  });
-
   it('a client that does not close the connection is disconnected within seconds', async () => {
     await send('rubbish\r\n\r\n');
     await eventually(() => {
