@@ -82,6 +82,13 @@ export class NetworkFilters {
     return this.#byKey.get(record.id)?.get(id.toLowerCase())?.filterParams;
   }
 
+  /** Removes the filters of an owner: of the holder of the bytes of its keys. */
+  removeThoseOf(owner: string): void {
+    for (const [keyId, filters] of this.#byKey) {
+      for (const filter of filters.values()) if (filter.owner === owner) this.#removeFilter(keyId, filter.id);
+    }
+  }
+
   async #openFilter(kind: FilterKind, param: unknown, { record, share }: KeyAccess): Promise<string> {
     const subscription = subscriptionParamsOf(kind, param);
     if (costOf(subscription) > MAX_COST_PER_FILTER) {
@@ -90,6 +97,7 @@ export class NetworkFilters {
     const filter = new PolledFilter(param ?? {}, subscription, this.#memoryOf(share.holder), () =>
       this.#removeFilter(record.id, filter.id),
     );
+    filter.owner = share.holder.name;
     const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
     this.#byKey.set(record.id, filters.set(filter.id, filter));
     let cost = 0;

@@ -21,6 +21,8 @@ export interface FilterMemory {
 export class PolledFilter implements Subscriber {
   readonly id = makeId();
   readonly subscription: SubscriptionParams;
+  /** The holder of its bytes. */
+  owner: string | undefined;
   /** The log filter as the caller sent it; undefined for blocks and transactions. */
   readonly filterParams: unknown;
   unsubscribe: Unsubscribe = () => undefined;

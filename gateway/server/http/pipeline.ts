@@ -103,6 +103,10 @@ export class Pipeline implements HeldConnection {
     if (!this.#mustNotRead()) this.#socket.resume();
   }
 
+  hasRequestOf(owner: string): boolean {
+    return this.#reservations.some(({ holder }) => holder?.name === owner);
+  }
+
   watchUnread(holder: Holder): void {
     const socket = this.#socket;
     this.#options.unread.watch(socket, holder, MAX_STALLED_MS, () => socket.destroy());
@@ -155,6 +159,11 @@ const pipelines = new WeakMap<Socket, Pipeline>();
 export function watchUnread(response: ServerResponse, { holder }: Reservation): void {
   if (holder === undefined || (response.writableLength === 0 && response.writableEnded)) return;
   pipelines.get(response.req.socket)?.watchUnread(holder);
+}
+
+/** Whether a request of an owner is in progress on a connection. */
+export function hasRequestOf(socket: Socket, owner: string): boolean {
+  return pipelines.get(socket)?.hasRequestOf(owner) === true;
 }
 
 /** Creates the listener for the requests of a server. */

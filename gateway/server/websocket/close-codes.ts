@@ -12,6 +12,7 @@ export const closeReasons = {
   stopping: { code: 1012, text: 'service restart' },
   'missed-blocks': { code: 1013, text: 'blocks were missed: subscribe again' },
   'ping-flood': { code: 1008, text: 'too many pings' },
+  'memory-pressure': { code: 1013, text: 'the gateway is short of memory: connect again later' },
   'network-gone': { code: 1001, text: 'this network is not served any more' },
   'slow-reader': undefined,
   'slow-message': undefined,

@@ -5,6 +5,7 @@ import { flood } from './flood.ts';
 import { framing } from './framing.ts';
 import { invalidLogs } from './invalid-logs.ts';
 import { manyAddresses } from './many-addresses.ts';
+import { manyMembers } from './many-members.ts';
 import { mixtureOfBuffers } from './mixture-of-buffers.ts';
 import { mixtureOfSmallAttacks } from './mixture-of-small-attacks.ts';
 import { mixtureOfTransports } from './mixture-of-transports.ts';
@@ -13,6 +14,7 @@ import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowReaders } from './slow-readers.ts';
+import { tinyMessages } from './tiny-messages.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
 import { tinyResponseChunks } from './tiny-response-chunks.ts';
 import { unreadResponses } from './unread-responses.ts';
@@ -22,6 +24,6 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
   ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
-  ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
+  ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, adminTokens],
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
