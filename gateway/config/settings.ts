@@ -116,6 +116,12 @@ const table = {
     default: 128_000_000,
     meaning: 'Memory budget for all bytes buffered for callers and upstreams; past it 503',
   },
+  MEMORY_LIMIT_MB: {
+    type: 'count',
+    default: undefined,
+    meaning:
+      'Memory that this process may use, in MiB: above 70 % requests without a key and of the heaviest keys get 503, above 85 % all new ones; unset: the limit of its container, else the memory of the machine',
+  },
   COMPRESS_ANSWERS_OVER_BYTES: {
     type: 'count',
     default: undefined,

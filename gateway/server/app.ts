@@ -23,6 +23,7 @@ import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
+import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
 import { UnreadConnections } from '../memory/unread-connections.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -105,7 +106,9 @@ export async function openGateway(
     keys.waitUntilReady(REDIS_OPEN_TIMEOUT_MS).catch(() => undefined),
     limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS),
   ]);
-  const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES });
+  const limitMb = settings.MEMORY_LIMIT_MB;
+  const guard = new MemoryGuard(limitMb === undefined ? undefined : limitMb * 2 ** 20);
+  const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES, guard });
   const unread = new UnreadConnections(memory);
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
@@ -188,6 +191,13 @@ export async function openGateway(
     subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
     filterValuesPerKey: settings.FILTER_VALUES_PER_KEY,
   });
+  guard.addRelief((owner) => {
+    cache?.shrink();
+    if (owner === undefined) return;
+    log.warn({ owner }, 'memory is short: what the heaviest owner has open is closed');
+    webSockets.closeThoseOf(owner, 'memory-pressure');
+    for (const { filters } of networks.finder.all) filters.removeThoseOf(owner);
+  });
   networks.onChange = webSockets.followNetworks.bind(webSockets);
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
   const pipeline = { memory, unread, holderOf, rejectedBodies, connectionsMax };
@@ -213,6 +223,7 @@ export async function openGateway(
     const [main, ops] = listeners;
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
+    guard.close();
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
   };
   try {

@@ -84,6 +84,13 @@ export class NetworkFilters {
     return this.#byKey.get(record.id)?.get(id.toLowerCase())?.filterParams;
   }
 
+  /** Removes the filters of an owner: of the holder of the bytes of its keys. */
+  removeThoseOf(owner: string): void {
+    for (const [keyId, filters] of this.#byKey) {
+      for (const filter of filters.values()) if (filter.owner === owner) this.#removeFilter(keyId, filter.id);
+    }
+  }
+
   async #openFilter(kind: FilterKind, param: unknown, { record, account, share }: KeyAccess): Promise<string> {
     const params = kind === 'logs' ? ((param ?? {}) as FilterParams) : undefined;
     const subscription = subscriptionParamsOf(kind, param, params);

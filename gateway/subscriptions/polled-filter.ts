@@ -21,6 +21,7 @@ export interface FilterMemory {
 /** Buffers the results of one subscription until the caller polls them. */
 export class PolledFilter implements Subscriber {
   readonly id = makeId();
+  /** The account that it belongs to: the holder of its bytes. */
   owner: string | undefined;
   readonly subscription: SubscriptionParams;
   /** Of a log filter, for a request for all its logs; undefined for blocks and transactions. */

@@ -120,6 +120,10 @@ export class Pipeline implements HeldConnection {
     this.#socket.destroy();
   }
 
+  hasRequestOf(owner: string): boolean {
+    return this.#reservations.some(({ holder }) => holder?.name === owner);
+  }
+
   watchUnread(holder: Holder): void {
     const socket = this.#socket;
     this.#options.unread.watch(socket, holder, MAX_STALLED_MS, () => socket.destroy());
@@ -172,6 +176,11 @@ const pipelines = new WeakMap<Socket, Pipeline>();
 export function watchUnread(response: ServerResponse, { holder }: Reservation): void {
   if (holder === undefined || (response.writableLength === 0 && response.writableEnded)) return;
   pipelines.get(response.req.socket)?.watchUnread(holder);
+}
+
+/** Whether a request of an owner is in progress on a connection. */
+export function hasRequestOf(socket: Socket, owner: string): boolean {
+  return pipelines.get(socket)?.hasRequestOf(owner) === true;
 }
 
 /** Creates the listener for the requests of a server. */

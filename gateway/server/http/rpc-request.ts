@@ -95,6 +95,7 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
     const { share } = access;
     this.#logEntry?.setKey(access.record.id);
     access.entry?.check({ network: network.config.slug, address, headers: this.#request.headers });
+    this.#options.memory.admit(share.holder);
     this.#reservation.moveTo(share.holder);
     // Before the body, so that slow bodies count for their key.
     if (share.requests.tryEnter(share)) this.#receive(access);

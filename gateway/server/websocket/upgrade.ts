@@ -10,7 +10,7 @@ import { sentKey } from '../../auth/sent-key.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
-import { closeReasonFor } from './close-codes.ts';
+import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import { MAX_FRAGMENTS } from './fragmented-message.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS } from './session-options.ts';
@@ -62,6 +62,7 @@ export class WebSocketUpgrades {
       logEntry?.setKey(access.record.id);
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
+      this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#routeOf(request);
       const digest = digestOf(key);
@@ -101,6 +102,13 @@ export class WebSocketUpgrades {
         if (network?.config.chainId === chainId) session.moveTo(network);
         else session.drain('network-gone');
       }
+    }
+  }
+
+  /** Closes all sockets of an owner, with their subscriptions. */
+  closeThoseOf(owner: string, reason: CloseReason): void {
+    for (const { access, sessions } of this.#keySessions.values()) {
+      if (access.share.holder.name === owner) for (const session of [...sessions]) session.close(reason);
     }
   }
 

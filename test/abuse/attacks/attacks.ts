@@ -8,6 +8,7 @@ import { junkFilters } from './junk-filters.ts';
 import { manyAddresses } from './many-addresses.ts';
 import { manyChunkedBodies } from './many-chunked-bodies.ts';
 import { manySubscriptions } from './many-subscriptions.ts';
+import { manyMembers } from './many-members.ts';
 import { mixtureOfBuffers } from './mixture-of-buffers.ts';
 import { mixtureOfSmallAttacks } from './mixture-of-small-attacks.ts';
 import { mixtureOfTransports } from './mixture-of-transports.ts';
@@ -19,6 +20,7 @@ import { slowReaders } from './slow-readers.ts';
 import { subscribedAddresses } from './subscribed-addresses.ts';
 import { tinyFragments } from './tiny-fragments.ts';
 import { tinyHeaders } from './tiny-headers.ts';
+import { tinyMessages } from './tiny-messages.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
 import { tinyResponseChunks } from './tiny-response-chunks.ts';
 import { unreadResponses } from './unread-responses.ts';
@@ -28,7 +30,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
   ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
-  ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
+  ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, adminTokens],
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
