@@ -136,7 +136,12 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     ...{ audit, heads, final },
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
-    document: lazyDocument(config, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),
+    document: lazyDocument(
+      config.slug,
+      replaceable,
+      [...wildcards, ...config.developmentMethods.filter(isWildcard)],
+      except,
+    ),
     queue,
     coalesced,
     rangeLimits,
