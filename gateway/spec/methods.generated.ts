@@ -13,6 +13,9 @@ export const methods: readonly MethodSpec[] = [
     ],
     "resultPattern": "^0x[0-9a-fA-F]{64}$",
     "padResult": 32,
+    "storageParams": [
+      1
+    ],
     "hashParams": [
       2
     ],
@@ -1549,6 +1552,9 @@ export const methods: readonly MethodSpec[] = [
     "reverts": false,
     "resultKinds": [
       "object"
+    ],
+    "storageParams": [
+      1
     ],
     "hashParams": [
       2
