@@ -12,7 +12,7 @@ const typesWithBlock = ['BlockParameter', 'BlockNumberOrTag', 'LogFilter'].map(r
 export function blockPlace(method: MethodSource, types: Types): MethodSpec['blockAt'] {
   const param = method.params.findIndex(({ schema }) => typesWithBlock.includes(schema.$ref ?? ''));
   if (param === -1) return undefined;
-  const isList = ['Log', 'Receipt'].includes(objectInResult(method, types) ?? '');
+  const isList = ['Log', 'Receipt', 'AccountAccess'].includes(objectInResult(method, types) ?? '');
   const readsState = method.params[param]?.schema.$ref === refTo('BlockParameter') && !isList;
   return { param, ...(readsState && { readsState: true }) };
 }

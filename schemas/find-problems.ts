@@ -119,7 +119,15 @@ function extensionProblems({ methods, types }: Sources): string[] {
     ),
   );
   const inMethods = methods.flatMap((method) => {
-    const { identity = {}, details = {}, tracks = {}, cache, units = 1, splits } = method['x-gatehouse'] ?? {};
+    const {
+      identity = {},
+      details = {},
+      tracks = {},
+      cache,
+      units = 1,
+      splits,
+      defaultsToLatest,
+    } = method['x-gatehouse'] ?? {};
     const fields = types[objectInResult(method, types) ?? '']?.properties ?? {};
     const badIdentity = Object.entries(identity).filter(
       ([field, name]) =>
@@ -141,6 +149,9 @@ function extensionProblems({ methods, types }: Sources): string[] {
         .map(([of]) => `${method.name}: tracks.${of} must name a parameter`),
       ...(splits !== undefined && !method.params.some((param) => param.name === splits)
         ? [`${method.name}: splits must name a parameter`]
+        : []),
+      ...(defaultsToLatest !== undefined && method.params.every((param) => param.name !== defaultsToLatest)
+        ? [`${method.name}: defaultsToLatest must name a parameter`]
         : []),
       ...(typeof cache === 'object' && !method.params.some((param) => param.name === cache.at)
         ? [`${method.name}: cache.at must name a parameter`]

@@ -42,6 +42,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     units,
     cache,
     splits,
+    defaultsToLatest,
     audit,
   } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
@@ -52,6 +53,9 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const blockAt = blockPlace(method, types);
   const gasAt = gasPlaces(method, types);
   const counts = countPlaces(method);
+  const storageParams = method.params.flatMap(({ schema }, index) =>
+    schema.$ref === refTo('StoragePosition') || schema.$ref === refTo('StoragePositions') ? [index] : [],
+  );
   const reverts = method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3);
   const resultKinds = (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name));
   return {
@@ -75,10 +79,12 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(isA('Quantity', result) && { resultIsQuantity: true as const }),
     ...(identity !== undefined && { identity: identities(identity, method, types) }),
     ...(details !== undefined && { details: detailsOf(details, method) }),
+    ...(storageParams.length > 0 && { storageParams }),
     hashParams: method.params.flatMap((param, index) => (mayHoldHash(param.schema, types) ? [index] : [])),
     ...(gasAt.length > 0 && { gasAt }),
     ...(contractAt !== undefined && { contractAt }),
     ...(blockAt !== undefined && { blockAt }),
+    ...(defaultsToLatest !== undefined && { defaultsToLatest: indexOfParam(method, defaultsToLatest) }),
     ...(splits !== undefined && { splits: indexOfParam(method, splits) }),
     ...(units !== undefined && { requestUnits: String(units) }),
     ...(counts.length > 0 && { counts }),
@@ -101,6 +107,7 @@ function isMap({ type, additionalProperties }: JsonSchema): boolean {
 }
 
 function resultKind({ type }: JsonSchema, method: string): ResultKind {
+  if (type === 'integer') return 'number';
   if (type === 'object' || type === 'string' || type === 'array' || type === 'boolean') return type;
   throw new Error(`${method}: the gateway does not support results of the type ${JSON.stringify(type)}`);
 }

@@ -54,6 +54,8 @@ export interface MethodExtension {
   readonly identity?: Readonly<Record<string, string>>;
   /** A field with whole objects if a parameter is true, and with their hashes if it is false: parameter by field. */
   readonly details?: Readonly<Record<string, string>>;
+  /** The optional block parameter for which `latest` is sent if the caller omits it. */
+  readonly defaultsToLatest?: string;
   /** If no upstream supports the method, the result is null; without this, the error is -32601. */
   readonly unsupported?: 'not-found';
   /** The parameter with a block range, if large ranges are requested in parts: see `MethodSpec.splits`. */

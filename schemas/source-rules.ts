@@ -61,6 +61,7 @@ const extension = {
     identity: { type: 'object', minProperties: 1, additionalProperties: { type: 'string' } },
     details: { type: 'object', minProperties: 1, maxProperties: 1, additionalProperties: { type: 'string' } },
     unsupported: { const: 'not-found' },
+    defaultsToLatest: { type: 'string' },
     splits: { type: 'string' },
     audit: { const: 'off' },
     units,

@@ -64,19 +64,20 @@ export function scanCalls(text: string): CallTexts[] {
 function scanItem(text: string, start: number, _index: number, calls: CallTexts[]): number {
   const found: CallTexts = { ...noTexts };
   calls.push(found);
-  if (!isObjectAt(text, start)) return endOfValue(text, start);
-  try {
-    return walkObject(text, start, scanMember, { found, seen: 0 });
-  } catch (error) {
-    if (!(error instanceof MemberFault)) throw error;
-    found.fault = error;
-    return endOfValue(text, start);
-  }
+  return isObjectAt(text, start) ? walkObject(text, start, scanMember, { found, seen: 0 }) : endOfValue(text, start);
 }
 
 function scanMember(text: string, nameStart: number, nameEnd: number, valueStart: number, scan: Scan): number {
-  const index = names.find(text, nameStart, nameEnd, scan.seen);
   const end = endOfValue(text, valueStart);
+  let index: number;
+  try {
+    index = names.find(text, nameStart, nameEnd, scan.seen);
+  } catch (error) {
+    if (!(error instanceof MemberFault)) throw error;
+    // The id may follow.
+    scan.found.fault ??= error;
+    return end;
+  }
   if (index === -1) return end;
   scan.seen |= 1 << index;
   if (index === ID) scan.found.id = text.slice(valueStart, end);

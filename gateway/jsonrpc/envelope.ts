@@ -150,13 +150,13 @@ function parseJson(text: string): unknown {
 
 function readCall(item: unknown, texts: CallTexts | undefined): Call | InvalidItem {
   if (typeof item !== 'object' || item === null || Array.isArray(item) || texts === undefined) return invalidItem();
-  if (texts.fault !== undefined) return invalidItem(explainFault(texts.fault));
+  if (texts.fault !== undefined) return invalidItem(explainFault(texts.fault), texts);
   const { jsonrpc, id, method, params } = item as Record<string, unknown>;
-  if (jsonrpc !== '2.0') return invalidItem('invalid request: expected jsonrpc to be "2.0"');
+  if (jsonrpc !== '2.0') return invalidItem('invalid request: expected jsonrpc to be "2.0"', texts);
   if (id !== undefined && !isId(id)) {
     return invalidItem('invalid request: expected id to be a string, a number or null');
   }
-  if (typeof method !== 'string') return invalidItem('invalid request: expected method to be a string');
+  if (typeof method !== 'string') return invalidItem('invalid request: expected method to be a string', texts);
   const positional = params ?? [];
   if (Array.isArray(positional)) {
     const originalParamsText = positional === params ? texts.params : undefined;
@@ -175,7 +175,7 @@ function readCall(item: unknown, texts: CallTexts | undefined): Call | InvalidIt
     const rejection = new RpcError('invalid-params', 'invalid params: expected a positional array');
     return { id: texts.id, rejection };
   }
-  return invalidItem('invalid request: expected params to be an array');
+  return invalidItem('invalid request: expected params to be an array', texts);
 }
 
 function isId(id: unknown): boolean {
@@ -186,6 +186,11 @@ function explainFault({ member, isVariant }: MemberFault): string {
   return `invalid request: expected ${member} ${isVariant ? 'in exactly this spelling' : 'only once'}`;
 }
 
-function invalidItem(message?: string): InvalidItem {
-  return { id: 'null', rejection: new RpcError('invalid-request', message) };
+/** It has the id of the request if that can be read, because a client cannot match a response without it. */
+function invalidItem(message?: string, texts?: CallTexts): InvalidItem {
+  return { id: readableId(texts), rejection: new RpcError('invalid-request', message) };
+}
+
+function readableId({ id, fault }: Partial<CallTexts> = {}): string {
+  return id !== undefined && fault?.member !== 'id' && isId(JSON.parse(id)) ? id : 'null';
 }

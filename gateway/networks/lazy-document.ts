@@ -1,10 +1,11 @@
 import type { ReplaceableConfig } from '../network-files/network-config.ts';
-import { documentOf, OpenRpcText } from '../spec/openrpc-document.ts';
-import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
+import { documentedUrls, documentOf, OpenRpcText, serversAt } from '../spec/openrpc-document.ts';
+import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Network } from './network.ts';
 
 /** The OpenRPC document of a network, made and serialised at its first use. */
 export function lazyDocument(
+  slug: string,
   { name, methods, baseUrls }: ReplaceableConfig,
   wildcards: readonly string[],
   except: readonly string[],
@@ -12,8 +13,11 @@ export function lazyDocument(
   let document: ReturnType<Network['document']> | undefined;
   const serialise = (): ReturnType<Network['document']> => {
     const text = new OpenRpcText(documentOf({ name, methods, wildcards, except, baseUrls }));
-    const { parts } = text.with();
-    return { text, response: { kind: 'large', parts, parse: () => jsonResponse(Buffer.concat(parts)).parse() } };
+    const responseAt = (origin = 'http://localhost'): LargeResponse => {
+      const { parts } = text.with(serversAt(documentedUrls({ slug, baseUrls }, origin)));
+      return { kind: 'large', parts, parse: () => jsonResponse(Buffer.concat(parts)).parse() };
+    };
+    return { text, responseAt };
   };
   return () => (document ??= serialise());
 }

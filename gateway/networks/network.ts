@@ -49,7 +49,11 @@ export interface Network {
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
   /** Its OpenRPC document, serialised at its first use, and the response of `rpc.discover`. */
-  readonly document: () => { readonly text: OpenRpcText; readonly response: LargeResponse };
+  readonly document: () => {
+    readonly text: OpenRpcText;
+    /** @param origin that the caller uses */
+    readonly responseAt: (origin: string | undefined) => LargeResponse;
+  };
   /** Metrics of client WebSockets. */
   readonly sockets: SocketMetrics;
   /** Counts each request from route lookup to response. A replaced network is closed after its last request. */

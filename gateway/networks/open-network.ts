@@ -137,7 +137,12 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     ...{ audit, heads, final },
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, kept: keptOf(parts) }),
-    document: lazyDocument(replaceable, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),
+    document: lazyDocument(
+      config.slug,
+      replaceable,
+      [...wildcards, ...config.developmentMethods.filter(isWildcard)],
+      except,
+    ),
     queue,
     coalesced,
     rangeLimits,

@@ -8,6 +8,7 @@ import { namespaceOf } from '../network-files/namespace-of.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { coversMethod } from '../network-files/options/method-pattern.ts';
 import { networkOptions } from '../network-files/options/network-options.ts';
+import { changesNode } from '../spec/method-facts.ts';
 
 /** Methods logged for one version of a network file. More would let callers fill the log. */
 const MAX_LOGGED = 50;
@@ -45,7 +46,9 @@ export class UnservedMethods {
   hintFor(method: string): string {
     const { slug, development } = this.#config;
     const { folder, developmentMethods = [] } = this.#options;
-    const isForDevelopment = !development && developmentMethods.some((entry) => coversMethod(entry, method));
+    // Nodes of production networks have traces too.
+    const isForDevelopment =
+      !development && changesNode(method) && developmentMethods.some((entry) => coversMethod(entry, method));
     const name = `${slug}.yaml`;
     const file = parseFile(join(findFolder(folder), name));
     const { methods } = (file?.value ?? {}) as { readonly methods?: unknown };

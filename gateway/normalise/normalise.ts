@@ -66,16 +66,16 @@ function meaningWithoutReverts(method: MethodSpec): Meaning {
   return method.sends === true ? 'final' : 'unknown';
 }
 
-function revertOutcome(method: MethodSpec, params: readonly unknown[], { payload, rebuilt }: Revert): Outcome {
-  const outcome = { final: true, response: revertResponse(payload ?? rebuilt) } as const;
-  if (payload !== undefined || method.omitsPayload !== true) return outcome;
+function revertOutcome(method: MethodSpec, params: readonly unknown[], revert: Revert): Outcome {
+  const outcome = { final: true, response: revertResponse(revert) } as const;
+  if (revert.payload !== undefined || method.omitsPayload !== true) return outcome;
   return { ...outcome, followUp: revertPayloadFollowUp(params) };
 }
 
 /** The payload in the follow-up proves the revert. Otherwise another upstream gets the call; the guess is a fallback. */
-function guessOutcome(params: readonly unknown[], { payload, rebuilt }: Revert): Outcome {
+function guessOutcome(params: readonly unknown[], revert: Revert): Outcome {
   const followUp = revertPayloadFollowUp(params);
-  return { final: false, failure: 'unknown', response: revertResponse(payload ?? rebuilt), followUp };
+  return { final: false, failure: 'unknown', response: revertResponse(revert), followUp };
 }
 
 /** Some nodes omit the payload in an estimate, but not in eth_call: ganache-cli 6, parity, nethermind, ethermint. */
@@ -86,14 +86,18 @@ function revertPayloadFollowUp([call, block, ...overrides]: readonly unknown[]):
     complete: (response) => {
       const revert =
         response.kind === 'error' ? findRevertByMessage(nestedErrorsOf(response)) : findRevertInResult(response.result);
-      return revert?.payload === undefined ? undefined : revertResponse(revert.payload);
+      return revert?.payload === undefined ? undefined : revertResponse(revert);
     },
   };
 }
 
-/** The spec's error for a revert: code 3, geth's message with the reason decoded from the payload, and the payload. */
-function revertResponse(payload: string): UpstreamResponse {
-  const reason = decodeReason(payload);
+/**
+ * The spec's error for a revert: code 3, geth's message with the reason decoded from the payload, and the payload. Only the
+ * node can know the name of a custom error.
+ */
+function revertResponse({ payload: given, rebuilt, customError }: Revert): UpstreamResponse {
+  const payload = given ?? rebuilt;
+  const reason = decodeReason(payload) ?? customError;
   const message = reason === undefined ? 'execution reverted' : `execution reverted: ${reason}`;
   return { kind: 'error', code: 3, message, data: payload };
 }

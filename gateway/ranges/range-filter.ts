@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { BlockRange } from './pending-ranges.ts';
 
@@ -22,7 +23,10 @@ const END = /^(?:0x[0-9a-f]{1,13}|latest|safe|finalized|earliest)$/i;
 /** Members with which the lists of two parts do not add up to that of both ranges. */
 const paging = ['after', 'count'];
 
-/** @returns undefined if the call cannot be split: it has one block by its hash, pending blocks, or a page of a list */
+/**
+ * @returns undefined if the call cannot be split: it has one block by its hash, pending blocks, or a page of a list
+ * @throws RpcError
+ */
 export function readRangeFilter({ splits }: MethodSpec, params: readonly unknown[]): RangeFilter | undefined {
   const filter = splits === undefined ? undefined : params[splits];
   if (splits === undefined || typeof filter !== 'object' || filter === null) return undefined;
@@ -35,7 +39,7 @@ export function readRangeFilter({ splits }: MethodSpec, params: readonly unknown
   return {
     fromBlock: from,
     toBlock: to,
-    addresses: Array.isArray(address) ? distinct(address as readonly string[]) : [],
+    addresses: Array.isArray(address) ? distinct(address) : [],
     get key() {
       return (key ??= hash('sha256', JSON.stringify(rest), 'base64url'));
     },
@@ -46,9 +50,19 @@ export function readRangeFilter({ splits }: MethodSpec, params: readonly unknown
   };
 }
 
-/** The case of an address is a checksum only. An address in two groups would have its logs twice. */
-function distinct(addresses: readonly string[]): string[] {
-  return [...new Map(addresses.map((address) => [address.toLowerCase(), address])).values()];
+/**
+ * The case of an address is a checksum only. An address in two groups would have its logs twice.
+ * @param addresses of a pass-through method, whose parameters are not validated, any values
+ * @throws RpcError
+ */
+function distinct(addresses: readonly unknown[]): string[] {
+  const all = new Map<string, string>();
+  for (const address of addresses) {
+    if (typeof address !== 'string')
+      throw new RpcError('invalid-params', 'invalid params: address: expected 20-byte address');
+    all.set(address.toLowerCase(), address);
+  }
+  return [...all.values()];
 }
 
 export function hex(block: number): string {

@@ -31,6 +31,8 @@ export interface CallContext {
   readonly subscriptions?: SocketSubscriptions;
   /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */
   readonly reservation?: Reservation;
+  /** The address of this gateway that the caller uses; undefined: an operator on the ops port. */
+  readonly address?: { readonly origin: string };
   /** The caller is an operator on the ops port. */
   readonly isOperator?: true;
   /** Undefined if the access log is off. */

@@ -8,7 +8,7 @@ import { admitCall } from '../routing/admit.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { FilterAction } from '../spec/handlers.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { lowerHashes } from '../spec/prepare-params.ts';
+import { prepareParams } from '../spec/prepare-params.ts';
 import { deliver, promised, type Receiver } from '../upstreams/receiver.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -29,7 +29,8 @@ export function requestResponse(
 ): void {
   const { handler } = method;
   if (handler?.by === 'filters') requestFilter(handler.action, call, context, observer, receiver);
-  else if (handler?.by === 'document') receiver.succeeded(context.network.document().response);
+  else if (handler?.by === 'document')
+    receiver.succeeded(context.network.document().responseAt(context.address?.origin));
   else if (context.deduplicated === undefined)
     requestUpstreams(method, call, call.params, call.text, context, observer, receiver);
   else deliver(Promise.resolve(requestDeduplicated(method, call, context, context.deduplicated, observer)), receiver);
@@ -93,7 +94,7 @@ function requestUpstreams(
   receiver: Receiver<Response>,
 ): void {
   const { spec, cache, ranges } = method;
-  const params = lowerHashes(spec, originalParams);
+  const params = prepareParams(spec, originalParams);
   const text = params === originalParams && originalText !== undefined ? originalText : JSON.stringify(params);
   if (ranges !== undefined) {
     const { deadline, caller, reservation } = context;

@@ -67,6 +67,8 @@ export interface MethodSpec {
   readonly details?: { readonly field: string; readonly param: number };
   /** Fields that identify the result, or each object in an array, as the requested one. */
   readonly identity?: readonly Identity[];
+  /** Positions of parameters with one storage position, or several, which are sent with 0x. */
+  readonly storageParams?: readonly number[];
   /** Positions of hash parameters, which are sent in lower case. A position may also have an EIP-1898 object. */
   readonly hashParams: readonly number[];
   /** Places of gas quantities to which the gas cap applies. */
@@ -81,6 +83,8 @@ export interface MethodSpec {
     readonly keys?: true;
     readonly overrides?: number;
   };
+  /** Position of the block parameter for which `latest` is sent if the caller omits it. */
+  readonly defaultsToLatest?: number;
   /** Position of the block parameter, or of a filter with two blocks. `readsState`: the method reads the block's state. */
   readonly blockAt?: { readonly param: number; readonly readsState?: true };
   /** Position of a filter with a block range. A range that is too large for upstreams is requested in parts. */
@@ -139,7 +143,7 @@ export function passThrough(
   };
 }
 
-export type ResultKind = 'object' | 'string' | 'array' | 'boolean';
+export type ResultKind = 'object' | 'string' | 'array' | 'boolean' | 'number';
 
 /** The position of a parameter in which something is counted. */
 export interface CountPlace {

@@ -70,6 +70,14 @@ export function documentOf(network: DocumentedNetwork): OpenRpcDocument {
   };
 }
 
+/** Base URLs from the network's file, else the one that always works: its slug at the client's origin. */
+export function documentedUrls(
+  { slug, baseUrls }: { readonly slug: string; readonly baseUrls: readonly string[] },
+  origin: string,
+): readonly string[] {
+  return baseUrls.length > 0 ? baseUrls : [`${origin}/${slug}`];
+}
+
 /** The HTTP and WebSocket URLs for each base URL, with the caller's key as a variable. */
 export function serversAt(baseUrls: readonly string[]): OpenRpcServer[] {
   const variables = { key: { default: 'API_KEY', description: 'The API key.' } };

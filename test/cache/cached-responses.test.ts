@@ -50,6 +50,22 @@ it('a result at the head is requested once, and returned under each id', async (
   expect(value('gatehouse_cache_entries')).toBeGreaterThan(0);
 });
 
+it('gas prices in different fee currencies are different entries', async () => {
+  node.response('eth_gasPrice', ([currency]: [string?]) => (currency === undefined ? '0x7' : '0x9'));
+  for (const id of [1, 2]) {
+    expect(await gateway.call('main', 'eth_gasPrice', [], id)).toMatchObject({ result: '0x7' });
+    expect(await gateway.call('main', 'eth_gasPrice', [account], id)).toMatchObject({ result: '0x9' });
+  }
+  expect(node.callsOf('eth_gasPrice').filter(({ params }) => (params as unknown[]).length === 1)).toHaveLength(1);
+});
+
+it('a call without a block is the one at latest', async () => {
+  node.response('eth_getCode', '0x6001');
+  for (const params of [[account], [account, 'latest'], [account, null]])
+    expect(await gateway.call('main', 'eth_getCode', params)).toMatchObject({ result: '0x6001' });
+  expect(node.callsOf('eth_getCode').map(({ params }) => params)).toEqual([[account, 'latest']]);
+});
+
 it('final state and blocks by hash are served from the cache when the upstream fails; other calls fail', async () => {
   const final = [account, '0x0', '0x64'];
   // The first call starts the request for the final block.

@@ -56,3 +56,13 @@
 // an invalid call object
 >> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":["0x"]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: transaction: expected transaction call object"}}
+
+// a revert with a custom error that the node decoded
+>> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x07"},"latest"]}
+<- {"error":{"code":3,"message":"execution reverted: Unauthorized(7)","data":"0xfe47b63c0000000000000000000000000000000000000000000000000000000000000007"}}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted: Unauthorized(7)","data":"0xfe47b63c0000000000000000000000000000000000000000000000000000000000000007"}}
+
+// a revert with a custom error that the node did not decode
+>> {"jsonrpc":"2.0","id":1,"method":"eth_estimateGas","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x08"},"latest"]}
+<- {"error":{"code":3,"message":"execution reverted: custom error 0xfe47b63c: 07","data":"0xfe47b63c0000000000000000000000000000000000000000000000000000000000000007"}}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted","data":"0xfe47b63c0000000000000000000000000000000000000000000000000000000000000007"}}

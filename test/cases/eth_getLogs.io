@@ -26,3 +26,8 @@
 // a block and a range at once
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"blockHash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","fromBlock":"0x1"}]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: filter: expected log filter with either blockHash or fromBlock and toBlock"}}
+
+// a limit of the range that the provider writes in data only
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"0x1"}]}
+<- {"error":{"code":-32602,"message":"Invalid params","data":{"range":"the range 1 - 50000 exceeds the range allowed for your plan (49999 > 2000)."}}}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"Invalid params: the range 1 - 50000 exceeds the range allowed for your plan (49999 > 2000)."}}

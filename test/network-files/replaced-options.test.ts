@@ -14,6 +14,7 @@ const readers = [
   'gateway/routing/retry/failsafe-table.ts',
   'gateway/routing/ranking/ranking.ts',
   'gateway/routing/ranking/balanced-ranking.ts',
+  'gateway/server/http/rpc-request.ts',
   'gateway/upstreams/upstream.ts',
 ];
 /** The type of each value of `replaces`, and the value that is wrong for its options. */

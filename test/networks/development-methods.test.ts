@@ -59,9 +59,17 @@ describe('a network with development: true', () => {
     expect(await call('hardhat_metadata')).toMatchObject({ chainId: CHAIN_ID });
     expect(await call('anvil_nodeInfo')).toHaveProperty('currentBlockNumber');
     expect(await gateway.call('dev', 'hardhat_noSuch')).toMatchObject({ error: { code: -32601 } });
-    for (const method of ['anvil_', 'anvil_no-such', 'anvils_mine', 'debug_traceTransaction']) {
+    for (const method of ['anvil_', 'anvil_no-such', 'anvils_mine', 'erigon_forks']) {
       expect(await gateway.call('dev', method)).toMatchObject(notAvailable(method));
     }
+  });
+
+  it('serves the traces of its node, from which ape and foundry read return values', async () => {
+    const hash = await call('eth_sendTransaction', { from: account, to: account, value: '0x1' });
+    expect(await call('debug_traceTransaction', hash)).toMatchObject({ failed: false, returnValue: '0x' });
+    expect(await call('trace_transaction', hash)).toMatchObject([{ type: 'call', transactionHash: hash }]);
+    expect(await call('txpool_status')).toEqual({ pending: '0x0', queued: '0x0' });
+    expect(await call('ots_getApiLevel')).toBe(8);
   });
 
   it('counts a namespace as one method, so that callers cannot add metrics', async () => {

@@ -92,7 +92,10 @@ function expectAllFailed(entry: Recorded, { result, error }: JsonRpcResponse): v
       return;
     }
     case 'too-large': {
-      expect(error).toMatchObject({ code: -32_005, message });
+      const { range, payload } = (givenBy(entry).error?.data ?? {}) as { range?: string; payload?: string };
+      const limit = range ?? payload;
+      const text = limit === undefined ? message : `${message ?? ''}: ${limit}`;
+      expect(error).toMatchObject({ code: -32_005, message: text });
       return;
     }
     case 'node-state': {

@@ -4,6 +4,7 @@ import { normalise } from '../../gateway/normalise/normalise.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
 import { failed, finalError, ofError } from './normalised.ts';
 
+const customError = '0xd3c6b2b7000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const panic = `0x4e487b71${'0'.repeat(62)}11`;
 
 describe('a revert', () => {
@@ -31,10 +32,31 @@ describe('a revert', () => {
     );
   });
 
-  it('with a custom error has no reason, whatever the message is', () => {
-    const payload = '0xd3c6b2b7000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
-    expect(ofError('eth_estimateGas', 3, 'execution reverted: custom error 0xd3c6b2b7: …', payload)).toEqual(
-      finalError(3, 'execution reverted', payload),
+  it.each([
+    'execution reverted: custom error 0xd3c6b2b7: …',
+    'execution reverted: 0xd3c6b2b7',
+    'execution reverted',
+    'Execution reverted (ABI decode error)',
+  ])('with a custom error that the node did not decode has no reason: %s', (message) => {
+    expect(ofError('eth_estimateGas', 3, message, customError)).toEqual(
+      finalError(3, 'execution reverted', customError),
+    );
+  });
+
+  it.each([
+    ['execution reverted: Unauthorized(7)', 'Unauthorized(7)'],
+    ['execution reverted: Unauthorized', 'Unauthorized'],
+    ['Execution reverted (Denied("rate limit exceeded", 1))', 'Denied("rate limit exceeded", 1)'],
+    ["VM Exception while processing transaction: reverted with custom error 'Unauthorized(7)'", 'Unauthorized(7)'],
+  ])('with a custom error that the node decoded has its name: %s', (message, name) => {
+    expect(ofError('eth_estimateGas', -32_603, message, { data: customError })).toEqual(
+      finalError(3, `execution reverted: ${name}`, customError),
+    );
+  });
+
+  it('with an error of Solidity has the reason of the payload, whatever name the node gives', () => {
+    expect(ofError('eth_call', 3, 'execution reverted: Unauthorized(7)', encodeReason('no more'))).toEqual(
+      finalError(3, 'execution reverted: no more', encodeReason('no more')),
     );
   });
 

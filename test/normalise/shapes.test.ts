@@ -98,7 +98,7 @@ describe('a quantity that is a JSON number', () => {
     });
   });
 
-  it.each([0.5, -1, 2 ** 60])('stays unchanged if it is not a valid quantity: %d', (gasUsed) => {
+  it.each([0.5, -1, Infinity])('stays unchanged if it is not a valid quantity: %d', (gasUsed) => {
     expect(ofBlock({ gasUsed })).toMatchObject({ response: { result: { gasUsed } } });
   });
 
@@ -284,6 +284,8 @@ describe('a receipt', () => {
     [{ status: '0x1', root: hash('a') }, { status: '0x1' }],
     [{ status: '0x1', root: null }, { status: '0x1' }],
     [{ status: '0x1', root: '0x' }, { status: '0x1' }],
+    [{ status: '0x1', root: '' }, { status: '0x1' }],
+    [{ status: '0x', root: hash('a') }, { root: hash('a') }],
     [{ root: hash('a') }, { root: hash('a') }],
     [{ root: hash('a'), status: null }, { root: hash('a') }],
   ])('has exactly one of root and status: of %j stays %j', (given, cached) => {
@@ -300,6 +302,9 @@ describe('a receipt', () => {
     [{ root: null, status: null }],
     [{ root: '0x' }],
     [{ root: '0x', status: null }],
+    [{ root: '' }],
+    [{ status: '0x' }],
+    [{ status: '0x', root: '' }],
   ])('with %j for root and status is an upstream failure', (given) => {
     expect(ofReceipt({ ...place, ...given })).toMatchObject(failed('node-state'));
   });

@@ -64,6 +64,15 @@ it.each([['named'], ['opened by a wildcard']])(
   },
 );
 
+it.each([[[5]], [['0x00', null]], [[{}]]])('trace_filter with %j as address is -32602', async (address) => {
+  const { gateway } = await withLogNodes(new LogChain(5_000, () => 1), [{}]);
+  const response = await send(gateway, 'trace_filter', [{ fromBlock: '0x0', toBlock: '0x1', address }]);
+  expect([response.status, errorIn(response)]).toEqual([
+    200,
+    { code: -32602, message: 'invalid params: address: expected 20-byte address' },
+  ]);
+});
+
 it('trace_filter is not sent again after another error', async () => {
   const chain = new LogChain(5_000, () => 1);
   const nodes = await withLogNodes(chain, [{}, {}]);

@@ -155,6 +155,21 @@ describe('identical calls at the same time', () => {
     expect(nodes[0]?.callsOf('eth_getStorageAt')).toHaveLength(3);
   });
 
+  it('are coalesced with one that leaves out the block, which is latest', async () => {
+    const { gateway, nodes } = await withNodes(1);
+    const [address] = storageParams;
+    nodes[0]?.response('eth_getBalance', '0x1');
+    const { behaviour, held, release } = hold();
+    nodes[0]?.always(behaviour, 'eth_getBalance');
+    const calls = [[address], [address, 'latest'], [address, null]].map((params) =>
+      gateway.call('test', 'eth_getBalance', params),
+    );
+    await eventually(async () => held.length === 1 && (await coalescedOf(gateway.address)) === 2);
+    release();
+    for (const { result } of await Promise.all(calls)) expect(result).toBe('0x1');
+    expect(nodes[0]?.callsOf('eth_getBalance').map(({ params }) => params)).toEqual([[address, 'latest']]);
+  });
+
   it('are coalesced only with equal parameters, and never when they send transactions', async () => {
     const { gateway, nodes } = await withNodes(1);
     nodes[0]?.response('eth_sendRawTransaction', word(9));

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { OpenRpcDocument } from '../../schemas/documents.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
 let node: FakeNode;
@@ -12,6 +13,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     all: network(5, [node.url], { methods: ['eth', 'net', 'web3', 'rpc', 'zks', 'linea'] }),
     few: network(5, [node.url], { methods: ['eth_chainId', 'rpc.discover', 'debug_traceBlock'] }),
+    based: network(5, [node.url], { baseUrls: ['https://rpc.example.org/five'] }),
     none: network(5, [node.url], { methods: ['eth_chainId'] }),
   });
 });
@@ -31,6 +33,21 @@ it('rpc.discover describes the methods that the network serves, and no others', 
   const few = await discover('few');
   expect(few.methods.map(({ name }) => name).sort()).toEqual(['debug_traceBlock', 'eth_chainId', 'rpc.discover']);
   expect(Object.keys(few.components.schemas).sort()).toEqual(['OpenRpcDocument', 'Quantity']);
+});
+
+it('rpc.discover names the address of the network that the caller uses, over HTTP and WebSocket', async () => {
+  const path = gateway.address.replace('http:', '');
+  const ofMain = [`http:${path}/few/v3/\${key}`, `ws:${path}/few/ws/v3/\${key}`];
+  const urlsOf = ({ servers }: OpenRpcDocument): string[] => (servers as { url: string }[]).map(({ url }) => url);
+  expect(urlsOf(await discover('few'))).toEqual(ofMain);
+  const caller = await openCaller(socketUrl(gateway, 'few'));
+  const { result } = (await caller.call('rpc.discover')) as { result: OpenRpcDocument };
+  caller.socket.terminate();
+  expect(urlsOf(result)).toEqual(ofMain);
+  expect(urlsOf(await discover('based'))).toEqual([
+    'https://rpc.example.org/five/v3/${key}',
+    'wss://rpc.example.org/five/ws/v3/${key}',
+  ]);
 });
 
 it('rpc.discover can be excluded like any method, and has no parameters', async () => {

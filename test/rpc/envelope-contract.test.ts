@@ -148,31 +148,49 @@ describe('a body that is not JSON is 400, -32700, id null', () => {
   });
 });
 
-describe('an invalid request object is -32600, id null: 400 for a lone call, 200 inside a batch', () => {
+describe('an invalid request object is -32600: 400 for a lone call, 200 inside a batch', () => {
   const object = 'invalid request: expected a JSON-RPC 2.0 request object';
   const version = 'invalid request: expected jsonrpc to be "2.0"';
   const id = 'invalid request: expected id to be a string, a number or null';
   const method = 'invalid request: expected method to be a string';
   const params = 'invalid request: expected params to be an array';
+  const only = (member: string): string => `invalid request: expected ${member} only once`;
+  const exactly = (member: string): string => `invalid request: expected ${member} in exactly this spelling`;
+
   it.each([
     ...['5', '0', '"x"', 'null', 'true', 'false', '-1.5e3'].map((body) => [body, object]),
     ['{}', version],
-    ['{"id":1,"method":"eth_chainId"}', version],
-    ['{"jsonrpc":"1.0","id":1,"method":"eth_chainId"}', version],
-    ['{"jsonrpc":2.0,"id":1,"method":"eth_chainId"}', version],
     ['{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}', id],
     ['{"jsonrpc":"2.0","id":[1],"method":"eth_chainId"}', id],
     ['{"jsonrpc":"2.0","id":true,"method":"eth_chainId"}', id],
     ['{"jsonrpc":"2.0","id":false,"method":"eth_chainId"}', id],
-    ['{"jsonrpc":"2.0","id":1}', method],
-    ['{"jsonrpc":"2.0","id":1,"method":5}', method],
-    ['{"jsonrpc":"2.0","id":1,"method":null}', method],
-    ['{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":"x"}', params],
-    ['{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":0}', params],
-    ['{"jsonrpc":"2.0","id":1,"result":"0x1"}', method],
-  ])('%s', async (body = '', message = '') => {
+    ['{"jsonrpc":"1.0","id":{"a":1},"method":"eth_chainId"}', version],
+    ['{"jsonrpc":"2.0","id":1,"id":2,"method":"eth_chainId"}', only('id')],
+    ['{"jsonrpc":"2.0","id":1,"Id":2,"method":"eth_chainId"}', exactly('id')],
+    ['{"method":"a","id":{},"method":"b","id":1}', only('method')],
+  ])('without a readable id, the id is null: %s', async (body = '', message = '') => {
     await expectRejection(await post(body), 400, -32600, message);
     await expectResponse(await post(`[${body}]`), 200, `[${errorText(-32600, message)}]`);
+  });
+
+  // ethers-rs takes a response with id null for the end of its WebSocket.
+  it.each([
+    ['{"id":1,"method":"eth_chainId"}', '1', version],
+    ['{"jsonrpc":"1.0","id":"a","method":"eth_chainId"}', '"a"', version],
+    ['{"jsonrpc":2.0,"id":9007199254740993,"method":"eth_chainId"}', '9007199254740993', version],
+    ['{"jsonrpc":"2.0","id":1.50}', '1.50', method],
+    ['{"jsonrpc":"2.0","id":"","method":5}', '""', method],
+    ['{"jsonrpc":"2.0","id":0,"method":null}', '0', method],
+    ['{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":"x"}', '1', params],
+    ['{"jsonrpc":"2.0","id":"\\u0041","method":"eth_chainId","params":0}', '"\\u0041"', params],
+    ['{"jsonrpc":"2.0","id":1,"result":"0x1"}', '1', method],
+    ['{"jsonrpc":"2.0","METHOD":"a","id":7}', '7', exactly('method')],
+    ['{ "jsonrpc":"2.0","method":"a","method":"b","id":1.0}', '1.0', only('method')],
+  ])('otherwise the response has the id: %s', async (body, given, message) => {
+    const rejection = errorText(-32600, message, given);
+    await expectResponse(await post(body), 400, rejection);
+    const call = '{"jsonrpc":"2.0","id":2,"method":"net_version"}';
+    await expectResponse(await post(`[${body},${call}]`), 200, `[${rejection},${resultText('2', '5')}]`);
   });
 });
 

@@ -84,7 +84,7 @@ describe('eth_call', () => {
     [[], 'transaction: expected transaction call object'],
     [['0x'], 'transaction: expected transaction call object'],
     [[{ to: '0x1' }], 'transaction.to: expected 20-byte address'],
-    [[{ data: '0x1' }], 'transaction.data: expected hexadecimal bytes'],
+    [[{ data: '0x1' }], 'transaction.data: expected hexadecimal bytes or an empty text'],
     [[{ gas: 21000 }], 'transaction.gas: expected hexadecimal quantity'],
     [[{}, 'latest', 'x'], 'stateOverride: expected state override object'],
     [[{}, 'latest', {}, {}, {}], 'expected at most 4 parameters'],
@@ -177,10 +177,12 @@ describe('other methods', () => {
     ['eth_sendRawTransaction', [{ to: address }], 'transaction: expected hexadecimal bytes'],
     ['eth_getTransactionByBlockHashAndIndex', ['latest', '0x0'], 'blockHash: expected 32-byte hash'],
     ['eth_getTransactionByBlockHashAndIndex', [hash, 0], 'index: expected hexadecimal quantity'],
-    ['eth_getBlockByNumber', ['latest'], 'transactionDetails: expected boolean'],
+    ['eth_getBlockByNumber', ['latest'], 'transactionDetails: expected boolean or null'],
     ['eth_getProof', [address, '0x0'], 'storageKeys: expected list of storage positions'],
     ['eth_getProof', [address, [0]], 'storageKeys[0]: expected storage position of 1 to 64 hexadecimal digits'],
-    ['eth_gasPrice', [1], 'expected no parameters'],
+    ['eth_gasPrice', [1], 'feeCurrency: expected 20-byte address of a fee currency'],
+    ['eth_gasPrice', [address, 1], 'expected at most 1 parameter'],
+    ['eth_blobBaseFee', [1], 'expected no parameters'],
     ['zks_getBlockDetails', ['0x1'], 'block: expected integer'],
   ])('%s rejects %j', (method, params, sentence) => {
     expect(check(method, params)).toBe(`invalid params: ${sentence}`);

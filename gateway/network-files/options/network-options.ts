@@ -85,7 +85,7 @@ export const networkOptions = {
   development: {
     title: 'true or false',
     description:
-      'A development network: `anvil_*`, `evm_*`, `hardhat_*`, the accounts of its node, `eth_sendTransaction` and `eth_sign*` are served too, except in production. Always true with spawn.',
+      'A development network: `anvil_*`, `evm_*`, `hardhat_*`, `debug_*`, `trace_*`, `txpool_*`, `ots_*`, the accounts of its node, `eth_sendTransaction` and `eth_sign*` are served too, except in production. Always true with spawn.',
     type: 'boolean',
     default: false,
     replaces: 'chain',
@@ -103,6 +103,22 @@ export const networkOptions = {
       pattern: '^https?://[^/?#\\s@]+(/[^?#\\s]*)?$',
     },
     check: (baseUrl = '') => checkBaseUrl(baseUrl),
+    replaces: 'network',
+  },
+  privateNetworkOrigins: {
+    title: 'list of origins',
+    description:
+      'Origins whose pages may call a gateway in their private network (`Access-Control-Allow-Private-Network`), in addition to those that a key names: `https://app.example.org`, `*.example.org`.',
+    type: 'array',
+    uniqueItems: true,
+    default: [],
+    items: {
+      title: 'origin',
+      type: 'string',
+      // As auth/formats/origin-pattern.ts: no bare asterisk.
+      pattern:
+        '^([A-Za-z][A-Za-z0-9+.-]*://)?(\\*\\.)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
+    },
     replaces: 'network',
   },
   methods: { ...networkMethods, replaces: 'network' },

@@ -101,7 +101,7 @@ const EMPTY_MESSAGE = /^(?:(?:internal|server|unknown|internal server|internal j
 
 /** All errors in a node's error, the outermost first. There is at least one. */
 export function nestedErrorsOf({ code, message, data }: ErrorResponse): readonly NestedError[] {
-  const nestedErrors = [nestedError(code, message, data)];
+  const nestedErrors = [nestedError(code, withLimit(message, data), data)];
   for (let at = 0; at < nestedErrors.length && nestedErrors.length < MAX_NESTING; at++) {
     const outer = nestedErrors[at] as NestedError;
     for (const candidate of candidatesIn(outer)) {
@@ -110,6 +110,18 @@ export function nestedErrorsOf({ code, message, data }: ErrorResponse): readonly
     }
   }
   return nestedErrors;
+}
+
+/**
+ * Adds the limit that the request exceeds, which some providers write only in `data`: `range` (Blast; erpc
+ * networks_test.go), `payload` (Tenderly; boba_legacy#827). Their message is `Invalid params`.
+ */
+function withLimit(message: string, data: unknown): string {
+  if (!isObject(data) || !/^invalid params$/i.test(message)) return message;
+  for (const limit of [data['range'], data['payload']]) {
+    if (typeof limit === 'string' && /\brange\b/i.test(limit)) return `${message}: ${limit}`;
+  }
+  return message;
 }
 
 /** The outermost error with a meaningful message. */

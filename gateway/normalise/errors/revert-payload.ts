@@ -23,13 +23,25 @@ export function isPayload(data: unknown): data is string {
   return typeof data === 'string' && /^0x(?:[0-9a-fA-F]{2})*$/.test(data);
 }
 
+/** Minimum size of a custom error: its selector. */
+const SELECTOR_BYTES = 4;
+
+export function hasSelector(payload: string): boolean {
+  return payload.length >= 2 + 2 * SELECTOR_BYTES;
+}
+
+/** Whether the payload has the selector of an error that is not Solidity's own. */
+export function isCustomError(payload: string): boolean {
+  return hasSelector(payload) && ![ERROR, PANIC].includes(selectorOf(payload));
+}
+
 /**
  * Decodes the reason in a revert's payload, with geth's texts for panics. Undefined for custom errors and raw bytes.
  * A strict ABI decoder would reject payloads of real contracts: with a tail without padding, or with bytes after it.
  * @param payload whole bytes in hexadecimal with 0x; may be malicious
  */
 export function decodeReason(payload: string): string | undefined {
-  const selector = payload.slice(2, 10).toLowerCase();
+  const selector = selectorOf(payload);
   if (selector === PANIC) return panicReason(payload.slice(10, 10 + 2 * WORD_BYTES).toLowerCase());
   if (selector !== ERROR) return undefined;
   const bytes = Buffer.from(payload.slice(10), 'hex');
@@ -51,6 +63,10 @@ export function encodeReason(reason: string | undefined): string {
 /** The payload of Panic(uint256). @param digits up to 64 hexadecimal digits */
 export function encodePanic(digits: string): string {
   return `0x${PANIC}${digits.padStart(2 * WORD_BYTES, '0')}`;
+}
+
+function selectorOf(payload: string): string {
+  return payload.slice(2, 2 + 2 * SELECTOR_BYTES).toLowerCase();
 }
 
 function panicReason(code: string): string | undefined {

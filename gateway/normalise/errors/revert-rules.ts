@@ -2,7 +2,7 @@
 export interface RevertRule {
   /**
    * Anchored at the client's own text. The groups `reason`, `payload` and `panic` capture the contract's part, for
-   * errors without a payload in `data`.
+   * errors without a payload in `data`; `custom` captures a decoded custom error.
    */
   readonly text: RegExp;
   /** If given, one of them must be the error's code. */
@@ -36,7 +36,7 @@ export const revertRules: readonly RevertRule[] = [
     source: 'hardhat 3.18 observed',
   },
   {
-    text: /^VM Exception while processing transaction: reverted with (?:an unrecognized )?custom error(?: \(return data: (?<payload>0x(?:[\da-f]{2})*)\))?/,
+    text: /^VM Exception while processing transaction: reverted with (?:an unrecognized )?custom error(?: \(return data: (?<payload>0x(?:[\da-f]{2})*)\)| '(?<custom>[^]*)'$)?/,
     client: 'hardhat 2, 3',
     source: 'hardhat 3.18 observed',
   },

@@ -1,7 +1,7 @@
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { NestedError } from './nested-errors.ts';
 import { findPayload } from './find-payload.ts';
-import { encodePanic, encodeReason, isPayload, decodeReason } from './revert-payload.ts';
+import { decodeReason, encodePanic, encodeReason, hasSelector, isCustomError, isPayload } from './revert-payload.ts';
 import { bareReason, revertRules, type RevertRule } from './revert-rules.ts';
 
 /** A revert, with the data that the node returned. */
@@ -10,10 +10,12 @@ export interface Revert {
   readonly payload: string | undefined;
   /** Replacement for a missing payload, encoded from the node's message. */
   readonly rebuilt: string;
+  /** The custom error of the payload with its arguments, if the node decoded it: `Unauthorized(7)`. */
+  readonly customError?: string | undefined;
 }
 
-/** Minimum size of a custom error: its selector. */
-const SELECTOR_BYTES = 4;
+/** As Solidity names errors. Other texts beside a custom error are no decoded name: `custom error 0xd3c6b2b7`. */
+const DECODED_ERROR = /^[a-z_$][\w$]*(?:\([^]*\))?$/i;
 
 /** Finds a revert by the texts of node software. */
 export function findRevertByMessage(nestedErrors: readonly NestedError[]): Revert | undefined {
@@ -74,12 +76,13 @@ function makeRevert(
   nestedErrors: readonly NestedError[],
   captured: Readonly<Record<string, string | undefined>>,
 ): Revert {
-  const { reason, panic } = captured;
+  const { reason, panic, custom = reason } = captured;
   const rebuilt = panic === undefined ? encodeReason(reason) : encodePanic(panic);
   const payload = findFirstPayload(nestedErrors) ?? captured['payload'];
   // An empty payload beside a reason: the client omits the bytes.
   const isOmitted = payload === '0x' && rebuilt !== '0x' && reason !== '';
-  return { payload: isOmitted ? undefined : payload, rebuilt };
+  const isDecoded = payload !== undefined && isCustomError(payload) && DECODED_ERROR.test(custom ?? '');
+  return { payload: isOmitted ? undefined : payload, rebuilt, customError: isDecoded ? custom : undefined };
 }
 
 function findFirstPayload(nestedErrors: readonly NestedError[]): string | undefined {
@@ -88,8 +91,4 @@ function findFirstPayload(nestedErrors: readonly NestedError[]): string | undefi
     if (payload !== undefined) return payload;
   }
   return undefined;
-}
-
-function hasSelector(payload: string): boolean {
-  return payload.length >= 2 + 2 * SELECTOR_BYTES;
 }

@@ -2,14 +2,29 @@ import type { Identity, MethodSpec, ObjectShape } from '../../spec/method-spec.t
 import type { FailureClass, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { Outcome } from '../../upstreams/outcome.ts';
 import { expectedValue } from './expected-identity.ts';
-import { completeResult, padHex } from './complete-object.ts';
+import { completeResult, padHex, roundedQuantity } from './complete-object.ts';
 import type { ObjectStatus } from './object-rules.ts';
-import { isPadded, withoutZeros } from './quantity.ts';
+import { isPadded, withHexNumbers, withoutZeros } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
 /** A result is final if its type is right and it matches the parameters. Otherwise it is an upstream failure. */
 export function checkResult(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
+  try {
+    return checkParsed(method, params, response);
+  } catch (error) {
+    if (error !== roundedQuantity) throw error;
+  }
+  try {
+    return checkParsed(method, params, withExactQuantities(method, response));
+  } catch (error) {
+    if (error !== roundedQuantity) throw error;
+    return fail('malformed', response.result);
+  }
+}
+
+/** @throws roundedQuantity */
+function checkParsed(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
   const { resultKinds } = method;
   const { result } = response;
   if (resultKinds === undefined) return { final: true, response };
@@ -118,6 +133,18 @@ function isExpected(object: JsonObject, params: readonly unknown[], identity: Id
 /** Digits without leading zeros, which some nodes write: equal for equal numbers. */
 function digitsOf(quantity: string): string {
   return quantity.toLowerCase().replace(/^0x0*/, '');
+}
+
+/** Reads the result again, because JSON.parse has rounded a quantity of it. */
+function withExactQuantities({ shape }: MethodSpec, { result, text, envelope }: ResultResponse): ResultResponse {
+  const names = new Set(shape === undefined ? [] : quantitiesIn(shape));
+  const parsed = JSON.parse(withHexNumbers(text ?? envelope ?? JSON.stringify(result), names)) as unknown;
+  const isEnvelope = text === undefined && envelope !== undefined;
+  return { kind: 'result', result: isEnvelope ? (parsed as { readonly result: unknown }).result : parsed };
+}
+
+function quantitiesIn({ quantities, nested }: ObjectShape): string[] {
+  return [...quantities, ...Object.values(nested).flatMap(quantitiesIn)];
 }
 
 const none: readonly Identity[] = [];

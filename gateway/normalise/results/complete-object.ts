@@ -1,10 +1,16 @@
 import type { ObjectShape } from '../../spec/method-spec.ts';
 import { objectRules, type ObjectStatus } from './object-rules.ts';
-import { isQuantity, normaliseQuantity } from './quantity.ts';
+import { isQuantity, isRounded, normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
 
-/** Completes an upstream's object in place, as the spec requires. Fields outside the schema stay. */
+/** Thrown if a quantity must be read from the JSON text. Created once, because its stack is not needed. */
+export const roundedQuantity = new Error('rounded quantity');
+
+/**
+ * Completes an upstream's object in place, as the spec requires. Fields outside the schema stay.
+ * @throws roundedQuantity
+ */
 export function completeResult(object: JsonObject, shape: ObjectShape): ObjectStatus {
   const isCompleted = completeObject(object, shape);
   for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
@@ -28,23 +34,35 @@ function completeObject(object: JsonObject, shape: ObjectShape): boolean {
     object[name] = null;
     isChanged = true;
   }
-  if (normaliseFields(object, shape)) isChanged = true;
+  if (normaliseFields(object, shape, raiseRounded)) isChanged = true;
   for (const name in shape.nested) {
     if (completeElements(object[name], shape.nested[name] as ObjectShape)) isChanged = true;
   }
   return isChanged;
 }
 
+function raiseRounded(): never {
+  throw roundedQuantity;
+}
+
 /**
  * Normalises quantities, and replaces empty addresses by null, in place. It adds no fields.
+ * @param onRounded called at a number that JSON.parse has rounded
  * @returns whether it changed the object
  */
-export function normaliseFields(object: JsonObject, { quantities, addresses }: ObjectShape): boolean {
+export function normaliseFields(
+  object: JsonObject,
+  { quantities, addresses }: ObjectShape,
+  onRounded?: () => void,
+): boolean {
   let isChanged = false;
   for (const name of quantities) {
     const value = object[name];
     const quantity = normaliseQuantity(value);
-    if (quantity === value) continue;
+    if (quantity === value) {
+      if (typeof value === 'number' && isRounded(value)) onRounded?.();
+      continue;
+    }
     object[name] = quantity;
     isChanged = true;
   }

@@ -34,13 +34,13 @@ const blockFields = ['blockHash', 'blockNumber', 'transactionIndex'] as const;
 /** The spec requires exactly one of root and status. zkSync Era (2023), rskj and Lotus return both. */
 function keepStatusOrRoot(receipt: JsonObject): ObjectStatus {
   const status = normaliseQuantity(receipt['status']);
-  if (typeof status === 'string' && /^0x0*[01]$/.test(status)) {
+  if (typeof status === 'string' && /^0x0*[01]$/.test(status) && receipt['status'] !== '0x') {
     const outcome = setFields(receipt, ['status'], status.endsWith('1') ? '0x1' : '0x0');
     return removeField(receipt, 'root') === 'fits' ? outcome : 'completed';
   }
-  // `0x` is not a root: geth's encoding of receipts has it beside the status.
+  // `0x` and an empty text are no root: geth's encoding of receipts has them beside the status.
   const { root } = receipt;
-  return typeof root === 'string' && root !== '0x' ? removeField(receipt, 'status') : 'unusable';
+  return typeof root === 'string' && root.length > 2 ? removeField(receipt, 'status') : 'unusable';
 }
 
 function setFields(object: JsonObject, names: readonly string[], value: unknown): 'fits' | 'completed' {

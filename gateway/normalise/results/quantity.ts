@@ -22,6 +22,24 @@ export function normaliseQuantity(value: unknown): unknown {
   return `0x${value.toString(16)}`;
 }
 
+/** A whole number that JSON.parse has rounded. */
+export function isRounded(value: unknown): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+/** A member with a number. In a string of valid JSON, the quotes of a name would be escaped. */
+const numberMember = /"(\w{1,40})"(\s*:\s*)(\d[\d.eE+-]*)/g;
+
+/** @param names of quantities @returns the JSON text with their rounded numbers in hexadecimal, with all digits */
+export function withHexNumbers(json: string, names: ReadonlySet<string>): string {
+  return json.replace(numberMember, (member, name: string, colon: string, number: string) => {
+    if (!names.has(name) || !isRounded(Number(number))) return member;
+    // `1e20` has no digits to keep.
+    const exact = BigInt(/^\d+$/.test(number) ? number : Number(number));
+    return `"${name}"${colon}"0x${exact.toString(16)}"`;
+  });
+}
+
 export function isQuantity(value: unknown): boolean {
   return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value);
 }

@@ -3,8 +3,10 @@ import { handleBody, rejectBody } from '../../rpc/handle-body.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import type { KeyAccess } from '../../auth/key-access.ts';
+import { originMatcher } from '../../auth/formats/origin-pattern.ts';
+import { namesOrigin, type KeyAccess } from '../../auth/key-access.ts';
 import { sentKey } from '../../auth/sent-key.ts';
+import type { ReplaceableConfig } from '../../network-files/network-config.ts';
 import type { Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../networks/network.ts';
@@ -61,6 +63,10 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
     }
   }
 
+  get origin(): string {
+    return this.#options.proxies.originOf(this.#request);
+  }
+
   #authenticate(): void {
     const request = this.#request;
     const { networks, proxies, acceptsKeyHeaders, authenticator } = this.#options;
@@ -68,8 +74,10 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
     if (network !== undefined) this.#logEntry?.setNetwork(network.config.slug);
     // Before all checks: a page can read the error of its call, but not of a failed preflight.
     if (request.method === 'OPTIONS') {
-      writePreflight(request, this.#response, this.#requestId);
-      this.#end('preflight');
+      const { origin, 'access-control-request-private-network': isPrivate } = request.headers;
+      if (isPrivate === 'true' && origin !== undefined && network !== undefined)
+        void this.#preflightPrivateNetwork(network, pathKey, origin);
+      else this.#preflight();
       return;
     }
     if (network === undefined) throw new RpcError('unknown-network', networks.hint);
@@ -81,6 +89,28 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
     const authenticated = authenticator.authenticate(key, address, digest);
     if (authenticated instanceof Promise) void this.#admitLater(authenticated, network, address);
     else this.#admit(authenticated, network, address);
+  }
+
+  /** @param privateNetworkOrigin may call a gateway in its private network */
+  #preflight(privateNetworkOrigin?: string): void {
+    writePreflight(this.#request, this.#response, this.#requestId, privateNetworkOrigin);
+    this.#end('preflight');
+  }
+
+  /** Otherwise any page could call a gateway that only a private network reaches: https://wicg.github.io/private-network-access. */
+  async #preflightPrivateNetwork({ config }: Network, key: string, origin: string): Promise<void> {
+    const { privateNetworkOrigins }: ReplaceableConfig = config;
+    const isNamed = originMatcher(privateNetworkOrigins)(origin) || (await this.#isNamedByKey(key, origin));
+    this.#preflight(isNamed ? origin : undefined);
+  }
+
+  async #isNamedByKey(key: string, origin: string): Promise<boolean> {
+    const { authenticator, proxies } = this.#options;
+    try {
+      return namesOrigin(await authenticator.authenticate(key, proxies.addressOf(this.#request)), origin);
+    } catch {
+      return false;
+    }
   }
 
   async #admitLater(authenticated: Promise<KeyAccess>, network: Network, address: string): Promise<void> {
@@ -159,6 +189,7 @@ export class RpcRequest implements BodyReceiver, Receiver<RpcResponse | undefine
         log,
         logEntry: this.#logEntry,
         reservation,
+        address: this,
       };
       handleBody(body, context, batch, this);
     } catch (error) {

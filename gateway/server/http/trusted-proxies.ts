@@ -49,6 +49,11 @@ export class TrustedProxies {
     const scheme = headerOf(request, 'x-forwarded-proto').split(',').at(-1)?.trim().toLowerCase();
     return scheme === 'https' ? 'https' : 'http';
   }
+
+  /** The origin that the client requested. */
+  originOf(request: IncomingMessage): string {
+    return `${this.schemeOf(request)}://${this.hostOf(request) ?? 'localhost'}`;
+  }
 }
 
 /** Joins repeated headers, as Node does for most names. */

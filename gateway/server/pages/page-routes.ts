@@ -6,7 +6,7 @@ import type { NetworkHistory } from '../../metrics/network-history.ts';
 import type { Network } from '../../networks/network.ts';
 import { methodTable } from '../../routing-policy/method-table.ts';
 import { methodFacts } from '../../spec/method-facts.ts';
-import { openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
+import { documentedUrls, openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
 import { networkStatus } from '../../upstreams/upstream-status.ts';
 import { networkFacts } from './network-facts.ts';
 import { readPage, sendPage } from './read-page.ts';
@@ -69,13 +69,13 @@ export function pageRoutes(options: PageRouteOptions): Router {
     if ((network === undefined && path !== '') || !(page === '' ? options.hasStatus : options.hasDocs)) {
       next();
     } else if (page === 'openrpc.json') {
-      const origin = `${proxies.schemeOf(request)}://${host ?? 'localhost'}`;
+      const origin = proxies.originOf(request);
       const text = network === undefined ? wholeDocument() : network.document().text;
       const described = network === undefined ? finder.all : [network];
       sendDocument(
         request,
         response,
-        text.with(serversAt(described.flatMap(({ config }) => baseUrlsOf(config, origin)))),
+        text.with(serversAt(described.flatMap(({ config }) => documentedUrls(config, origin)))),
       );
     } else if (page === 'docs') sendPage(response, docsPage, originsOf(finder.all));
     else if (acceptsHtml(request)) sendPage(response, statusPage);
@@ -120,11 +120,6 @@ function parsePagePath(urlPath: string): { path: string; page: '' | 'docs' | 'op
   if (page !== '') return { path: base, page: page as 'docs' | 'openrpc.json', isRpcAddress: false };
   const rpcAddress = /^(.*?)(\/ws)?\/v3(\/[^/]*)?$/.exec(path);
   return { path: rpcAddress?.[1] ?? path, page: '', isRpcAddress: rpcAddress !== null };
-}
-
-/** Base URLs from the network's file, else the one that always works: its slug at the client's origin. */
-function baseUrlsOf({ slug, baseUrls }: Network['config'], origin: string): readonly string[] {
-  return baseUrls.length > 0 ? baseUrls : [`${origin}/${slug}`];
 }
 
 let whole: OpenRpcText | undefined;

@@ -20,6 +20,8 @@ export const TICK_MS = 250;
 export interface SessionOptions {
   readonly network: Network;
   readonly caller: Caller;
+  /** The origin of the gateway that the caller requested. */
+  readonly origin: string;
   /** Shared by all sockets of the key: its permissions, which may change while a socket is open, and open counts. */
   readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
   readonly limiter: Limiter;
@@ -43,11 +45,12 @@ export interface SessionOptions {
 
 /** Creates the context for the calls of one message, by which subscriptions identify the message that opened them. */
 export function createContext(
-  { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory }: SessionOptions,
+  options: SessionOptions,
   network: Network,
   subscriptions: SocketSubscriptions,
   caller: Cancellation,
 ): CallContext & { readonly reservation: Reservation } {
+  const { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory } = options;
   const { access } = keySessions;
   const logEntry = openAccessLogEntry(accessLog, requestId);
   logEntry?.setNetwork(network.config.slug);
@@ -66,5 +69,6 @@ export function createContext(
     logEntry,
     subscriptions,
     reservation,
+    address: options,
   };
 }

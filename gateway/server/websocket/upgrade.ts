@@ -69,8 +69,11 @@ export class WebSocketUpgrades {
       const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
       if (this.#accounts.of(access.account).sockets >= socketsMax) throw new RpcError('too-many-sockets');
       const socket = this.#completeHandshake(request, connection, head, requestId);
-      if (socket !== undefined)
-        this.#open(socket, connection, { network, caller, keySessions: this.#sessionsOf(digest, access), requestId });
+      if (socket !== undefined) {
+        const keySessions = this.#sessionsOf(digest, access);
+        const origin = this.#options.proxies.originOf(request);
+        this.#open(socket, connection, { network, caller, origin, keySessions, requestId });
+      }
       logEntry?.write(socket === undefined ? 'aborted' : 'upgraded');
     } catch (error) {
       const rejection = rejectionOf(error, requestId, this.#options.log);
@@ -150,7 +153,7 @@ export class WebSocketUpgrades {
   #open(
     socket: WebSocket,
     connection: Socket,
-    own: { network: Network; caller: Caller; keySessions: KeySessions; requestId: string },
+    own: { network: Network; caller: Caller; origin: string; keySessions: KeySessions; requestId: string },
   ): void {
     const { network, keySessions } = own;
     const { digest } = keySessions;

@@ -82,7 +82,12 @@ function readParsed(
   if (result !== undefined) {
     checkId(body, id, false);
     const shown = secrets.removeFromJson(text);
-    return { kind: 'result', result: shown === text ? result : bodyOf(shown)?.['result'] };
+    const envelope = shown.trimStart().startsWith('[') ? undefined : shown;
+    return {
+      kind: 'result',
+      result: shown === text ? result : bodyOf(shown)?.['result'],
+      ...(envelope !== undefined && { envelope }),
+    };
   }
   return readBareError(body, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
 }

@@ -10,6 +10,8 @@ export interface ResultResponse {
   readonly result: unknown;
   /** The original JSON text of the result, if known. */
   readonly text?: string;
+  /** The JSON text of the whole response, if the text of the result is unknown. */
+  readonly envelope?: string;
 }
 
 /** A large result that is not parsed, so that its bytes can be passed on. */

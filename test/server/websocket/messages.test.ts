@@ -55,6 +55,12 @@ describe('a message', () => {
     ['['.repeat(100), errorText(-32600, 'invalid request: nested too deep, or too many values')],
     [`[${Array(1001).fill('1').join(',')}]`, `[${errorText(-32600, 'batch too large')}]`],
     [`[1,${Array(1000).fill(netVersion('5.0')).join(',')}]`, `[${errorText(-32600, 'batch too large', '5.0')}]`],
+    // ethers-rs sends the second when a subscription is dropped, and ends all its calls at a response with id null.
+    ['{"id":7,"method":"eth_chainId"}', errorText(-32600, 'invalid request: expected jsonrpc to be "2.0"', '7')],
+    [
+      '{"jsonrpc":"2.0","id":7,"method":"eth_unsubscribe","params":"0x1"}',
+      errorText(-32600, 'invalid request: expected params to be an array', '7'),
+    ],
     [
       '{"jsonrpc":"2.0","id":7,"method":"eth_nonsense"}',
       errorText(-32601, 'The method eth_nonsense does not exist/is not available', '7'),
