@@ -29,7 +29,7 @@ import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, notificationMethod } from '../spec/handlers.ts';
 import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
-import { nodeMethods } from '../spec/methods.generated.ts';
+import { methods, nodeMethods } from '../spec/methods.generated.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits } from '../spec/request-units.ts';
 import type { KeptValuesOptions } from '../subscriptions/kept-values.ts';
@@ -219,6 +219,8 @@ function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
 /** For pass-through methods. The envelope check has already required an array. */
 const acceptAnyParams: ParamCheck = () => undefined;
 
+const chainIdSpec = specOf(nodeMethods.chainId, methods);
+
 function openUpstream(
   chain: ChainConfig,
   config: UpstreamConfig,
@@ -238,6 +240,10 @@ function openUpstream(
   if (transport === undefined) return undefined;
   return new Upstream(fixed, config, {
     chainId: chain.chainId,
+    classifyError: (error) => {
+      const outcome = normalise(chainIdSpec, [], error);
+      return outcome.final ? undefined : outcome;
+    },
     transport,
     defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS ?? attemptTimesMs.lookup,
     ...(webSocket !== undefined && { webSocket }),

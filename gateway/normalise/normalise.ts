@@ -2,7 +2,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ErrorResponse, LargeResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FollowUp, Outcome } from '../upstreams/outcome.ts';
-import { classify, isFinal } from './errors/classify.ts';
+import { classify, isFinal, isRead } from './errors/classify.ts';
 import { nestedErrorsOf, mainError, type NestedError } from './errors/nested-errors.ts';
 import type { Meaning } from './errors/error-rule.ts';
 import { checkResultBytes } from './results/check-result-bytes.ts';
@@ -39,7 +39,8 @@ export function normalise(method: MethodSpec, params: readonly unknown[], respon
   if (meaning === 'null') return { final: true, response: { kind: 'result', result: null } };
   const guess = meaning === 'unknown' && revert === undefined ? guessRevert(method, nestedErrors) : undefined;
   if (guess !== undefined) return guessOutcome(params, guess);
-  const retryAfterMs = response.retryAfterMs ?? (meaning === 'rate' ? findRetryHint(nestedErrors) : undefined);
+  const hasHint = meaning === 'rate' && isRead(method);
+  const retryAfterMs = response.retryAfterMs ?? (hasHint ? findRetryHint(nestedErrors) : undefined);
   return { final: false, failure: meaning, response: error, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 

@@ -4,9 +4,9 @@ export interface CandidateState {
   readonly isExcluded: boolean;
   /** An attempt of this call was made there. */
   readonly isTried: boolean;
-  /** It accepted the transaction that the call is about, or is the probe of an unsupported method. */
+  /** It accepted the transaction that the call is about. */
   readonly isPreferred: boolean;
-  /** Its limits permit another request. */
+  /** Its limits permit another request, and it did not ask for a pause with `Retry-After`. */
   readonly hasCapacity: boolean;
   /** The method of the call is marked. */
   readonly isMethodMarked: boolean;

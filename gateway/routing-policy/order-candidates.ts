@@ -45,10 +45,15 @@ export function orderCandidates<Candidate extends CandidateState>(
  */
 export function lastResortOrder(
   reason: SkipReason,
-  { circuit, head }: CandidateState,
-  { purpose, blocks, isPassThrough }: CallNeeds,
+  candidate: CandidateState,
+  needs: CallNeeds,
   network: NetworkState,
 ): number {
+  const { circuit, head } = candidate;
+  const { purpose, blocks, isPassThrough } = needs;
+  const other =
+    reason === 'circuit-open' ? skipReasonOf({ ...candidate, circuit: 'closed' }, needs, network) : undefined;
+  if (other !== undefined) return lastResortOrder(other, candidate, needs, network);
   const { lastResort } = skipReasons[reason];
   if (lastResort === 'never' || purpose === 'hedge') return NEVER;
   const needsNewest = blocks?.tag !== undefined || isPassThrough;

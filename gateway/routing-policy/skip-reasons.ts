@@ -25,11 +25,24 @@ export const skipReasons = {
   },
   'at-limit': {
     meaning:
-      'Its `limits` are used up. If that is true of all upstreams, the response is 503 `overloaded` with `Retry-After`.',
+      'Its `limits` are used up, or it is left alone because it asked for that with `Retry-After`. If that is true of all upstreams, the response is 503 `overloaded` with `Retry-After`.',
     applies: ({ hasCapacity }) => !hasCapacity,
     lastResort: 'never',
   },
-  // Before all rows with a last resort: a marked upstream that lags would be used otherwise.
+  'other-chain': {
+    // After the cooldown, the upstream checks its chain id again before it sends a call.
+    meaning: 'It returned another chain id when last checked, and its circuit is open.',
+    applies: ({ isOnOtherChain, circuit }) => isOnOtherChain && circuit === 'open',
+    lastResort: 'never',
+  },
+  'circuit-open': {
+    // A transaction is no trial, because the upstream may hang.
+    meaning: 'Its circuit is open, or half-open and no trial is due. Transactions and hedged requests are no trials.',
+    applies: ({ circuit }, { sends, purpose }) =>
+      circuit !== 'closed' && (circuit === 'open' || sends || purpose !== 'attempt'),
+    lastResort: 2,
+  },
+  // Before the rows with a last resort: a marked upstream that lags would be used otherwise.
   stale: {
     meaning:
       'Its head is below the newest served block, for a read at `latest`, or below the end of the range, for logs; or it failed since its last poll, and may have lost blocks. Its response would be older than served ones, or a list with gaps. Its head is polled again before such a call fails with 503.',
@@ -58,19 +71,6 @@ export const skipReasons = {
         (blocks?.tag !== undefined && candidate.isTagOlder) ||
         ((blocks?.tag !== undefined || isPassThrough) && isBelowHead(candidate, network))),
     lastResort: 1,
-  },
-  'other-chain': {
-    // After the cooldown, the upstream checks its chain id again before it sends a call.
-    meaning: 'It returned another chain id when last checked, and its circuit is open.',
-    applies: ({ isOnOtherChain, circuit }) => isOnOtherChain && circuit === 'open',
-    lastResort: 'never',
-  },
-  'circuit-open': {
-    // A transaction is no trial, because the upstream may hang.
-    meaning: 'Its circuit is open, or half-open and no trial is due. Transactions and hedged requests are no trials.',
-    applies: ({ circuit }, { sends, purpose }) =>
-      circuit !== 'closed' && (circuit === 'open' || sends || purpose !== 'attempt'),
-    lastResort: 2,
   },
 } as const satisfies Readonly<Record<string, SkipReasonRow>>;
 

@@ -67,7 +67,7 @@ export class Attempt implements SentCall {
     try {
       outcome = this.#attempts.outcomeOf(this, response);
     } catch (error) {
-      this.failWith(error);
+      this.failed(error);
       return;
     }
     if (outcome !== undefined) this.endWith(outcome);

@@ -12,6 +12,7 @@ import {
   type UpstreamResponse,
 } from '../upstreams/transport/upstream-response.ts';
 import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
+import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import type { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
@@ -124,39 +125,49 @@ export class Attempts {
     const { method, range } = routedCall;
     // Callers can name any method of a wildcard: only those that exist are marked.
     const canMark = method.openedBy === undefined || this.#options.isSupported(method.name);
-    this.#recordFailedOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark);
+    const detail = describeError(outcome.response);
+    this.#recordFailedOutcome(upstream, method.name, outcome, detail, canMark, failedCall(routedCall));
     if (outcome.failure === 'too-large') range?.refused(upstream, outcome.response);
     else range?.failed(upstream);
     if (isMissingData(routedCall, outcome)) this.#options.onMissingData(upstream, routedCall, performance.now());
   }
 
   /** A range with too large a result is no failure of the upstream. @throws the error if it is not an `UpstreamFailure` */
-  #recordNoResponse(upstream: Upstream, { method, range }: RoutedCall, error: unknown): Outcome {
-    if (range === undefined) return this.recordFailure(upstream, method.name, error);
+  #recordNoResponse(upstream: Upstream, routedCall: RoutedCall, error: unknown): Outcome {
+    const { method, range } = routedCall;
+    const isUnsent = error instanceof UpstreamFailure && error.isUnsent;
+    const call = isUnsent ? undefined : failedCall(routedCall, error);
+    if (range === undefined) return this.recordFailure(upstream, method.name, error, call);
     const isTooLarge = error instanceof ResponseTooLarge;
     const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;
-    const outcome = this.recordFailure(upstream, method.name, failure);
+    const outcome = this.recordFailure(upstream, method.name, failure, call);
     if (isTooLarge) range.refused(upstream, undefined);
     else range.failed(upstream);
     return outcome;
   }
 
-  /** Records an upstream failure without a response. @throws the error if it is not an `UpstreamFailure` */
-  recordFailure(upstream: Upstream, method: string, error: unknown): Outcome {
+  /**
+   * Records an upstream failure without a response.
+   * @param call undefined: no call is the cause
+   * @throws the error if it is not an `UpstreamFailure`
+   */
+  recordFailure(upstream: Upstream, method: string, error: unknown, call?: FailedCall): Outcome {
     if (!(error instanceof UpstreamFailure)) throw error;
     const { failure, retryAfterMs, message } = error;
     const outcome: Outcome = { final: false, failure, response: undefined, detail: message, retryAfterMs };
-    if (!error.isCallerTimeout) this.#recordFailedOutcome(upstream, method, outcome, message);
+    if (!error.isCallerTimeout) this.#recordFailedOutcome(upstream, method, outcome, message, true, call);
     return outcome;
   }
 
   /** Records that a hedged request responded before the upstream. @param startedAt of its attempt, by performance.now() */
-  recordOvertaken(upstream: Upstream, { method, group }: RoutedCall, startedAt: number): void {
+  recordOvertaken(upstream: Upstream, routedCall: RoutedCall, startedAt: number): void {
+    const { method, group } = routedCall;
     const now = performance.now();
     upstream.latencyScore.recordLatency(group, now - startedAt, now);
     // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
     if (upstream.hasResponded(startedAt)) return;
-    this.recordFailure(upstream, method.name, new UpstreamFailure('slow', 'the hedged request responded first'));
+    const failure = new UpstreamFailure('slow', 'the hedged request responded first');
+    this.recordFailure(upstream, method.name, failure, failedCall(routedCall, failure));
   }
 
   /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
@@ -186,12 +197,13 @@ export class Attempts {
     method: string,
     failed: FailedOutcome,
     detail: string,
-    canMark = true,
+    canMark: boolean,
+    call: FailedCall | undefined,
   ): void {
     upstream.health.logFailure(
       failed.failure,
       detail,
-      upstream.recordFailure(method, failed, performance.now(), canMark),
+      upstream.recordFailure(method, failed, performance.now(), canMark, call),
     );
   }
 
@@ -211,6 +223,12 @@ function headHashAt(upstream: Upstream, heads: AttemptsOptions['heads']): string
   const { head } = heads;
   if (head === undefined || heads.headOf(upstream)?.header?.hash !== head.hash) return undefined;
   return upstream.isHeadUncertain || heads.isAlternating(upstream) ? undefined : head.hash;
+}
+
+/** Lookups execute nothing. Other calls, and those with a result that is too large, may be the cause of a failure themselves. */
+function failedCall({ cancellation, group, method }: RoutedCall, error?: unknown): FailedCall {
+  const mayBeCause = group !== 'lookup' || method.isPassThrough === true || error instanceof ResponseTooLarge;
+  return { owner: cancellation?.owner, mayBeCause, error: error instanceof Error ? error : undefined };
 }
 
 /** At most 200 characters and no URLs: the text is from outside. */

@@ -38,7 +38,8 @@ export class BudgetedSelector {
     // A range that is too large for one upstream is no failure.
     if (isFirst || upstream === undefined || isRefusedRange(routedCall)) return upstream;
     if (upstream.circuit.isClosed || method.sends === true) {
-      this.#budget.countExtra();
+      // An upstream without the method executed nothing.
+      if (failed.at(-1)?.failure !== 'unsupported') this.#budget.countExtra();
       return upstream;
     }
     if (this.takeRetry(now)) return upstream;

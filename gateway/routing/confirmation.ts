@@ -54,6 +54,7 @@ export class Confirmation {
     if (!isUnconfirmed) return this.#monotonic.raiseToServed(method, newer);
     if (method.isPassThrough === true) throw new RpcError('no-upstream');
     routedCall.unconfirmed = newer;
+    if (isAbsent(method, response) && this.isAtHead(routedCall)) routedCall.isMissingAtHead = true;
     routedCall.isEvidence = isAbsent(method, newer)
       ? !this.#mayLag(respondingUpstream, askedAt) && !this.#monotonic.hasServed(routedCall)
       : !this.#monotonic.isOlder(routedCall, newer);
@@ -136,7 +137,8 @@ export class Confirmation {
   async awaitIndex(routedCall: RoutedCall, takeRetry: (now: number) => boolean): Promise<boolean> {
     const { method, unconfirmed, deadline, waits } = routedCall;
     if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || this.#isDevelopment) return false;
-    if (!this.isAtHead(routedCall) || !this.#monotonic.hasServedCanonical(routedCall)) return false;
+    // A failure of another upstream, which was asked to confirm it, changes nothing.
+    if (!routedCall.isMissingAtHead || !this.#monotonic.hasServedCanonical(routedCall)) return false;
     const now = performance.now();
     const waitMs = INDEX_WAITS_MS[waits];
     if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(now)) return false;

@@ -7,6 +7,7 @@ import type { RoutedCall } from './routed-call.ts';
 import type { MonotonicReads } from './monotonic-reads.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
+import { MAX_RETRY_AFTER_MS, type CircuitBreaker } from '../upstreams/health/circuit-breaker.ts';
 import type { UpstreamLimits } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import { withTimeout } from '../upstreams/health/with-timeout.ts';
@@ -36,6 +37,7 @@ export function exhaustedResponse(
   // Smaller parts may be served, also by the upstreams that failed otherwise.
   if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
   if (failed.length === 0) throw noCandidateError(candidates, now);
+  const noUpstream = (): RpcError => new RpcError('no-upstream', undefined, { retryAfterS: requestedWaitS(failed) });
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) {
     // One that the call may not try, for example because of `maxAttempts`, may support the method.
@@ -44,7 +46,7 @@ export function exhaustedResponse(
   }
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
   if (failed.some(isMissing) && (!routedCall.isMissingAtHead || monotonic.isKnownNewBlock(routedCall)))
-    throw new RpcError('no-upstream');
+    throw noUpstream();
   const blockError = missingBlockError(failed);
   const missingBlock = blockError && noSuchBlock(routedCall, blockError, monotonic.newestKnown);
   if (missingBlock !== undefined) return missingBlock;
@@ -56,7 +58,13 @@ export function exhaustedResponse(
   if (classes.has('too-large')) throw new RpcError('request-too-large');
   // No upstream reported missing data, and those that responded did not find the object.
   if (classes.has('not-found')) return { kind: 'result', result: null };
-  throw new RpcError('no-upstream');
+  throw noUpstream();
+}
+
+/** The shortest time for which the upstreams asked with `Retry-After`; undefined: one of them did not ask. */
+function requestedWaitS(failed: readonly FailedOutcome[]): number | undefined {
+  const waitMs = Math.min(...failed.map(({ retryAfterMs = 0 }) => retryAfterMs), MAX_RETRY_AFTER_MS);
+  return waitMs > 0 ? Math.ceil(waitMs / 1_000) : undefined;
 }
 
 function mayStillSupport({ method, tried }: RoutedCall, upstream: Upstream): boolean {
@@ -65,15 +73,20 @@ function mayStillSupport({ method, tried }: RoutedCall, upstream: Upstream): boo
 
 /** The error if no upstream could be tried: all candidates are at their limits, or there are none. */
 export function noCandidateError(
-  candidates: readonly { readonly limits: UpstreamLimits | undefined }[],
+  candidates: readonly {
+    readonly limits: UpstreamLimits | undefined;
+    readonly circuit: Pick<CircuitBreaker, 'pauseMs'>;
+  }[],
   now: number,
 ): RpcError {
-  const waits = candidates.flatMap(({ limits }) => (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []));
+  const waits = candidates.flatMap(
+    ({ limits, circuit }) => circuit.pauseMs(now) ?? (limits?.hasCapacity(now) === false ? limits.waitMs(now) : []),
+  );
   return waits.length > 0 ? new UpstreamsAtLimit(Math.min(...waits)) : new RpcError('no-upstream');
 }
 
 /** The response if no upstream supports the method. @throws RpcError method-not-found */
-export function unsupportedResponse(method: MethodSpec): UpstreamResponse {
+function unsupportedResponse(method: MethodSpec): UpstreamResponse {
   if (method.nullWhenUnsupported === true) return { kind: 'result', result: null };
   throw methodNotFound(method.name);
 }
@@ -224,7 +237,8 @@ export async function pollLagging(
   );
   const caughtUp = lagging.filter((upstream) => !mayLag(upstream));
   if (caughtUp.length === 0) return false;
-  routedCall.unconfirmed = undefined;
+  // A null of an upstream at the head stays, for the case that those that have caught up fail.
+  if (!routedCall.isMissingAtHead) routedCall.unconfirmed = undefined;
   routedCall.pinned = undefined;
   for (const upstream of caughtUp) forgetAttempt(routedCall, upstream);
   return true;

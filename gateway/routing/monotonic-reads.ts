@@ -146,7 +146,7 @@ export class MonotonicReads<U extends object> {
     const [hash, index] = params;
     // The block may have no object at this index, as is usual for uncles.
     if (typeof index === 'string' || method.nullWhenUnsupported === true) return false;
-    if (this.#blockOfServed(hash) !== undefined) return true;
+    if (this.#blockOfServed(method, hash) !== undefined) return true;
     if (!isBlockLookup(method)) return false;
     if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(this.newest);
     return typeof hash === 'string' && this.#heads.has(hash);
@@ -155,13 +155,18 @@ export class MonotonicReads<U extends object> {
   /** Whether callers were served the block or transaction of the call, and its block is one of the newest blocks now. */
   hasServedCanonical({ method, params: [hash, index] }: RoutedCall): boolean {
     if (typeof index === 'string' || method.nullWhenUnsupported === true) return false;
-    const blockHash = this.#blockOfServed(hash);
+    const blockHash = this.#blockOfServed(method, hash);
     return blockHash !== undefined && this.#heads.has(blockHash);
   }
 
-  /** @param hash of a block or transaction @returns the hash of its block, if callers were served one of the two */
-  #blockOfServed(hash: unknown): string | undefined {
-    return typeof hash === 'string' && hash.length === 66 ? this.#hashes.blockOf(hash, performance.now()) : undefined;
+  /**
+   * @param hash of a block or transaction
+   * @returns the hash of its block, if callers were served one of the two, and it is of the kind that the method looks up
+   */
+  #blockOfServed(method: MethodSpec, hash: unknown): string | undefined {
+    if (typeof hash !== 'string' || hash.length !== 66) return undefined;
+    const blockHash = this.#hashes.blockOf(hash, performance.now());
+    return (blockHash === hash) === looksUpTransaction(method) ? undefined : blockHash;
   }
 
   /**
@@ -174,8 +179,14 @@ export class MonotonicReads<U extends object> {
     if (blocks !== undefined)
       return blocks.highest <= Number(newestKnown) && !isOld(blocks.highest, Number(newestKnown));
     const hash = hashNamedBy(method, params);
-    return hash !== undefined && (this.#heads.has(hash) || this.hasServedCanonical(routedCall));
+    if (hash === undefined) return false;
+    return (this.#heads.has(hash) && !looksUpTransaction(method)) || this.hasServedCanonical(routedCall);
   }
+}
+
+/** Whether the hash in the call is that of a transaction. Other lookups by hash name a block. */
+function looksUpTransaction({ tracks }: MethodSpec): boolean {
+  return tracks?.of === 'transaction';
 }
 
 /** Whether null means that the block does not exist. */

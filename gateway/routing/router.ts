@@ -6,25 +6,16 @@ import { BlockGasLimit } from './block-gas-limit.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { FairQueue } from '../admission/fair-queue.ts';
-import { gatehouse } from '../admission/fair-slots.ts';
 import { BudgetedSelector } from './budgeted-selector.ts';
-import { isUnsupportedByAll, UpstreamSelector } from './select-upstream.ts';
+import { UpstreamSelector } from './select-upstream.ts';
 import { Confirmation } from './confirmation.ts';
-import {
-  canSendAgain,
-  exhaustedResponse,
-  isAboveHead,
-  isMissing,
-  pollLagging,
-  unsupportedResponse,
-} from './exhausted.ts';
+import { canSendAgain, exhaustedResponse, isAboveHead, isMissing, pollLagging } from './exhausted.ts';
 import { HedgeDelay } from './retry/hedge-delay.ts';
 import type { HedgeOptions } from './hedge.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { promised, type Receiver } from '../upstreams/receiver.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { Sampler } from '../upstreams/sampling.ts';
 import { SentTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import { MonotonicReads, type BlockIn } from './monotonic-reads.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -59,9 +50,6 @@ interface RouterOptions extends InspectOptions {
 /** The failure of a connection that was closed before a response. */
 const noResponse: FailedOutcome = { final: false, failure: 'transport', response: undefined };
 
-/** If no upstream supports a method, one upstream is tried again at this interval. */
-const PROBE_INTERVAL_MS = 10_000;
-
 /** Routes the calls of one network: selects upstreams, makes attempts, and stops at a final response. */
 export class Router {
   readonly all: readonly Upstream[];
@@ -71,7 +59,6 @@ export class Router {
   readonly #sent: SentTransactions;
   readonly #heads: NetworkHeads;
   readonly #monotonic: MonotonicReads<Upstream>;
-  readonly #probes = new Sampler(PROBE_INTERVAL_MS);
   readonly #confirmation: Confirmation;
   readonly #budgeted: BudgetedSelector;
   readonly #hedgeDelay: HedgeDelay | undefined;
@@ -151,11 +138,7 @@ export class Router {
    * @param receiver gets the response, an RpcError if no upstream has a usable one, or Cancelled
    */
   route(call: UpstreamCall, queue: FairQueue | undefined, receiver: Receiver<UpstreamResponse>): void {
-    const routedCall = this.#beginCall(call);
-    if (routedCall === undefined) {
-      queue?.leave(call.caller?.owner ?? gatehouse);
-      receiver.succeeded(unsupportedResponse(call.method));
-    } else new Route(this.#parts, routedCall, queue, receiver).next();
+    new Route(this.#parts, this.#beginCall(call), queue, receiver).next();
   }
 
   /** Routes a call of Gatehouse itself. @throws RpcError if no upstream has a usable response */
@@ -175,18 +158,14 @@ export class Router {
     return this.selector.skipReasons(now);
   }
 
-  /** Undefined: no upstream supports the method, and no probe of it is due. */
-  #beginCall(call: UpstreamCall): RoutedCall | undefined {
+  #beginCall(call: UpstreamCall): RoutedCall {
     const { method, params } = call;
     const candidates = this.#options.routes.candidatesOf(method.name);
-    const isUnsupported = isUnsupportedByAll(method.name, candidates ?? this.all);
-    if (isUnsupported && !this.#probes.takeIfDue(method.name, performance.now())) return undefined;
     // With one upstream, only blocks, and the blocks of state, are compared.
     const needsBlocks = this.all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
     const blocks = needsBlocks ? blocksNamedBy(method, params) : undefined;
     const acceptedBy = this.#sent.upstreamFor(method, params);
-    const preferred = isUnsupported ? this.selector.selectLongestMarked(method.name, candidates) : acceptedBy;
-    return createRoutedCall(call, blocks, preferred, candidates, this.#options.failsafe.of(method));
+    return createRoutedCall(call, blocks, acceptedBy, candidates, this.#options.failsafe.of(method));
   }
 
   /** Waits for upstreams that lag, or that index blocks late. @returns whether one may have a response now */
@@ -220,14 +199,11 @@ export class Router {
     const wasCircuitOpen = !wasClosed && response === undefined;
     routedCall.failed = [...routedCall.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
     const candidates = routedCall.candidates ?? this.all;
-    const now = performance.now();
-    if (!canSendAgain(routedCall, outcome)) return exhaustedResponse(routedCall, candidates, this.#monotonic, now);
+    if (!canSendAgain(routedCall, outcome))
+      return exhaustedResponse(routedCall, candidates, this.#monotonic, performance.now());
     if (failure === 'no-block' && !method.nullable && respondingUpstream !== undefined)
       return isAboveHead(routedCall, respondingUpstream, this.all, this.#heads, this.#monotonic) ? response : undefined;
-    if (failure !== 'unsupported' || !isUnsupportedByAll(method.name, candidates)) return undefined;
-    // This call counts as a probe, if one is due.
-    this.#probes.takeIfDue(method.name, now);
-    return exhaustedResponse(routedCall, candidates, this.#monotonic, now);
+    return undefined;
   }
 
   #recordResponse(

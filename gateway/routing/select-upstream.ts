@@ -31,7 +31,6 @@ export class UpstreamSelector {
   readonly #ranking: Ranking<Upstream> | BalancedRanking<Upstream>;
   /** Undefined: one upstream is first until another is clearly faster. */
   readonly #balanced: BalancedRanking<Upstream> | undefined;
-  readonly #monotonic: MonotonicReads<Upstream>;
   readonly #state: SelectionState;
   /** The upstreams whose heads may be polled; undefined: all. */
   readonly #headSources: readonly Upstream[] | undefined;
@@ -47,7 +46,6 @@ export class UpstreamSelector {
     this.#balanced = balance === 'first' ? undefined : new BalancedRanking(upstreams, balance);
     const before = previous === undefined ? undefined : previous.#ranking;
     this.#ranking = this.#balanced ?? new Ranking(upstreams, before instanceof Ranking ? before : undefined);
-    this.#monotonic = monotonic;
     this.#heads = heads;
     this.#headSources = headSources;
     this.#state = new SelectionState(upstreams, heads, monotonic, maxLagBlocks);
@@ -135,34 +133,10 @@ export class UpstreamSelector {
     return orderCandidates(candidates, needs, network);
   }
 
-  /**
-   * If all upstreams are marked as not supporting a method: the one marked longest, of those with a closed circuit. A
-   * lagging upstream is selected only if all of them lag.
-   */
-  selectLongestMarked(method: string, candidates = this.#upstreams): Upstream | undefined {
-    let longest: Upstream | undefined;
-    let firstDeadline = Infinity;
-    let isLongestLagging = true;
-    for (const upstream of candidates) {
-      const mark = upstream.methods.markOf(method);
-      if (mark === undefined || !upstream.circuit.isClosed) continue;
-      const isLagging = this.#monotonic.isLagging(upstream);
-      if (isLagging === isLongestLagging ? mark.deadline >= firstDeadline : isLagging) continue;
-      [longest, firstDeadline, isLongestLagging] = [upstream, mark.deadline, isLagging];
-    }
-    return longest;
-  }
-
   /** An upstream without a skip reason gets the call. If its circuit is not closed, the call is a trial. */
   #begin(upstream: Upstream, { group }: RoutedCall, now: number): Upstream {
     if (!upstream.circuit.isClosed) upstream.circuit.tryBeginTrial(now);
     this.#balanced?.take(upstream, group);
     return upstream;
   }
-}
-
-/** Whether all upstreams that may get the method are marked as not supporting it. */
-export function isUnsupportedByAll(method: string, candidates: readonly Upstream[]): boolean {
-  for (const { methods } of candidates) if (!methods.isUnsupported(method)) return false;
-  return candidates.length > 0;
 }

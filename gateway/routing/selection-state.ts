@@ -80,7 +80,7 @@ export class SelectionState {
     candidate.isExcluded = candidates?.includes(upstream) === false;
     candidate.isTried = tried.length > 0 && tried.includes(upstream);
     candidate.isPreferred = upstream === preferred && needs.purpose === 'attempt';
-    candidate.hasCapacity = upstream.limits?.hasCapacity(now) !== false;
+    candidate.hasCapacity = upstream.limits?.hasCapacity(now) !== false && circuit.pauseMs(now) === undefined;
     candidate.isMethodMarked = upstream.methods.isSkipped(method.name);
     candidate.circuit = circuit.isClosed ? 'closed' : circuit.isCooldownOver(now) ? 'trial-due' : 'open';
     candidate.isOnOtherChain = upstream.isOnOtherChain;

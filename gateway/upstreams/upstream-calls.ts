@@ -115,7 +115,13 @@ export class UpstreamCalls {
   async #prepareAndPost(call: SentCall): Promise<HttpResponse> {
     const { chain } = this.#options;
     const { params, timeLimitMs, sentAt } = call;
-    const remainingMs = chain.isDone ? timeLimitMs : await chain.prepare(sentAt + timeLimitMs);
+    let remainingMs = timeLimitMs;
+    try {
+      if (!chain.isDone) remainingMs = await chain.prepare(sentAt + timeLimitMs);
+    } catch (error) {
+      if (error instanceof UpstreamFailure) error.isUnsent = true;
+      throw error;
+    }
     if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
     return this.#post(call, remainingMs);
   }
@@ -150,6 +156,7 @@ export class UpstreamCalls {
     if (error.failure === 'transport') onTransportFailure();
     const isSlow = error instanceof TimedOut && hasResponded(sentAt);
     const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
+    failure.isUnsent = error.isUnsent;
     failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, call.timeoutMs ?? upstream.timeoutMs);
     metrics.failed(failure.failure, seconds);
     call.failed(failure);

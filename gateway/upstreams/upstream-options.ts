@@ -1,10 +1,14 @@
 import type { Log } from '../config/log.ts';
+import type { FailedOutcome } from './outcome.ts';
+import type { ErrorResponse } from './transport/upstream-response.ts';
 import type { UpstreamMetrics } from '../metrics/instruments.ts';
 import type { Transport } from './transport/transport.ts';
 import type { SubscriptionLink } from './transport/websocket-subscription.ts';
 
 export interface UpstreamOptions {
   readonly chainId: number;
+  /** Classifies an error in response to eth_chainId. Undefined: it is not an upstream failure. */
+  readonly classifyError?: (error: ErrorResponse) => FailedOutcome | undefined;
   readonly transport: Transport;
   /** For one attempt, if the network file sets no timeout. */
   readonly defaultTimeoutMs: number;

@@ -2,7 +2,7 @@ import type { UpstreamMetrics } from '../metrics/instruments.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import type { Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
-import type { CircuitBreaker } from './health/circuit-breaker.ts';
+import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
@@ -70,6 +70,7 @@ export class Upstream {
     this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
     this.#chain = new ChainCheck({
       chainId: options.chainId,
+      classifyError: options.classifyError,
       starting: options.starting,
       request: (method) => this.#exchange(method, '[]', this.timeoutMs),
     });
@@ -148,6 +149,7 @@ export class Upstream {
 
   /** Checks the chain id if due: once a minute, and after new connections. Called while the network is used. */
   probeIfIdle(now: number): void {
+    if (this.circuit.pauseMs(now) !== undefined) return;
     const isProbeDue = this.#own.isProbeDue(Math.max(this.calls.respondedAt, this.#chain.checkedAt), now);
     const intervalMs = this.#hasNewConnection ? CONNECTION_CHECK_MS : CHAIN_CHECK_INTERVAL_MS;
     const isCheckDue = this.#chain.isDone && now - this.#chain.checkedAt >= intervalMs;
@@ -172,7 +174,7 @@ export class Upstream {
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */
   tryAcquireCall(now: number): boolean {
-    if (this.limits?.hasCapacity(now) === false) return false;
+    if (this.limits?.hasCapacity(now) === false || this.circuit.pauseMs(now) !== undefined) return false;
     return this.circuit.isClosed || this.circuit.tryBeginTrial(now);
   }
 
@@ -181,14 +183,18 @@ export class Upstream {
     this.methods.recordSuccess(method);
   }
 
-  /** @param canMark the method may be marked  @returns whether this failure opened a closed circuit */
-  recordFailure(method: string, failed: FailedOutcome, now: number, canMark = true): boolean {
+  /**
+   * @param canMark the method may be marked
+   * @param call undefined: no call is the cause
+   * @returns whether this failure opened a closed circuit
+   */
+  recordFailure(method: string, failed: FailedOutcome, now: number, canMark = true, call?: FailedCall): boolean {
     const { failure, response } = failed;
     // The calls of one batch are slow together: they count once.
     if (failure === 'slow' && !this.#slowSampler.takeIfDue('', now)) return false;
     if (canMark) this.methods.recordFailure(method, failure, response !== undefined, now);
     this.latencyScore.recordFailure(failure, now);
-    const hasOpened = this.health.recordFailure(failed, now);
+    const hasOpened = this.health.recordFailure(failed, now, call);
     if (response !== undefined) this.metrics.unusable(failure);
     // After the cooldown, another node may use the address.
     if (hasOpened) this.#chain.isDone = false;
@@ -202,6 +208,7 @@ export class Upstream {
    */
   async fetchResult(method: string, params: string): Promise<unknown> {
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
+    if (this.circuit.pauseMs(performance.now()) !== undefined) throw new UpstreamFailure('rate', 'asked for a pause');
     return this.#own.send(async (startedAt) => {
       const response = parseResponse(await this.exchangeOwn(method, params, startedAt + this.timeoutMs));
       if (response.kind === 'result') return response.result;

@@ -33,12 +33,12 @@ it('late calls at a replaced upstream do not change the circuit state of the new
   expect(await states()).toEqual([1, 0]);
   // The reverse: a late success does not close the circuit of the new upstream.
   all.nodes[1]?.always(status(503));
-  expect((await all.request()).error).toBeDefined();
+  for (let times = 0; times < 3; times++) expect((await all.request()).error).toBeDefined();
   expect(await states()).toEqual([0, 2]);
   asUsual(second);
   expect(await late[1]).toMatchObject({ result: word(1) });
   expect(await states()).toEqual([0, 2]);
-  expect(all.requestCounts()).toEqual([3, 1]);
+  expect(all.requestCounts()).toEqual([3, 3]);
 });
 
 it('latency history survives a reload, so that a slow call is hedged early', async () => {

@@ -131,7 +131,7 @@ const rows: Row[] = [
     [{ ...at(999, 1), ...open }, at(900, 100)],
     finalized,
     {},
-    'b:behind a:behind',
+    'b:behind a:circuit-open',
   ],
   ['an unknown head is not behind', [at(undefined), a], latest, {}, 'a b'],
   ['an older safe or finalized block', [{ isTagOlder: true }, a], latest, {}, 'b a:behind'],
@@ -149,7 +149,7 @@ const rows: Row[] = [
     [{ ...marked, ...open }, at(980, 20)],
     {},
     {},
-    'b:behind a:unsupported-method',
+    'b:behind a:circuit-open',
   ],
   ['equal ones are in the order of the ranking', [at(980, 20), marked], {}, {}, 'a:behind b:unsupported-method'],
   ['all at their limit', [full, full], {}, {}, 'a:at-limit! b:at-limit!'],
@@ -186,7 +186,7 @@ const rows: Row[] = [
     [{ ...marked, ...open }, marked],
     closedRetry,
     {},
-    'b:unsupported-method a:unsupported-method!',
+    'b:unsupported-method a:circuit-open!',
   ],
 ];
 

@@ -63,16 +63,17 @@ describe('a null', () => {
   });
 
   // The contract: null needs evidence from an upstream at the head.
-  it.each<[string, Behaviour | undefined, RpcResponse]>([
-    ['fails', status(503), null],
-    ['does not have a part of the chain', undefined, rpcError(4_444, 'pruned history unavailable')],
-    ['returns another error', undefined, rpcError(-32_099, 'something new')],
-  ])('of an upstream that lags is 503 when the other %s', async (_, behaviour, response) => {
+  it.each<[string, Behaviour | undefined, RpcResponse, number]>([
+    // Its head is polled then, and it is asked once more.
+    ['fails', status(503), null, 2],
+    ['does not have a part of the chain', undefined, rpcError(4_444, 'pruned history unavailable'), 1],
+    ['returns another error', undefined, rpcError(-32_099, 'something new'), 1],
+  ])('of an upstream that lags is 503 when the other %s', async (_, behaviour, response, times) => {
     const { send, finds, two } = await withHeads('0x10', '0x11');
     two.response('eth_getTransactionByHash', response);
     two.always(behaviour);
     expect(await send('eth_getTransactionByHash', [hash])).toMatchObject({ status: 503 });
-    expect(finds()).toEqual([1, 1]);
+    expect(finds()).toEqual([1, times]);
   });
 
   it('of an upstream that has caught up needs no confirmation', async () => {
@@ -89,7 +90,7 @@ describe('a null', () => {
   it('stays null when the other fails, if it is from an upstream at the head', async () => {
     const { find, finds, send, one, two } = await withHeads('0x11', '0x11');
     one.response('eth_getTransactionByHash', rpcError(-32_000, 'transaction indexing is in progress'));
-    const other = [`0x${'cd'.repeat(32)}`];
+    const other = [`0x${'ef'.repeat(32)}`];
     two.response('eth_getTransactionByHash', () => ({ ...transaction, hash: other[0] }));
     expect(await send('eth_getTransactionByHash', other)).toMatchObject({ response: { result: { hash: other[0] } } });
     one.response('eth_getTransactionByHash', null);
@@ -103,8 +104,9 @@ describe('a null', () => {
   it('is not confirmed by an upstream with an open circuit', async () => {
     const { two, finds, send, one } = await withHeads('0x10', '0x11');
     one.response('eth_getStorageAt', rpcError(4_444, 'pruned history unavailable'));
-    two.always(status(503));
+    await two.refuse();
     await send();
+    await two.listen();
     two.always(hang);
     expect(await send('eth_getTransactionByHash', [hash])).toMatchObject({ status: 503 });
     expect(finds()).toEqual([1, 0]);

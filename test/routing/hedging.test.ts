@@ -151,12 +151,13 @@ describe('no hedged request is sent', () => {
     await warm(all);
     all.nodes[1]?.response('eth_gasPrice', rpcError(-32601, 'the method eth_gasPrice does not exist'));
     for (const index of [0, 2]) all.nodes[index]?.response('eth_gasPrice', '0x1');
-    all.nodes[0]?.next(status(503), 'eth_gasPrice');
+    await all.nodes[0]?.refuse();
     await all.send('eth_gasPrice', []);
-    expect(all.nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([1, 1, 1]);
+    await all.nodes[0]?.listen();
+    expect(all.nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([0, 1, 1]);
     all.nodes[2]?.next(slow(150), 'eth_gasPrice');
     await all.send('eth_gasPrice', []);
-    expect(all.nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([1, 1, 2]);
+    expect(all.nodes.map((node) => node.callsOf('eth_gasPrice').length)).toEqual([0, 1, 2]);
   });
 
   it('beyond the retry budget: when all calls are slow, few are hedged', async () => {
@@ -217,13 +218,14 @@ it('the circuit of an upstream that never responds opens, although hedges end it
 it('a call at an upstream with a half-open circuit is hedged soon', async () => {
   const clock = shiftClock();
   const all = await withHedges(2, { UPSTREAM_TIMEOUT_MS: '3000' });
-  all.nodes[0]?.next(status(503));
+  await all.nodes[0]?.refuse();
   await all.request();
+  await all.nodes[0]?.listen();
   clock.forward(1_100);
   const exchanges: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void exchanges.push(exchange));
   expect(await all.request()).toMatchObject({ result: word(2) });
-  expect(all.requestCounts()).toEqual([2, 2]);
+  expect(all.requestCounts()).toEqual([1, 2]);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(1);
   // The attempt was not cancelled, so its late response closes the circuit.

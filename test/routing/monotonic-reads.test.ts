@@ -66,7 +66,7 @@ describe('the newest served block', () => {
     expect(await result('eth_blockNumber')).toBe('0x11');
     two.response('eth_blockNumber', '0x12');
     expect(await result('eth_blockNumber')).toBe('0x12');
-    expect(requestCounts('eth_blockNumber')).toEqual([2, 2]);
+    expect(requestCounts('eth_blockNumber')).toEqual([3, 2]);
   });
 
   it('directs calls for the latest and pending block, and for logs up to it, to an upstream that has it', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { status } from '../support/behaviours.ts';
+import { body, status, type Behaviour } from '../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
 import { untilHeadsPolled, withNodes } from './with-nodes.ts';
 
@@ -85,6 +85,18 @@ describe.each([
     expect(response.result).toMatchObject({ transactions: [hash] });
     return all;
   }
+
+  it.each<[string, Behaviour]>([
+    ['returns HTTP 503', status(503)],
+    ['closes the connection', ({ response }) => void response.socket?.destroy()],
+    ['returns a page', body('<html></html>')],
+    ['rejects the credentials', status(401)],
+  ])('is requested again from the healthy one, if the one that should confirm the null %s', async (_, behaviour) => {
+    const { find, finds, two } = await indexedAfter(1);
+    two.always(behaviour, method);
+    expect(await find(method)).toMatchObject(present);
+    expect(finds(method)[0]).toBe(2);
+  });
 
   it('is requested again until one has it', async () => {
     const { find, finds } = await indexedAfter(1);

@@ -30,66 +30,74 @@ describe('an upstream that is too slow for one call', () => {
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   });
 
-  it('opens its circuit if no other call was successful since', async () => {
+  it('opens its circuit if no other call was successful since, after three in a row', async () => {
     const { nodes, request, requestCounts } = await withNodes(2, limits);
     await request();
-    nodes[0]?.next(hang);
+    for (let times = 0; times < 3; times++) {
+      nodes[0]?.next(hang);
+      expect(await request()).toMatchObject({ result: word(2) });
+    }
     expect(await request()).toMatchObject({ result: word(2) });
-    expect(await request()).toMatchObject({ result: word(2) });
-    expect(requestCounts()).toEqual([2, 2]);
+    expect(requestCounts()).toEqual([4, 4]);
   });
 });
 
 it('any JSON-RPC response closes the circuit of an upstream', async () => {
   const clock = shiftClock();
   const { nodes, request, gateway, requestCounts } = await withNodes(2);
-  nodes[0]?.next(status(503));
-  await request();
+  for (let times = 0; times < 3; times++) {
+    nodes[0]?.next(status(503));
+    await request();
+  }
   nodes[0]?.response('eth_getStorageAt', rpcError(-32000, 'header not found'));
   clock.forward(1_100);
   expect(await request()).toMatchObject({ result: word(2) });
   expect((await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
-  expect(requestCounts()).toEqual([2, 2]);
+  expect(requestCounts()).toEqual([4, 4]);
 });
 
-describe('an upstream that fails', () => {
+describe('an upstream that fails three times in a row', () => {
   it('is skipped for a second, and then gets calls again', async () => {
     const clock = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2);
-    nodes[0]?.next(status(503));
+    for (let times = 0; times < 3; times++) {
+      nodes[0]?.next(status(503));
+      expect(await request()).toMatchObject({ result: word(2) });
+    }
     expect(await request()).toMatchObject({ result: word(2) });
-    expect(await request()).toMatchObject({ result: word(2) });
-    expect(requestCounts()).toEqual([1, 2]);
+    expect(requestCounts()).toEqual([3, 4]);
     clock.forward(1_100);
     expect(await request()).toMatchObject({ result: word(1) });
     expect(await request()).toMatchObject({ result: word(1) });
-    expect(requestCounts()).toEqual([3, 2]);
+    expect(requestCounts()).toEqual([5, 4]);
   });
 
   it('gets calls again after a second of real time, too', async () => {
     const { nodes, request, requestCounts } = await withNodes(2);
-    nodes[0]?.next(status(503));
     const start = performance.now();
-    await request();
+    for (let times = 0; times < 3; times++) {
+      nodes[0]?.next(status(503));
+      await request();
+    }
     await eventually(async () => (await request()).result === word(1), 5_000);
     // Jitter shortens the cooldown of 1 s by up to 25 %.
     expect(performance.now() - start).toBeGreaterThan(750);
-    expect(requestCounts()[0]).toBe(2);
+    expect(requestCounts()[0]).toBe(4);
   });
 
   it('is skipped twice as long when it fails again', async () => {
     const clock = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503));
-    await request();
+    for (let times = 0; times < 3; times++) await request();
     clock.forward(1_100);
     await request();
     clock.forward(1_100);
     await request();
-    expect(requestCounts()).toEqual([2, 3]);
+    expect(requestCounts()).toEqual([4, 5]);
     clock.forward(1_000);
     await request();
-    expect(requestCounts()).toEqual([3, 4]);
+    expect(requestCounts()).toEqual([5, 6]);
   });
 
   it('is not skipped longer because many calls failed at once', async () => {
@@ -108,10 +116,10 @@ describe('an upstream that fails', () => {
     const clock = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2, limits);
     nodes[0]?.always(hang);
-    await request();
+    for (let times = 0; times < 3; times++) await request();
     clock.forward(1_100);
     await Promise.all([request(), request(), request(), request(), request()]);
-    expect(requestCounts()).toEqual([2, 6]);
+    expect(requestCounts()).toEqual([4, 8]);
   });
 
   it('gets a call as the last resort when the others fail too', async () => {
@@ -125,12 +133,14 @@ describe('an upstream that fails', () => {
 
   it('is down in the metrics until a call is successful', async () => {
     const { gateway, nodes, request, requestCounts } = await withNodes(1);
-    nodes[0]?.next(status(503));
-    await request();
+    for (let times = 0; times < 3; times++) {
+      nodes[0]?.next(status(503));
+      await request();
+    }
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('0');
     await request();
     expect(await metric(gateway.address, 'gatehouse_upstream_up')).toBe('1');
-    expect(requestCounts()).toEqual([2]);
+    expect(requestCounts()).toEqual([4]);
   });
 });
 

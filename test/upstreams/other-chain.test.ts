@@ -50,12 +50,13 @@ describe('an upstream of another chain', () => {
     const clock = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2);
     expect(await request()).toMatchObject({ result: word(1) });
-    nodes[0]?.next(status(503));
+    await nodes[0]?.refuse();
     await request();
+    await nodes[0]?.listen();
     nodes[0]?.response('eth_chainId', '0x8');
     clock.forward(1_100);
     expect(await request()).toMatchObject({ result: word(2) });
-    expect(requestCounts()).toEqual([2, 2]);
+    expect(requestCounts()).toEqual([1, 2]);
   });
 
   it.each([['0x7'], ['0x07']])('is not detected for %s, which is the chain id of the network', async (chainId) => {

@@ -1,8 +1,8 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Exchange } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
-import { rpcError, type FakeNode } from '../support/fake-node.ts';
+import { rpcError, type FakeNode, type RpcResponse } from '../support/fake-node.ts';
 import { shiftClock, storageParams, withNodes, word } from '../routing/with-nodes.ts';
 
 const unsupported = rpcError(-32_601, 'the method is not available');
@@ -40,26 +40,47 @@ it('an upstream that does not support a method gets calls of it if the others fa
   expect(requestCounts()).toEqual([2, 2]);
 });
 
-it('a method that no upstream supports is -32601, and one upstream is tried every ten seconds', async () => {
-  const clock = shiftClock();
+it('a method that no upstream supports is -32601, and each call asks all of them', async () => {
   const { nodes, send, requestCounts } = await withNodes(2);
-  const codeOf = async () => (await send('eth_getStorageAt', storageParams)).response.error?.code;
+  const codeOf = async () => (await send()).response.error?.code;
   for (const node of nodes) node.response('eth_getStorageAt', unsupported);
   for (let times = 0; times < 3; times++) expect(await codeOf()).toBe(-32_601);
-  expect(requestCounts()).toEqual([1, 1]);
-  clock.forward(9_999);
-  expect(await codeOf()).toBe(-32_601);
-  expect(requestCounts()).toEqual([1, 1]);
-  clock.forward(1);
-  for (let times = 0; times < 3; times++) expect(await codeOf()).toBe(-32_601);
-  expect(requestCounts()).toEqual([2, 1]);
-  // The next trial is at the other upstream, which supports the method by now.
+  expect(requestCounts()).toEqual([3, 3]);
   nodes[1]?.response('eth_getStorageAt', word(2));
-  clock.forward(10_000);
-  for (let times = 0; times < 3; times++) {
-    expect((await send('eth_getStorageAt', storageParams)).response.result).toBe(word(2));
-  }
-  expect(requestCounts()).toEqual([2, 4]);
+  for (let times = 0; times < 3; times++) expect((await send()).response.result).toBe(word(2));
+  // The second one has lost its mark, so that it is first.
+  expect(requestCounts()).toEqual([4, 6]);
+});
+
+describe.each([1, 2, 3])('with %i upstreams', (count) => {
+  /** Like a node that does not support the tag `safe` in an estimate. */
+  const estimate = (error: RpcResponse) => (params: readonly unknown[]) => (params[1] === 'safe' ? error : '0x5208');
+  const call = { to: storageParams[0] };
+
+  it.each([
+    [-32_601, 'the method eth_estimateGas does not exist/is not available'],
+    [-32_004, 'the block tag is not supported'],
+  ])('a call that they do not support (%i) does not decide for the next call', async (code, message) => {
+    const { nodes, send, gateway } = await withNodes(count);
+    for (const node of nodes) node.response('eth_estimateGas', estimate(rpcError(code, message)));
+    for (let times = 0; times < 5; times++) {
+      const refused = await send('eth_estimateGas', [{ ...call, value: `0x${(times + 1).toString(16)}` }, 'safe']);
+      expect([refused.status, refused.response.error?.code]).toEqual([200, -32_601]);
+      const other = await gateway.call('test', 'eth_estimateGas', [{ ...call, gas: `0x520${times}` }]);
+      expect(other).toMatchObject({ result: '0x5208' });
+    }
+  });
+
+  it('calls that they do not support, at once, do not decide for others', async () => {
+    const { nodes, send } = await withNodes(count);
+    for (const node of nodes) node.response('eth_estimateGas', estimate(unsupported));
+    const calls = Array.from({ length: 40 }, async (_, index) => {
+      const params = [{ ...call, value: `0x${(index + 1).toString(16)}` }, ...(index % 2 === 0 ? ['safe'] : [])];
+      const { response } = await send('eth_estimateGas', params);
+      return response.result ?? response.error?.code;
+    });
+    expect(await Promise.all(calls)).toEqual(calls.map((_, index) => (index % 2 === 0 ? -32_601 : '0x5208')));
+  });
 });
 
 it.each([

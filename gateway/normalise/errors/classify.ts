@@ -71,6 +71,7 @@ function appliesToMethod(method: MethodSpec, methods: NonNullable<ErrorRule['met
   }
 }
 
-function isRead({ reverts, executes, sends, resultKinds }: MethodSpec): boolean {
+/** Whether the method has a schema and executes no code, so that its errors have no text of a contract. */
+export function isRead({ reverts, executes, sends, resultKinds }: MethodSpec): boolean {
   return !reverts && executes !== true && sends !== true && resultKinds !== undefined;
 }

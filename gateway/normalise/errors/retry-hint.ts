@@ -1,6 +1,8 @@
 import type { NestedError } from './nested-errors.ts';
 
 const SECOND_MS = 1_000;
+/** Text is weaker evidence than the header `Retry-After`. */
+const MAX_HINT_MS = 30_000;
 
 /** Members of `error.data` in which providers give the waiting time, in place of `Retry-After`. */
 export const retryHintFields: readonly {
@@ -15,8 +17,13 @@ export const retryHintFields: readonly {
 /** "retry in 10s" (Ankr), "try again in 2 seconds", "retry after 500ms". */
 const hintInMessage = /\b(?:retry|again) (?:in|after) (?<amount>\d{1,6}(?:\.\d+)?) ?(?<unit>ms|m\b|s|minute)?/i;
 
-/** Finds the waiting time in a rate limit error, in ms. */
+/** Finds the waiting time in the text or data of a rate limit error, in ms: 30 s at most. */
 export function findRetryHint(nestedErrors: readonly NestedError[]): number | undefined {
+  const ms = findHint(nestedErrors);
+  return ms === undefined ? undefined : Math.min(ms, MAX_HINT_MS);
+}
+
+function findHint(nestedErrors: readonly NestedError[]): number | undefined {
   for (const { message, data } of nestedErrors) {
     for (const { path } of retryHintFields) {
       const ms = parseDurationMs(valueAt(data, path));

@@ -1,15 +1,28 @@
 import { nodeMethods } from '../../spec/methods.generated.ts';
+import type { FailedOutcome } from '../outcome.ts';
 import { checkChain } from '../transport/check-chain.ts';
-import { TimedOut, UpstreamFailure, type UpstreamResponse } from '../transport/upstream-response.ts';
+import {
+  TimedOut,
+  UpstreamFailure,
+  type ErrorResponse,
+  type FailureClass,
+  type UpstreamResponse,
+} from '../transport/upstream-response.ts';
+import { failureReasons } from './upstream-health.ts';
 import { withTimeout } from './with-timeout.ts';
 
 export interface ChainCheckOptions {
   readonly chainId: number;
+  /** Undefined: the error is not an upstream failure. */
+  readonly classifyError: ((error: ErrorResponse) => FailedOutcome | undefined) | undefined;
   /** Resolves when the local node that the gateway starts is ready. */
   readonly starting: Promise<unknown> | undefined;
   /** Sends eth_chainId. @throws UpstreamFailure */
   readonly request: (method: string) => Promise<UpstreamResponse>;
 }
+
+/** Failures of the upstream as a whole. Any other error means that it has no chain id. */
+const generalFailures: ReadonlySet<FailureClass> = new Set(['rate', 'quota', 'auth', 'transport']);
 
 /**
  * Checks the chain id of one upstream before its first request, and again after its circuit has opened, each minute of use,
@@ -61,6 +74,9 @@ export class ChainCheck {
   async #check(): Promise<void> {
     this.checkedAt = performance.now();
     const response = await this.#options.request(nodeMethods.chainId);
+    const failed = response.kind === 'error' ? this.#options.classifyError?.(response) : undefined;
+    if (failed !== undefined && generalFailures.has(failed.failure))
+      throw new UpstreamFailure(failed.failure, failureReasons[failed.failure], false, failed.retryAfterMs);
     try {
       checkChain(response, this.#options.chainId);
     } catch (error) {

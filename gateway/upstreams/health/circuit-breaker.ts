@@ -6,7 +6,10 @@ const MAX_COOLDOWN_MS = 30_000;
 /** An exhausted plan, rejected credentials and a wrong chain usually last longer than seconds. */
 const LONG_COOLDOWN_MS = 60_000;
 /** Upper bound for `Retry-After`. */
-const MAX_RETRY_AFTER_MS = 10 * 60_000;
+export const MAX_RETRY_AFTER_MS = 10 * 60_000;
+
+/** A closed circuit opens after this many failures of calls without a response in between. */
+const FAILURES_IN_A_ROW = 3;
 
 /** Time between two trial calls of a half-open circuit. */
 const TRIAL_INTERVAL_MS = 1_000;
@@ -14,8 +17,19 @@ const TRIAL_INTERVAL_MS = 1_000;
 /** The circuit opens when slow calls exceed successful ones by this number. */
 const MAX_EXCESS_SLOW_CALLS = 5;
 
+/** The call that failed. A failure of the gateway's own request, or of a connection, has none. */
+export interface FailedCall {
+  /** The key or address; undefined: Gatehouse itself. */
+  readonly owner: object | undefined;
+  /** What the call executes, or the size of its result, may be the cause: so each owner counts once in a row. */
+  readonly mayBeCause: boolean;
+  /** The calls of one batch fail with one error, and count once. Undefined: the upstream responded. */
+  readonly error: object | undefined;
+}
+
 /**
  * Opens the circuit of one upstream after failures, and closes it after a success. It does not select upstreams.
+ * One call never opens it: it opens after 3 failures in a row, or at once if no call can be the cause.
  * The cooldown of an open circuit doubles with each failure. After it, one real call per second is a trial (half-open).
  *
  * The cockatiel package does not fit. It counts exceptions, and supports neither `Retry-After`, nor failures that the
@@ -29,6 +43,13 @@ export class CircuitBreaker {
   #failures = 0;
   #openUntil = 0;
   #isHalfOpen = false;
+  /** Until when the upstream itself asked for no requests; 0: it did not. */
+  #pausedUntil = 0;
+  /** Failures of calls since the last response, until the circuit opened. */
+  failuresInRow = 0;
+  /** Owners of those that may be the cause of their failure. */
+  readonly #suspects = new Set<unknown>();
+  #lastError: object | undefined;
 
   /** @param random from 0 to 1: jitter shortens estimated cooldowns by up to 25 %, so that they do not end together */
   constructor(random = Math.random) {
@@ -53,8 +74,16 @@ export class CircuitBreaker {
     return now >= this.#openUntil;
   }
 
+  /** The remaining time for which the upstream asked with `Retry-After`; undefined: it did not, or the time is over. */
+  pauseMs(now: number): number | undefined {
+    return now < this.#pausedUntil ? this.#pausedUntil - now : undefined;
+  }
+
   recordSuccess(): void {
     if (this.#excessSlowCalls > 0) this.#excessSlowCalls--;
+    this.#pausedUntil = 0;
+    this.failuresInRow = 0;
+    if (this.#suspects.size > 0) this.#suspects.clear();
     this.isClosed = true;
     this.#failures = 0;
     this.#openUntil = 0;
@@ -64,10 +93,17 @@ export class CircuitBreaker {
   /**
    * Failures that the call causes do not open the circuit. If the upstream responded, they close it.
    * @param retryAfterMs from the upstream's `Retry-After`; replaces the estimated cooldown
+   * @param call undefined: no call is the cause
    * @returns whether this failure opened a closed circuit
    */
-  recordFailure(failure: FailureClass, now: number, retryAfterMs?: number, hasResponded = false): boolean {
-    if (failure === 'slow' && ++this.#excessSlowCalls < MAX_EXCESS_SLOW_CALLS) return false;
+  recordFailure(
+    failure: FailureClass,
+    now: number,
+    retryAfterMs?: number,
+    hasResponded = false,
+    call?: FailedCall,
+  ): boolean {
+    if (failure === 'slow' && (this.#isRepeated(call) || ++this.#excessSlowCalls < MAX_EXCESS_SLOW_CALLS)) return false;
     // Calls in flight together, and last-resort calls while the circuit is open, count as one failure.
     const isNewFailure = now >= this.#openUntil || this.#isHalfOpen;
     // An impossible result of one method does not concern the other methods.
@@ -79,15 +115,32 @@ export class CircuitBreaker {
       if (hasResponded) this.recordSuccess();
       return false;
     }
+    if (call !== undefined && failure !== 'slow') {
+      // A trial of one caller neither opens nor closes the circuit by what the caller may have caused.
+      if (this.#isRepeated(call) || (call.mayBeCause && !this.isClosed)) return false;
+      if (this.isClosed && call.error !== undefined && call.error === this.#lastError) return false;
+      this.#lastError = call.error;
+      if (this.isClosed && ++this.failuresInRow < FAILURES_IN_A_ROW) return false;
+    }
     const cooldownMs =
       retryAfterMs === undefined ? estimateMs * (1 - this.#random() / 4) : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
     const wasClosed = this.isClosed;
     if (isNewFailure) this.#failures++;
     this.isClosed = this.#failures === 0;
     this.#openUntil = Math.max(this.#openUntil, now + cooldownMs);
+    if (retryAfterMs !== undefined) this.#pausedUntil = this.#openUntil;
     this.#isHalfOpen = false;
     this.#excessSlowCalls = 0;
+    this.#suspects.clear();
     return wasClosed;
+  }
+
+  /** Whether the owner of a call that may be the cause is counted in this row already. If not, it is now. */
+  #isRepeated(call: FailedCall | undefined): boolean {
+    if (call?.mayBeCause !== true || !this.isClosed) return false;
+    if (this.#suspects.has(call.owner)) return true;
+    this.#suspects.add(call.owner);
+    return false;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Log } from '../../config/log.ts';
 import type { CircuitState } from '../../metrics/routing-metrics.ts';
-import { CircuitBreaker } from './circuit-breaker.ts';
+import { CircuitBreaker, type FailedCall } from './circuit-breaker.ts';
 import type { FailureClass, UpstreamResponse } from '../transport/upstream-response.ts';
 
 /** Why an upstream is not used. Contains no secrets and no text of the upstream. */
@@ -24,7 +24,8 @@ export interface RecordedFailure {
   readonly retryAfterMs?: number | undefined;
 }
 
-const reasons: Readonly<Record<FailureClass, string>> = {
+/** In words, for operators. */
+export const failureReasons: Readonly<Record<FailureClass, string>> = {
   transport: 'no response',
   slow: 'timed out, while other calls were successful',
   malformed: 'invalid responses',
@@ -80,13 +81,13 @@ export class UpstreamHealth {
     this.circuit.recordSuccess();
   }
 
-  /** @returns whether this failure opened a closed circuit */
-  recordFailure({ failure, response, detail, retryAfterMs }: RecordedFailure, now: number): boolean {
-    const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined);
+  /** @param call undefined: no call is the cause @returns whether this failure opened a closed circuit */
+  recordFailure({ failure, response, detail, retryAfterMs }: RecordedFailure, now: number, call?: FailedCall): boolean {
+    const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined, call);
     if (this.circuit.isClosed) return hasOpened;
-    if (hasOpened) [this.#since, this.#failures] = [now, 0];
-    this.#failures++;
-    this.#reason = detail === undefined ? reasons[failure] : (networkErrors[detail] ?? detail);
+    if (hasOpened) this.#since = now;
+    this.#failures = hasOpened ? Math.max(1, this.circuit.failuresInRow) : this.#failures + 1;
+    this.#reason = detail === undefined ? failureReasons[failure] : (networkErrors[detail] ?? detail);
     return hasOpened;
   }
 

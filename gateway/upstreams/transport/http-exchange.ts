@@ -117,7 +117,13 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.#settle(this.#failure ?? transportFailure(error, this.#status === 0));
+    if (this.#failure !== undefined) this.#settle(this.#failure);
+    else {
+      const failure = transportFailure(error, this.#status === 0);
+      // There was no connection to send it on.
+      failure.isUnsent = this.#controller === undefined;
+      this.#settle(failure);
+    }
   }
 
   #settle(reason: Failure): void {

@@ -1,3 +1,4 @@
+import { exceeds } from '../../jsonrpc/nesting.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { findResult, LARGE_RESPONSE_BYTES } from './read-large-response.ts';
@@ -10,6 +11,9 @@ import {
 } from './upstream-response.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A trace of 1,024 nested calls has 2,050 levels. JSON.stringify overflows the stack at 4,500 (Node 20). */
+const MAX_LEVELS = { depth: 3_000, values: Infinity };
 
 /** Limit for an error's message. Messages of old Lotus and Hardhat contain whole payloads. */
 const MAX_MESSAGE_CHARS = 64 * 1024;
@@ -72,6 +76,7 @@ function readParsed(
   id: number,
   secrets: Secrets,
 ): ResultResponse | ErrorResponse {
+  if (exceeds(text, MAX_LEVELS)) throw new UpstreamFailure('malformed', 'the response is nested too deep');
   const body = bodyOf(text);
   if (body === undefined) throw missingResponse(status, text, retryAfter);
   const { error, result } = body;

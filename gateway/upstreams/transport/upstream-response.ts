@@ -91,6 +91,8 @@ export class UpstreamFailure extends Error {
   readonly retryAfterMs: number | undefined;
   /** The caller's time limit was shorter than the upstream's, or nothing was sent: not an upstream failure. */
   isCallerTimeout = false;
+  /** Nothing of the call was sent, so that the call is not the cause. */
+  isUnsent = false;
 
   constructor(failure: FailureClass, message: string, staleConnection = false, retryAfterMs?: number) {
     super(message);

@@ -204,6 +204,7 @@ export class WebSocketConnection {
   #end(failure: UpstreamFailure): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    failure.isUnsent = !this.#hasOpened;
     clearInterval(this.#heartbeat);
     this.#stopPongTimer();
     this.#socket.terminate();

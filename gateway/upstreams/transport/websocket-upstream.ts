@@ -118,7 +118,11 @@ export class WebSocketUpstream {
   #usableConnection(): WebSocketConnection {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-    if (performance.now() < this.#retryAt) throw new UpstreamFailure('transport', 'backoff after a failed handshake');
+    if (performance.now() < this.#retryAt) {
+      const failure = new UpstreamFailure('transport', 'backoff after a failed handshake');
+      failure.isUnsent = true;
+      throw failure;
+    }
     return (this.#connection = this.#open());
   }
 

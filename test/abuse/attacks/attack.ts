@@ -40,6 +40,10 @@ export const addresses = { neighbour: '127.0.0.1', withoutKey: '127.0.0.2' } as 
 
 /** `eth_call` to this address has a response in chunks of one byte. */
 export const CHUNKED_ACCOUNT = `0x${'13'.repeat(20)}`;
+/** `eth_call` to this address fails at the upstream, as its `data` says: the position in `failuresOfUpstream`. */
+export const FAILING_ACCOUNT = `0x${'14'.repeat(20)}`;
+/** HTTP statuses, or the text of a JSON-RPC error. `0`: the connection is closed. 429 has `Retry-After: 600`. */
+export const failuresOfUpstream = [429, 403, 500, 0, 'too many requests, retry in 600s', 'forbidden'] as const;
 /** Bytes of the contract that the upstream returns for every `eth_getCode`: a response has twice as many characters. */
 export const CODE_BYTES = 450_000;
 /** Calls that the upstream has in progress at once, and how long each takes. */

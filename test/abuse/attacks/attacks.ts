@@ -15,6 +15,7 @@ import { mixtureOfTransports } from './mixture-of-transports.ts';
 import { pingFlood } from './ping-flood.ts';
 import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
+import { provokedFailures } from './provoked-failures.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowReaders } from './slow-readers.ts';
 import { subscribedAddresses } from './subscribed-addresses.ts';
@@ -29,7 +30,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
+  ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, adminTokens],
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],

@@ -1,6 +1,12 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CHUNKED_ACCOUNT, CODE_BYTES, upstreamCapacity } from '../attacks/attack.ts';
+import {
+  CHUNKED_ACCOUNT,
+  CODE_BYTES,
+  FAILING_ACCOUNT,
+  failuresOfUpstream,
+  upstreamCapacity,
+} from '../attacks/attack.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 
 /*
@@ -67,6 +73,10 @@ async function respond(body: Call | Call[], response: ServerResponse): Promise<v
     await writeInChunks(body, response);
     return;
   }
+  if (!Array.isArray(body) && calledAccount(body) === FAILING_ACCOUNT) {
+    fail(body, response);
+    return;
+  }
   const results = await Promise.all([body].flat().map(resultOf));
   response.setHeader('Content-Type', 'application/json');
   response.end(JSON.stringify(Array.isArray(body) ? results : results[0]));
@@ -90,8 +100,20 @@ async function takePlace(): Promise<void> {
   else next();
 }
 
-function isChunked({ method, params }: Call): boolean {
-  return method === 'eth_call' && (params[0] as { to?: unknown }).to === CHUNKED_ACCOUNT;
+function isChunked(call: Call): boolean {
+  return calledAccount(call) === CHUNKED_ACCOUNT;
+}
+
+function calledAccount({ method, params }: Call): unknown {
+  return method === 'eth_call' ? (params[0] as { to?: unknown }).to : undefined;
+}
+
+function fail({ id, params }: Call, response: ServerResponse): void {
+  const failure = failuresOfUpstream[Number((params[0] as { data: string }).data)] ?? 0;
+  if (failure === 0) response.socket?.destroy();
+  else if (typeof failure === 'number')
+    response.writeHead(failure, failure === 429 ? { 'Retry-After': 600 } : {}).end();
+  else response.end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message: failure } }));
 }
 
 /**

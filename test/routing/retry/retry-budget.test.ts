@@ -74,7 +74,7 @@ it('a call skips an upstream with a half-open circuit if the budget is used up, 
   for (const exchange of held) void status(503)(exchange);
   await Promise.all(calls);
   for (const node of all.nodes.slice(0, 2)) node.always(status(503));
-  expect(await all.request()).toMatchObject({ result: word(3) });
+  for (let times = 0; times < 3; times++) expect(await all.request()).toMatchObject({ result: word(3) });
   clock.forward(1_100);
   for (const node of all.nodes) node.calls.length = 0;
   expect(await all.request()).toMatchObject({ result: word(3) });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { listKeys } from '../../../gateway/auth/stores/key-store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { status } from '../../support/behaviours.ts';
-import { storageParams, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
+import { blockAt, storageParams, untilHeadsPolled, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
 
 const call = (id: number, method = 'eth_getStorageAt', params: readonly unknown[] = storageParams) => ({
   jsonrpc: '2.0',
@@ -54,10 +54,25 @@ describe('a key with the capability explain', () => {
     expect(all.requestCounts()).toEqual([1, 0]);
   });
 
+  it('gets an open circuit as the skip reason, and not that the head is unknown because of the same failures', async () => {
+    await allow();
+    const latest = call(1, 'eth_getBlockByNumber', ['latest', false]);
+    for (const node of all.nodes) node.response('eth_getBlockByNumber', blockAt('0x10'));
+    await explained(latest);
+    await untilHeadsPolled(all);
+    all.nodes[0]?.always(status(503));
+    for (const number of [1, 2, 3]) await explained(call(1, 'eth_getTransactionReceipt', [word(number)]));
+    const { explanation } = await explained(call(1));
+    expect(explanation).toMatchObject({
+      calls: [{ skipped: { 'node-0': 'circuit-open' }, attempts: [{ upstream: 'node-1' }] }],
+    });
+  });
+
   it('gets failed attempts, and skipped upstreams with their skip reasons', async () => {
     await allow();
-    all.nodes[0]?.next(status(503));
+    await all.nodes[0]?.refuse();
     const failed = await explained(call(1));
+    await all.nodes[0]?.listen();
     expect(failed.explanation).toMatchObject({
       calls: [
         {
@@ -72,7 +87,7 @@ describe('a key with the capability explain', () => {
     expect(after.explanation).toMatchObject({
       calls: [{ skipped: { 'node-0': 'circuit-open' }, attempts: [{ upstream: 'node-1' }] }],
     });
-    expect(all.requestCounts()).toEqual([1, 2]);
+    expect(all.requestCounts()).toEqual([0, 2]);
   });
 
   it('gets an explanation of errors too, without URLs of upstreams', async () => {

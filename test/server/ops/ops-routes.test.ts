@@ -72,11 +72,12 @@ describe('/readyz', () => {
   it('shows a failing upstream, and stays ready', async () => {
     const gateway = await open();
     node.always(status(500));
-    await gateway.call('main', 'eth_getStorageAt', [`0x${'1'.repeat(40)}`, '0x0', 'latest']);
+    for (const slot of ['0x0', '0x1', '0x2'])
+      await gateway.call('main', 'eth_getStorageAt', [`0x${'1'.repeat(40)}`, slot, 'latest']);
     node.always(undefined);
     const { status: got, text } = await get(gateway.address, '/readyz');
     const failing = {
-      'node-0': expect.stringMatching(/^circuit open for \d s: HTTP 500 .*, 1 of 1 requests failed$/) as string,
+      'node-0': expect.stringMatching(/^circuit open for \d s: HTTP 500 .*, 3 of 3 requests failed$/) as string,
     };
     const networks = { main: { upstreams: 1, up: 0, failing } };
     expect([got, JSON.parse(text)]).toMatchObject([200, { ready: true, networks }]);
