@@ -61,7 +61,7 @@ On 2026-11-24 one cause of most of the earlier figures was found: calls in fligh
 such a collection is full, V8 makes a new one, to which the old one refers; once a table is in the old generation, it retains all later
 ones, with the calls that they contained, until the whole heap is collected. With 64 connections, each minor
 collection copied 3 MB and took 9 ms instead of 1.3, and the whole heap was collected each second. The collections of \`collections/\` do not
-retain anything. In alternating rounds on one machine, before and after:
+retain anything. In alternating rounds on one machine, before and after, when single calls that arrived together shared upstream requests:
 
 ${retention}
 
@@ -76,7 +76,6 @@ would take:
 - **Batches.** Calls that wait for a slot of the upstream, and the calls of a batch, had promises, closures and timers of their own;
   each has one object now. A fifth of the calls in the batch execute code, and are sent upstream singly. Less takes one object per call from the
   client's envelope to the upstream's batch, without coalescing, hedges and metrics as separate parts.
-- **Single calls** cost 120, 96, 91, 83 and 79 µs in the five rounds, while V8 still compiled; nginx 28 or 29. After more rounds they cost 2.64 × nginx (above).
 - **Blocks of 200 kB** cost 1,965 to 1,053 µs in the five rounds, for the same reason, and nginx, at a tenth of its load, 94 to 120. In longer alternating rounds
   they cost 620 to 870 µs, nginx 174 to 247: 3.62 ×. A fifth is the collection of buffers. Names are compared with learned layouts; a response up to 256 kB is not copied into one buffer with the
   caller's envelope. A check of each chunk as it arrives would avoid joining them; searching control characters within the walk
@@ -84,15 +83,11 @@ would take:
 - **Cache hits** run 119 functions and no promise. A bare Node server that has all responses in memory and writes the same headers costs 1.22 × nginx,
   so that 5 µs remain of the goal for all that Gatehouse does; reading the envelope, with its checks for duplicate members, takes 9. It
   takes a server of Gatehouse's own on sockets.
-- **p99** at half load: half of the maximum that batches reach is 80 % of what calls reach that arrive one by one, because a turn of the event loop has
-  fewer calls to share its system calls and upstream batches. A bare proxy is at 57 % then, and has shorter queues. It takes fewer system calls per call.
 - **Memory** under 256 connections: \`--heap-growing-percent=50\` (\`config/young-heap.ts\`) saves 4 MB, the limit of the young generation until
   the start 10 MB of an idle process. A young generation of half the size costs more memory, not less: more calls
   in flight survive, and become garbage of the old generation.
-- **10,000 keys and 200 networks** are compared with one key, whose calls of one turn share a batch to the upstream; keys do not share one. With
-  \`batch: false\` in both, they cost 1.17 (file), 1.19 (Redis) and 1.48 (networks) × one of each. The rest: each call of a connection has
+- **10,000 keys and 200 networks**, with calls sent singly, cost 1.17 (file), 1.19 (Redis) and 1.48 (networks) × one of each. The rest: each call of a connection has
   another key than the one before, so that the route and the key's digest, which a connection remembers, are found again; the usage
   of 9,000 keys is written each second; 200 networks have as many pools of connections to upstreams.
-- **Calls over the upstream's WebSocket** cost less than calls that are sent singly over HTTP, as \`batch: false\` does, and, in this run, slightly less than
-  calls in batches. An upstream with a \`url\` gets its calls over HTTP, where a closed
+- **Calls over the upstream's WebSocket** cost less than over HTTP. An upstream with a \`url\` gets its calls over HTTP, where a closed
   connection concerns one request, and not all calls in flight.`;

@@ -1,4 +1,4 @@
-import type { CostRound, ScenarioResult } from './results.ts';
+import type { CostRound, RemoteRound, ScenarioResult } from './results.ts';
 import { scenarios, type CostScenario, type Scenario } from './scenarios.ts';
 
 /** A number that is measured in each round, and its target if it has one. */
@@ -35,6 +35,15 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
       },
     ].filter(({ values }) => values.length > 0);
   }
+  if (scenario.kind === 'remote' && result.kind === 'remote') {
+    const { title, maxP50, maxP99 } = scenario;
+    const unit = '× direct';
+    const p99 = { title: `${title}, p99`, unit, values: remoteRatios(result.rounds, 'p99') };
+    return [
+      { title: `${title}, p50`, unit, values: remoteRatios(result.rounds, 'p50'), max: maxP50 },
+      maxP99 === undefined ? p99 : { ...p99, max: maxP99 },
+    ];
+  }
   if (scenario.kind === 'memory' && result.kind === 'memory') {
     const [idle, loaded] = [result.rounds.map(({ idleMb }) => idleMb), result.rounds.map(({ loadedMb }) => loadedMb)];
     return [
@@ -66,6 +75,11 @@ function costFigures({ title, baseline, max }: CostScenario, rounds: readonly Co
 /** CPU per call of `of` as a multiple of that of `to` in the same round. */
 export function ratios(rounds: readonly CostRound[], of: string, to: string): number[] {
   return rounds.map((round) => (round[of]?.cpuUs ?? NaN) / (round[to]?.cpuUs ?? NaN));
+}
+
+/** Latencies through the gateway as multiples of those without it. */
+export function remoteRatios(rounds: readonly RemoteRound[], share: 'p50' | 'p99'): number[] {
+  return rounds.map(({ Gatehouse, direct }) => Gatehouse[share] / direct[share]);
 }
 
 export function median(values: readonly number[]): number {

@@ -4,22 +4,28 @@ import { WebSocketServer } from 'ws';
 import { HttpFrames } from './http-frames.ts';
 import { allKinds, heads, SLOT } from './wallet-calls.ts';
 
-/** A node that responds to each known call immediately, with as little CPU as Node allows. */
+/** A node that responds to each known call immediately, or after a latency, with as little CPU as Node allows. */
 export class FixedUpstream {
   /** The number of known calls that it received. */
   received = 0;
   readonly #server: Server;
   #sockets: WebSocketServer | undefined;
 
-  constructor() {
+  /** @param latencyMs of the next request over HTTP; head polls have none */
+  constructor(latencyMs?: () => number) {
     this.#server = createServer({ noDelay: true }, (socket) => {
+      const write = (text: string): void => {
+        socket.write(
+          `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+          'latin1',
+        );
+      };
       const frames = new HttpFrames(
         (_head, body) => {
+          const before = this.received;
           const text = this.#respondTo(body);
-          socket.write(
-            `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
-            'latin1',
-          );
+          if (latencyMs === undefined || this.received === before) write(text);
+          else setTimeout(write, latencyMs(), text);
         },
         (error) => socket.destroy(error),
       );

@@ -27,6 +27,8 @@ interface Client {
 export class LoadGenerator {
   readonly #calls: CheckedCalls;
   readonly #clients: Client[] = [];
+  /** Latencies of this load so far, in ms. */
+  #times: number[] = [];
   /** Called when a client has no message in progress any more. */
   #onFree: (client: Client) => void = () => undefined;
   #nextPath = 0;
@@ -47,15 +49,17 @@ export class LoadGenerator {
    * @returns seconds until the last response
    */
   async saturate(seconds: number): Promise<number> {
+    this.#times = [];
     const startedAt = performance.now();
     const deadline = startedAt + seconds * 1_000;
     await new Promise<void>((resolve) => {
       let active = this.#clients.length;
       this.#onFree = (client) => {
-        if (performance.now() < deadline && client.sent === undefined) this.#send(client, 0);
+        const now = performance.now();
+        if (now < deadline && client.sent === undefined) this.#send(client, now);
         else if (--active === 0) resolve();
       };
-      for (const client of this.#clients) this.#send(client, 0);
+      for (const client of this.#clients) this.#send(client, performance.now());
       const stayAwake = (): void => {
         if (active > 0) setImmediate(stayAwake);
       };
@@ -70,7 +74,7 @@ export class LoadGenerator {
    * a millisecond late.
    */
   async sendAtRate(perSecond: number, seconds: number, random: Random): Promise<Latencies> {
-    const times: number[] = [];
+    this.#times = [];
     const free = [...this.#clients];
     const due: number[] = [];
     const startedAt = performance.now();
@@ -93,12 +97,16 @@ export class LoadGenerator {
       };
       this.#onFree = (client) => {
         active--;
-        times.push(performance.now() - client.dueAt);
         if (client.sent === undefined) free.push(client);
       };
       work();
     });
-    times.sort((a, b) => a - b);
+    return this.latencies;
+  }
+
+  /** Of the last load. */
+  get latencies(): Latencies {
+    const times = this.#times.toSorted((a, b) => a - b);
     const at = (share: number): number => times[Math.floor(times.length * share)] ?? NaN;
     return { p50: at(0.5), p99: at(0.99) };
   }
@@ -122,12 +130,14 @@ export class LoadGenerator {
     const nextPath = (): string => paths[this.#nextPath++ % paths.length] ?? '/';
     const handler: ConnectionHandler = {
       onResponse: (body) => {
+        this.#times.push(performance.now() - client.dueAt);
         this.#calls.addResponse(client.sent as CallBatch, body);
         client.sent = undefined;
         this.#onFree(client);
       },
       onFailure: () => {
         if (client.sent === undefined) return;
+        this.#times.push(performance.now() - client.dueAt);
         // `sent` stays set, so that the client is not used again.
         this.#calls.addLost(client.sent);
         this.#onFree(client);

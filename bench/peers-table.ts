@@ -6,7 +6,7 @@ import { scenarios as defined } from './scenarios.ts';
 
 /** Columns, and the scenarios with the default settings and with `batch: false` that they show. */
 const columns: readonly (readonly [title: string, scenario: string, alone?: string])[] = [
-  ['single, 64 connections', 'single', 'alone'],
+  ['single, 64 connections', 'single'],
   ['single, 256', 'single256'],
   ['batch of 10, per call', 'batch10'],
   ['batch of 100', 'batch100', 'alone100'],

@@ -1,15 +1,18 @@
 import { table } from '../schemas/markdown-table.ts';
 import type { Outcomes } from './checked-calls.ts';
 import { callProfile } from './call-profile.ts';
-import { figuresOf, isMet, median, ratios, show, spread } from './figures.ts';
+import { figuresOf, isMet, median, ratios, remoteRatios, show, spread } from './figures.ts';
 import { peersTable } from './peers-table.ts';
 import type { Cost, LatencyRound, Results, ScenarioResult } from './results.ts';
 import { scenarios } from './scenarios.ts';
+
+type RemoteResult = Extract<ScenarioResult, { kind: 'remote' }>;
 
 /** The text of docs/benchmarks.md. */
 export function pageOf(results: Results): string {
   const costs = results.scenarios.filter((result) => result.kind === 'cost');
   const latencies = results.scenarios.filter((result) => result.kind === 'latency');
+  const remotes = results.scenarios.filter((result) => result.kind === 'remote');
   const scripts = results.scenarios.filter((result) => result.kind === 'script');
   const compared = peersTable(results);
   const sections = [
@@ -17,6 +20,8 @@ export function pageOf(results: Results): string {
     `<!-- Generated from bench.json by \`npm run bench\`: run it with \`--write\` instead of editing this page. -->`,
     introduction,
     madeBy(results),
+    ...(results.note === undefined ? [] : [results.note]),
+    ...(remotes.length === 0 ? [] : ['## Upstreams with a latency', remoteText, remoteTable(remotes)]),
     '![CPU per call, as multiples of nginx](bench.svg)',
     howText(results),
     '## Targets',
@@ -56,8 +61,19 @@ export function readmeSentence(results: Results): string {
     const cpu = median(found.rounds.map((round) => round['Gatehouse']?.cpuUs ?? NaN));
     return `${show(cpu)} µs of CPU (${show(median(ratios(found.rounds, 'Gatehouse', 'nginx')))} × nginx)`;
   };
-  return `A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}. ${madeBy(results)}
-[docs/benchmarks.md](docs/benchmarks.md) has all results, the missed targets too.`;
+  const remote = results.scenarios.find((result) => result.kind === 'remote');
+  const latency = remote === undefined ? '' : `${sentenceOf(remote)} `;
+  return `${latency}A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}. ${madeBy(results)}
+${results.note === undefined ? '' : `${results.note}\n`}[docs/benchmarks.md](docs/benchmarks.md) has all results, the missed targets too.`;
+}
+
+/** For README: what users of the gateway wait for. */
+function sentenceOf(result: RemoteResult): string {
+  const [p50, p99] = (['p50', 'p99'] as const).map((share) => {
+    const ms = median(result.rounds.map(({ Gatehouse }) => Gatehouse[share]));
+    return `${show(ms)} ms (${show(median(remoteRatios(result.rounds, share)))} × direct)`;
+  });
+  return `With an ${titleOf(result.name)}, p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.`;
 }
 
 /** All figures with their targets; a missed target is marked. */
@@ -178,6 +194,22 @@ function withTables(text: string): string {
 
 function titleOf(name: string): string {
   return scenarios.find((scenario) => scenario.name === name)?.title ?? name;
+}
+
+const remoteText = `Latencies of calls sent directly to an upstream that needs some time for each, and of the same calls through Gatehouse.
+Latency is measured from the time at which a call was due.`;
+
+function remoteTable(results: readonly RemoteResult[]): string {
+  const rows = results.flatMap((result) => {
+    const middle = (through: 'direct' | 'Gatehouse', share: 'p50' | 'p99'): string =>
+      `${show(median(result.rounds.map((round) => round[through][share])))} ms`;
+    const times = (share: 'p50' | 'p99'): string => show(median(remoteRatios(result.rounds, share)));
+    return [
+      [titleOf(result.name), 'direct', middle('direct', 'p50'), '', middle('direct', 'p99'), ''],
+      ['', 'Gatehouse', middle('Gatehouse', 'p50'), times('p50'), middle('Gatehouse', 'p99'), times('p99')],
+    ];
+  });
+  return table([['scenario', 'through', 'p50', '× direct', 'p99', '× direct'], ...rows]);
 }
 
 function capital(text: string): string {

@@ -10,12 +10,15 @@ export interface Results {
   readonly rounds: number;
   readonly seconds: number;
   readonly isPinned: boolean;
+  /** What a reader must know of older results. */
+  readonly note?: string;
   readonly scenarios: readonly ScenarioResult[];
 }
 
 export type ScenarioResult =
   | { readonly name: string; readonly kind: 'cost'; readonly rounds: readonly CostRound[] }
   | { readonly name: string; readonly kind: 'latency'; readonly rounds: readonly LatencyRound[] }
+  | { readonly name: string; readonly kind: 'remote'; readonly rounds: readonly RemoteRound[] }
   | { readonly name: string; readonly kind: 'memory'; readonly rounds: readonly MemoryRound[] }
   | { readonly name: string; readonly kind: 'script'; readonly text: string };
 
@@ -43,6 +46,13 @@ export interface LatencyRound {
   readonly nginx: { readonly p50: number; readonly p99: number };
   /** Undefined in results from before 2026-11-22. */
   readonly 'bare Node proxy'?: { readonly p50: number; readonly p99: number };
+  readonly Gatehouse: { readonly p50: number; readonly p99: number };
+  readonly outcomes: Readonly<Outcomes>;
+}
+
+/** Latencies in ms. */
+export interface RemoteRound {
+  readonly direct: { readonly p50: number; readonly p99: number };
   readonly Gatehouse: { readonly p50: number; readonly p99: number };
   readonly outcomes: Readonly<Outcomes>;
 }

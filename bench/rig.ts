@@ -12,7 +12,7 @@ import { startGateway, type GatewaySetup, type StartedGateway } from './start-ga
 
 type ScenarioParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'permissions' | 'env' | 'batch' | 'upstream'>;
 
-export type GatewayParts = ScenarioParts & Pick<GatewaySetup, 'node'>;
+export type GatewayParts = ScenarioParts & Pick<GatewaySetup, 'node'> & { readonly upstreamPort?: number };
 
 /** A started gateway with its own Redis, if it needs one. */
 export interface RigGateway extends StartedGateway {
@@ -62,7 +62,7 @@ export class Rig {
     const address =
       parts.upstream === 'websocket'
         ? { websocketUrl: `ws://127.0.0.1:${await this.socketPort}` }
-        : { url: `http://127.0.0.1:${await this.upstreamPort}` };
+        : { url: `http://127.0.0.1:${parts.upstreamPort ?? (await this.upstreamPort)}` };
     const upstreams = [{ name: 'fixed', ...address, ...(batch !== undefined && { batch }) }];
     const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks'], upstreams };
     const gateway = await startGateway(folder, {

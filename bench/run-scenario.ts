@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { measureCost } from './measure-cost.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
+import { measureRemote } from './measure-remote.ts';
 import { node } from './processes.ts';
 import type { ScenarioResult } from './results.ts';
 import type { Rig } from './rig.ts';
@@ -22,6 +23,8 @@ export async function runScenario(
       return { name, kind, rounds: await measureCost(scenario, rig, rounds, seconds) };
     case 'latency':
       return { name, kind, rounds: await measureLatency(scenario, rig, rounds, seconds) };
+    case 'remote':
+      return { name, kind, rounds: await measureRemote(scenario, rig, rounds, seconds) };
     case 'memory':
       return { name, kind, rounds: await measureMemory(scenario, rig, rounds, seconds) };
     case 'script': {

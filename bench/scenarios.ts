@@ -2,7 +2,7 @@ import type { PermissionTexts } from '../gateway/auth/permissions/permissions.ts
 import { finalMix, walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
 
 /** One measurement of `npm run bench`. `max…` is the target: the highest permitted value of a figure. */
-export type Scenario = CostScenario | LatencyScenario | MemoryScenario | ScriptScenario;
+export type Scenario = CostScenario | LatencyScenario | RemoteScenario | MemoryScenario | ScriptScenario;
 
 interface Named {
   readonly name: string;
@@ -46,6 +46,20 @@ export interface LatencyScenario extends Named {
   readonly maxP99Ms: number;
 }
 
+/** Latencies through the gateway beside those of the same calls sent to the upstream directly, which has a latency itself. */
+export interface RemoteScenario extends Named {
+  readonly kind: 'remote';
+  readonly calls: readonly CallKind[];
+  /** Evenly distributed between the two. */
+  readonly latencyMs: readonly [min: number, max: number];
+  readonly connections: number;
+  /** With random arrival times. Undefined: each connection sends its next call when it gets a response. */
+  readonly perSecond?: number;
+  /** As multiples of the same figure without the gateway. */
+  readonly maxP50: number;
+  readonly maxP99?: number;
+}
+
 export interface MemoryScenario extends Named {
   readonly kind: 'memory';
   readonly calls: readonly CallKind[];
@@ -73,13 +87,20 @@ const compared = { ...wallet, comparesPeers: true } as const;
 
 export const scenarios: readonly Scenario[] = [
   {
+    ...{ name: 'remote', title: 'upstream of 20 to 100 ms, 800 calls per second', kind: 'remote', calls: walletMix },
+    ...{ latencyMs: [20, 100], connections: 512, perSecond: 800, maxP50: 1.5, maxP99: 2.5 },
+  },
+  {
+    ...{ name: 'remote256', title: 'upstream of 30 ms, 256 connections', kind: 'remote', calls: walletMix },
+    ...{ latencyMs: [30, 30], connections: 256, maxP50: 1.7 },
+  },
+  {
     ...{ ...compared, name: 'single', title: 'single calls', max: 3.2 },
     references: ['HAProxy', 'bare Node proxy'],
   },
   { ...compared, name: 'single256', title: 'single calls, 256 connections', connections: 256, max: 3.5 },
   { ...compared, name: 'batch10', title: 'batches of 10', send: 10, connections: 16, max: 1.4 },
   { ...compared, name: 'batch100', title: 'batches of 100', send: 100, connections: 4, max: 1.1 },
-  { ...wallet, name: 'alone', title: 'single calls, sent upstream singly', batch: false },
   {
     ...{ ...wallet, name: 'alone100', title: 'batches of 100, sent upstream singly', send: 100 },
     ...{ connections: 4, batch: false },

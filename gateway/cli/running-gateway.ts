@@ -1,6 +1,6 @@
 import type { Configuration } from '../network-files/configuration.ts';
 
-const TIMEOUT_MS = 1_000;
+const TIMEOUT_MS = 5_000;
 
 /** Fetches the active configuration from a gateway's ops port; undefined if no gateway responds. */
 export async function fetchActiveConfiguration(address: string): Promise<Configuration | undefined> {

@@ -7,8 +7,9 @@ export interface Neighbour {
   /**
    * Sends lookups for this time, and at least one.
    * @param cpuWaitMs the time for which the gateway has waited for a CPU so far
+   * @param pauseMs after each
    */
-  measure(ms: number, cpuWaitMs?: () => number): Promise<Measurement>;
+  measure(ms: number, cpuWaitMs?: () => number, pauseMs?: number): Promise<Measurement>;
   close(): void;
 }
 
@@ -66,7 +67,7 @@ export function openNeighbour(port: number, path: string): Neighbour {
   }
 
   return {
-    async measure(ms, cpuWaitMs = () => NaN) {
+    async measure(ms, cpuWaitMs = () => NaN, pauseMs = 0) {
       const served: { ms: number; cpuWaitMs: number }[] = [];
       const rejected: string[] = [];
       const end = performance.now() + ms;
@@ -75,6 +76,7 @@ export function openNeighbour(port: number, path: string): Neighbour {
         const problem = await send();
         if (problem === undefined) {
           served.push({ ms: performance.now() - startedAt, cpuWaitMs: cpuWaitMs() - waitedBefore });
+          if (pauseMs > 0) await scenarioPause(pauseMs);
           continue;
         }
         rejected.push(problem);

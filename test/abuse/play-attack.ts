@@ -82,7 +82,8 @@ async function measure(attack: Attack, attacker: AbuseProcess, gateway: Gateway,
     attacker.send(target);
     await attacker.message();
     const [startedAt, cpuWaitBefore] = [performance.now(), cpuWaitMsOf(gateway.pid)];
-    const attacked = await neighbour.measure(attack.seconds * 1_000, () => cpuWaitMsOf(gateway.pid));
+    const cpuWait = (): number => cpuWaitMsOf(gateway.pid);
+    const attacked = await neighbour.measure(attack.seconds * 1_000, cpuWait, attack.neighbourPauseMs);
     const cpuWaitShare = (cpuWaitMsOf(gateway.pid) - cpuWaitBefore) / (performance.now() - startedAt);
     attacker.send('report');
     const traffic = (await attacker.message()) as TrafficReport;

@@ -159,7 +159,7 @@ describe('gatehouse check beside a running gateway', () => {
     gateway.signal('SIGHUP');
     const rejected = /\nother files are active in the running gateway, loaded \S+Z; it rejected these \d{4}-\S+Z\n$/;
     const readiness = async (): Promise<string> => (await fetch(`http://127.0.0.1:${env.OPS_PORT}/readyz`)).text();
-    await eventually(async () => (await readiness()).includes('"mistakes":['), 10_000);
+    await eventually(async () => (await readiness()).includes('"mistakes":['));
     expect((await check([], env)).stderr).toMatch(rejected);
     const { running } = JSON.parse((await check(['--json'], env)).stdout) as { running: { refused: object } };
     expect(running.refused).toMatchObject({

@@ -10,6 +10,8 @@ export interface Attack {
   readonly bound: string;
   /** How long the neighbour is measured while it runs. */
   readonly seconds: number;
+  /** The neighbour's pause after each request while it runs. Default: none. */
+  readonly neighbourPauseMs?: number;
   /** Permissions and limits of its key. Undefined: it has no key, and a client address of its own. */
   readonly key: Readonly<Record<string, number>> | undefined;
   /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
@@ -46,5 +48,8 @@ export const FAILING_ACCOUNT = `0x${'14'.repeat(20)}`;
 export const failuresOfUpstream = [429, 403, 500, 0, 'too many requests, retry in 600s', 'forbidden'] as const;
 /** Bytes of the contract that the upstream returns for every `eth_getCode`: a response has twice as many characters. */
 export const CODE_BYTES = 450_000;
-/** Calls that the upstream has in progress at once, and how long each takes. */
-export const upstreamCapacity = { calls: 64, latencyMs: 200 } as const;
+/** `eth_call` to this address takes this long, and no place of the upstream. */
+export const SLOW_ACCOUNT = `0x${'14'.repeat(20)}`;
+export const SLOW_MS = 9_000;
+/** Calls that the upstream has in progress at once, as many as the gateway sends by default, and how long each takes. */
+export const upstreamCapacity = { calls: 256, latencyMs: 200 } as const;

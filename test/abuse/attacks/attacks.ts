@@ -17,6 +17,7 @@ import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
 import { provokedFailures } from './provoked-failures.ts';
 import { slowBodies } from './slow-bodies.ts';
+import { slowCalls } from './slow-calls.ts';
 import { slowReaders } from './slow-readers.ts';
 import { subscribedAddresses } from './subscribed-addresses.ts';
 import { tinyFragments } from './tiny-fragments.ts';
@@ -30,7 +31,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
+  ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, adminTokens],
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],

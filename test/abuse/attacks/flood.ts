@@ -3,12 +3,12 @@ import type { Attack } from './attack.ts';
 
 const LOOPS = 30;
 const ITEMS = 50;
-/** 30 batches of 50 in 468 ms are 3,200 calls per second: ten times what the upstream serves. */
+/** 30 batches of 50 in 468 ms are 3,200 calls per second: 2.5 times what the upstream serves. */
 const EVERY_MS = 468;
 
 export const flood: Attack = {
   name: '1,500 requests in flight',
-  sends: '30 batches of 50 lookups at a time, 3,200 lookups per second; the upstream serves 320',
+  sends: '30 batches of 50 lookups at a time, 3,200 lookups per second; the upstream serves 1,280',
   bound: '`--concurrency` of the key; fair queueing over keys for upstream connections',
   seconds: 10,
   key: {},

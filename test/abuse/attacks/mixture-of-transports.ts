@@ -16,10 +16,10 @@ const MAX_UNSENT_BYTES = 1_000_000;
 const SLOW_BYTES = 1_000;
 
 export const mixtureOfTransports: Attack = {
-  name: 'mixture: ten times the capacity over every transport',
+  name: 'mixture: more than the capacity over every transport',
   sends:
     '64 connections of one key: 16 pipeline lookups, 16 send batches, 16 WebSockets, 16 slow bodies; ' +
-    '3,200 lookups per second, the upstream serves 320',
+    '3,200 lookups per second, the upstream serves 1,280',
   bound: '`--concurrency` of the key; fair queueing over keys for upstream connections',
   seconds: 15,
   key: {},

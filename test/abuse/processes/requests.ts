@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 import { scenarioPause } from '../../support/scenario-pause.ts';
-import type { Target } from '../attacks/attack.ts';
+import { SLOW_ACCOUNT, type Target } from '../attacks/attack.ts';
 import type { Traffic } from './traffic.ts';
 
 /** From a response to the next request of the same connection, as from a client on another machine. */
@@ -12,6 +12,12 @@ let calls = 0;
 export function newCall(): string {
   const position = `0x${(++calls).toString(16)}`;
   return `{"jsonrpc":"2.0","id":${calls},"method":"eth_getStorageAt","params":["0x${'12'.repeat(20)}","${position}","latest"]}`;
+}
+
+/** Differs from all others, too. */
+export function newSlowCall(): string {
+  const data = `0x${(++calls).toString(16).padStart(8, '0')}`;
+  return `{"jsonrpc":"2.0","id":${calls},"method":"eth_call","params":[{"to":"${SLOW_ACCOUNT}","data":"${data}"},"latest"]}`;
 }
 
 export function newBatch(items: number): string {

@@ -5,6 +5,8 @@ import {
   CODE_BYTES,
   FAILING_ACCOUNT,
   failuresOfUpstream,
+  SLOW_ACCOUNT,
+  SLOW_MS,
   upstreamCapacity,
 } from '../attacks/attack.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
@@ -82,7 +84,12 @@ async function respond(body: Call | Call[], response: ServerResponse): Promise<v
   response.end(JSON.stringify(Array.isArray(body) ? results : results[0]));
 }
 
-async function resultOf({ id, method, params }: Call): Promise<object> {
+async function resultOf(call: Call): Promise<object> {
+  const { id, method, params } = call;
+  if (calledAccount(call) === SLOW_ACCOUNT) {
+    await scenarioPause(SLOW_MS);
+    return { jsonrpc: '2.0', id, result: '0x' };
+  }
   const result = immediate[method];
   if (result !== undefined && (method !== 'eth_getLogs' || logsPerBlock > 0))
     return { jsonrpc: '2.0', id, result: result(params) };

@@ -112,6 +112,9 @@ describe.each(['file', 'redis'])('the list of 1,000 keys, stored in %s', (kind) 
     expect(await revokedNames()).toEqual([]);
 
     await click(tab, '#revoke-selected');
+    // Closed and opened again before the event of the close.
+    const [dialog, button] = ['confirm', 'revoke-selected'].map((id) => `document.getElementById('${id}')`);
+    await tab.evaluate(`${dialog}.close(); ${button}.click()`);
     await revoke(tab, 'app-0019', 2);
     if (kind === 'file') expect(await textOf(tab, 'message')).toBe('Revoked 2 keys.');
     expect(await revokedNames()).toEqual(['app-0018', 'app-0019']);

@@ -41,8 +41,9 @@ async function revokePending() {
   await done();
 }
 
+// The event may come when the dialog is open again, for other keys.
 byId('confirm').addEventListener('close', () => {
-  pending = undefined;
+  if (!byId('confirm').open) pending = undefined;
 });
 byId('confirm-cancel').addEventListener('click', () => byId('confirm').close());
 byId('confirm-revoke').addEventListener('click', () => void revokePending());
