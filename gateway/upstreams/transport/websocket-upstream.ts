@@ -44,6 +44,7 @@ export class WebSocketUpstream {
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
   #retryAt = 0;
+  #floodedUntil = 0;
   #isClosed = false;
 
   constructor({ url: address, headers: configured, slots, times, proxyUrl, ...bounds }: WebSocketUpstreamOptions) {
@@ -67,7 +68,7 @@ export class WebSocketUpstream {
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened, failure) => {
-        if (failure instanceof NotificationFlood) this.#retryAt = performance.now() + FLOOD_PAUSE_MS;
+        if (failure instanceof NotificationFlood) this.#floodedUntil = performance.now() + FLOOD_PAUSE_MS;
         this.#handleEnd(hasOpened);
       });
   }
@@ -126,8 +127,8 @@ export class WebSocketUpstream {
   #usableConnection(): WebSocketConnection {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-    if (performance.now() < this.#retryAt)
-      throw new UpstreamFailure('transport', 'backoff after a failed handshake, or after too many notifications');
+    if (performance.now() < this.#floodedUntil) throw new UpstreamFailure('transport', 'too many notifications');
+    if (performance.now() < this.#retryAt) throw new UpstreamFailure('transport', 'backoff after a failed handshake');
     return (this.#connection = this.#open());
   }
 
