@@ -8,7 +8,12 @@ import { OwnRequests } from './health/own-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { readResponse } from './transport/read-response.ts';
-import { parseResponse, UpstreamFailure, type UpstreamResponse } from './transport/upstream-response.ts';
+import {
+  parseResponse,
+  ResponseTooLarge,
+  UpstreamFailure,
+  type UpstreamResponse,
+} from './transport/upstream-response.ts';
 import type { FailedOutcome, Outcome } from './outcome.ts';
 import { Sampler } from './sampling.ts';
 import { LatencyScore } from './latency-score.ts';
@@ -31,6 +36,8 @@ const CHAIN_CHECK_INTERVAL_MS = 55_000;
 const CONNECTION_CHECK_MS = 5_000;
 /** Calls wait for no second check within this time, in case the upstream closes a connection after each response. */
 const LOST_CHECK_MS = 1_000;
+/** Limit for responses to requests of the gateway itself: blocks without transactions, and lists of hashes. */
+const MAX_OWN_RESPONSE_BYTES = 4_000_000;
 /** With `probe: off`: time after the last call at which polls stop, as for a network. */
 const UNWATCHED_AFTER_MS = 180_000;
 
@@ -210,7 +217,10 @@ export class Upstream {
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
     if (this.circuit.pauseMs(performance.now()) !== undefined) throw new UpstreamFailure('rate', 'asked for a pause');
     return this.#own.send(async (startedAt) => {
-      const response = parseResponse(await this.exchangeOwn(method, params, startedAt + this.timeoutMs));
+      const remainingMs = await this.#prepare(startedAt + this.timeoutMs);
+      const response = parseResponse(
+        await this.#exchange(method, params, remainingMs, undefined, MAX_OWN_RESPONSE_BYTES),
+      );
       if (response.kind === 'result') return response.result;
       throw new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
     });
@@ -218,8 +228,11 @@ export class Upstream {
 
   /** Sends a request of the gateway itself, which only the limits record. @throws UpstreamFailure, Cancelled */
   async exchangeOwn(method: string, params: string, deadline: number, work?: Cancellation): Promise<UpstreamResponse> {
-    const remainingMs = this.#chain.isDone ? deadline - performance.now() : await this.#chain.prepare(deadline);
-    return this.#exchange(method, params, remainingMs, work);
+    return this.#exchange(method, params, await this.#prepare(deadline), work);
+  }
+
+  async #prepare(deadline: number): Promise<number> {
+    return this.#chain.isDone ? deadline - performance.now() : this.#chain.prepare(deadline);
   }
 
   /** Opens a subscription. Undefined without a WebSocket. */
@@ -277,11 +290,19 @@ export class Upstream {
     if (webSocket !== undefined && webSocket !== transport) webSocket.watch({ connected, lost });
   }
 
-  async #exchange(method: string, params: string, limitMs: number, work?: Cancellation): Promise<UpstreamResponse> {
+  async #exchange(
+    method: string,
+    params: string,
+    limitMs: number,
+    work?: Cancellation,
+    maxBytes = Infinity,
+  ): Promise<UpstreamResponse> {
     const id = this.calls.nextId();
     this.limits?.beginRequest(performance.now());
     try {
-      return readResponse(await this.calls.post(id, method, params, limitMs, work), id, this.#secrets);
+      const raw = await this.calls.post(id, method, params, limitMs, work);
+      if (raw.body.length > maxBytes) throw new ResponseTooLarge();
+      return readResponse(raw, id, this.#secrets);
     } finally {
       this.limits?.endRequest();
     }

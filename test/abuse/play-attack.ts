@@ -5,7 +5,7 @@ import { Workplace, type Gateway } from '../e2e/gateway-process.ts';
 import { freePort } from '../support/redis.ts';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { attacks } from './attacks/attacks.ts';
-import { addresses, type Attack, type Target } from './attacks/attack.ts';
+import { addresses, hostileNetwork, type Attack, type Target } from './attacks/attack.ts';
 import { bounds } from './bounds.ts';
 import { AbuseProcess } from './child-process.ts';
 import { openNeighbour, type Measurement } from './neighbour.ts';
@@ -57,22 +57,32 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
   try {
     attacker.lowerPriority();
     const url = `http://127.0.0.1:${String(await upstream.message())}`;
-    place.withNetworks({ [SLUG]: { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }] } });
+    const main = { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }] };
+    const upstreamPort = await freePort();
+    const { slug, chainId } = hostileNetwork;
+    const upstreams = [{ name: 'hostile', websocketUrl: `ws://127.0.0.1:${upstreamPort}` }];
+    const hostile = attack.isUpstream === true ? { [slug]: { name: 'Hostile', chainId, upstreams } } : {};
+    place.withNetworks({ [SLUG]: main, ...hostile });
     const opsPort = await freePort();
     const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...env });
-    return await measure(attack, attacker, gateway, opsPort);
+    return await measure(attack, attacker, gateway, { opsPort, upstreamPort });
   } finally {
     await Promise.all([attacker.stop(), upstream.stop()]);
     await place.close();
   }
 }
 
-async function measure(attack: Attack, attacker: AbuseProcess, gateway: Gateway, opsPort: number): Promise<Outcome> {
+async function measure(
+  attack: Attack,
+  attacker: AbuseProcess,
+  gateway: Gateway,
+  { opsPort, upstreamPort }: Pick<Target, 'opsPort' | 'upstreamPort'>,
+): Promise<Outcome> {
   const port = Number(new URL(gateway.address).port);
   const neighbour = openNeighbour(port, `/${SLUG}/v3/${await createKey(opsPort)}`);
   const key = attack.key === undefined ? makeKey() : await createKey(opsPort, attack.key);
   const target: Target = {
-    ...{ port, opsPort, path: `/${SLUG}/v3/${key}`, socketPath: `/${SLUG}/ws/v3/${key}` },
+    ...{ port, opsPort, upstreamPort, path: `/${SLUG}/v3/${key}`, socketPath: `/${SLUG}/ws/v3/${key}` },
     localAddress: attack.key === undefined ? addresses.withoutKey : addresses.neighbour,
   };
   try {

@@ -25,6 +25,13 @@ export interface PendingStream {
 }
 
 const POLL_INTERVAL_MS = 500;
+/** Of one poll. */
+const MAX_HASHES = 10_000;
+
+/** Other values are not retained. */
+function isHash(value: unknown): value is string {
+  return typeof value === 'string' && value.length === 66 && /^0x[0-9a-f]{64}$/i.test(value);
+}
 
 /** Streams pending transactions from one upstream: over its WebSocket, or else from a filter at the upstream that it polls. */
 export async function openPendingStream(source: PendingSource, events: StreamEvents): Promise<PendingStream> {
@@ -41,7 +48,7 @@ function openSubscription(source: PendingSource, events: StreamEvents): Promise<
         resolve(stream);
       },
       notified: (hash) => {
-        if (typeof hash === 'string') events.notified([hash]);
+        if (isHash(hash)) events.notified([hash]);
       },
       ended: () => {
         if (hasStarted) events.ended();
@@ -68,7 +75,7 @@ async function openPolledFilter(source: PendingSource, events: StreamEvents): Pr
       return;
     }
     timer = setTimeout(() => void poll(), POLL_INTERVAL_MS).unref();
-    events.notified(hashes.filter((hash) => typeof hash === 'string'));
+    events.notified(hashes.slice(0, MAX_HASHES).filter(isHash));
   };
   timer = setTimeout(() => void poll(), POLL_INTERVAL_MS).unref();
   return {

@@ -43,7 +43,23 @@ const MAX_UNSENT_BYTES = 16_000_000;
 /** The oldest calls above this number will not get a response any more. */
 const MAX_ABANDONED_CALLS = 1_000;
 
+/**
+ * Limits for notifications: bytes per second, and at once. A hash counts as 2 kB, a header as 16 kB at least, because it costs
+ * more CPU. These are 4,000 hashes or 500 headers per second; the largest public networks have hundreds, and 100.
+ */
+const NOTIFICATION_BYTES_PER_MS = 8_000;
+const NOTIFICATION_BURST_BYTES = 16_000_000;
+const HASH_NOTIFICATION = { maxBytes: 400, countedBytes: 2_000 } as const;
+const MIN_HEADER_BYTES = 16_000;
+
 const EMPTY = Buffer.alloc(0);
+
+/** The upstream has sent more notifications than the limit: the connection ends. */
+export class NotificationFlood extends UpstreamFailure {
+  constructor() {
+    super('transport', 'too many notifications');
+  }
+}
 
 /**
  * One WebSocket to an upstream: sends calls, matches the responses by id, and detects dead connections by pings. It
@@ -53,7 +69,7 @@ export class WebSocketConnection {
   readonly #socket: WebSocket;
   readonly #times: ConnectionTimes;
   readonly #onNotification: ((body: Buffer) => void) | undefined;
-  readonly #onEnd: (hasOpened: boolean) => void;
+  readonly #onEnd: (hasOpened: boolean, failure: UpstreamFailure) => void;
   readonly #pending: PendingCalls;
   /** Ended calls whose responses may still arrive. */
   readonly #abandonedIds = new Set<number>();
@@ -63,11 +79,13 @@ export class WebSocketConnection {
   #hasOpened = false;
   #hasEnded = false;
   #usedAt = 0;
+  #notificationBytes = 0;
+  #notifiedAt = 0;
 
   /** @param onEnd called once; `hasOpened`: whether the handshake succeeded */
   constructor(
     { url, headers, tls, connector, responseMaxBytes, memory, times, ...events }: WebSocketConnectionOptions,
-    onEnd: (hasOpened: boolean) => void,
+    onEnd: (hasOpened: boolean, failure: UpstreamFailure) => void,
   ) {
     this.#times = times;
     this.#onNotification = events.onNotification;
@@ -146,14 +164,26 @@ export class WebSocketConnection {
    * is not JSON, nothing shows which call it was for: all fail, rather than one at its time limit.
    */
   #handleMessage(body: Buffer): void {
+    if (this.#hasEnded) return;
     const id = responseId(body);
     if (id === 'notification') {
       this.#usedAt = performance.now();
-      this.#onNotification?.(body);
+      if (this.#isFlood(body.length)) this.#end(new NotificationFlood());
+      else this.#onNotification?.(body);
     } else if (id === 'not-json') this.#settleAll({ status: 200, body });
     else if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#pending.size === 1 && this.#abandonedIds.size === 0)
       for (const only of this.#pending.ids()) this.#settle(only, { status: 200, body });
+  }
+
+  #isFlood(bytes: number): boolean {
+    const now = performance.now();
+    const read = this.#notificationBytes - (now - this.#notifiedAt) * NOTIFICATION_BYTES_PER_MS;
+    this.#notifiedAt = now;
+    const { maxBytes, countedBytes } = HASH_NOTIFICATION;
+    const counted = bytes <= maxBytes ? countedBytes : Math.max(bytes, MIN_HEADER_BYTES);
+    this.#notificationBytes = Math.max(read, 0) + counted;
+    return this.#notificationBytes > NOTIFICATION_BURST_BYTES;
   }
 
   /** The upstream responded to the handshake with an HTTP status: it becomes the response to all waiting calls. */
@@ -209,7 +239,7 @@ export class WebSocketConnection {
     this.#stopPongTimer();
     this.#socket.terminate();
     this.#incoming?.finished();
-    this.#onEnd(this.#hasOpened);
+    this.#onEnd(this.#hasOpened, failure);
     this.#pending.fail(failure);
   }
 }

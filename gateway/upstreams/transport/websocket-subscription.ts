@@ -42,6 +42,13 @@ export interface SubscriptionEvents {
   ended(): void;
 }
 
+/** A longer notification is ignored: a header has up to 64 kB, a transaction hash 66 characters. */
+const MAX_NOTIFICATION_BYTES = 128_000;
+/** Limit for notifications before the response to eth_subscribe. Beyond it, the subscription ends. */
+const MAX_EARLY_BYTES = 1_000_000;
+/** Each counts at least this much. */
+const MIN_EARLY_BYTES = 1_000;
+
 interface Notification {
   readonly subscription?: unknown;
   readonly result?: unknown;
@@ -59,6 +66,7 @@ export function openSubscription(
   let subscription: unknown;
   /** Notifications that arrive before the response to eth_subscribe is handled. */
   let earlyNotifications: Notification[] = [];
+  let earlyBytes = 0;
   let hasEnded = false;
 
   const request = async (method: string, requestParams: string): Promise<UpstreamResponse> => {
@@ -78,6 +86,13 @@ export function openSubscription(
   };
   const stopListening = link.listen({
     notified: (body) => {
+      if (body.length > MAX_NOTIFICATION_BYTES) return;
+      if (subscription === undefined) earlyBytes += Math.max(body.length, MIN_EARLY_BYTES);
+      if (earlyBytes > MAX_EARLY_BYTES) {
+        earlyNotifications = [];
+        if (end()) events.ended();
+        return;
+      }
       const notification = parseNotification(secrets.removeFromJson(body.toString()));
       if (subscription === undefined) earlyNotifications.push(notification);
       else deliver(notification);
@@ -103,6 +118,7 @@ export function openSubscription(
     events.started();
     for (const notification of earlyNotifications) deliver(notification);
     earlyNotifications = [];
+    earlyBytes = 0;
   };
   begin().catch((error: unknown) => {
     if (error instanceof UpstreamFailure && error.failure === 'wrong-chain') onOtherChain();

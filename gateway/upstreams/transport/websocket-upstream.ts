@@ -8,7 +8,7 @@ import type { HttpResponse } from './http-exchange.ts';
 import { NoFreeSlot, sendAfterWait, UpstreamFailure } from './upstream-response.ts';
 import type { ConnectionEvents } from './transport.ts';
 import type { LinkListener } from './websocket-subscription.ts';
-import { WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
+import { NotificationFlood, WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 
 export interface WebSocketUpstreamOptions extends ConnectOptions {
   readonly url: string;
@@ -27,6 +27,8 @@ const defaultTimes: ConnectionTimes = { handshakeMs: 5_000, pingMs: 30_000, pong
 /** Bounds for the time between failed handshakes. Longer cooldowns are the task of `CircuitBreaker`. */
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
+/** Time without a connection after more notifications than the limit. */
+const FLOOD_PAUSE_MS = 30_000;
 
 /**
  * Sends calls to one upstream over one WebSocket, which all calls share. The first call opens it; after a disconnect,
@@ -42,6 +44,7 @@ export class WebSocketUpstream {
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
   #retryAt = 0;
+  #floodedUntil = 0;
   #isClosed = false;
 
   constructor({ url: address, headers: configured, slots, times, proxyUrl, ...bounds }: WebSocketUpstreamOptions) {
@@ -64,7 +67,8 @@ export class WebSocketUpstream {
     this.#slots = new FairQueue({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
-      new WebSocketConnection(options, (hasOpened) => {
+      new WebSocketConnection(options, (hasOpened, failure) => {
+        if (failure instanceof NotificationFlood) this.#floodedUntil = performance.now() + FLOOD_PAUSE_MS;
         this.#handleEnd(hasOpened);
       });
   }
@@ -91,7 +95,12 @@ export class WebSocketUpstream {
 
   watch(events: ConnectionEvents): void {
     // A next connection follows the loss of this one.
-    this.#listeners.add({ notified: () => undefined, disconnected: () => { events.lost(); } });
+    this.#listeners.add({
+      notified: () => undefined,
+      disconnected: () => {
+        events.lost();
+      },
+    });
   }
 
   /** Ends all calls in flight with a failure. */
@@ -118,6 +127,7 @@ export class WebSocketUpstream {
   #usableConnection(): WebSocketConnection {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
+    if (performance.now() < this.#floodedUntil) throw new UpstreamFailure('transport', 'too many notifications');
     if (performance.now() < this.#retryAt) {
       const failure = new UpstreamFailure('transport', 'backoff after a failed handshake');
       failure.isUnsent = true;

@@ -16,6 +16,8 @@ export interface Attack {
   readonly key: Readonly<Record<string, number>> | undefined;
   /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
   readonly logsPerBlock?: number;
+  /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`. */
+  readonly isUpstream?: true;
   /** What it must have sent by the end, or it has not taken place. */
   readonly atLeast: { readonly connections: number; readonly bytes: number };
   /** Starts it. It continues by timers and events of its connections. */
@@ -26,6 +28,8 @@ export interface Attack {
 export interface Target {
   readonly port: number;
   readonly opsPort: number;
+  /** For an attack by an upstream. */
+  readonly upstreamPort: number;
   /** `/<slug>/v3/<key>`, with a key that does not exist if the attack has none. */
   readonly path: string;
   /** `/<slug>/ws/v3/<key>` */
@@ -40,6 +44,9 @@ export interface Target {
  */
 export const addresses = { neighbour: '127.0.0.1', withoutKey: '127.0.0.2' } as const;
 
+/** The network of an attack by an upstream. */
+export const hostileNetwork = { slug: 'hostile', chainId: 7_777 } as const;
+
 /** `eth_call` to this address has a response in chunks of one byte. */
 export const CHUNKED_ACCOUNT = `0x${'13'.repeat(20)}`;
 /** `eth_call` to this address fails at the upstream, as its `data` says: the position in `failuresOfUpstream`. */
@@ -49,7 +56,7 @@ export const failuresOfUpstream = [429, 403, 500, 0, 'too many requests, retry i
 /** Bytes of the contract that the upstream returns for every `eth_getCode`: a response has twice as many characters. */
 export const CODE_BYTES = 450_000;
 /** `eth_call` to this address takes this long, and no place of the upstream. */
-export const SLOW_ACCOUNT = `0x${'14'.repeat(20)}`;
+export const SLOW_ACCOUNT = `0x${'15'.repeat(20)}`;
 export const SLOW_MS = 9_000;
 /** Calls that the upstream has in progress at once, as many as the gateway sends by default, and how long each takes. */
 export const upstreamCapacity = { calls: 256, latencyMs: 200 } as const;

@@ -3,6 +3,7 @@ import type { Attack } from './attack.ts';
 import { discoverBatches } from './discover-batches.ts';
 import { flood } from './flood.ts';
 import { framing } from './framing.ts';
+import { hostileUpstreams } from './hostile-upstream.ts';
 import { invalidLogs } from './invalid-logs.ts';
 import { junkFilters } from './junk-filters.ts';
 import { manyAddresses } from './many-addresses.ts';
@@ -34,5 +35,6 @@ export const attacks: readonly Attack[] = [
   ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, adminTokens],
+  ...hostileUpstreams,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
