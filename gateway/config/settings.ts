@@ -66,7 +66,11 @@ const table = {
     default: 'off',
     meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
   },
-  UNKNOWN_KEYS_MAX: { type: 'count', default: 500, meaning: 'Maximum unknown keys per client address in 10 s' },
+  UNKNOWN_KEYS_MAX: {
+    type: 'count',
+    default: 500,
+    meaning: 'Unknown keys per client address in 10 s; past it they are 429, and lookups for the address are queued',
+  },
   TRUSTED_PROXIES: {
     type: 'ranges',
     default: undefined,

@@ -15,6 +15,7 @@ import { slowBodies } from './slow-bodies.ts';
 import { slowReaders } from './slow-readers.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
 import { tinyResponseChunks } from './tiny-response-chunks.ts';
+import { unknownKeys } from './unknown-keys.ts';
 import { unreadResponses } from './unread-responses.ts';
 import { unreadWebSockets } from './unread-web-sockets.ts';
 
@@ -22,6 +23,6 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
   ...[flood, pipelinedDocument, manyAddresses, pipelinedReaders],
-  ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
+  ...[discoverBatches, invalidLogs, pingFlood, framing, unknownKeys, adminTokens],
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
