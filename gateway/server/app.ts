@@ -95,7 +95,7 @@ export async function openGateway(
     log,
   });
   const limiter = openLimiter(settings, log);
-  metrics.watchKeys(() => ({ isUp: keys.isAvailable, counts: authenticator.counts }));
+  metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
@@ -125,10 +125,10 @@ export async function openGateway(
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
   const ops = opsRoutes(metrics.registry, () => ({
-    ready: !isDraining && authenticator.canCheckKeys,
+    ready: !isDraining && authenticator.canCheckKeys && !keys.isFull,
     details: {
       draining: isDraining,
-      keyStore: { kind: keys.kind, available: keys.isAvailable },
+      keyStore: { kind: keys.kind, available: keys.isAvailable && !keys.isFull },
       configuration: networks.configuration,
       networks: Object.fromEntries(
         networks.finder.all.map(({ config, upstreams }) => [config.slug, summariseUpstreams(upstreams.all)]),
