@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { errorCode, type Log } from '../../config/log.ts';
 import { withFileLock } from './file-lock.ts';
 import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
@@ -52,7 +52,7 @@ export class FileKeyStore implements KeyStore {
   /** @throws KeyFileError if the file exists but is invalid, or others may write it */
   constructor(dataDir: string, log: Log) {
     this.path = join(dataDir, 'keys.json');
-    this.location = `in ${this.path}, as digests only`;
+    this.location = `in ${resolve(this.path)}`;
     this.#auditPath = join(dataDir, 'audit.jsonl');
     this.#log = log;
     this.#file = readKeyFile(this.path);
