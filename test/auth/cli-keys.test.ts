@@ -85,7 +85,7 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
     expect(lines).toHaveLength(3);
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\dZ`;
     expect(lines[0]).toMatch(/^ID {12}NAME {18}TEAM {2}CREATED {12}STATE$/);
-    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}-     ${time}  live$`));
+    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}-     ${time}  active$`));
     expect(lines[2]).toMatch(new RegExp(`^${bob.id}  bob with a long name  acme  ${time}  revoked ${time}$`));
     expect((await listed()).map(({ id }) => id)).toEqual([alice.id, bob.id]);
   });
