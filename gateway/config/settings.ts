@@ -11,6 +11,12 @@ const table = {
     default: undefined,
     meaning: 'Port for /metrics, /livez, /readyz and the admin API; unset: the first three are served on PORT',
   },
+  OPS_HOST: {
+    type: 'string',
+    default: undefined,
+    meaning:
+      'Address to listen on for OPS_PORT; unset: HOST, because Prometheus and probes are often on other machines',
+  },
   ADMIN_TOKEN: {
     type: 'token',
     default: undefined,
@@ -37,7 +43,7 @@ const table = {
   NETWORKS_DIR: {
     type: 'string',
     default: 'networks',
-    meaning: 'Folder of network files; if it does not exist, the folder in the package',
+    meaning: 'Folder of network files; outside production, the folder in the package if there is no `networks`',
   },
   UNITS_FILE: { type: 'string', default: undefined, meaning: 'File of request units by method, for all networks' },
   DATA_DIR: {
@@ -66,7 +72,11 @@ const table = {
     default: 'off',
     meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
   },
-  UNKNOWN_KEYS_MAX: { type: 'count', default: 500, meaning: 'Maximum unknown keys per client address in 10 s' },
+  UNKNOWN_KEYS_MAX: {
+    type: 'count',
+    default: 500,
+    meaning: 'Unknown keys per client address in 10 s; past it they are 429, and lookups for the address are queued',
+  },
   TRUSTED_PROXIES: {
     type: 'ranges',
     default: undefined,

@@ -231,7 +231,7 @@ export class Metrics {
   watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
     new Gauge({
       name: 'gatehouse_key_store_up',
-      help: '1 while the key store is reachable',
+      help: '1 while the key store can be read and changed',
       registers: [this.registry],
       collect() {
         this.set(read().isUp ? 1 : 0);

@@ -13,7 +13,7 @@ import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
 import { networkFacts } from './pages/network-facts.ts';
-import { pageRoutes } from './pages/page-routes.ts';
+import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
@@ -96,7 +96,7 @@ export async function openGateway(
     log,
   });
   const limiter = openLimiter(settings, log);
-  metrics.watchKeys(() => ({ isUp: keys.isAvailable, counts: authenticator.counts }));
+  metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
@@ -127,12 +127,13 @@ export async function openGateway(
   let isDraining = false;
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
+  const hasOpsPort = settings.OPS_PORT !== undefined;
   const ops = opsRoutes(metrics.registry, () => ({
-    ready: !isDraining && authenticator.canCheckKeys,
+    ready: !isDraining && authenticator.canCheckKeys && !keys.isFull,
     details: {
       draining: isDraining,
-      keyStore: { kind: keys.kind, available: keys.isAvailable },
-      configuration: networks.configuration,
+      keyStore: { kind: keys.kind, available: keys.isAvailable && !keys.isFull },
+      configuration: hasOpsPort ? networks.configuration : displayedConfiguration(networks.configuration, true),
       networks: Object.fromEntries(
         networks.finder.all.map(({ config, upstreams }) => [config.slug, summariseUpstreams(upstreams.all)]),
       ),
@@ -202,7 +203,6 @@ export async function openGateway(
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
   const pipeline = { memory, unread, holderOf, rejectedBodies, connectionsMax };
   const common = { nextRequestId, networks: networks.finder, ...pipeline, log };
-  const hasOpsPort = settings.OPS_PORT !== undefined;
   const statusPage = settings.STATUS_PAGE;
   const pageOptions = {
     finder: networks.finder,
@@ -236,7 +236,7 @@ export async function openGateway(
       const opsPages =
         statusPage === 'ops' ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, port }) : undefined;
       const opsApp = expressApp({ ops, pages: opsPages, ...common });
-      const opsListener = await listen(opsApp, settings.HOST, settings.OPS_PORT, 30_000, pipeline);
+      const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, pipeline);
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }

@@ -26,6 +26,7 @@ import { tinyHeaders } from './tiny-headers.ts';
 import { tinyMessages } from './tiny-messages.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
 import { tinyResponseChunks } from './tiny-response-chunks.ts';
+import { unknownKeys } from './unknown-keys.ts';
 import { unreadResponses } from './unread-responses.ts';
 import { unreadWebSockets } from './unread-web-sockets.ts';
 
@@ -34,7 +35,7 @@ export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
   ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
-  ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, adminTokens],
+  ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
