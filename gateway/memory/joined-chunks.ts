@@ -114,7 +114,8 @@ export class JoinedChunks {
     };
     parser[ON_BODY] = onBody;
     socket.prependOnceListener('close', () => {
-      if (parser[ON_BODY] === onBody) parser[ON_BODY] = add;
+      const isSkipped = socket.parser === parser && parser[ON_BODY] === undefined;
+      if (isSkipped || parser[ON_BODY] === onBody) parser[ON_BODY] = add;
     });
   }
 
@@ -169,10 +170,8 @@ function giveTurn(): void {
 export function skipBody(socket: ParsedSocket): void {
   const { parser } = socket;
   if (!parser) return;
-  const onBody = parser[ON_BODY];
+  // Until the connection is closed. Without an upgrade, Node does not use the parser again before.
   parser[ON_BODY] = undefined;
-  // Runs after all that was read at once is parsed.
-  process.nextTick(() => (parser[ON_BODY] = onBody));
   parser.onIncoming = (request) => {
     request.upgrade = false;
     socket.destroy();

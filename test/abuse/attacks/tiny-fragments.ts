@@ -13,7 +13,7 @@ export const tinyFragments: Attack = {
   bound: 'small fragments are joined; at most 4,096 in a message; its bytes count against the key',
   seconds: 12,
   key: { rate: 1 },
-  atLeast: { connections: SOCKETS, bytes: SOCKETS * FRAGMENTS * 7 },
+  atLeast: { connections: SOCKETS / 2, bytes: (SOCKETS / 2) * FRAGMENTS * 7 },
   start(target, traffic) {
     // Their masks are zero, which does not change the payload.
     const [first, next] = [0x01, 0x00].map((start) => Buffer.from([start, 0x81, 0, 0, 0, 0, 0x31])) as [Buffer, Buffer];
