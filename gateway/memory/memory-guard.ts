@@ -7,8 +7,9 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { Holder } from './holder.ts';
 import { MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
 
-/** A check takes some 40 µs: 0.4 ms of CPU per second. */
 const CHECK_INTERVAL_MS = 100;
+/** Resident memory counts after 5 s only. It is read from a file, which takes as long as the rest of ten checks. */
+const RESIDENT_INTERVAL_MS = 1_000;
 /** A check is made early after bytes of this part of the limit: some 100 MB can be buffered in 100 ms. */
 const CHECK_PART = 0.02;
 /** Interval at which one more owner loses what it has open, while memory is high. The collection of the rest takes as long. */
@@ -47,6 +48,8 @@ export class MemoryGuard {
   readonly #relieved = new Set<string>();
   #relievedAt = -Infinity;
   #collectedAt = -Infinity;
+  #residentBytes = 0;
+  #residentAt = -Infinity;
   /** Bytes since the last check. */
   #uncheckedBytes = 0;
 
@@ -122,12 +125,20 @@ export class MemoryGuard {
       collectedBytes: this.#collectedBytes,
       heapLimitBytes,
       externalBytes,
-      residentBytes: process.memoryUsage.rss(),
+      residentBytes: this.#readResident(now),
     };
     const state = this.#pressure.update(reading, now);
     if (state === 'normal') this.#relieved.clear();
     else if (now - this.#relievedAt >= RELIEF_INTERVAL_MS) this.#relieve(state, now);
   };
+
+  #readResident(now: number): number {
+    if (now - this.#residentAt >= RESIDENT_INTERVAL_MS) {
+      this.#residentBytes = process.memoryUsage.rss();
+      this.#residentAt = now;
+    }
+    return this.#residentBytes;
+  }
 
   /** A collection takes up to 0.3 s. Without it, V8 lets garbage grow to half of the heap, which may be above the limit. */
   #collectNow(now: number): void {
