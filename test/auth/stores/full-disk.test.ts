@@ -47,7 +47,10 @@ function fillDisk(leave = 0): void {
   try {
     const free = Number(execFileSync('df', ['--output=avail', '-B1', disk], { encoding: 'utf8' }).split('\n')[1]);
     write(free - leave);
-    if (leave === 0) expect(() => { write(4_096); }).toThrow('ENOSPC');
+    if (leave === 0)
+      expect(() => {
+        write(4_096);
+      }).toThrow('ENOSPC');
   } finally {
     closeSync(filler);
   }
