@@ -138,7 +138,7 @@ describe('a rate limit with a waiting time sets retryAfterMs', () => {
     [{ try_again_in: '250ms' }, 'request rate exceeded', 250],
     [{ try_again_in: 'later' }, 'request rate exceeded', undefined],
     [undefined, 'Too many requests, reason: call rate limit exhausted, retry in 10s', 10_000],
-    [undefined, 'Too many requests; try again in 2 minutes', 120_000],
+    [undefined, 'Too many requests; try again in 2 minutes', 30_000],
     [undefined, 'Too many requests', undefined],
   ])('%j %s: %s ms', (data, message, ms) => {
     const { retryAfterMs } = ofError('eth_getStorageAt', -32_005, message, data) as { retryAfterMs?: number };

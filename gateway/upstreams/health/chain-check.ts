@@ -1,5 +1,4 @@
 import { nodeMethods } from '../../spec/methods.generated.ts';
-import type { FailedOutcome } from '../outcome.ts';
 import { checkChain } from '../transport/check-chain.ts';
 import {
   TimedOut,
@@ -11,10 +10,15 @@ import {
 import { failureReasons } from './upstream-health.ts';
 import { withTimeout } from './with-timeout.ts';
 
+interface ClassifiedError {
+  readonly failure: FailureClass;
+  readonly retryAfterMs?: number | undefined;
+}
+
 export interface ChainCheckOptions {
   readonly chainId: number;
   /** Undefined: the error is not an upstream failure. */
-  readonly classifyError: ((error: ErrorResponse) => FailedOutcome | undefined) | undefined;
+  readonly classifyError: ((error: ErrorResponse) => ClassifiedError | undefined) | undefined;
   /** Resolves when the local node that the gateway starts is ready. */
   readonly starting: Promise<unknown> | undefined;
   /** Sends eth_chainId. @throws UpstreamFailure */
