@@ -22,7 +22,7 @@ export interface Step {
 }
 
 const TIMEOUT_MS = 10_000;
-const BATCH = { maxItems: 1_000, maxResponseBytes: 25_000_000, concurrency: 50 };
+const BATCH = { maxValues: 20_000, maxItems: 1_000, maxResponseBytes: 25_000_000, concurrency: 50 };
 
 /** The steps of one kind of call, in order. Each has the result of the previous one as its input. */
 export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step[]> {

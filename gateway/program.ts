@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
@@ -15,6 +16,7 @@ import { listenErrorText } from './cli/listen-error.ts';
 import { stopWithNpm } from './cli/stop-with-npm.ts';
 import { initWithProviders } from './cli/init-with-providers.ts';
 import { addNetwork, initNetworks, NetworkFileError } from './cli/network-files.ts';
+import { adminTokensOf } from './config/admin-tokens.ts';
 import { causeOf, openLog, shouldPrintReadableLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
 import { letYoungHeapGrow } from './config/young-heap.ts';
@@ -25,7 +27,7 @@ import { diagnose } from './doctor/diagnose.ts';
 import { ensureDevelopmentKey } from './auth/development-key.ts';
 import { KeyStoreError } from './auth/stores/key-store.ts';
 import { UnsuitableRedis } from './redis/check-redis.ts';
-import { NetworkFilesError } from './network-files/load-networks.ts';
+import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
 import { openTransport } from './networks/open-transport.ts';
 
 /** Exit code of sysexits.h for a configuration error. */
@@ -37,6 +39,15 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const out = (text: string): void => void process.stdout.write(text);
 const err = (text: string): void => void process.stderr.write(text);
 const settings = (): Settings => readSettings(process.env);
+
+let isServing = false;
+// `gatehouse … | head -1` closes the pipe before the end of the text. A gateway goes on without its banner.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (!isServing) process.exit();
+  });
+}
 
 const program = new Command('gatehouse')
   .description('A self-hosted, multi-network JSON-RPC gateway')
@@ -68,9 +79,11 @@ program
       await runDoctor(json, limit);
       return;
     }
-    const { NETWORKS_DIR, HOST, OPS_PORT, UNITS_FILE } = settings();
+    const active = settings();
+    requireNetworks(active);
+    const { NETWORKS_DIR, HOST, OPS_HOST = HOST, OPS_PORT, UNITS_FILE } = active;
     const running =
-      OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(HOST), OPS_PORT));
+      OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(OPS_HOST), OPS_PORT));
     const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running, UNITS_FILE);
     (ok || json ? out : err)(text);
     if (!ok) process.exitCode = EX_CONFIG;
@@ -119,6 +132,7 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
   const limitS = Number(limit);
   if (!(limitS >= 0.1 && limitS <= 600)) throw new SettingsError(['--limit: expected seconds, from 0.1 to 600']);
   const active = settings();
+  requireNetworks(active);
   const { ok, text } = checkNetworks(active.NETWORKS_DIR, process.env, asJson, undefined, active.UNITS_FILE);
   if (!ok) {
     (asJson ? out : err)(text);
@@ -144,6 +158,8 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
 
 async function start(): Promise<void> {
   const active = settings();
+  requireNetworks(active);
+  isServing = true;
   const log = openLog(active.LOG_LEVEL, shouldPrintReadableLog(process.env));
   for (const warning of misspeltSettings(process.env)) log.warn(warning);
   const gateway = await openGateway(active, process.env, log);
@@ -207,6 +223,9 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
       host: active.HOST,
       port,
       opsPort,
+      statusPage: statusPageOf(active, gateway),
+      keysPage: adminTokensOf(active).length > 0 ? `${opsAddressOf(active, gateway)}/keys` : undefined,
+      hasPackageNetworks: isPackageFolder(active.NETWORKS_DIR),
       networks,
       leftOut,
       keyPlace: gateway.keys.location,
@@ -215,6 +234,22 @@ async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopp
       tryIt: exampleCommand,
     }),
   );
+}
+
+function statusPageOf(active: Settings, gateway: Gateway): string | undefined {
+  if (active.STATUS_PAGE === 'public') return `${addressOf(active.HOST, gateway.port)}/`;
+  return active.STATUS_PAGE === 'ops' ? `${opsAddressOf(active, gateway)}/` : undefined;
+}
+
+function opsAddressOf({ HOST, OPS_HOST }: Settings, { opsPort = 0 }: Gateway): string {
+  return addressOf(OPS_HOST ?? HOST, opsPort);
+}
+
+/** In production, a folder of network files that does not exist is a mistake. Elsewhere the package's own are a first try. */
+function requireNetworks({ NODE_ENV, NETWORKS_DIR }: Settings): void {
+  if (NODE_ENV !== 'production' || !isPackageFolder(NETWORKS_DIR)) return;
+  const text = `there is no folder ${resolve(NETWORKS_DIR)}: ${commandName} init writes it, or set NETWORKS_DIR`;
+  throw new SettingsError([text]);
 }
 
 /** Prints the message alone of an error that the operator can fix, and the stack of any other error. */

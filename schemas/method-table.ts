@@ -53,6 +53,9 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
   const blockAt = blockPlace(method, types);
   const gasAt = gasPlaces(method, types);
   const counts = countPlaces(method);
+  const storageParams = method.params.flatMap(({ schema }, index) =>
+    schema.$ref === refTo('StoragePosition') || schema.$ref === refTo('StoragePositions') ? [index] : [],
+  );
   const reverts = method.errors.some(({ $ref }) => frame.components.errors[lastPart($ref)]?.code === 3);
   const resultKinds = (result.anyOf ?? [result]).map((branch) => resultKind(resolve(branch, types), method.name));
   return {
@@ -76,6 +79,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(isA('Quantity', result) && { resultIsQuantity: true as const }),
     ...(identity !== undefined && { identity: identities(identity, method, types) }),
     ...(details !== undefined && { details: detailsOf(details, method) }),
+    ...(storageParams.length > 0 && { storageParams }),
     hashParams: method.params.flatMap((param, index) => (mayHoldHash(param.schema, types) ? [index] : [])),
     ...(gasAt.length > 0 && { gasAt }),
     ...(contractAt !== undefined && { contractAt }),

@@ -16,6 +16,8 @@ const MAX_WAIT_MS = 1_000;
 export class KeyShare implements SlotOwner {
   readonly holder: Holder;
   weight = 1;
+  /** Addresses, topics and hashes of its open filters and subscriptions. */
+  keptValues = 0;
   #concurrency = DEFAULT_CONCURRENCY;
   /** Of the keys that set one. */
   readonly #limits = new Map<string, number>();

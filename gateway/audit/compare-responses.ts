@@ -9,7 +9,7 @@ export type Comparison = 'equal' | 'different' | 'incomparable';
 /** A parsed and normalised response. */
 export type AuditedResponse = ResultResponse | ErrorResponse;
 
-/** The code of a revert (contract.md, 1). */
+/** The code of a revert (docs/errors.md). */
 const REVERT = 3;
 const NO_DATA = '0x';
 

@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import { FairQueue } from '../admission/fair-queue.ts';
+import type { SlotOwner } from '../admission/fair-slots.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -16,11 +18,15 @@ const unknownTtlMs = 5_000;
 const guessWindowMs = 10_000;
 /** Addresses with a count. Above this number the least recently used counts are dropped, so memory is bounded. */
 const maxGuessingAddresses = 50_000;
+/** Lookups in progress for all addresses that tried too many unknown keys. Those addresses have equal shares. */
+const maxLimitedLookups = 8;
+/** A lookup that waits longer for those is given up. */
+const maxLimitedWaitMs = 10_000;
 
 export interface AuthenticatorOptions {
   /** For this time a cached key stays valid while the store is unavailable. */
   readonly keyStaleMaxS: number;
-  /** Unknown keys that one address may try in 10 s. Each costs a lookup. */
+  /** Unknown keys that one address may try in 10 s. After them its lookups are queued, and an unknown key is 429. */
   readonly unknownKeysMax: number;
   /** Whether development keys, made at a first start, are valid. Default: no. */
   readonly allowDevelopmentKeys?: boolean;
@@ -32,6 +38,11 @@ interface KnownKey {
   readonly access: KeyAccess;
   readonly confirmedAt: number;
   readonly generation: number;
+}
+
+/** The unknown keys of an address in 10 s. As the owner of queued lookups it has the share of one address. */
+interface Guesses extends SlotOwner {
+  count: number;
 }
 
 /** One lookup in progress, shared by all calls that wait for it. */
@@ -63,11 +74,20 @@ export class Authenticator {
    * Unknown keys by address, including lookups in progress. An entry expires 10 s after its first key: later keys do
    * not extend it.
    */
-  readonly #guesses = new LRUCache<string, { count: number }>({
+  readonly #guesses = new LRUCache<string, Guesses>({
     ...maxEntries(maxGuessingAddresses),
     ttl: guessWindowMs,
   });
   readonly #maxGuesses: number;
+  /**
+   * Lookups of addresses with too many unknown keys. They wait here and are not rejected: a valid key may have the same
+   * address. REQUESTS_MAX limits how many wait.
+   */
+  readonly #limitedLookups = new FairQueue({
+    slots: maxLimitedLookups,
+    maxWaitMs: maxLimitedWaitMs,
+    rejection: () => new Error('too many lookups are queued'),
+  });
   readonly #log: Log;
   readonly #shares = new KeyShares();
   /** Rises when any key may have changed: keys of an older generation need another lookup. */
@@ -135,7 +155,7 @@ export class Authenticator {
 
   /** @param address that an unknown key counts against; undefined if the key was known */
   async #find(digest: string, address: string | undefined): Promise<KeyAccess> {
-    if (address !== undefined) this.#limitGuesses(address);
+    const isLimited = address !== undefined && this.#isLimited(addressGroup(address));
     const lookup = this.#lookups.get(digest) ?? this.#startLookup(digest, address);
     let access: KeyAccess | undefined;
     try {
@@ -145,7 +165,7 @@ export class Authenticator {
     }
     if (access === undefined) {
       this.counts.unknown += 1;
-      throw new RpcError('key-invalid');
+      throw isLimited ? this.#guessLimitOf(addressGroup(address)) : new RpcError('key-invalid');
     }
     this.counts.found += 1;
     return access;
@@ -159,16 +179,22 @@ export class Authenticator {
   }
 
   #startLookup(digest: string, address: string | undefined): Lookup {
-    // Counted before the result is known, so that concurrent guesses are limited too.
     const guesses = address === undefined ? undefined : this.#guessesOf(addressGroup(address));
+    const limited = guesses !== undefined && guesses.count >= this.#maxGuesses ? guesses : undefined;
+    // Counted before the result is known, so that concurrent guesses are limited too.
     if (guesses !== undefined) guesses.count += 1;
-    // Taken before the request is sent: the record is at least as new as this.
-    const confirmedAt = performance.now();
-    const generation = this.#generation;
     const run = async (): Promise<KeyAccess | undefined> => {
       let isGuess = false;
       try {
-        const found = await this.#store.find(digest);
+        if (limited !== undefined && !this.#limitedLookups.tryEnter(limited)) {
+          await this.#limitedLookups.wait(limited, Infinity, undefined);
+        }
+        // Taken before the request is sent: the record is at least as new as this.
+        const confirmedAt = performance.now();
+        const generation = this.#generation;
+        const found = await this.#store.find(digest).finally(() => {
+          if (limited !== undefined) this.#limitedLookups.leave(limited);
+        });
         isGuess = found === undefined;
         const access = found !== undefined && this.#isUsable(found) ? this.#accessOf(found) : undefined;
         if (access === undefined) this.#known.delete(digest);
@@ -200,18 +226,20 @@ export class Authenticator {
     throw new RpcError('key-store-unreachable', undefined, { cause });
   }
 
-  #limitGuesses(address: string): void {
-    const group = addressGroup(address);
-    if ((this.#guesses.get(group)?.count ?? 0) < this.#maxGuesses) return;
-    throw new RpcError('unknown-key-limit', undefined, {
+  #isLimited(group: string): boolean {
+    return (this.#guesses.get(group)?.count ?? 0) >= this.#maxGuesses;
+  }
+
+  #guessLimitOf(group: string): RpcError {
+    return new RpcError('unknown-key-limit', undefined, {
       retryAfterS: Math.max(1, Math.ceil(this.#guesses.getRemainingTTL(group) / 1000)),
     });
   }
 
-  #guessesOf(group: string): { count: number } {
+  #guessesOf(group: string): Guesses {
     const existing = this.#guesses.get(group);
     if (existing !== undefined) return existing;
-    const guesses = { count: 0 };
+    const guesses = { count: 0, weight: 1 };
     this.#guesses.set(group, guesses);
     return guesses;
   }

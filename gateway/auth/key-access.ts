@@ -1,5 +1,6 @@
 import { KeyShare } from '../admission/key-share.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { originMatcher } from './formats/origin-pattern.ts';
 import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
@@ -21,6 +22,12 @@ export interface KeyAccess {
   readonly limits: KeyLimits | undefined;
   readonly bounds: Bounds | undefined;
   readonly capabilities: Capabilities;
+}
+
+/** Whether the permissions of the key name an origin. A key without them permits every origin, and names none. */
+export function namesOrigin({ record }: KeyAccess, origin: string): boolean {
+  const { origins = [] } = parsePermissions(record.permissions ?? {});
+  return originMatcher(origins)(origin);
 }
 
 type ShareOf = (account: string, key: string, concurrency: number | undefined) => KeyShare;

@@ -61,6 +61,11 @@ export class ResponseCache {
     this.#entries.delete(key);
   }
 
+  /** Drops the least recently used half. */
+  shrink(): void {
+    for (let left = Math.ceil(this.#entries.size / 2); left > 0; left--) this.#entries.pop();
+  }
+
   get counts(): { readonly entries: number; readonly bytes: number } {
     return { entries: this.#entries.size, bytes: this.#entries.calculatedSize };
   }

@@ -40,6 +40,16 @@ async function chargeInTimeSlices(
   return charge(cost, limits, context);
 }
 
+/** Charges a key for a body that is rejected as a whole. It is rejected in any case, so nothing waits for Redis. */
+export function chargeRejected({ access: { limits }, limiter }: CallContext): void {
+  if (limits?.isCharged === true) void limiter.charge(limits, { units: rejectedUnits, byMethod: noMethods });
+}
+
+/** The limit that will reject a body with at least one unit, as far as is known without Redis. */
+export function exhaustedLimit({ access: { limits }, limiter }: CallContext): Shortage | undefined {
+  return limits?.isCharged === true ? limiter.shortageOf(limits) : undefined;
+}
+
 interface Cost {
   units: number;
   byMethod: Map<string, number> | undefined;
@@ -76,7 +86,7 @@ export function limitRejection(
   shortage: Shortage,
   context: CallContext,
 ): RpcError {
-  const { reason, limit, waitS } = shortage;
+  const { reason, limit, waitS, allowance } = shortage;
   for (const sink of context.sinks) {
     for (const item of items) {
       const [name, units] =
@@ -85,7 +95,10 @@ export function limitRejection(
     }
   }
   const { message } = new RpcError(reason);
-  return new RpcError(reason, message + detailOf(shortage), { retryAfterS: waitS });
+  return new RpcError(reason, message + detailOf(shortage), {
+    retryAfterS: waitS,
+    ...(allowance !== undefined && { allowance }),
+  });
 }
 
 /** Why a quota rejects a request although it has units left; empty if it has none, and for rates. */

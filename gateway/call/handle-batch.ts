@@ -13,6 +13,8 @@ import { rejectRequest } from './respond.ts';
 
 export interface BatchLimits {
   readonly maxItems: number;
+  /** Maximum members and elements of one call. */
+  readonly maxValues: number;
   readonly maxResponseBytes: number;
   /** Maximum calls in progress at once. */
   readonly concurrency: number;

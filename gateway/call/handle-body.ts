@@ -1,4 +1,6 @@
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
+import { turnBudget } from '../event-loop/turn-budget.ts';
 import {
   LARGE_BODY_BYTES,
   readEnvelope,
@@ -8,12 +10,11 @@ import {
 } from '../jsonrpc/envelope.ts';
 import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
-import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import { rejectedUnits } from '../spec/request-units.ts';
 import { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
-import { chargeCalls, limitRejection } from './charge.ts';
+import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection } from './charge.ts';
 import { checkOnce } from './check.ts';
 import { handleBatch, type BatchLimits } from './handle-batch.ts';
 import { handleCall } from './handle-call.ts';
@@ -34,7 +35,16 @@ interface Calls extends Pick<Envelope, 'isBatch' | 'isLarge'> {
  */
 export function handleBody(body: Buffer, context: CallContext, limits: BatchLimits): BodyResponse {
   if (body.length > LARGE_BODY_BYTES) return handleLargeBody(body, context, limits);
-  return handleCalls(callsOf(readEnvelope(body.toString('utf8'), limits.maxItems), context), context, limits);
+  return handleCalls(callsOf(readSmallBody(body, context, limits), context), context, limits);
+}
+
+function readSmallBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Envelope {
+  try {
+    return readEnvelope(body.toString('utf8'), maxItems, maxValues);
+  } catch (error) {
+    chargeRejected(context);
+    throw error;
+  }
 }
 
 async function handleLargeBody(
@@ -42,15 +52,29 @@ async function handleLargeBody(
   context: CallContext,
   limits: BatchLimits,
 ): Promise<RpcResponse | undefined> {
-  const calls = callsOf(await readLargeEnvelope(body, limits.maxItems, timeSlicer), context);
-  const [first] = calls.items;
-  if (!calls.isBatch && first instanceof Call) {
-    // In time slices of their own, because the parameters may be megabytes.
-    await timeSlicer.next();
+  // Its ids are unknown. Over HTTP, clients match a response of their own by its request.
+  const shortage = context.subscriptions === undefined ? exhaustedLimit(context) : undefined;
+  if (shortage !== undefined) throw limitRejection([], shortage, context);
+  return handleCalls(await readLargeBody(body, context, limits), context, limits);
+}
+
+async function readLargeBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Promise<Calls> {
+  const steps = new OwnedSteps(context.access.share.holder.name);
+  try {
+    const calls = callsOf(await readLargeEnvelope(body, maxItems, steps, maxValues), context);
+    const [first] = calls.items;
+    if (calls.isBatch || !(first instanceof Call)) return calls;
+    // In steps of their own, because the parameters may be megabytes.
+    await steps.next();
     checkOnce(first, context.access);
-    await timeSlicer.next();
+    await steps.next();
+    return calls;
+  } catch (error) {
+    chargeRejected(context);
+    throw error;
+  } finally {
+    steps.charge();
   }
-  return handleCalls(calls, context, limits);
 }
 
 function callsOf(envelope: Envelope, context: CallContext): Calls {
@@ -103,10 +127,12 @@ export function rejectBody(
   body: Buffer,
   rejection: RpcError,
   context: RejectionContext,
-  { maxItems }: BatchLimits,
+  { maxItems, maxValues }: BatchLimits,
 ): RpcResponse | undefined {
   try {
-    return rejectAll(readEnvelope(body.toString('utf8'), maxItems), rejection, context);
+    return turnBudget.run(context.access.share.holder.name, () =>
+      rejectAll(readEnvelope(body.toString('utf8'), maxItems, maxValues), rejection, context),
+    );
   } catch (error) {
     return bodyRejectionResponse(error instanceof BatchTooLarge ? error : rejection);
   }

@@ -116,13 +116,13 @@ function forwardCoalesced(
 /** Stores the response in the cache, unless that of all gateways has it. @throws RpcError, Cancelled (rejects with it) */
 async function forwardThrough(cache: MethodCache, call: Call): Promise<CachedResponse | UpstreamResponse> {
   const { params, text } = call;
-  let isSent = false;
+  const request = { isSent: false };
   const response = await cache.fetch(params, text, call, () => {
-    isSent = true;
+    request.isSent = true;
     cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
     return forward(call);
   });
-  if (!isSent) cached(call, 'hit');
+  if (!request.isSent) cached(call, 'hit');
   return response;
 }
 

@@ -10,6 +10,11 @@ export interface BannerFacts {
   readonly host: string;
   readonly port: number;
   readonly opsPort: number | undefined;
+  /** URLs of the pages for operators; undefined: they are off. */
+  readonly statusPage: string | undefined;
+  readonly keysPage: string | undefined;
+  /** Whether the networks are those of the package, because the folder of the operator does not exist. */
+  readonly hasPackageNetworks: boolean;
   readonly networks: readonly NetworkConfig[];
   /** A line with the reason for each network that is not served. */
   readonly leftOut: readonly string[];
@@ -28,13 +33,17 @@ export function banner(facts: BannerFacts): string {
   const lines = [
     `Gatehouse ${facts.version} listens on ${address}`,
     ...(facts.opsPort === undefined ? [] : [`Metrics and health: port ${facts.opsPort}`]),
+    ...(facts.statusPage === undefined ? [] : [`Status page: ${facts.statusPage}`]),
+    `Keys page: ${facts.keysPage ?? 'off, needs OPS_PORT and ADMIN_TOKEN'}`,
     '',
-    'Networks',
+    facts.hasPackageNetworks
+      ? `Networks of the package, with public endpoints, because there is no folder networks here (${facts.command} init)`
+      : 'Networks',
     ...networkLines(facts.networks, address),
     ...facts.leftOut.map((line) => `  ${line}`),
     ...accountLines(facts.funded),
     '',
-    `Keys: ${facts.keyPlace}`,
+    `Keys: ${facts.keyPlace}, as digests only`,
     ...keyLines(facts, address),
   ];
   return `${lines.join('\n')}\n`;

@@ -56,8 +56,8 @@ export function keysCommand(context: KeysCommandContext): Command {
       }
     });
 
-  const withManager = (work: (manager: KeyManager) => Promise<void>): Promise<void> =>
-    withStore((store) => work(new KeyManager(store, methodNames)));
+  const withManager = (work: (manager: KeyManager, store: KeyStore) => Promise<void>): Promise<void> =>
+    withStore((store) => work(new KeyManager(store, methodNames), store));
   const printResult = (result: CreatedKey, json: true | undefined, summary: string): void => {
     out(json ? `${JSON.stringify(result)}\n` : `${summary}${secretTexts(result)}\n`);
     for (const warning of result.warnings ?? []) context.err(`warning: ${warning}\n`);
@@ -81,7 +81,7 @@ export function keysCommand(context: KeysCommandContext): Command {
         ),
     )
     .action((options: { name: string; json?: true; keyStdin?: true; secret?: true; force?: true }) =>
-      withManager(async (manager) => {
+      withManager(async (manager, { location }) => {
         const name = checkedName(options.name);
         const given = options.keyStdin ? await readKey(context.input) : undefined;
         const permissions = mergePermissions(undefined, permissionsFrom(options));
@@ -90,7 +90,11 @@ export function keysCommand(context: KeysCommandContext): Command {
           ...(given !== undefined && { given }),
           withSecret: options.secret === true,
         });
-        printResult(created, options.json, `Key ${created.id} for ${name}${given === undefined ? '' : ' added'}`);
+        printResult(
+          created,
+          options.json,
+          `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`,
+        );
       }),
     );
 

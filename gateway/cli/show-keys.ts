@@ -38,7 +38,7 @@ function stateOf(record: KeyRecord): string {
   if (problemsIn(record).length > 0) return 'rejected: its record is invalid';
   const end = record.permissions?.['expiresAt'];
   if (hasExpired(record)) return `expired ${shortTime(end ?? '')}`;
-  const state = record.development === true ? 'development' : 'live';
+  const state = record.development === true ? 'development' : 'active';
   return end === undefined ? state : `${state} until ${shortTime(end)}`;
 }
 

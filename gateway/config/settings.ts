@@ -11,6 +11,12 @@ const table = {
     default: undefined,
     meaning: 'Port for /metrics, /livez, /readyz and the admin API; unset: the first three are served on PORT',
   },
+  OPS_HOST: {
+    type: 'string',
+    default: undefined,
+    meaning:
+      'Address to listen on for OPS_PORT; unset: HOST, because Prometheus and probes are often on other machines',
+  },
   ADMIN_TOKEN: {
     type: 'token',
     default: undefined,
@@ -37,7 +43,7 @@ const table = {
   NETWORKS_DIR: {
     type: 'string',
     default: 'networks',
-    meaning: 'Folder of network files; if it does not exist, the folder in the package',
+    meaning: 'Folder of network files; outside production, the folder in the package if there is no `networks`',
   },
   UNITS_FILE: { type: 'string', default: undefined, meaning: 'File of request units by method, for all networks' },
   DATA_DIR: {
@@ -67,7 +73,11 @@ const table = {
     default: 'off',
     meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
   },
-  UNKNOWN_KEYS_MAX: { type: 'count', default: 500, meaning: 'Maximum unknown keys per client address in 10 s' },
+  UNKNOWN_KEYS_MAX: {
+    type: 'count',
+    default: 500,
+    meaning: 'Unknown keys per client address in 10 s; past it they are 429, and lookups for the address are queued',
+  },
   TRUSTED_PROXIES: {
     type: 'ranges',
     default: undefined,
@@ -117,10 +127,21 @@ const table = {
     default: 128_000_000,
     meaning: 'Memory budget for all bytes buffered for callers and upstreams; past it 503',
   },
+  MEMORY_LIMIT_MB: {
+    type: 'count',
+    default: undefined,
+    meaning:
+      'Memory that this process may use, in MiB: above 70 % requests without a key and of the heaviest keys get 503, above 85 % all new ones; unset: the limit of its container, else the memory of the machine',
+  },
   COMPRESS_ANSWERS_OVER_BYTES: {
     type: 'count',
     default: undefined,
     meaning: 'Responses above this size are gzipped for clients that accept it; unset: none',
+  },
+  CALL_MAX_VALUES: {
+    type: 'count',
+    default: 20_000,
+    meaning: 'Maximum members and elements of one call, those of its parameters at all depths together',
   },
   BATCH_MAX_ITEMS: { type: 'count', default: 1000, meaning: 'Maximum calls in a batch' },
   BATCH_ANSWER_MAX_BYTES: { type: 'count', default: 25_000_000, meaning: 'Maximum size of a batch response' },
@@ -159,6 +180,11 @@ const table = {
     type: 'count',
     default: 10_000,
     meaning: 'Maximum open subscriptions per key; every 100 addresses and topics of a filter count as one more',
+  },
+  FILTER_VALUES_PER_KEY: {
+    type: 'count',
+    default: 50_000,
+    meaning: 'Maximum addresses, topics and hashes of all open filters and subscriptions of a key',
   },
   DRAIN_DELAY_MS: {
     type: 'amount',

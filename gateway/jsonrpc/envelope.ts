@@ -5,8 +5,8 @@ import { exceeds } from './nesting.ts';
 import { readCallTexts, type CallTexts } from './call-texts.ts';
 
 /**
- * Above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a dozen
- * parameters each has fewer values, as has a filter of 100,000 addresses.
+ * Of a body, above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a
+ * dozen parameters each has fewer values. One call has fewer values than a body (CALL_MAX_VALUES).
  */
 const MAX_NESTING = { depth: 64, values: 200_000 };
 
@@ -38,10 +38,12 @@ export interface Envelope {
 
 /**
  * Reads the text of a request body.
+ * @param maxValues of one call
  * @throws RpcError if the body is rejected as a whole: not JSON, nested too deep, an empty batch or a too large one
  */
-export function readEnvelope(text: string, maxItems: number): Envelope {
-  const body = parse(text);
+export function readEnvelope(text: string, maxItems: number, maxValues = MAX_NESTING.values): Envelope {
+  const isBatch = text.trimStart().startsWith('[');
+  const body = parse(text, isBatch ? MAX_NESTING.values : maxValues);
   if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, readCallTexts(text, body)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
   if (body.length > maxItems) throw new BatchTooLarge(firstId(body, text));
@@ -60,25 +62,32 @@ interface Yielder {
  * Reads a large request body, and yields between the steps.
  * @param timeSlicer its promise, if it returns one, is awaited between steps
  */
-export function readLargeEnvelope(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
-  return BatchBytes.isBatch(bytes) ? readBatch(bytes, maxItems, timeSlicer) : readLarge(bytes, maxItems, timeSlicer);
+export function readLargeEnvelope(
+  bytes: Buffer,
+  maxItems: number,
+  timeSlicer: Yielder,
+  maxValues = MAX_NESTING.values,
+): Promise<Envelope> {
+  return BatchBytes.isBatch(bytes)
+    ? readBatch(bytes, maxItems, timeSlicer, maxValues)
+    : readLarge(bytes, maxItems, timeSlicer, maxValues);
 }
 
-async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
+async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder, maxValues: number): Promise<Envelope> {
   await timeSlicer.next();
   const text = decodeText(bytes, 0, bytes.length);
   await timeSlicer.next();
-  return readEnvelope(text, maxItems);
+  return readEnvelope(text, maxItems, maxValues);
 }
 
-async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder): Promise<Envelope> {
+async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder, maxValues: number): Promise<Envelope> {
   const batch = new BatchBytes(bytes, MAX_NESTING);
   const items: (RpcRequest | InvalidItem)[] = [];
   for (let item = batch.next(); item !== undefined; item = batch.next()) {
     if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, timeSlicer));
     let pause = timeSlicer.next();
     if (pause !== undefined) await pause;
-    const value = parseJson(item);
+    const value = parse(item, maxValues);
     items.push(readCall(value, readCallTexts(item, value)[0]));
     pause = timeSlicer.next();
     if (pause !== undefined) await pause;
@@ -112,8 +121,13 @@ function hasId(item: unknown): boolean {
   return jsonrpc === '2.0' && typeof method === 'string' && id !== undefined && isId(id);
 }
 
-function parse(text: string): unknown {
-  if (exceeds(text, MAX_NESTING)) throw new RpcError('nested-too-deep');
+function parse(text: string, maxValues: number): unknown {
+  const values = Math.min(maxValues, MAX_NESTING.values);
+  if (exceeds(text, { ...MAX_NESTING, values })) {
+    if (exceeds(text, MAX_NESTING)) throw new RpcError('nested-too-deep');
+    const problem = `CALL_MAX_VALUES is ${values}: the call has more members and elements`;
+    throw new RpcError('nested-too-deep', `invalid request: ${problem}`);
+  }
   return parseJson(text);
 }
 

@@ -71,6 +71,7 @@ const catalogue = {
     message: 'too many bytes are buffered for this project id: read the responses, or send less at once',
   },
   overloaded: { code: -32603, status: 503, retryAfterS: 1, message: 'the gateway is overloaded' },
+  'memory-pressure': { code: -32603, status: 503, retryAfterS: 1, message: 'the gateway is short of memory' },
   stopping: { code: -32603, status: 503, retryAfterS: 1, message: 'this gateway is about to stop: connect again' },
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
 } as const satisfies Record<string, ErrorRow>;

@@ -15,7 +15,7 @@ import {
   type ChargeOutcome,
   type WaitingCharge,
 } from './account.ts';
-import { allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
+import { admissionUnits, allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
 import { takeReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
 
@@ -98,6 +98,15 @@ export class Limiter {
       // Runs after all requests that have arrived are read, so that they share the round trip.
       setImmediate(() => void this.#chargeWaiting(account));
     });
+  }
+
+  /** The limit that rejects a charge of one unit now, as far as this gateway knows: Redis may have newer counts. */
+  shortageOf(limits: KeyLimits): Shortage | undefined {
+    const account = this.#accounts.get(limits.account);
+    const now = performance.now();
+    const isKnown = this.#link?.isUp !== true || (account !== undefined && now - account.confirmedAt < exhaustedTtlMs);
+    if (account === undefined || !isKnown) return undefined;
+    return shortageOf(account.state, limits, { units: admissionUnits, byMethod: new Map() }, now, utcDate());
   }
 
   /** Waits until Redis is available, at most `timeoutMs`. */

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import { areBoundsCounted } from './counted-bounds.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 
 /** Promised to clients. Longer than the usual idle timeout of load balancers (60 s), so that they close first. */
@@ -34,8 +35,11 @@ export class IdleConnections {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(max: number, memory: MemoryBudget) {
-    this.#max = max;
+    this.#max = areBoundsCounted ? max : Infinity;
     this.#memory = memory;
+    memory.guard?.addRelief(() => {
+      this.#closeUnused();
+    });
   }
 
   add(connection: Connection): void {
@@ -66,6 +70,15 @@ export class IdleConnections {
         return;
       }
       this.#open.set(connection, found);
+    }
+  }
+
+  /** Closes connections whose first head has arrived in part: a client that is served sends it at once. */
+  #closeUnused(): void {
+    for (const connection of this.#open.keys()) {
+      if (isInUse(connection) || connection.bytesRead === 0 || connection.bytesWritten > 0) continue;
+      this.#memory.counts.connection++;
+      connection.destroy();
     }
   }
 

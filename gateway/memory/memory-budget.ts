@@ -1,5 +1,7 @@
 import { RpcError } from '../jsonrpc/errors.ts';
+import { areBoundsCounted } from './counted-bounds.ts';
 import { AddressHolder, type Holder } from './holder.ts';
+import type { MemoryGuard } from './memory-guard.ts';
 
 /** Each holder may use this part of the budget while others use the rest. */
 const SHARE_PARTS = 8;
@@ -14,6 +16,12 @@ interface Pool {
   bytes: number;
 }
 
+export interface MemoryBudgetOptions {
+  readonly requestsMax: number;
+  readonly maxBytes: number;
+  readonly guard?: MemoryGuard;
+}
+
 /**
  * Accounts all bytes that the process buffers for callers and upstreams, on every transport. Half of the budget is for all
  * holders together. Of the other half each holder gets bytes only up to its share, an eighth of the budget, so that none
@@ -23,6 +31,7 @@ interface Pool {
 export class MemoryBudget {
   /** Rejections and closed connections by reason, for the metrics. */
   readonly counts = { budget: 0, share: 0, requests: 0, connection: 0 };
+  readonly guard: MemoryGuard | undefined;
   readonly #whole: Pool;
   readonly #commonBytes: number;
   readonly #addresses: Pool;
@@ -30,8 +39,11 @@ export class MemoryBudget {
   readonly #requestsMax: number;
   #requests = 0;
 
-  constructor({ requestsMax, maxBytes }: { requestsMax: number; maxBytes: number }) {
-    this.#requestsMax = requestsMax;
+  /** @param guard undefined: the real memory of the process is not compared with its limit */
+  constructor({ requestsMax, maxBytes: givenBytes, guard }: MemoryBudgetOptions) {
+    const maxBytes = areBoundsCounted ? givenBytes : Infinity;
+    this.#requestsMax = areBoundsCounted ? requestsMax : Infinity;
+    this.guard = guard;
     this.#whole = { maxBytes, bytes: 0 };
     this.#commonBytes = maxBytes / COMMON_PARTS;
     this.#addresses = { maxBytes: maxBytes / ADDRESSES_PARTS, bytes: 0 };
@@ -47,8 +59,14 @@ export class MemoryBudget {
     return new AddressHolder(group, this.#bytesOfAddress);
   }
 
-  /** @throws RpcError overloaded or memory-share; then nothing is taken */
+  /** To be called before a request begins. @throws RpcError memory-pressure if the process is short of memory */
+  admit(holder: Holder): void {
+    this.guard?.admit(holder);
+  }
+
+  /** @throws RpcError memory-pressure, overloaded or memory-share; then nothing is taken */
   take(holder: Holder | undefined, bytes: number): void {
+    if (holder !== undefined) this.guard?.take(holder, bytes);
     // All but addresses may take bytes of the half for all holders.
     if (this.#whole.bytes + bytes > this.#commonBytes || holder?.isAddress === true) {
       const reason = this.#problem(holder, bytes);
@@ -70,6 +88,7 @@ export class MemoryBudget {
     this.#whole.bytes += bytes;
     if (holder === undefined) return;
     holder.bytes += bytes;
+    this.guard?.weigh(holder, bytes);
     if (holder.isAddress) this.#addresses.bytes += bytes;
   }
 

@@ -18,8 +18,9 @@ export class Reservation {
     this.holder = holder;
   }
 
-  /** Counts the request as one in progress. @throws RpcError overloaded or memory-share */
+  /** Counts the request as one in progress. @throws RpcError memory-pressure, overloaded or memory-share */
   begin(bytes: number): void {
+    if (this.holder !== undefined) this.#budget.admit(this.holder);
     this.take(bytes);
     if (this.#isReleased || this.#isCounted) return;
     this.#budget.beginRequest();

@@ -6,7 +6,7 @@ export const metricLabels = {
   outcome: 'one of the outcomes in the meaning of the metric',
   reason: 'one of the reasons in [errors](errors.md), or in the meaning of the metric',
   class: 'one of the failure classes of an upstream response',
-  kind: 'one of the four kinds of subscription',
+  kind: 'one of the kinds of `eth_subscribe`',
   event: '`started`, `won` or `lost`',
   what: '`retry` or `hedge`',
   key: 'id of a key in use; only with `METRICS_PER_KEY=on`',

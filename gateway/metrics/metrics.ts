@@ -3,6 +3,7 @@ import { version } from '../config/package.ts';
 import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics, DURATION_BUCKETS_S } from './call-metrics.ts';
+import { pressures, type Pressure } from '../memory/memory-pressure.ts';
 import { NetworkHistory } from './network-history.ts';
 import { BUCKET_MS, UpstreamHistory } from './upstream-history.ts';
 import { HeadMetrics } from './head-metrics.ts';
@@ -11,6 +12,12 @@ import type { SocketMetrics, UpstreamMetrics } from './instruments.ts';
 import { RangeMetrics } from './range-metrics.ts';
 import { RoutingMetrics } from './routing-metrics.ts';
 import { CounterMetric, HistogramMetric } from './counters.ts';
+
+interface WatchedMemory {
+  readonly bytes: number;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly guard?: { readonly state: Pressure } | undefined;
+}
 
 /** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
 export class Metrics {
@@ -185,7 +192,15 @@ export class Metrics {
   }
 
   /** @param read the memory budget, called at each scrape */
-  watchMemory(read: () => { readonly bytes: number; readonly counts: Readonly<Record<string, number>> }): void {
+  watchMemory(read: () => WatchedMemory): void {
+    new Gauge({
+      name: 'gatehouse_memory_pressure',
+      help: 'The memory of this process beside what it may use: 0, 1 (above 70 %: requests without a key and of the heaviest keys are rejected), 2 (above 85 %: all new requests are)',
+      registers: [this.registry],
+      collect() {
+        this.set(pressures.indexOf(read().guard?.state ?? 'normal'));
+      },
+    });
     new Gauge({
       name: 'gatehouse_buffered_bytes',
       help: 'Bytes buffered for callers and upstreams, bounded by BODIES_MAX_BYTES',
@@ -216,7 +231,7 @@ export class Metrics {
   watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
     new Gauge({
       name: 'gatehouse_key_store_up',
-      help: '1 while the key store is reachable',
+      help: '1 while the key store can be read and changed',
       registers: [this.registry],
       collect() {
         this.set(read().isUp ? 1 : 0);

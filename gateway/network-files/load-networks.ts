@@ -131,9 +131,15 @@ function isOwn({ isInDefaults }: Located): boolean {
 
 /** The folder `networks` defaults to the one in the package if the working directory has none. Others have no default. */
 export function findFolder(folder: string): string {
-  const own = join(packageRoot, 'networks');
-  return folder === 'networks' && !existsSync(folder) && existsSync(own) ? own : folder;
+  return isPackageFolder(folder) ? packageFolder : folder;
 }
+
+/** Whether `findFolder` returns the folder in the package, which has public endpoints only. */
+export function isPackageFolder(folder: string): boolean {
+  return folder === 'networks' && !existsSync(folder) && existsSync(packageFolder);
+}
+
+const packageFolder = join(packageRoot, 'networks');
 
 /** @returns the paths of the files, or a diagnostic of the folder */
 function listFiles(folder: string): string[] | FileDiagnostic {

@@ -1,11 +1,12 @@
-import type { NetworkConfig } from '../network-files/network-config.ts';
+import type { ReplaceableConfig } from '../network-files/network-config.ts';
 import { documentedUrls, documentOf, OpenRpcText, serversAt } from '../spec/openrpc-document.ts';
 import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Network } from '../call/network.ts';
 
 /** The OpenRPC document of a network, made and serialised at its first use. */
 export function lazyDocument(
-  { slug, name, methods, baseUrls }: Pick<NetworkConfig, 'slug' | 'name' | 'methods' | 'baseUrls'>,
+  slug: string,
+  { name, methods, baseUrls }: ReplaceableConfig,
   wildcards: readonly string[],
   except: readonly string[],
 ): Network['document'] {

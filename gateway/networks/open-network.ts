@@ -34,6 +34,7 @@ import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits } from '../spec/request-units.ts';
+import type { KeptValuesOptions } from '../subscriptions/kept-values.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
@@ -132,13 +133,22 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     router,
     ...{ audit, heads, final },
     subscriptions,
-    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, memory: parts.memory }),
-    document: lazyDocument(config, [...wildcards, ...config.developmentMethods.filter(isWildcard)], except),
+    filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, kept: keptOf(parts) }),
+    document: lazyDocument(
+      config.slug,
+      replaceable,
+      [...wildcards, ...config.developmentMethods.filter(isWildcard)],
+      except,
+    ),
     coalesced,
     rangeLimits,
     sockets: parts.metrics.socketMetrics(config.slug),
     use: new UseCount(),
   };
+}
+
+function keptOf({ memory, settings }: NetworkParts): KeptValuesOptions {
+  return { memory, valuesMax: settings.FILTER_VALUES_PER_KEY };
 }
 
 /** Moves the state shared with the previous network to this network's upstreams. Never throws. */

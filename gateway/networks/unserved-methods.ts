@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../config/log.ts';
 import type { Diagnostic } from '../network-files/diagnostics/diagnostic.ts';
@@ -26,6 +26,7 @@ export class UnservedMethods {
   readonly #config: Pick<NetworkConfig, 'slug' | 'development'>;
   readonly #options: UnservedOptions;
   readonly #logged = new Set<string>();
+  #parsed: { readonly version: string; readonly file: ParsedYaml | undefined } | undefined;
 
   constructor(config: Pick<NetworkConfig, 'slug' | 'development'>, options: UnservedOptions) {
     this.#config = config;
@@ -50,12 +51,20 @@ export class UnservedMethods {
     const isForDevelopment =
       !development && changesNode(method) && developmentMethods.some((entry) => coversMethod(entry, method));
     const name = `${slug}.yaml`;
-    const file = parseFile(join(findFolder(folder), name));
+    const file = this.#parse(join(findFolder(folder), name));
     const { methods } = (file?.value ?? {}) as { readonly methods?: unknown };
     const diagnostic = isForDevelopment
       ? { path: ['development'], message: 'development: true would open it' }
       : changeOf(Array.isArray(methods) ? methods.map(String) : undefined, method);
     return formatDiagnostic({ file: join(folder, name), ...(file?.locate(diagnostic) ?? diagnostic) });
+  }
+
+  /** Parses the file as it is now, because the operator will edit it. Once for each change, whatever callers send. */
+  #parse(path: string): ParsedYaml | undefined {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    const version = [stat?.ino, stat?.size, stat?.mtimeMs].join();
+    if (this.#parsed?.version !== version) this.#parsed = { version, file: parseFile(path) };
+    return this.#parsed.file;
   }
 }
 
@@ -73,7 +82,7 @@ function changeOf(entries: readonly string[] | undefined, method: string): Diagn
     : { path: ['methods', at], message: `remove ${entries[at] ?? ''} from methods` };
 }
 
-/** Reads the file as it is now, because the operator will edit it. */
+/** Undefined: it cannot be read or is not YAML. */
 function parseFile(path: string): ParsedYaml | undefined {
   try {
     return parseYaml(readFileSync(path, 'utf8'));

@@ -13,7 +13,7 @@ import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
 import { networkFacts } from './pages/network-facts.ts';
-import { pageRoutes } from './pages/page-routes.ts';
+import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
@@ -23,6 +23,7 @@ import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
+import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
 import { UnreadConnections } from '../memory/unread-connections.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -95,7 +96,7 @@ export async function openGateway(
     log,
   });
   const limiter = openLimiter(settings, log);
-  metrics.watchKeys(() => ({ isUp: keys.isAvailable, counts: authenticator.counts }));
+  metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
@@ -105,7 +106,9 @@ export async function openGateway(
     keys.waitUntilReady(REDIS_OPEN_TIMEOUT_MS).catch(() => undefined),
     limiter.waitUntilReady(REDIS_OPEN_TIMEOUT_MS),
   ]);
-  const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES });
+  const limitMb = settings.MEMORY_LIMIT_MB;
+  const guard = new MemoryGuard(limitMb === undefined ? undefined : limitMb * 2 ** 20);
+  const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES, guard });
   const unread = new UnreadConnections(memory);
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
@@ -124,12 +127,13 @@ export async function openGateway(
   let isDraining = false;
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
+  const hasOpsPort = settings.OPS_PORT !== undefined;
   const ops = opsRoutes(metrics.registry, () => ({
-    ready: !isDraining && authenticator.canCheckKeys,
+    ready: !isDraining && authenticator.canCheckKeys && !keys.isFull,
     details: {
       draining: isDraining,
-      keyStore: { kind: keys.kind, available: keys.isAvailable },
-      configuration: networks.configuration,
+      keyStore: { kind: keys.kind, available: keys.isAvailable && !keys.isFull },
+      configuration: hasOpsPort ? networks.configuration : displayedConfiguration(networks.configuration, true),
       networks: Object.fromEntries(
         networks.finder.all.map(({ config, router }) => [config.slug, summariseUpstreams(router.all)]),
       ),
@@ -151,6 +155,7 @@ export async function openGateway(
     tracing: openTracing(),
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
+      maxValues: settings.CALL_MAX_VALUES,
       maxResponseBytes: settings.BATCH_ANSWER_MAX_BYTES,
       concurrency: settings.BATCH_CONCURRENCY,
     },
@@ -185,12 +190,19 @@ export async function openGateway(
     unreadMaxBytes: settings.WS_UNREAD_MAX_BYTES,
     socketsPerKey: settings.WS_SOCKETS_PER_KEY,
     subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
+    filterValuesPerKey: settings.FILTER_VALUES_PER_KEY,
+  });
+  guard.addRelief((owner) => {
+    cache?.shrink();
+    if (owner === undefined) return;
+    log.warn({ owner }, 'memory is short: what the heaviest owner has open is closed');
+    webSockets.closeThoseOf(owner, 'memory-pressure');
+    for (const { filters } of networks.finder.all) filters.removeThoseOf(owner);
   });
   networks.onChange = webSockets.followNetworks.bind(webSockets);
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
   const pipeline = { memory, unread, holderOf, rejectedBodies, connectionsMax };
   const common = { nextRequestId, networks: networks.finder, ...pipeline, log };
-  const hasOpsPort = settings.OPS_PORT !== undefined;
   const statusPage = settings.STATUS_PAGE;
   const pageOptions = {
     finder: networks.finder,
@@ -211,6 +223,7 @@ export async function openGateway(
     const [main, ops] = listeners;
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
+    guard.close();
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
   };
   try {
@@ -223,7 +236,7 @@ export async function openGateway(
       const opsPages =
         statusPage === 'ops' ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, port }) : undefined;
       const opsApp = expressApp({ ops, pages: opsPages, ...common });
-      const opsListener = await listen(opsApp, settings.HOST, settings.OPS_PORT, 30_000, pipeline);
+      const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, pipeline);
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }

@@ -67,6 +67,8 @@ export interface MethodSpec {
   readonly details?: { readonly field: string; readonly param: number };
   /** Fields that identify the result, or each object in an array, as the requested one. */
   readonly identity?: readonly Identity[];
+  /** Positions of parameters with one storage position, or several, which are sent with 0x. */
+  readonly storageParams?: readonly number[];
   /** Positions of hash parameters, which are sent in lower case. A position may also have an EIP-1898 object. */
   readonly hashParams: readonly number[];
   /** Places of gas quantities to which the gas cap applies. */

@@ -3,23 +3,51 @@ import type { MethodSpec } from './method-spec.ts';
 /** Maximum gas of a call, in block gas limits: the spec's 1000 %. */
 const GAS_CAP_FACTOR = 10n;
 
+const none: readonly number[] = [];
+
 /**
  * The parameters as they are sent, cached and coalesced. An omitted block is `latest`, since nodes differ in their default,
  * and some have none. Hashes are in lower case: ganache-cli 6 finds no block by an upper-case hash. Copies the array only if
  * it changes.
  */
 export function prepareParams(method: MethodSpec, params: readonly unknown[]): readonly unknown[] {
-  const { defaultsToLatest: block } = method;
+  const { defaultsToLatest: block, storageParams = none, details, blockAt } = method;
   let prepared = params;
+  for (const position of storageParams) prepared = change(prepared, position, prefixPosition);
+  if (details !== undefined) prepared = change(prepared, details.param, nullToFalse);
+  if (blockAt !== undefined) prepared = change(prepared, blockAt.param, unwrapTag);
   if (block !== undefined && (params[block] ?? null) === null) {
-    prepared = [...params.slice(0, block), 'latest', ...params.slice(block + 1)];
+    prepared = [...prepared.slice(0, block), 'latest', ...prepared.slice(block + 1)];
   }
-  for (const position of method.hashParams) {
-    const given = prepared[position];
-    const lowered = lowerHash(given);
-    if (lowered !== given) prepared = prepared.with(position, lowered);
-  }
+  for (const position of method.hashParams) prepared = change(prepared, position, lowerHash);
   return prepared;
+}
+
+function change(
+  params: readonly unknown[],
+  position: number,
+  changed: (value: unknown) => unknown,
+): readonly unknown[] {
+  const given = params[position];
+  const value = changed(given);
+  return value === given ? params : params.with(position, value);
+}
+
+/** Other node software reads a position without 0x as a decimal number. */
+function prefixPosition(value: unknown): unknown {
+  if (typeof value === 'string') return value.startsWith('0x') ? value : `0x${value}`;
+  return Array.isArray(value) && value.some((one) => prefixPosition(one) !== one) ? value.map(prefixPosition) : value;
+}
+
+function nullToFalse(value: unknown): unknown {
+  return value === null ? false : value;
+}
+
+/** `{blockNumber: 'latest'}` is `latest`. */
+function unwrapTag(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('blockNumber' in value)) return value;
+  const { blockNumber } = value;
+  return typeof blockNumber === 'string' && !blockNumber.startsWith('0x') ? blockNumber : value;
 }
 
 /** @param value a hash, or an EIP-1898 object with one */

@@ -2,13 +2,13 @@ import type { CachedResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { Holder } from '../memory/holder.ts';
-import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { FilterAction, FilterKind } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Unsubscribe } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import { parseLogFilter } from './feeds/log-filter.ts';
+import { countValues, parseLogFilter, type FilterParams } from './feeds/log-filter.ts';
+import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { PolledFilter, type FilterMemory } from './polled-filter.ts';
 import { costOf, type SubscriptionParams } from './subscription-params.ts';
 
@@ -16,8 +16,8 @@ export interface NetworkFiltersOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'subscribe' | 'deliveryOf'>;
   /** The method that requests logs. */
   readonly logs: MethodSpec;
-  /** Accounts what filters buffer; undefined: it is not accounted. */
-  readonly memory: MemoryBudget | undefined;
+  /** Accounts filters and what they buffer. */
+  readonly kept: KeptValuesOptions;
 }
 
 /** The caller of a filter method. A key finds only its own filters. */
@@ -32,8 +32,10 @@ export interface FilterCaller {
  * the least recently polled filters are removed.
  */
 const MAX_COST_PER_KEY = 500;
-/** Allows more addresses and topics than geth accepts in one filter, and still bounds the memory. */
-const MAX_COST_PER_FILTER = 20;
+/** Memory of a filter, besides its addresses and topics and what it buffers. */
+const FILTER_BYTES = 2_000;
+/** Addresses and topics in one filter, as they are sent: more than geth accepts. */
+const MAX_VALUES_PER_FILTER = 1_999;
 
 /**
  * Holds the filters of one network that callers poll. Each filter is a subscription with a buffer in the gateway. No filter
@@ -63,7 +65,7 @@ export class NetworkFilters {
         return { kind: 'result', result: this.#removeFilter(access.record.id, id) };
       case 'changes': {
         const filter = this.#findFilter(id, access);
-        const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind);
+        const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind, filter.owner);
         return jsonResponse(`[${(await filter.takeResults(delivery)).join()}]`);
       }
       case 'logs': {
@@ -82,23 +84,25 @@ export class NetworkFilters {
     return this.#byKey.get(record.id)?.get(id.toLowerCase())?.filterParams;
   }
 
-  async #openFilter(kind: FilterKind, param: unknown, { record, share }: KeyAccess): Promise<string> {
-    const subscription = subscriptionParamsOf(kind, param);
-    if (costOf(subscription) > MAX_COST_PER_FILTER) {
-      throw new RpcError('invalid-params', 'invalid params: filter: too many addresses and topics in one filter');
+  /** Removes the filters of an owner: of the holder of the bytes of its keys. */
+  removeThoseOf(owner: string): void {
+    for (const [keyId, filters] of this.#byKey) {
+      for (const filter of filters.values()) if (filter.owner === owner) this.#removeFilter(keyId, filter.id);
     }
-    const filter = new PolledFilter(param ?? {}, subscription, this.#memoryOf(share.holder), () =>
+  }
+
+  async #openFilter(kind: FilterKind, param: unknown, { record, account, share }: KeyAccess): Promise<string> {
+    const params = kind === 'logs' ? ((param ?? {}) as FilterParams) : undefined;
+    const subscription = subscriptionParamsOf(kind, param, params);
+    this.#removeOldest(record.id, MAX_COST_PER_KEY - costOf(subscription));
+    const release = keepValues(subscription, share, this.#parts.kept, FILTER_BYTES);
+    const filter = new PolledFilter(params ?? {}, subscription, this.#memoryOf(share.holder), () =>
       this.#removeFilter(record.id, filter.id),
     );
+    filter.owner = account;
+    filter.release = release;
     const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
     this.#byKey.set(record.id, filters.set(filter.id, filter));
-    let cost = 0;
-    for (const existing of filters.values()) cost += costOf(existing.subscription);
-    for (const [id, oldest] of filters) {
-      if (cost <= MAX_COST_PER_KEY) break;
-      cost -= costOf(oldest.subscription);
-      this.#removeFilter(record.id, id);
-    }
     let unsubscribe: Unsubscribe;
     try {
       unsubscribe = await this.#parts.subscriptions.subscribe(filter.subscription, filter);
@@ -112,8 +116,20 @@ export class NetworkFilters {
     return filter.id;
   }
 
+  /** Removes the least recently polled filters of a key until the others cost at most this. */
+  #removeOldest(keyId: string, maxCost: number): void {
+    const filters = this.#byKey.get(keyId) ?? new Map<string, PolledFilter>();
+    let cost = 0;
+    for (const { subscription } of filters.values()) cost += costOf(subscription);
+    for (const [id, oldest] of filters) {
+      if (cost <= maxCost) break;
+      cost -= costOf(oldest.subscription);
+      this.#removeFilter(keyId, id);
+    }
+  }
+
   #memoryOf(holder: Holder): FilterMemory {
-    const { memory } = this.#parts;
+    const { memory } = this.#parts.kept;
     return {
       take: (bytes) => memory?.take(holder, bytes),
       release: (bytes) => memory?.add(holder, -bytes),
@@ -147,8 +163,14 @@ export class NetworkFilters {
   }
 }
 
-function subscriptionParamsOf(kind: FilterKind, param: unknown): SubscriptionParams {
+/** @param params of a log filter  @throws RpcError invalid-params */
+function subscriptionParamsOf(kind: FilterKind, param: unknown, params: FilterParams = {}): SubscriptionParams {
   if (kind === 'newHeads') return { kind };
   if (kind === 'newPendingTransactions') return { kind, isFull: param === true };
-  return { kind, filter: parseLogFilter(param ?? {}) };
+  const values = countValues(params);
+  if (values <= MAX_VALUES_PER_FILTER) return { kind, filter: parseLogFilter(params) };
+  throw new RpcError(
+    'invalid-params',
+    `invalid params: filter: expected at most ${MAX_VALUES_PER_FILTER} addresses and topics: it has ${values}`,
+  );
 }

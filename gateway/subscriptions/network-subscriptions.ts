@@ -5,6 +5,7 @@ import type { MethodSpec, ObjectShape } from '../spec/method-spec.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 import { BlockLogs, type LogSource } from './feeds/block-logs.ts';
+import { fanOut } from './feeds/fan-out.ts';
 import { HeadsFeed } from './feeds/heads-feed.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import { LogsFeed } from './feeds/logs-feed.ts';
@@ -102,10 +103,13 @@ export class NetworkSubscriptions {
     }
   }
 
-  /** Resolves when subscribers of this kind have the blocks that callers were served. Undefined: they have them. */
-  deliveryOf(kind: SubscriptionKind): Promise<unknown> | undefined {
+  /** Resolves when an owner's subscribers of this kind have the blocks that callers were served. Undefined: they have them. */
+  deliveryOf(kind: SubscriptionKind, owner?: string): Promise<unknown> | undefined {
     if (kind !== 'newHeads' && kind !== 'logs') return undefined;
-    const delivery = (): Promise<unknown> | undefined => (kind === 'logs' ? this.#logs.delivery : undefined);
+    const delivery = (): Promise<unknown> | undefined => {
+      const fromFeed = kind === 'logs' ? this.#logs.delivery : undefined;
+      return fromFeed === undefined ? fanOut.deliveryTo(owner) : fromFeed.then(() => fanOut.deliveryTo(owner));
+    };
     const { head, newestServed } = this.#chain;
     const isBehind = head !== undefined && head.number < newestServed.number;
     return isBehind ? this.#chain.waitForChange(DELIVERY_TIMEOUT_MS).then(delivery) : delivery();

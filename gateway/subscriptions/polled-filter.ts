@@ -2,6 +2,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { makeId } from './subscription.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { SubscriptionParams } from './subscription-params.ts';
+import { knownMembers, type FilterParams } from './feeds/log-filter.ts';
 
 /** A filter that is not polled for this long is removed. geth has the same timeout (eth/filters/filter_system.go, `Timeout`). */
 const IDLE_TIMEOUT_MS = 300_000;
@@ -20,21 +21,25 @@ export interface FilterMemory {
 /** Buffers the results of one subscription until the caller polls them. */
 export class PolledFilter implements Subscriber {
   readonly id = makeId();
+  /** The account that it belongs to: the holder of its bytes. */
+  owner: string | undefined;
   readonly subscription: SubscriptionParams;
-  /** The log filter as the caller sent it; undefined for blocks and transactions. */
-  readonly filterParams: unknown;
+  /** Of a log filter, for a request for all its logs; undefined for blocks and transactions. */
+  readonly filterParams: FilterParams | undefined;
   unsubscribe: Unsubscribe = () => undefined;
+  /** Releases what was accounted for the filter itself. */
+  release: () => void = () => undefined;
   readonly #remove: () => void;
   readonly #memory: FilterMemory;
   readonly #idleTimer: NodeJS.Timeout;
   #pending: string[] = [];
   #pendingChars = 0;
-  #isClosed = false;
+  isClosed = false;
   #wake: () => void = () => undefined;
 
   /** @param remove removes the filter: when it is idle, when it has a gap, or when its buffer or the memory budget is full */
-  constructor(filterParams: unknown, subscription: SubscriptionParams, memory: FilterMemory, remove: () => void) {
-    this.filterParams = subscription.kind === 'logs' ? filterParams : undefined;
+  constructor(filterParams: FilterParams, subscription: SubscriptionParams, memory: FilterMemory, remove: () => void) {
+    this.filterParams = subscription.kind === 'logs' ? knownMembers(filterParams) : undefined;
     this.subscription = subscription;
     this.#memory = memory;
     this.#remove = remove;
@@ -74,7 +79,7 @@ export class PolledFilter implements Subscriber {
   }
 
   deliver(results: readonly string[]): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     // Block filters return hashes, not headers.
     const texts = this.subscription.kind === 'newHeads' ? results.map(hashIn) : results;
     const chars = texts.reduce((sum, { length }) => sum + length, 0);
@@ -102,11 +107,12 @@ export class PolledFilter implements Subscriber {
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.isClosed = true;
     clearTimeout(this.#idleTimer);
     this.#takePending();
     this.#wake();
     this.unsubscribe();
+    this.release();
   }
 }
 

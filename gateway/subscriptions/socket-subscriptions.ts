@@ -4,6 +4,7 @@ import type { SocketAction } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { costOf, parseSubscriptionParams, type SubscriptionParams } from './subscription-params.ts';
+import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { Subscription } from './subscription.ts';
 
 /** The cost of the subscriptions that the account of a key has open. */
@@ -18,6 +19,7 @@ export interface SocketSubscriptionsOptions {
   readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
   /** Limit of subscriptions of one key; its permissions may set a lower one. */
   readonly max: number;
+  readonly kept: KeptValuesOptions;
   /** Sends each text as a message. */
   readonly send: (texts: readonly string[]) => void;
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
@@ -78,12 +80,14 @@ export class SocketSubscriptions {
 
   async #subscribe(method: MethodSpec, params: readonly unknown[], message: object): Promise<string> {
     const { subscriptions, keySessions, max } = this.#parts;
-    const subscriptionParams = parseSubscriptionParams(params);
-    if (!isAllowed(keySessions.access, method, subscriptionParams)) throw new RpcError('key-settings');
+    const { access } = keySessions;
+    const subscriptionParams = parseSubscriptionParams(params, this.#parts.kept.valuesMax);
+    if (!isAllowed(access, method, subscriptionParams)) throw new RpcError('key-settings');
     const cost = costOf(subscriptionParams);
-    const maxForKey = Math.min(max, keySessions.access.limits?.subscriptions ?? Infinity);
+    const maxForKey = Math.min(max, access.limits?.subscriptions ?? Infinity);
     if (keySessions.openSubscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
     const subscription = new Subscription(this.#parts, method, subscriptionParams);
+    subscription.release = keepValues(subscriptionParams, access.share, this.#parts.kept);
     keySessions.countSubscriptions(cost);
     try {
       subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription);
@@ -94,6 +98,8 @@ export class SocketSubscriptions {
       }
     } catch (error) {
       keySessions.countSubscriptions(-cost);
+      subscription.release();
+      subscription.isClosed = true;
       throw error;
     }
     this.#open.set(subscription.id, subscription);
@@ -108,7 +114,9 @@ export class SocketSubscriptions {
 
   #close(subscription: Subscription): void {
     this.#open.delete(subscription.id);
+    subscription.isClosed = true;
     subscription.unsubscribe();
+    subscription.release();
     this.#parts.keySessions.countSubscriptions(-costOf(subscription.params));
     this.#parts.subscriptions.metrics[subscription.params.kind].closed();
   }

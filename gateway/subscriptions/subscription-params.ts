@@ -1,5 +1,5 @@
 import { RpcError } from '../jsonrpc/errors.ts';
-import { parseLogFilter, sizeOf, type LogFilter } from './feeds/log-filter.ts';
+import { countValues, parseLogFilter, sizeOf, type FilterParams, type LogFilter } from './feeds/log-filter.ts';
 
 /** Parsed parameters of `eth_subscribe`. */
 export type SubscriptionParams =
@@ -25,15 +25,15 @@ const VALUES_PER_SUBSCRIPTION = 100;
  * Checks what the schema cannot express: which second parameter each kind accepts. `newHeads` and `syncing` ignore the
  * second parameter, because old clients send one.
  * @param params of `eth_subscribe`, validated by the schema
- * @throws RpcError invalid-params, no-such-subscription
+ * @param valuesMax addresses and topics of a filter, as they are sent
+ * @throws RpcError invalid-params, no-such-subscription, beyond-bound
  */
-export function parseSubscriptionParams([kind, filter]: readonly unknown[]): SubscriptionParams {
+export function parseSubscriptionParams([kind, filter]: readonly unknown[], valuesMax: number): SubscriptionParams {
   switch (kind as SubscriptionKind) {
     case 'logs':
       if (typeof filter === 'boolean')
         throw new RpcError('invalid-params', 'invalid params: filter: expected log filter');
-      // As in geth, a block hash does not narrow a subscription, which has logs of new blocks.
-      return { kind: 'logs', filter: parseLogFilter({ ...(filter as object | null | undefined), blockHash: null }) };
+      return { kind: 'logs', filter: parseSubscriptionFilter(filter ?? {}, valuesMax) };
     case 'newPendingTransactions':
       if (typeof filter === 'object' && filter !== null)
         throw new RpcError('invalid-params', 'invalid params: filter: expected boolean');
@@ -46,6 +46,13 @@ export function parseSubscriptionParams([kind, filter]: readonly unknown[]): Sub
     default:
       throw noSuchSubscription(String(kind));
   }
+}
+
+/** As in geth, a block hash does not narrow a subscription, which has logs of new blocks. */
+function parseSubscriptionFilter(filter: FilterParams, valuesMax: number): LogFilter {
+  const values = countValues(filter);
+  if (values > valuesMax) throw tooManyValues(values, 0, valuesMax);
+  return parseLogFilter({ ...filter, blockHash: null });
 }
 
 /** @param filter `{ transactionHashes }`, as in geth */
@@ -67,6 +74,20 @@ function noSuchSubscription(kind: string): RpcError {
 
 /** Number of subscriptions that it counts as. */
 export function costOf(params: SubscriptionParams): number {
-  if (params.kind === 'transactionReceipts') return 1 + Math.floor(params.hashes.size / VALUES_PER_SUBSCRIPTION);
-  return params.kind === 'logs' ? 1 + Math.floor(sizeOf(params.filter) / VALUES_PER_SUBSCRIPTION) : 1;
+  return 1 + Math.floor(valuesOf(params) / VALUES_PER_SUBSCRIPTION);
+}
+
+/** Number of addresses, topics and hashes that it keeps. */
+export function valuesOf(params: SubscriptionParams): number {
+  if (params.kind === 'transactionReceipts') return params.hashes.size;
+  return params.kind === 'logs' ? sizeOf(params.filter) : 0;
+}
+
+/** @param kept of the other filters and subscriptions of the key */
+export function tooManyValues(values: number, kept: number, valuesMax: number): RpcError {
+  return new RpcError(
+    'beyond-bound',
+    `FILTER_VALUES_PER_KEY is ${valuesMax}: the filter has ${values} addresses, topics and hashes, ` +
+      `and open ones of this project id have ${kept}; ${Math.max(0, valuesMax - kept)} would fit`,
+  );
 }

@@ -22,6 +22,10 @@ export class Subscription implements Subscriber {
   readonly id = makeId();
   readonly method: MethodSpec;
   readonly params: SubscriptionParams;
+  readonly owner: string;
+  isClosed = false;
+  /** Releases what was accounted for it. */
+  release: () => void = () => undefined;
   unsubscribe: Unsubscribe = () => undefined;
   readonly #parts: SubscriptionOptions;
   /** The JSON text of a notification before its result. */
@@ -31,6 +35,7 @@ export class Subscription implements Subscriber {
 
   constructor(parts: SubscriptionOptions, method: MethodSpec, params: SubscriptionParams) {
     this.#parts = parts;
+    this.owner = parts.keySessions.access.account;
     this.method = method;
     this.params = params;
     this.#messageStart = `{"jsonrpc":"2.0","method":"${notificationMethod}","params":{"subscription":"${this.id}","result":`;

@@ -1,9 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageRoot } from '../../gateway/config/package.ts';
 import { Workplace, type Gateway } from '../e2e/gateway-process.ts';
 import { freePort } from '../support/redis.ts';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { attacks } from './attacks/attacks.ts';
 import { addresses, hostileNetwork, type Attack, type Target } from './attacks/attack.ts';
+import { bounds } from './bounds.ts';
 import { AbuseProcess } from './child-process.ts';
 import { openNeighbour, type Measurement } from './neighbour.ts';
 import type { TrafficReport } from './processes/traffic.ts';
@@ -31,11 +34,26 @@ const SLUG = 'main';
 const WARM_UP_MS = 1_000;
 const ALONE_MS = 3_000;
 
+/**
+ * What bounds an attack: all of Gatehouse, or the guards on the real memory and event-loop time alone. These know the limit
+ * of memory, which is that of a container in production.
+ */
+export type Pass = 'all bounds' | 'guards alone';
+
+const programs: Readonly<Record<Pass, { readonly bin?: string; readonly env: Readonly<Record<string, string>> }>> = {
+  'all bounds': { env: {} },
+  'guards alone': {
+    bin: join(packageRoot, 'dist/test/abuse/processes/guards-alone.js'),
+    env: { MEMORY_LIMIT_MB: String(bounds.memoryBytes / 2 ** 20) },
+  },
+};
+
 /** Plays an attack on a new gateway with default settings and one upstream. */
-export async function playAttack(attack: Attack): Promise<Outcome> {
-  const upstream = new AbuseProcess('upstream');
+export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
+  const upstream = new AbuseProcess('upstream', [String(attack.logsPerBlock ?? 0)]);
   const attacker = new AbuseProcess('attacker', [String(attacks.indexOf(attack))]);
-  const place = new Workplace();
+  const { bin, env } = programs[pass];
+  const place = new Workplace(bin);
   try {
     attacker.lowerPriority();
     const url = `http://127.0.0.1:${String(await upstream.message())}`;
@@ -46,7 +64,7 @@ export async function playAttack(attack: Attack): Promise<Outcome> {
     const hostile = attack.isUpstream === true ? { [slug]: { name: 'Hostile', chainId, upstreams } } : {};
     place.withNetworks({ [SLUG]: main, ...hostile });
     const opsPort = await freePort();
-    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN });
+    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...env });
     return await measure(attack, attacker, gateway, { opsPort, upstreamPort });
   } finally {
     await Promise.all([attacker.stop(), upstream.stop()]);

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** `npm run test:abuse`. Not part of `npm test`: it takes up to ten minutes, and measures latencies that other tests would change. */
+/** `npm run test:abuse`. Not part of `npm test`: it takes twelve minutes, and measures latencies that other tests would change. */
 export default defineConfig({
   test: {
     include: ['test/abuse/*.test.ts'],

@@ -45,7 +45,8 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
 
   it('create shows a new key once, and stores only its digest', async () => {
     const { out, exitCode } = await keys(['create', '--name', 'alice']);
-    const [, id = '', key = ''] = /^Key ([0-9a-f]{12}) for alice, shown only once:\n\n(gh_\w{32})\n$/.exec(out) ?? [];
+    const [, id = '', key = ''] =
+      /^Key ([0-9a-f]{12}) for alice in \S+(?: \(REDIS_URL\))?, shown only once:\n\n(gh_\w{32})\n$/.exec(out) ?? [];
     expect(exitCode).toBe(0);
     expect(isWellFormedKey(key)).toBe(true);
     expect(id).toBe(keyIdOf(digestOf(key)));
@@ -60,7 +61,11 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
 
   it('create --key-stdin adds a key of another service, once, and does not show it', async () => {
     const run = await keys(['create', '--name', 'old', '--key-stdin'], `${importedKey}\n`);
-    expect(run).toEqual({ out: `Key ${keyIdOf(digestOf(importedKey))} for old added.\n`, err: '', exitCode: 0 });
+    const place = kind === 'file' ? join(dataDir, 'keys.json') : 'Redis (REDIS_URL)';
+    expect(run).toEqual({
+      ...{ err: '', exitCode: 0 },
+      out: `Key ${keyIdOf(digestOf(importedKey))} for old added in ${place}.\n`,
+    });
     const again = await keys(['create', '--name', 'new', '--key-stdin'], importedKey);
     expect(again.exitCode).toBe(1);
     expect(again.err).toMatch(/^This key already exists: .*\n$/);
@@ -80,7 +85,7 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
     expect(lines).toHaveLength(3);
     const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\dZ`;
     expect(lines[0]).toMatch(/^ID {12}NAME {18}TEAM {2}CREATED {12}STATE$/);
-    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}-     ${time}  live$`));
+    expect(lines[1]).toMatch(new RegExp(`^${alice.id}  alice {17}-     ${time}  active$`));
     expect(lines[2]).toMatch(new RegExp(`^${bob.id}  bob with a long name  acme  ${time}  revoked ${time}$`));
     expect((await listed()).map(({ id }) => id)).toEqual([alice.id, bob.id]);
   });

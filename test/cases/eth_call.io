@@ -33,7 +33,7 @@
 
 // half a byte of data
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x1"},"latest"]}
-<< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: transaction.data: expected hexadecimal bytes"}}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: transaction.data: expected hexadecimal bytes or an empty text"}}
 
 // null in place of the block, before a state override
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b"},null,{"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b":{"balance":"0x1"}}]}
@@ -49,3 +49,12 @@
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x08"},"latest"]}
 <- {"error":{"code":3,"message":"execution reverted: custom error 0xfe47b63c: 07","data":"0xfe47b63c0000000000000000000000000000000000000000000000000000000000000007"}}
 << {"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"execution reverted","data":"0xfe47b63c0000000000000000000000000000000000000000000000000000000000000007"}}
+
+// data that is an empty text
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":""},"finalized"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x"}
+
+// a tag as block number of an object
+>> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x09"},{"blockNumber":"safe"}]}
+-> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x09"},"safe"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x09"}

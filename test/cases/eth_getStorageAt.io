@@ -28,3 +28,8 @@
 // no block
 >> {"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a","0x0"]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: block: expected block number or tag"}}
+
+// a position without 0x, which is hexadecimal as in geth
+>> {"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","10","earliest"]}
+-> {"jsonrpc":"2.0","id":1,"method":"eth_getStorageAt","params":["0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","0x10","earliest"]}
+<< {"jsonrpc":"2.0","id":1,"result":"0x0000000000000000000000000000000000000000000000000000000000000007"}

@@ -14,6 +14,9 @@ const facts: BannerFacts = {
   host: '127.0.0.1',
   port: 8545,
   opsPort: undefined,
+  statusPage: undefined,
+  keysPage: undefined,
+  hasPackageNetworks: false,
   networks: [network('base'), network('ethereum')],
   leftOut: [],
   keyPlace: 'in Redis (REDIS_URL)',
@@ -35,7 +38,7 @@ describe('an address', () => {
 describe('the banner', () => {
   it('lists every base URL of a network, names in one column', () => {
     const withBaseUrls = network('base', { baseUrls: ['https://base.example.org', 'https://rpc.example.org/base'] });
-    expect(linesOf({ networks: [withBaseUrls, network('ethereum')] }).slice(2, 7)).toEqual([
+    expect(linesOf({ networks: [withBaseUrls, network('ethereum')] }).slice(3, 8)).toEqual([
       'Networks',
       '  BASE      http://127.0.0.1:8545/base/v3/<key>',
       '            https://base.example.org/v3/<key>',
@@ -44,18 +47,29 @@ describe('the banner', () => {
     ]);
   });
 
-  it('shows networks that are not served, and the metrics port', () => {
-    const lines = linesOf({ leftOut: ['local is left out: it has no node'], opsPort: 9000, networks: [] });
+  it('shows networks that are not served, the metrics port and the pages for operators', () => {
+    const pages = { statusPage: 'http://127.0.0.1:8545/', keysPage: 'http://127.0.0.1:9000/keys' };
+    const lines = linesOf({ ...pages, leftOut: ['local is left out: it has no node'], opsPort: 9000, networks: [] });
     expect(lines).toEqual([
       'Gatehouse 1.2.3 listens on http://127.0.0.1:8545',
       'Metrics and health: port 9000',
+      'Status page: http://127.0.0.1:8545/',
+      'Keys page: http://127.0.0.1:9000/keys',
       '',
       'Networks',
       '  local is left out: it has no node',
       '',
-      'Keys: in Redis (REDIS_URL)',
+      'Keys: in Redis (REDIS_URL), as digests only',
       'Create a key: npx gatehouse-rpc keys create --name alice',
       '',
+    ]);
+  });
+
+  it('says that the networks are those of the package', () => {
+    expect(linesOf({ hasPackageNetworks: true }).slice(1, 4)).toEqual([
+      'Keys page: off, needs OPS_PORT and ADMIN_TOKEN',
+      '',
+      'Networks of the package, with public endpoints, because there is no folder networks here (npx gatehouse-rpc init)',
     ]);
   });
 

@@ -30,6 +30,19 @@ describe('the command line', () => {
     expect(stdout).toMatch(new RegExp(`\nExamples:\n  gatehouse ${command}`));
   });
 
+  it.each([
+    ['--help', 'true'],
+    ['check --json', 'true'],
+    ['check', 'head -1'],
+  ])('`gatehouse %s | %s` ends quietly', async (args, reader) => {
+    const command = `${process.execPath} ${join(packageRoot, 'bin/gatehouse.js')} ${args} | ${reader}`;
+    const child = spawn('sh', ['-c', command], { cwd: place.folder, env: { PATH: process.env['PATH'] } });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    await once(child, 'close');
+    expect(stderr).toBe('');
+  });
+
   it('warns at start about names that resemble a setting', async () => {
     const gateway = await place.start({ REDIS_URI: 'redis://127.0.0.1' });
     expect(gateway.stderr()).toContain('"msg":"REDIS_URI is not a setting; did you mean REDIS_URL?"');

@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { itemsIn } from '../../gateway/config/parse-setting.ts';
 import { drainDelayOf, readSettings, settingRows } from '../../gateway/config/settings.ts';
+import { TrustedProxies } from '../../gateway/server/http/trusted-proxies.ts';
 import { findProgram } from '../support/find-program.ts';
 import { programs } from '../support/programs.ts';
 import { argumentsOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';
@@ -87,7 +90,22 @@ describe('docker-compose.yml', () => {
   it('reads a file of settings that exists, in the form that Compose 1.29 and 2 read', () => {
     expect(gateway.env_file).toEqual(['deploy/gateway.env']);
     const lines = read('deploy/gateway.env').trimEnd().split('\n');
-    expect(lines.filter((line) => !line.startsWith('#'))).toEqual([]);
+    expect(lines.filter((line) => !line.startsWith('#'))).toEqual(['TRUSTED_PROXIES=172.16.0.0/12']);
+  });
+
+  it('lets Caddy of the profile tls name the address of each caller, or all would have one limit of unknown keys', () => {
+    const { TRUSTED_PROXIES = '' } = Object.fromEntries(
+      read('deploy/gateway.env')
+        .split('\n')
+        .map((line) => line.split('=') as [string, string]),
+    );
+    const proxies = new TrustedProxies(itemsIn(TRUSTED_PROXIES));
+    const throughCaddy = {
+      socket: { remoteAddress: '172.18.0.3' },
+      headers: { 'x-forwarded-for': '203.0.113.7' },
+    } as unknown as IncomingMessage;
+    expect(proxies.addressGroupOf(throughCaddy)).toBe('203.0.113.7');
+    expect(composeSettings['TRUSTED_PROXIES']).toBeUndefined();
   });
 
   it('has the image’s ports: calls on loopback and behind Caddy, the ops port inside only, for Prometheus', () => {

@@ -19,10 +19,6 @@ describe('README.md', () => {
   });
 });
 
-it('CONTRIBUTING.md has at most 150 lines', () => {
-  expect(linesOf('CONTRIBUTING.md').length).toBeLessThanOrEqual(150);
-});
-
 describe.each(pages)('%s', (page) => {
   it('has links to files and headings that exist', () => {
     const links = [...withoutCode(textOf(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);

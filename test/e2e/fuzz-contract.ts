@@ -125,7 +125,7 @@ function dueOf({ verb, path, headers, body }: FuzzRequest, { base, key }: Contra
 /** The id of the first request with an id. */
 function firstId(batch: readonly unknown[]): unknown {
   const items = batch.map(dueItem).filter((item) => item !== undefined);
-  return items.find(({ codes }) => codes?.[0] !== -32600)?.id ?? null;
+  return items.find(({ id }) => id !== null)?.id ?? null;
 }
 
 function dueOfLone(item: DueItem | undefined): Due {
@@ -135,10 +135,12 @@ function dueOfLone(item: DueItem | undefined): Due {
 
 /** Undefined: a notification. */
 function dueItem(item: unknown): DueItem | undefined {
-  const noCall: DueItem = { id: null, codes: [-32600] };
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return noCall;
+  const codes = [-32600];
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return { id: null, codes };
   const { jsonrpc, id, method, params } = item as Json;
   const hasGoodId = id === undefined || id === null || ['string', 'number'].includes(typeof id);
+  // The id is kept if it can be read.
+  const noCall: DueItem = { id: hasGoodId ? (id ?? null) : null, codes };
   if (jsonrpc !== '2.0' || !hasGoodId || typeof method !== 'string') return noCall;
   if (params !== undefined && typeof params !== 'object') return noCall;
   if (id === undefined) return undefined;

@@ -64,7 +64,12 @@ const peers: readonly PeerExample[] = [
         'upstream-config': { upstreams: { id: string; connectors: { url: string }[] }[] };
       };
       const { upstreams } = config['upstream-config'];
-      return Object.fromEntries(upstreams.map(({ id, connectors: [first] }) => [id, first?.url ?? '']));
+      return Object.fromEntries(
+        upstreams.map(({ id, connectors: [first] }) => [
+          id,
+          first?.url.replace('provider-key', '${PROVIDER_KEY}') ?? '',
+        ]),
+      );
     },
   },
 ];

@@ -44,7 +44,7 @@ afterAll(async () => {
 // Each test continues from the state of the previous one.
 describe('a gateway with Redis', () => {
   it('starts before Redis, and rejects keys that it cannot check', async () => {
-    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL)\n');
+    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL), as digests only\n');
     expect(await readiness(gateway)).toMatchObject({
       status: 503,
       body: { ready: false, keyStore: { kind: 'redis', available: false } },
@@ -191,7 +191,7 @@ it('a gateway with Redis serves calls even if DATA_DIR is not writable', async (
   try {
     writeFileSync(join(spawned.folder, 'file'), '');
     const started = await spawned.start({ ...redisUrl(), DATA_DIR: 'file/data' });
-    expect(started.banner).toContain('\nKeys: in Redis (REDIS_URL)\n');
+    expect(started.banner).toContain('\nKeys: in Redis (REDIS_URL), as digests only\n');
     expect(started.stderr()).toContain('DATA_DIR cannot be written: the command demo will not work');
     expect(await started.stop()).toMatchObject({ code: 0 });
   } finally {

@@ -47,17 +47,20 @@ describe('a first start, without settings and files', () => {
       ...accounts.map((account, index) => `  (${index}) ${account.address.toLowerCase()} ${account.key}`),
       `  Mnemonic: ${mnemonic}`,
     ];
+    const command = `node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))}`;
     expect(gateway.banner.split('\n').slice(0, -2)).toEqual([
       `Gatehouse ${version} listens on ${gateway.address}`,
+      `Status page: ${gateway.address}/`,
+      'Keys page: off, needs OPS_PORT and ADMIN_TOKEN',
       '',
-      'Networks',
+      `Networks of the package, with public endpoints, because there is no folder networks here (${command} init)`,
       ...networks.map(([name, slug]) => `  ${name.padEnd(nameWidth)}  ${base(slug)}`),
       ...accountLines,
       '',
-      'Keys: in .gatehouse/keys.json, as digests only',
+      `Keys: in ${join(place.folder, '.gatehouse/keys.json')}, as digests only`,
       `Development key, for this machine only: ${key}`,
       '',
-      `Try it in another shell (more: node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))} demo):`,
+      `Try it in another shell (more: ${command} demo):`,
       '',
     ]);
     expect(gateway.stderr()).toBe('');
@@ -113,6 +116,8 @@ describe('a first start, without settings and files', () => {
   });
 });
 
+const own = { own: { name: 'Own', chainId: 5, upstreams: [{ name: 'a', url: 'http://127.0.0.1:1' }] } };
+
 describe('a start', () => {
   let place: Workplace;
 
@@ -122,14 +127,15 @@ describe('a start', () => {
   afterEach(() => place.close());
 
   it.each([
-    ['that others can reach', { HOST: '0.0.0.0' }, 'Keys: in .gatehouse/keys.json, as digests only'],
-    ['with Redis', { REDIS_URL: 'redis://me:s3cret@127.0.0.1:1' }, 'Keys: in Redis (REDIS_URL)'],
-    ['in production', { NODE_ENV: 'production' }, 'Keys: in .gatehouse/keys.json, as digests only'],
+    ['that others can reach', { HOST: '0.0.0.0' }, 'in FOLDER/.gatehouse/keys.json'],
+    ['with Redis', { REDIS_URL: 'redis://me:s3cret@127.0.0.1:1' }, 'in Redis (REDIS_URL)'],
+    ['in production', { NODE_ENV: 'production' }, 'in FOLDER/.gatehouse/keys.json'],
   ])('%s shows no key and makes none', async (_, env, keyPlace) => {
+    place.withNetworks(own);
     const gateway = await place.start(env);
     const { stdout, stderr } = await gateway.stop();
     expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
-      keyPlace,
+      `Keys: ${keyPlace.replace('FOLDER', place.folder)}, as digests only`,
       `Create a key: node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))} keys create --name alice`,
     ]);
     expect(stdout + stderr).not.toMatch(keyForm);
@@ -139,6 +145,8 @@ describe('a start', () => {
   });
 
   it('in production leaves the local chain out, and reports it in one line', async () => {
+    const shipped = (slug: string): string => readFileSync(join(packageRoot, `networks/${slug}.yaml`), 'utf8');
+    place.withNetworks({ local: shipped('local'), sepolia: shipped('sepolia') });
     const gateway = await place.start({ NODE_ENV: 'production' });
     const lines = gateway.banner.split('\n').filter((line) => /local/i.test(line));
     expect(lines).toEqual([
@@ -148,10 +156,25 @@ describe('a start', () => {
     expect((await fetch(`${gateway.address}/local/v3/x`, { method: 'POST' })).status).toBe(404);
   });
 
-  it('with an ops port prints it, and serves its paths there only', async () => {
-    const gateway = await place.start({ NODE_ENV: 'production', OPS_PORT: '0' });
+  it.each(['start', 'check', 'doctor'])(
+    'in production in a folder without networks is an error: %s',
+    async (command) => {
+      const program = `node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))}`;
+      expect(await place.run([command], { NODE_ENV: 'production', PORT: '0' })).toEqual({
+        ...{ code: 78, signal: null, stdout: '' },
+        stderr: `there is no folder ${place.folder}/networks: ${program} init writes it, or set NETWORKS_DIR\n`,
+      });
+    },
+  );
+
+  it('with an ops port prints it and the keys page, and serves its paths there only, on OPS_HOST', async () => {
+    place.withNetworks(own);
+    const env = { NODE_ENV: 'production', OPS_PORT: '0', OPS_HOST: '127.0.0.2', ADMIN_TOKEN: 'the-token-of-this-test' };
+    const gateway = await place.start(env);
     const [, port = ''] = /^Metrics and health: port (\d+)$/m.exec(gateway.banner) ?? [];
-    expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
+    expect(gateway.banner).toContain(`\nKeys page: http://127.0.0.2:${port}/keys\n`);
+    expect((await fetch(`http://127.0.0.2:${port}/livez`)).status).toBe(200);
+    await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow('fetch failed');
     expect((await fetch(`${gateway.address}/livez`)).status).toBe(404);
   });
 
@@ -165,7 +188,7 @@ describe('a start', () => {
   });
 
   it('prefers its own folder of networks to the included one', async () => {
-    place.withNetworks({ own: { name: 'Own', chainId: 5, upstreams: [{ name: 'a', url: 'http://127.0.0.1:1' }] } });
+    place.withNetworks(own);
     const gateway = await place.start();
     expect(gateway.banner).toContain(`\nNetworks\n  Own  ${gateway.address}/own/v3/<key>\n\nKeys`);
   });

@@ -98,7 +98,7 @@ const callAt = (url: string, input = '0x'): object => ({
   ...{ number: '0x', set: '0x', reverts: [], blobTransaction: '0x' },
 });
 
-/** URLs of the gateway and of the node differ, and the first letter of -32601 (contract, section 1). */
+/** URLs of the gateway and of the node differ, and the first letter of -32601. */
 const textOf = (step: Step): string =>
   JSON.stringify(step)
     .replaceAll('The method ', 'the method ')

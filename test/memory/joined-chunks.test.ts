@@ -6,6 +6,7 @@ import { JoinedChunks, type HeldConnection } from '../../gateway/memory/joined-c
 class TestConnection implements HeldConnection {
   isClosed = false;
   isHeld = false;
+  isAbandoned = false;
   readonly #chunks = new JoinedChunks(this);
 
   hold(): void {
@@ -14,6 +15,14 @@ class TestConnection implements HeldConnection {
 
   resume(): void {
     this.isHeld = false;
+  }
+
+  abandon(): void {
+    this.isAbandoned = true;
+  }
+
+  close(): void {
+    this.isClosed = true;
   }
 
   /** A request whose chunks are passed to `push`, as by Node's parser. */
@@ -82,6 +91,23 @@ describe('a connection that sends very many small chunks', () => {
     expect(isHeld()).toEqual([true, false, false]);
     next();
     expect(isHeld()).toEqual([false, false, false]);
+  });
+
+  it('is closed later, if another one has sent too many in the same turn of the event loop', async () => {
+    await nextTick();
+    const { next } = withTurns();
+    const [first, second, harmless] = [new TestConnection(), new TestConnection(), new TestConnection()];
+    first.send(11_000);
+    second.send(65);
+    harmless.send(64);
+    expect([first, second, harmless].map(({ isAbandoned }) => isAbandoned)).toEqual([false, true, false]);
+    for (let turns = 0; turns < 5; turns++) next();
+    expect(second.isClosed).toBe(false);
+    next();
+    expect([first, second, harmless].map(({ isClosed }) => isClosed)).toEqual([false, true, false]);
+    await nextTick();
+    harmless.send(65);
+    expect(harmless.isAbandoned).toBe(false);
   });
 
   it('takes no turn after it has closed', () => {

@@ -163,8 +163,11 @@ describe('upstreams', () => {
     expect(await up()).toBe(1);
     await gateway.call('main', 'eth_getStorageAt', storageParams);
     await expect.poll(head).toBe(16);
-    node.next(status(500));
-    await gateway.call('main', 'eth_getStorageAt', storageParams);
+    // Three failures in a row open the circuit.
+    for (let times = 0; times < 3; times++) {
+      node.next(status(500));
+      await gateway.call('main', 'eth_getStorageAt', storageParams);
+    }
     expect(await up()).toBe(0);
     await gateway.call('main', 'eth_getStorageAt', storageParams);
     expect(await up()).toBe(1);

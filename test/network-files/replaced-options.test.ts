@@ -13,6 +13,7 @@ const readers = [
   'gateway/routing-policy/method-routes.ts',
   'gateway/routing/failsafe-table.ts',
   'gateway/routing/ranking.ts',
+  'gateway/server/http/rpc-request.ts',
   'gateway/upstreams/upstream.ts',
 ];
 /** The type of each value of `replaces`, and the value that is wrong for its options. */

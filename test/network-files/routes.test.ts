@@ -72,7 +72,7 @@ describe('routes of methods', () => {
         ...withRules({ deny: ['eth_get*'] }),
         route: { eth_getLogs: ['one'], eth_getBalance: ['one'], 'eth_getB*': ['one'] },
       },
-      'upstreams: none may get eth_getBlockByHash, eth_getBlockByNumber, eth_getBalance and 4 more: change methods, route or the methods of an upstream',
+      'upstreams: none may get eth_getBlockByHash, eth_getBlockByNumber, eth_getBalance and 5 more: change methods, route or the methods of an upstream',
     ],
   ])('%j: %s', (file, diagnostic) => {
     expect(diagnosticsOf(file)).toEqual([diagnostic]);

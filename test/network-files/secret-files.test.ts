@@ -51,10 +51,15 @@ describe('${file:/path}', () => {
     ['that is a folder', () => file('sub'), /\/sub is not a file$/],
     ['that is too large', () => file('large'), /\/large is larger than 1 MB$/],
     ['with two lines', () => file('lines'), /a character that no header may have, such as a line break$/],
+    ['of this process', () => '${file:/proc/self/environ}', /^.*\/proc\/self\/environ is in \/proc, \/sys or \/dev$/],
+    ['that links to /proc', () => file('environment'), /\/environment is in \/proc, \/sys or \/dev$/],
+    ['in /sys', () => '${file:/sys/kernel/mm/transparent_hugepage/enabled}', /is in \/proc, \/sys or \/dev$/],
+    ['in /dev', () => '${file:/dev/stdin}', /\/dev\/stdin is in \/proc, \/sys or \/dev$/],
     ['without a full path', () => '${file:token}', 'write a file with its full path: ${file:/run/secrets/name}'],
     ['without its end', () => '${file:/token', 'write a variable as ${NAME} or ${NAME:-default}'],
   ])('%s has a diagnostic with its position, and without its text', (_, value, message) => {
     writeFileSync(join(folder, 'empty'), '\n');
+    symlinkSync('/proc/self/environ', join(folder, 'environment'));
     writeFileSync(join(folder, 'lines'), 'S3CRET\nS3CRET');
     writeFileSync(join(folder, 'large'), 'S3CRET'.repeat(200_000));
     mkdirSync(join(folder, 'sub'));

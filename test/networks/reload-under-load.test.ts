@@ -75,8 +75,9 @@ it('under load, an invalid file changes nothing, is logged once, and is applied 
   const { ready, digest, rejection, text } = await state();
   expect([ready, digest]).toEqual([true, started]);
   expect(rejection?.mistakes).toEqual([
-    expect.stringMatching(/main\.yaml:2:10 chainId: expected /),
-    expect.stringMatching(/main\.yaml:3:12 upstreams: expected /),
+    // The texts are in the log: /readyz may be public.
+    'main.yaml:2:10',
+    'main.yaml:3:12',
   ]);
   expect(text).not.toContain(new URL(nodes[0]?.url ?? '').host);
   expect((await gateway.call('more', 'net_version')).result).toBe('5');

@@ -62,7 +62,7 @@ export const onAnvil: readonly AllowedDifference[] = [
     methods: [...uncleMethods, 'eth_getBlockTransactionCountByNumber'],
     at: /^\.(error|result)$/,
     fits: (node, gateway) => isNotFound(node) || (node === undefined && gateway === null),
-    reason: '“Not found” is null, never an error (contract, section 3). anvil 1.7.1 has -32001 and -32602.',
+    reason: '“Not found” is null, never an error. anvil 1.7.1 has -32001 and -32602.',
   },
   {
     methods: ['eth_getTransactionReceipt', 'eth_getBlockReceipts'],
@@ -76,8 +76,7 @@ export const onAnvil: readonly AllowedDifference[] = [
     fits: (node, gateway) =>
       (isText(node, 'execution reverted: panic: ') && isText(gateway, 'execution reverted: ')) ||
       (isText(node, 'execution reverted: custom error 0x') && gateway === 'execution reverted'),
-    reason:
-      'The decoded reason follows `execution reverted` (contract, section 3). anvil 1.7.1 puts a prefix before it.',
+    reason: 'The decoded reason follows `execution reverted`. anvil 1.7.1 puts a prefix before it.',
   },
   {
     methods: ['eth_subscribe', 'eth_unsubscribe'],
@@ -105,25 +104,25 @@ export const onGeth: readonly AllowedDifference[] = [
     methods: ['eth_getAccountInfo'],
     at: /^\.error\.message$/,
     fits: (node, gateway) => isText(node, 'the method ') && isText(gateway, 'The method '),
-    reason: 'An unsupported method is the error -32601 in the words of the contract, section 1.',
+    reason: 'An unsupported method is the error -32601 in the words of docs/errors.md.',
   },
   {
     methods: blockMethods,
     at: /^\.result\.totalDifficulty$/,
     fits: (node, gateway) => node === undefined && gateway === null,
     reason:
-      '`totalDifficulty` is null: the specification names it and does not call it optional (contract, section 3). geth 1.17.5 has none.',
+      '`totalDifficulty` is null: the specification names it and does not call it optional. geth 1.17.5 has none.',
   },
   {
     at: /^\.error\.message$/,
     fits: (_, gateway) => isText(gateway, 'invalid params: '),
-    reason: 'Parameters are rejected in the words of the contract, section 1.',
+    reason: 'Parameters are rejected in the words of docs/errors.md.',
   },
   {
     methods: ['eth_getStorageAt'],
     at: /^\.(result|error)$/,
     fits: (node, gateway) => isText(node, '0x') || (node === undefined && isMissingBlock(gateway)),
-    reason: 'eth_getStorageAt requires its block parameter (contract, section 2).',
+    reason: 'eth_getStorageAt requires its block parameter.',
   },
 ];
 

@@ -140,7 +140,7 @@ it('the command ends with code 1 and one line; a Redis that is unreachable does 
     expect(code).toBe(1);
     expect(stdout).toContain('\n✗ Redis\n  Redis: Redis requires a password (NOAUTH)');
     const gateway = await place.start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
-    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL)\n');
+    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL), as digests only\n');
   } finally {
     await place.close();
   }

@@ -102,7 +102,7 @@ describe('a batch', () => {
       ...[notAnObject, notAnObject, notAnObject, notAnObject],
       errorText(-32600, 'invalid request: expected jsonrpc to be "2.0"'),
       resultText('2', '0x5'),
-      errorText(-32600, 'invalid request: expected method to be a string'),
+      errorText(-32600, 'invalid request: expected method to be a string', '5'),
     ];
     await expectResponse(await post(body), 200, `[${responses.join()}]`);
   });

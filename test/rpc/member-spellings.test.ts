@@ -74,13 +74,13 @@ describe('a member in another case, or a duplicate, is rejected over every trans
   });
 
   it.each([
-    ['"Params":[]', 'params in exactly this spelling'],
-    ['"id":8', 'id only once'],
-  ])('in the envelope: %s', async (member, expected) => {
+    ['"Params":[]', 'params in exactly this spelling', 7],
+    ['"id":8', 'id only once', null],
+  ])('in the envelope: %s', async (member, expected, id) => {
     const error = { code: -32600, message: `invalid request: expected ${expected}` };
     const text = request('eth_chainId', `[],${member}`);
     const responses = await responsesOf(text, 400);
-    expect(responses).toEqual(Array.from({ length: 6 }, () => ({ jsonrpc: '2.0', id: null, error })));
+    expect(responses).toEqual(Array.from({ length: 6 }, () => ({ jsonrpc: '2.0', id, error })));
   });
 });
 

@@ -122,7 +122,7 @@ describe('these parameters are rejected', () => {
     'a short hash inside a block object': [...storage({ blockHash: '0x12' }), 'block.blockHash: expected 32-byte hash'],
     'a wrong number inside a block object': [
       ...storage({ blockNumber: 12 }),
-      'block.blockNumber: expected hexadecimal quantity',
+      'block.blockNumber: expected block number or tag, not a hash',
     ],
     'requireCanonical as a string': [
       ...storage({ blockHash: hash, requireCanonical: 'yes' }),
@@ -147,10 +147,13 @@ describe('these parameters are rejected', () => {
       ...estimate({ gas: `0x${'f'.repeat(65)}` }),
       'transaction.gas: expected hexadecimal quantity',
     ],
-    'half a byte of data': [...estimate({ data: '0x123' }), 'transaction.data: expected hexadecimal bytes'],
+    'half a byte of data': [
+      ...estimate({ data: '0x123' }),
+      'transaction.data: expected hexadecimal bytes or an empty text',
+    ],
     'half a byte of input beside good data': [
       ...estimate({ data: '0x', input: '0x1' }),
-      'transaction.input: expected hexadecimal bytes',
+      'transaction.input: expected hexadecimal bytes or an empty text',
     ],
     'a wrong block for an estimate': [...estimate({}, 'now'), 'block: expected block number or tag'],
     'a state override that is no object': [
@@ -166,7 +169,7 @@ describe('these parameters are rejected', () => {
     'a zkSync transaction to null': [...fee({ from: address, to: null }), 'transaction.to: expected 20-byte address'],
     'a zkSync transaction with wrong data': [
       ...fee({ from: address, to: address, data: 7 }),
-      'transaction.data: expected hexadecimal bytes',
+      'transaction.data: expected hexadecimal bytes or an empty text',
     ],
     'one parameter too many': ['eth_getTransactionByHash', [hash, true], 'expected at most 1 parameter'],
     'several parameters too many': [

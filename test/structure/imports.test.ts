@@ -30,7 +30,7 @@ const layers: readonly (readonly string[])[] = [
   ['network-files/expand', 'network-files/checks'],
   ['network-files/options', 'network-files/diagnostics'],
   ['network-files/providers'],
-  ['config', 'collections'],
+  ['config', 'collections', 'event-loop'],
 ];
 
 const sources = sourcesIn('gateway');

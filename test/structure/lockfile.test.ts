@@ -8,6 +8,9 @@ interface Entry {
   readonly resolved?: string;
   readonly integrity?: string;
   readonly optional?: boolean;
+  readonly dev?: boolean;
+  readonly inBundle?: boolean;
+  readonly hasInstallScript?: boolean;
   readonly os?: readonly string[];
   readonly cpu?: readonly string[];
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -50,6 +53,18 @@ describe.each(['package-lock.json', 'test/clients/package-lock.json'])('%s', (lo
 });
 
 describe('package-lock.json', () => {
+  it('has the digest of every package, so that a registry cannot send another one', () => {
+    const entries = Object.entries(packagesIn('package-lock.json'));
+    const own = entries.filter(([path, { inBundle }]) => path !== '' && inBundle !== true);
+    expect(own.filter(([, { integrity = '' }]) => !integrity.startsWith('sha512-')).map(([path]) => path)).toEqual([]);
+  });
+
+  it('has no native code in production, such as the bufferutil of ganache, which ws would load', () => {
+    const entries = Object.entries(packagesIn('package-lock.json'));
+    const native = entries.filter(([, { hasInstallScript, dev }]) => hasInstallScript === true && dev !== true);
+    expect(native.map(([path]) => path)).toEqual([]);
+  });
+
   it('has anvil for every platform for which it is published', () => {
     const platforms = Object.entries(packagesIn('package-lock.json')).filter(([path]) =>
       path.includes('@foundry-rs/anvil-'),

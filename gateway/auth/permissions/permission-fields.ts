@@ -187,7 +187,7 @@ const fields = {
   permissions: capabilityField({
     flag: '--permissions <names>',
     title: 'Capabilities',
-    meaning: 'capabilities: `explain` adds an explanation of routing to each response',
+    meaning: 'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`',
     read: listOf(/^explain$/),
     grant: (names) => ({ explain: names.includes('explain') }),
   }),

@@ -1,9 +1,10 @@
-import { join } from 'node:path';
-import type { Log } from '../../config/log.ts';
+import { join, resolve } from 'node:path';
+import { errorCode, type Log } from '../../config/log.ts';
 import { withFileLock } from './file-lock.ts';
 import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
 import { keyIdOf } from '../formats/key.ts';
 import {
+  KeyStoreFull,
   mergePermissions,
   keyRecord,
   type ChangeListener,
@@ -15,10 +16,12 @@ import {
   type RevocationOutcome,
   type StoredKey,
 } from './key-store.ts';
-import { appendPrivateFile, makePrivateFolderFor } from './private-file.ts';
+import { appendPrivateFile, isDiskFull, isDiskFullAt, makePrivateFolderFor } from './private-file.ts';
 
 /** Detects changes by other processes. Polled, because some mounted folders deliver no file events. */
 const pollIntervalMs = 200;
+/** Interval of writes that show whether the disk is full: nothing else may be written for days. */
+const diskCheckIntervalMs = 5_000;
 
 interface EditBatch {
   readonly edits: ((keys: Map<string, StoredKey>) => void)[];
@@ -43,11 +46,13 @@ export class FileKeyStore implements KeyStore {
   #openBatch: EditBatch | undefined;
   /** The version that was read last, valid or not: an invalid one is logged once. */
   #version: string;
+  #isDiskFull = false;
+  #diskCheckedAt = performance.now();
 
   /** @throws KeyFileError if the file exists but is invalid, or others may write it */
   constructor(dataDir: string, log: Log) {
     this.path = join(dataDir, 'keys.json');
-    this.location = `in ${this.path}, as digests only`;
+    this.location = `in ${resolve(this.path)}`;
     this.#auditPath = join(dataDir, 'audit.jsonl');
     this.#log = log;
     this.#file = readKeyFile(this.path);
@@ -57,6 +62,10 @@ export class FileKeyStore implements KeyStore {
     this.#timer = setInterval(() => {
       this.#poll();
     }, pollIntervalMs).unref();
+  }
+
+  get isFull(): boolean {
+    return this.#isDiskFull;
   }
 
   waitUntilReady(): Promise<void> {
@@ -152,16 +161,22 @@ export class FileKeyStore implements KeyStore {
     const write = async (): Promise<void> => {
       // Edits of the same turn of the event loop join before the write.
       await Promise.resolve();
-      makePrivateFolderFor(this.path);
-      await withFileLock(`${this.path}.lock`, () => {
-        close();
-        // Not the content that this process read last: another process may have changed the file.
-        const previous = readKeyFile(this.path).keys;
-        const keys = new Map(previous);
-        for (const edit of edits) edit(keys);
-        if (keyFileText(keys) !== keyFileText(previous)) writeKeyFile(this.path, keys);
-        this.#apply(readKeyFile(this.path));
-      });
+      try {
+        makePrivateFolderFor(this.path);
+        await withFileLock(`${this.path}.lock`, () => {
+          close();
+          // Not the content that this process read last: another process may have changed the file.
+          const previous = readKeyFile(this.path).keys;
+          const keys = new Map(previous);
+          for (const edit of edits) edit(keys);
+          if (keyFileText(keys) !== keyFileText(previous)) writeKeyFile(this.path, keys);
+          this.#apply(readKeyFile(this.path));
+        });
+      } catch (error) {
+        if (!isDiskFull(error)) throw error;
+        this.#noteDisk(true);
+        throw new KeyStoreFull(`${this.path} cannot be written: the disk is full (${errorCode(error)})`);
+      }
     };
     const batch: EditBatch = { edits, written: write().finally(close) };
     return batch;
@@ -169,6 +184,7 @@ export class FileKeyStore implements KeyStore {
 
   /** Synchronous, so that it cannot interleave with a change by this process. A stat takes microseconds. */
   #poll(): void {
+    if (performance.now() - this.#diskCheckedAt >= diskCheckIntervalMs) this.#noteDisk(isDiskFullAt(this.path));
     try {
       const version = keyFileVersion(this.path);
       if (version === this.#version) return;
@@ -181,6 +197,14 @@ export class FileKeyStore implements KeyStore {
         'the key file is invalid: the previous keys stay active',
       );
     }
+  }
+
+  #noteDisk(isFull: boolean): void {
+    this.#diskCheckedAt = performance.now();
+    if (isFull === this.#isDiskFull) return;
+    this.#isDiskFull = isFull;
+    if (isFull) this.#log.error('the disk of DATA_DIR is full: keys cannot be changed, and usage stays in memory');
+    else this.#log.info('the disk of DATA_DIR has space again');
   }
 
   #warnIfReadable(): void {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KeyStoreError } from './key-store.ts';
@@ -35,14 +35,24 @@ export async function withFileLock<Result>(
 }
 
 function acquire(path: string, token: string): boolean {
+  let file: number;
   try {
-    writeFileSync(path, token, { flag: 'wx', mode: 0o600 });
-    // Another process may have removed this new lock in place of a stale one: then the lock is lost.
-    return holderOf(path) === token;
+    file = openSync(path, 'wx', 0o600);
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
     throw error;
   }
+  try {
+    writeFileSync(file, token);
+  } catch (error) {
+    // A full disk: without its content, the lock would block other processes until it is stale.
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+  // Another process may have removed this new lock in place of a stale one: then the lock is lost.
+  return holderOf(path) === token;
 }
 
 function removeIfStale(path: string): void {

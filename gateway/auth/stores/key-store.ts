@@ -31,6 +31,8 @@ export interface KeyStore {
   readonly location: string;
   /** Whether a lookup can succeed now. A plain field, cheap to read for every call. */
   readonly isAvailable: boolean;
+  /** Whether the disk of the store is full, so that keys can be read and not changed. */
+  readonly isFull: boolean;
   /**
    * Time in ms for which a found record is valid without another lookup, unless `onChange` reports it. Shorter while
    * the store cannot report changes, so read it each time.
@@ -88,6 +90,11 @@ export type ChangeListener = (digest: string | undefined) => void;
 
 /** The store cannot do an operation. The message is for operators: no URL, no secret. */
 export class KeyStoreError extends Error {}
+
+/** The store cannot be changed at the moment: its disk is full. */
+export class KeyStoreFull extends KeyStoreError {
+  override readonly name = 'KeyStoreFull';
+}
 
 /** The store did not respond. */
 export class KeyStoreUnreachable extends KeyStoreError {

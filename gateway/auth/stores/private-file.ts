@@ -1,10 +1,37 @@
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  appendFileSync,
+  chownSync,
+  closeSync,
+  fchownSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
+import { errorCode } from '../../config/log.ts';
+
+/**
+ * Gives a file that root makes to the owner of its folder. Else the service, which has another account, could not read
+ * keys of a command that root ran, and would not start.
+ */
+export function giveToFolderOwner(file: number, path: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(dirname(path));
+  if (uid !== 0) fchownSync(file, uid, gid);
+}
 
 /** Makes the folder of `path` if it is missing, with mode 0700. */
 export function makePrivateFolderFor(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const folder = dirname(path);
+  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined || process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(dirname(first));
+  for (let made = folder; uid !== 0 && made.startsWith(first); made = dirname(made)) chownSync(made, uid, gid);
 }
 
 /**
@@ -17,7 +44,9 @@ export function writePrivateFile(path: string, text: string, { isLasting = true 
   try {
     const file = openSync(draft, 'wx', 0o600);
     try {
-      writeSync(file, text);
+      // Not writeSync, which on a disk with little space writes a part and does not throw.
+      writeFileSync(file, text);
+      giveToFolderOwner(file, path);
       if (isLasting) fsyncSync(file);
     } finally {
       closeSync(file);
@@ -32,5 +61,29 @@ export function writePrivateFile(path: string, text: string, { isLasting = true 
 /** Appends to a file with mode 0600. A line is appended in one write. */
 export function appendPrivateFile(path: string, text: string): void {
   makePrivateFolderFor(path);
-  appendFileSync(path, text, { mode: 0o600 });
+  const file = openSync(path, 'a', 0o600);
+  try {
+    appendFileSync(file, text);
+    giveToFolderOwner(file, path);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Whether an error of the file system means that the disk, or the account's quota, is full. */
+export function isDiskFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(errorCode(error));
+}
+
+/** Whether one block cannot be written beside `path`. It writes one, because free blocks do not show quotas. */
+export function isDiskFullAt(path: string): boolean {
+  const probe = `${path}.${process.pid}.probe`;
+  try {
+    writeFileSync(probe, Buffer.alloc(4_096), { mode: 0o600 });
+    return false;
+  } catch (error) {
+    return isDiskFull(error);
+  } finally {
+    rmSync(probe, { force: true });
+  }
 }

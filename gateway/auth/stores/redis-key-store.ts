@@ -36,6 +36,8 @@ const maxConcurrent = 50;
 export class RedisKeyStore implements KeyStore {
   readonly kind = 'redis';
   readonly location = 'in Redis (REDIS_URL)';
+  /** Redis reports a full disk or memory with each command that it rejects. */
+  readonly isFull = false;
   readonly #log: Log;
   readonly #commands: RedisLink;
   readonly #changes: RedisLink;

@@ -1,14 +1,18 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { isScalar, parseDocument, visit } from 'yaml';
 import { errorCode } from '../../config/log.ts';
 
 /** A token of a cloud provider has a few kB, the public authorities of a system 200 kB. */
 const MAX_BYTES = 1024 * 1024;
+/** Files of the kernel, such as the environment of this process, which has the admin token. */
+const KERNEL_FILE = /^\/(proc|sys|dev)\//;
 
 /** @returns the text of a file with a credential, without line breaks at its end */
 export function readSecretFile(path: string): { readonly value: string } | { readonly problem: string } {
   if (!path.startsWith('/')) return { problem: 'write a file with its full path: ${file:/run/secrets/name}' };
   try {
+    // Without links: one may lead there.
+    if (KERNEL_FILE.test(realpathSync(path))) return { problem: `${path} is in /proc, /sys or /dev` };
     const state = statSync(path);
     // Reading a pipe would block forever.
     if (!state.isFile()) return { problem: `${path} is not a file` };

@@ -105,6 +105,22 @@ export const networkOptions = {
     check: (baseUrl = '') => checkBaseUrl(baseUrl),
     replaces: 'network',
   },
+  privateNetworkOrigins: {
+    title: 'list of origins',
+    description:
+      'Origins whose pages may call a gateway in their private network (`Access-Control-Allow-Private-Network`), in addition to those that a key names: `https://app.example.org`, `*.example.org`.',
+    type: 'array',
+    uniqueItems: true,
+    default: [],
+    items: {
+      title: 'origin',
+      type: 'string',
+      // As auth/formats/origin-pattern.ts: no bare asterisk.
+      pattern:
+        '^([A-Za-z][A-Za-z0-9+.-]*://)?(\\*\\.)?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?$',
+    },
+    replaces: 'network',
+  },
   methods: { ...networkMethods, replaces: 'network' },
   route: { ...route, replaces: 'network' },
   balance: { ...balance, replaces: 'network' },

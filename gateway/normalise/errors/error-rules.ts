@@ -70,7 +70,7 @@ export const errorRules: readonly ErrorRule[] = [
     means: 'quota',
     text: /^(?:(?:your |the )?(?:monthly|daily) (?:\w+ ){0,4}(?:limit|quota|cap|exceeded)|exceeded the quota usage|(?:you(?:'ve| have) )?(?:reached|exceeded) (?:your |the )?(?:monthly|daily|quota|plan)|payment required)\b/i,
     client: 'Alchemy with -32600, Infura, 1RPC with -32001',
-    source: 'xmtpd#672; erpc networks_test.go; catalogue of node variants §6.1',
+    source: 'xmtpd#672; erpc networks_test.go',
   },
   {
     means: 'auth',

@@ -46,7 +46,9 @@ export function expressApp({
   if (ops !== undefined) app.use(withRequestId(nextRequestId), ops);
   // Pages need no key, and are large. Probes are never rejected.
   const admitPage = (request: Request, _response: Response, next: NextFunction): void => {
-    memory.take(holderOf(request), 0);
+    const holder = holderOf(request);
+    memory.admit(holder);
+    memory.take(holder, 0);
     next();
   };
   if (pages !== undefined) app.use(admitPage, withRequestId(nextRequestId), pages);

@@ -2,17 +2,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
 import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
 import { IdleConnections } from '../../memory/idle-connections.ts';
+import { LargeHeads } from '../../memory/large-heads.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import { pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
+import { hasRequestOf, pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
+/** Whose time of the event loop their rejections use. */
+const LATE_REQUESTS = 'late requests';
 /** How long a rejected client may keep its side of the connection open. */
 const LINGER_MS = 1_000;
 
@@ -49,6 +53,7 @@ export async function listen(
   const nextRequestId = createRequestIds();
   const sockets = new Set<Socket>();
   const idle = new IdleConnections(pipelineOptions.connectionsMax, pipelineOptions.memory);
+  const largeHeads = new LargeHeads();
   /** Connections with an ambiguous request. What follows it may be its body, so it is not handled. */
   const rejected = new Map<Duplex, { readonly response: ServerResponse; hasBegun: boolean }>();
   let isDraining = false;
@@ -59,9 +64,14 @@ export async function listen(
     if (isDraining) response.shouldKeepAlive = false;
     app(request, response, reservation);
   };
+  pipelineOptions.memory.guard?.addRelief((owner, pressure) => {
+    if (owner === undefined || pressure !== 'critical') return;
+    for (const socket of sockets) if (hasRequestOf(socket, owner)) socket.destroy();
+  });
   const addToPipeline = pipelined(pipelineOptions, handle);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
+    largeHeads.finished(socket);
     if (!rejected.has(socket) && isAmbiguous(request)) {
       rejected.set(socket, { response, hasBegun: false });
       response.shouldKeepAlive = false;
@@ -93,18 +103,27 @@ export async function listen(
     if (sockets.has(socket)) return;
     sockets.add(socket);
     idle.add(socket);
+    largeHeads.watch(socket);
     socket.once('close', () => {
       sockets.delete(socket);
       idle.delete(socket);
       rejected.delete(socket);
     });
   });
+  const rejectInvalid = (error: Error, socket: Duplex): void => {
+    turnBudget.run(LATE_REQUESTS, () => {
+      // A socket that is not writable has been rejected already.
+      if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
+    });
+  };
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // The body of the ambiguous request cannot be read. Its response closes the connection.
     if (rejected.has(socket)) rejected.get(socket)?.response.end();
     else if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
-    // A socket that is not writable has been rejected already.
-    else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
+    else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || turnBudget.mayRun(LATE_REQUESTS))
+      rejectInvalid(error, socket);
+    // Node reports all that are late at once.
+    else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, socket));
   });
   server.on('connect', (_request, socket: Duplex) => {
     if (rejected.has(socket)) return;
@@ -115,6 +134,7 @@ export async function listen(
       const { socket } = request;
       if (rejected.has(socket)) return;
       // 101 cannot be sent before the response to an earlier request.
+      largeHeads.finished(socket);
       if (hasPendingResponse(socket)) socket.destroy();
       else if (isAmbiguous(request)) rejectSocket(socket, new RpcError('bad-http'), nextRequestId());
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);

@@ -2,7 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
-import { JoinedChunks, type HeldConnection } from '../../memory/joined-chunks.ts';
+import {
+  JoinedChunks,
+  SKIP_REST,
+  skipBody,
+  type HeldConnection,
+  type ParsedSocket,
+} from '../../memory/joined-chunks.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
@@ -103,6 +109,21 @@ export class Pipeline implements HeldConnection {
     if (!this.#mustNotRead()) this.#socket.resume();
   }
 
+  abandon(): void {
+    skipBody(this.#socket);
+    this.hold();
+  }
+
+  close(): void {
+    if (this.isClosed) return;
+    this.#options.memory.counts.connection++;
+    this.#socket.destroy();
+  }
+
+  hasRequestOf(owner: string): boolean {
+    return this.#reservations.some(({ holder }) => holder?.name === owner);
+  }
+
   watchUnread(holder: Holder): void {
     const socket = this.#socket;
     this.#options.unread.watch(socket, holder, MAX_STALLED_MS, () => socket.destroy());
@@ -157,6 +178,11 @@ export function watchUnread(response: ServerResponse, { holder }: Reservation): 
   pipelines.get(response.req.socket)?.watchUnread(holder);
 }
 
+/** Whether a request of an owner is in progress on a connection. */
+export function hasRequestOf(socket: Socket, owner: string): boolean {
+  return pipelines.get(socket)?.hasRequestOf(owner) === true;
+}
+
 /** Creates the listener for the requests of a server. */
 export function pipelined(options: PipelineOptions, handle: RequestHandler) {
   return (request: IncomingMessage, response: ServerResponse): void => {
@@ -167,11 +193,8 @@ export function pipelined(options: PipelineOptions, handle: RequestHandler) {
   };
 }
 
-/** What `onIncoming` of Node's parser returns for an upgrade: the rest of the read is not HTTP. */
-const SKIP_REST = 2;
-
 /** Closes a connection, and skips what was read from it. Node would parse it, with 15 µs for each of 1,700 requests. */
-function drop(socket: Socket & { readonly parser?: { onIncoming: () => number } | null }): void {
+function drop(socket: ParsedSocket): void {
   if (socket.parser) socket.parser.onIncoming = () => SKIP_REST;
   socket.destroy();
 }

@@ -1,17 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KeyShare } from '../../admission/key-share.ts';
-import type { KeyAccess } from '../../auth/key-access.ts';
+import { originMatcher } from '../../auth/formats/origin-pattern.ts';
+import { namesOrigin, type KeyAccess } from '../../auth/key-access.ts';
 import { sentKey } from '../../auth/sent-key.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Network } from '../../call/network.ts';
 import type { RejectionContext } from '../../call/respond.ts';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import type { Reservation } from '../../memory/reservation.ts';
+import type { ReplaceableConfig } from '../../network-files/network-config.ts';
 import type { Route } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
+import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
 import { compressResponse } from './compress-response.ts';
 import type { ClientConnection } from './client-connection.ts';
@@ -51,7 +55,8 @@ export async function handleRpcRequest(
     if (network !== undefined) logEntry?.setNetwork(network.config.slug);
     // Before all checks: a page can read the error of its call, but not of a failed preflight.
     if (request.method === 'OPTIONS') {
-      writePreflight(request, response, requestId);
+      const origin = network === undefined ? undefined : await privateNetworkOrigin(options, http, network);
+      writePreflight(request, response, requestId, origin);
       reason = 'preflight';
       return;
     }
@@ -61,6 +66,7 @@ export async function handleRpcRequest(
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: served.config.slug, address, headers: request.headers });
+    options.memory.admit(access.share.holder);
     reservation.moveTo(access.share.holder);
     // Before the body, so that slow bodies count for their key.
     if (!access.share.requests.tryEnter(access.share)) {
@@ -75,6 +81,27 @@ export async function handleRpcRequest(
     logEntry?.write(reason);
     share?.requests.leave(share);
     network?.use.end();
+  }
+}
+
+/**
+ * The origin of a preflight, if it may call a gateway in its private network. Otherwise any page could call a gateway that only
+ * a private network reaches: https://wicg.github.io/private-network-access.
+ */
+async function privateNetworkOrigin(
+  { authenticator, proxies }: RpcRouteOptions,
+  { request, route }: HttpRequest,
+  { config }: Network,
+): Promise<string | undefined> {
+  const { origin, 'access-control-request-private-network': isPrivate } = request.headers;
+  if (isPrivate !== 'true' || origin === undefined) return undefined;
+  const { privateNetworkOrigins }: ReplaceableConfig = config;
+  if (originMatcher(privateNetworkOrigins)(origin)) return origin;
+  try {
+    const access = await authenticator.authenticate(route.key, proxies.addressOf(request));
+    return namesOrigin(access, origin) ? origin : undefined;
+  } catch {
+    return undefined;
   }
 }
 
@@ -131,19 +158,44 @@ async function respondToBody(
   const { bodyMaxBytes, callTimeoutMs, limiter, log, batch, compressOverBytes } = options;
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
   const body = await readBody(request, bodyMaxBytes, reservation);
-  // After the body: slow bodies count for their key, and not for all.
-  reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
-  const explanation = access.capabilities.explain ? createExplanation(request, network) : undefined;
-  const sinks = sinksOf(explanation, options.tracing?.under(request.headers), logEntry);
-  const deadline = performance.now() + callTimeoutMs;
-  const { caller } = connection;
-  const address = new RequestedAddress(options.proxies, request);
-  const context = { network, access, limiter, requestId, deadline, caller, sinks, log, logEntry, reservation, address };
-  const handled = handleBody(body, context, batch);
-  let encoded: RpcResponse | undefined = handled instanceof Promise ? await handled : handled;
-  if (compressOverBytes !== undefined && encoded !== undefined)
-    encoded = await compressResponse(encoded, request, response, compressOverBytes, reservation);
-  writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
+  const owner = access.share.holder.name;
+  const turn = turnBudget.next(owner);
+  if (turn !== undefined) await turn;
+  let explanation: Explanation | undefined;
+  const write = (encoded: RpcResponse | undefined): void => {
+    writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
+  };
+  const handled = turnBudget.run(owner, () => {
+    // After the body: slow bodies count for their key, and not for all.
+    reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
+    if (access.capabilities.explain) explanation = createExplanation(request, network);
+    const sinks = sinksOf(explanation, options.tracing?.under(request.headers), logEntry);
+    const deadline = performance.now() + callTimeoutMs;
+    const { caller } = connection;
+    const address = new RequestedAddress(options.proxies, request);
+    const context = {
+      network,
+      access,
+      limiter,
+      requestId,
+      deadline,
+      caller,
+      sinks,
+      log,
+      logEntry,
+      reservation,
+      address,
+    };
+    const begun = handleBody(body, context, batch);
+    if (begun instanceof Promise || compressOverBytes !== undefined) return { begun };
+    write(begun);
+    return undefined;
+  });
+  if (handled === undefined) return;
+  const { begun } = handled;
+  const rpcResponse = begun instanceof Promise ? await begun : begun;
+  if (compressOverBytes === undefined || rpcResponse === undefined) write(rpcResponse);
+  else write(await compressResponse(rpcResponse, request, response, compressOverBytes, reservation));
 }
 
 /** The address of this gateway that a client requested, which few calls need. */

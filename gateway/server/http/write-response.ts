@@ -79,16 +79,25 @@ function endAfterRequest(response: ServerResponse, body: Body): void {
   response.req.once('close', () => response.end()).resume();
 }
 
-/** Responds to a CORS preflight: pages of any origin may call. */
-export function writePreflight(request: IncomingMessage, response: ServerResponse, requestId: string): void {
+/**
+ * Responds to a CORS preflight: pages of any origin may call.
+ * @param privateNetworkOrigin may also call a gateway in its private network
+ */
+export function writePreflight(
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+  privateNetworkOrigin: string | undefined,
+): void {
   // prettier-ignore
   response.writeHead(204, keptAlive(response, [
     'X-Request-Id', requestId,
-    'Access-Control-Allow-Origin', '*',
+    'Access-Control-Allow-Origin', privateNetworkOrigin ?? '*',
+    ...(privateNetworkOrigin === undefined ? [] : ['Access-Control-Allow-Private-Network', 'true']),
     'Access-Control-Allow-Methods', 'POST, OPTIONS',
     'Access-Control-Allow-Headers', request.headers['access-control-request-headers'] ?? 'content-type',
     'Access-Control-Max-Age', PREFLIGHT_MAX_AGE_S,
-    'Vary', 'Access-Control-Request-Headers',
+    'Vary', 'Access-Control-Request-Headers, Access-Control-Request-Private-Network, Origin',
     'Keep-Alive', KEEP_ALIVE,
   ]));
   response.end();

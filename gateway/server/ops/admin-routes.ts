@@ -4,7 +4,7 @@ import { causeOf, type Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
 import { editableFields } from '../../auth/permissions/permission-fields.ts';
-import { KeyStoreError, KeyStoreUnreachable, type KeyStore } from '../../auth/stores/key-store.ts';
+import { KeyStoreError, KeyStoreFull, KeyStoreUnreachable, type KeyStore } from '../../auth/stores/key-store.ts';
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
@@ -117,6 +117,8 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   return router;
 }
 
+/** After this time, a disk that has space again is seen. */
+const diskRetryS = 5;
 const statuses = { missing: 404, 'already-exists': 409, inactive: 409, 'no-secret': 409, 'no-redis': 409 } as const;
 
 function toAdminError(error: unknown): AdminError {
@@ -128,6 +130,7 @@ function toAdminError(error: unknown): AdminError {
   }
   if (error instanceof KeyStoreUnreachable)
     return new AdminError(503, 'the key store cannot be reached at the moment', { retryAfterS: 1 });
+  if (error instanceof KeyStoreFull) return new AdminError(503, error.message, { retryAfterS: diskRetryS });
   if (error instanceof KeyStoreError) return new AdminError(409, error.message);
   const { status, type } = error as { status?: unknown; type?: unknown };
   if (status === 413) return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);

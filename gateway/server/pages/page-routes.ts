@@ -87,7 +87,10 @@ export function pageRoutes(options: PageRouteOptions): Router {
 }
 
 /** Public pages only show the positions of diagnostics. The ops port shows their texts too. */
-function displayedConfiguration({ digest, loadedAt, refused: rejected }: Configuration, isPublic: boolean): object {
+export function displayedConfiguration(
+  { digest, loadedAt, refused: rejected }: Configuration,
+  isPublic: boolean,
+): object {
   if (rejected === null) return { digest, loadedAt, refused: rejected };
   const { at, places, mistakes: diagnostics } = rejected;
   return { digest, loadedAt, refused: { at, mistakes: isPublic ? places : diagnostics } };

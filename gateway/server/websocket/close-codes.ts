@@ -13,6 +13,7 @@ export const closeReasons = {
   'missed-blocks': { code: 1013, text: 'blocks were missed: subscribe again' },
   'other-chain': { code: 1013, text: 'an upstream is on another chain: subscribe again' },
   'ping-flood': { code: 1008, text: 'too many pings' },
+  'memory-pressure': { code: 1013, text: 'the gateway is short of memory: connect again later' },
   'network-gone': { code: 1001, text: 'this network is not served any more' },
   'slow-reader': undefined,
   'slow-message': undefined,

@@ -9,7 +9,12 @@ import type { SessionOptions } from './session-options.ts';
 
 type MessageContext = CallContext & { readonly reservation: Reservation };
 
-type MessageResponse = Body | undefined;
+interface MessageResponse {
+  /** Undefined: the message has only notifications. */
+  readonly body: Body | undefined;
+  /** As a whole. */
+  readonly isRejected: boolean;
+}
 
 /**
  * Handles one message of a WebSocket, which has a slot of its key. Never fails. The response is there at once, if no upstream
@@ -43,12 +48,16 @@ async function respondLater(
 
 function respond(response: RpcResponse | undefined, { logEntry }: MessageContext): MessageResponse {
   logEntry?.write();
-  return response?.body;
+  return { body: response?.body, isRejected: response !== undefined && response.status >= 400 };
 }
 
-function reject(error: unknown, { logEntry }: MessageContext, { metrics, requestId, log }: SessionOptions): Body {
+function reject(
+  error: unknown,
+  { logEntry }: MessageContext,
+  { metrics, requestId, log }: SessionOptions,
+): MessageResponse {
   const rejection = rejectionOf(error, requestId, log);
   metrics.rejected(rejection.reason);
   logEntry?.write(rejection.reason);
-  return bodyRejectionResponse(rejection).body;
+  return { body: bodyRejectionResponse(rejection).body, isRejected: true };
 }

@@ -36,6 +36,7 @@ export interface SessionOptions {
   readonly messagesMax: number;
   readonly unreadMaxBytes: number;
   readonly subscriptionsPerKey: number;
+  readonly filterValuesPerKey: number;
   readonly metrics: Metrics;
   readonly tracing: CallTracing | undefined;
   readonly log: Log;

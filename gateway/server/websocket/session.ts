@@ -13,11 +13,16 @@ import { Notifications } from './notifications.ts';
 import { handleMessage } from './handle-message.ts';
 import { createContext, type SessionOptions } from './session-options.ts';
 import { FragmentedMessage } from './fragmented-message.ts';
+import { FrameTurns } from './frame-turns.ts';
 import { Liveness, PAUSE_ABOVE_UNREAD_BYTES } from './liveness.ts';
 import { SocketMemory } from './socket-memory.ts';
 
 /** Memory of a message that waits, besides its bytes. */
 const WAITING_MESSAGE_BYTES = 200;
+
+/** After so many rejected messages in a row, each further one delays the messages that follow: `Retry-After` is 1 s too. */
+const MAX_REJECTED = 100;
+const REJECTED_DELAY_MS = 1_000;
 
 /** Handles one WebSocket: its messages in parallel, backpressure and the close. */
 export class Session {
@@ -36,6 +41,9 @@ export class Session {
   readonly #liveness: Liveness;
   readonly #memory: SocketMemory;
   readonly #incomplete: FragmentedMessage;
+  readonly #frames: FrameTurns;
+  /** Rejected messages in a row. */
+  #rejected = 0;
   readonly #notifications: Notifications;
   readonly #subscriptions: SocketSubscriptions;
 
@@ -54,12 +62,14 @@ export class Session {
     const { memory, unread, keySessions } = options;
     const { holder } = keySessions.access.share;
     this.#memory = new SocketMemory(socket, connection, { memory, unread, holder }, close.bind(this, 'slow-reader'));
-    this.#incomplete = new FragmentedMessage(connection, this.#memory);
+    this.#incomplete = new FragmentedMessage(socket, connection, this.#memory);
+    this.#frames = new FrameTurns(socket, connection, this.#memory, () => keySessions.access.share.holder.name);
     this.#notifications = new Notifications(socket, connection, this.#memory, close);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
       keySessions: options.keySessions,
       max: options.subscriptionsPerKey,
+      kept: { memory, valuesMax: options.filterValuesPerKey },
       send: this.#notifications.send.bind(this.#notifications),
       end: close,
     });
@@ -133,7 +143,9 @@ export class Session {
     this.#closeReason ??= reason;
     this.#pending.length = 0;
     const closeFrame = closeReasons[reason];
-    if (closeFrame === undefined) this.#socket.terminate();
+    // A close frame would wait behind what the client does not read, and keep its memory.
+    const isUnread = reason === 'memory-pressure' && this.#socket.bufferedAmount > 0;
+    if (closeFrame === undefined || isUnread) this.#socket.terminate();
     else this.#socket.close(closeFrame.code, closeFrame.text);
     // Otherwise the client's close frame would not be read.
     this.#socket.resume();
@@ -200,8 +212,10 @@ export class Session {
     context.network.use.begin();
     try {
       const handled = handleMessage(message, context, this.#options);
-      const body = handled instanceof Promise ? await handled : handled;
+      const { body, isRejected } = handled instanceof Promise ? await handled : handled;
       if (body !== undefined) this.#send(body);
+      this.#rejected = isRejected ? this.#rejected + 1 : 0;
+      if (this.#rejected > MAX_REJECTED) this.#frames.delay(REJECTED_DELAY_MS);
     } finally {
       context.reservation.release();
       context.network.use.end();

@@ -9,7 +9,7 @@ const IGNORED_BYTES = 65_536;
 
 /**
  * Accounts in the memory budget what one socket buffers outside its requests: unread responses and notifications,
- * messages that wait, and the incomplete message in ws.
+ * messages and frames that wait, and the incomplete message in ws.
  */
 export class SocketMemory {
   readonly #socket: WebSocket;
@@ -21,6 +21,8 @@ export class SocketMemory {
   /** Bytes of messages that wait and of the incomplete one, set by the session. */
   waitingBytes = 0;
   incompleteBytes = 0;
+  /** Bytes of frames that wait for a turn. */
+  frameBytes = 0;
   #takenBytes = 0;
   #isReleased = false;
 
@@ -42,7 +44,7 @@ export class SocketMemory {
   /** To be called after each change of what is buffered. */
   update(): void {
     const unreadBytes = this.#socket.bufferedAmount;
-    this.#set(unreadBytes + this.waitingBytes + this.incompleteBytes);
+    this.#set(unreadBytes + this.waitingBytes + this.incompleteBytes + this.frameBytes);
     if (unreadBytes > IGNORED_BYTES) this.#unread.watch(this.#connection, this.#holder, Infinity, this.#close);
   }
 

@@ -10,7 +10,8 @@ import { sentKey } from '../../auth/sent-key.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
-import { closeReasonFor } from './close-codes.ts';
+import { closeReasonFor, type CloseReason } from './close-codes.ts';
+import { MAX_FRAGMENTS } from './fragmented-message.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS } from './session-options.ts';
 import { Session } from './session.ts';
@@ -25,6 +26,7 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly unreadMaxBytes: number;
   readonly socketsPerKey: number;
   readonly subscriptionsPerKey: number;
+  readonly filterValuesPerKey: number;
 }
 
 /** Handles upgrades at `<base>/ws/v3/<KEY>`, and closes their sockets when a call with their key would be rejected. */
@@ -44,9 +46,7 @@ export class WebSocketUpgrades {
       // Compression costs 300 kB per socket and more time than it saves (README of ws).
       perMessageDeflate: false,
       maxPayload: options.messageMaxBytes,
-      // Each fragment and each read takes some 250 bytes, even for one byte of a message.
-      maxFragments: 4_096,
-      maxBufferedChunks: 8_192,
+      maxFragments: MAX_FRAGMENTS,
     });
   }
 
@@ -62,6 +62,7 @@ export class WebSocketUpgrades {
       logEntry?.setKey(access.record.id);
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
+      this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#routeOf(request);
       const digest = digestOf(key);
@@ -104,6 +105,13 @@ export class WebSocketUpgrades {
         if (network?.config.chainId === chainId) session.moveTo(network);
         else session.drain('network-gone');
       }
+    }
+  }
+
+  /** Closes all sockets of an owner, with their subscriptions. */
+  closeThoseOf(owner: string, reason: CloseReason): void {
+    for (const { access, sessions } of this.#keySessions.values()) {
+      if (access.share.holder.name === owner) for (const session of [...sessions]) session.close(reason);
     }
   }
 

@@ -2,6 +2,7 @@ import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts
 import type { Header } from '../../heads/header.ts';
 import { normaliseFields } from '../../normalise/results/complete-object.ts';
 import type { ObjectShape } from '../../spec/method-spec.ts';
+import { fanOut } from './fan-out.ts';
 import type { Unsubscribe, Subscriber } from './subscriber.ts';
 
 /**
@@ -58,6 +59,6 @@ export class HeadsFeed {
     }
     if (added.length === 0) return;
     const results = added.map((header) => JSON.stringify(this.#withAllMembers(header)));
-    for (const subscriber of this.#subscribers) subscriber.deliver(results);
+    for (const subscriber of this.#subscribers) fanOut.deliver(subscriber, results);
   }
 }

@@ -1,4 +1,4 @@
-import { matchesLog, logFilterKey, type Log, type LogFilter } from './log-filter.ts';
+import { logFilterKey, matchesLog, sizeOf, type Log, type LogFilter } from './log-filter.ts';
 import type { Subscriber } from './subscriber.ts';
 import type { LogsBloom } from './logs-bloom.ts';
 
@@ -9,14 +9,19 @@ export interface LogFilterGroup {
   readonly subscribers: Map<Subscriber, number>;
 }
 
+/** Filters that are compared with a log at once: about 10 µs. */
+const COMPARED_PER_STEP = 64;
 /** Limit of addresses and filters to compare with a bloom filter. */
 const MAX_BLOOM_CHECKS = 2_000;
 
 /** Finds the subscribers of a log by its address, so that filters for other contracts take no time. */
 export class LogFilterGroups {
   readonly #byKey = new Map<string, LogFilterGroup>();
-  readonly #byAddress = new Map<string, Set<LogFilterGroup>>();
+  /** Most addresses are in one filter only. A set for each would take 200 bytes. */
+  readonly #byAddress = new Map<string, LogFilterGroup | Set<LogFilterGroup>>();
   readonly #anyAddress = new Set<LogFilterGroup>();
+  /** Addresses and topics of all groups. */
+  #values = 0;
 
   get size(): number {
     return this.#byKey.size;
@@ -29,7 +34,7 @@ export class LogFilterGroups {
     if (group === undefined) {
       group = { filter, subscribers: new Map() };
       this.#byKey.set(key, group);
-      for (const groups of this.#setsFor(filter)) groups.add(group);
+      this.#addGroup(group);
     }
     const { subscribers } = group;
     subscribers.set(subscriber, since);
@@ -42,35 +47,45 @@ export class LogFilterGroups {
   /** Whether a block with this bloom filter may have logs for a subscriber. */
   mayMatch(bloom: LogsBloom): boolean {
     // So many comparisons cost more than a request for the logs.
-    if (this.#byAddress.size + this.#byKey.size > MAX_BLOOM_CHECKS) return true;
+    if (this.#values + this.#byKey.size > MAX_BLOOM_CHECKS) return true;
     for (const { filter } of this.#byKey.values()) if (bloom.mayMatch(filter)) return true;
     return false;
   }
 
-  *matching(log: Log, block: bigint): Iterable<LogFilterGroup> {
-    for (const groups of [this.#byAddress.get(log.address), this.#anyAddress])
-      for (const group of groups ?? []) if (matchesLog(group.filter, log, block)) yield group;
+  /** Groups may be added and removed in the meantime. Undefined: many were compared without a match, so a pause is due. */
+  *matching(log: Log, block: bigint): Iterable<LogFilterGroup | undefined> {
+    let compared = 0;
+    const ofAddress = this.#byAddress.get(log.address) ?? [];
+    for (const groups of [ofAddress instanceof Set ? ofAddress : [ofAddress].flat(), this.#anyAddress]) {
+      for (const group of groups) {
+        if (matchesLog(group.filter, log, block)) yield group;
+        else if (++compared % COMPARED_PER_STEP === 0) yield undefined;
+      }
+    }
   }
 
   subscribers(): Subscriber[] {
     return [...this.#byKey.values()].flatMap((group) => [...group.subscribers.keys()]);
   }
 
-  #setsFor({ addresses }: LogFilter): Set<LogFilterGroup>[] {
-    if (addresses === undefined) return [this.#anyAddress];
-    return [...addresses].map((address) => {
-      const groups = this.#byAddress.get(address) ?? new Set();
-      this.#byAddress.set(address, groups);
-      return groups;
-    });
+  #addGroup(group: LogFilterGroup): void {
+    this.#values += sizeOf(group.filter);
+    const { addresses } = group.filter;
+    if (addresses === undefined) this.#anyAddress.add(group);
+    for (const address of addresses ?? []) {
+      const groups = this.#byAddress.get(address);
+      if (groups instanceof Set) groups.add(group);
+      else this.#byAddress.set(address, groups === undefined ? group : new Set([groups, group]));
+    }
   }
 
   #removeGroup(group: LogFilterGroup): void {
+    this.#values -= sizeOf(group.filter);
     this.#anyAddress.delete(group);
     for (const address of group.filter.addresses ?? []) {
       const groups = this.#byAddress.get(address);
-      groups?.delete(group);
-      if (groups?.size === 0) this.#byAddress.delete(address);
+      if (groups instanceof Set) groups.delete(group);
+      if (groups === group || (groups instanceof Set && groups.size === 0)) this.#byAddress.delete(address);
     }
   }
 }

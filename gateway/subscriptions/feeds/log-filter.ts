@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { RpcError } from '../../jsonrpc/errors.ts';
 
 /** The members of a log that filters use. */
@@ -17,7 +18,7 @@ export interface LogFilter {
 }
 
 /** The filter of a request, validated by the schema. */
-interface FilterParams {
+export interface FilterParams {
   readonly fromBlock?: string | null;
   readonly toBlock?: string | null;
   readonly blockHash?: string | null;
@@ -25,6 +26,8 @@ interface FilterParams {
   readonly topics?: readonly (string | readonly (string | null)[] | null)[] | null;
 }
 
+/** Longer keys are hashed: they would take as much memory as the filter. */
+const MAX_KEY_CHARS = 200;
 /** geth's limit (eth/filters/api.go, `maxTopics`): logs have at most four topics. */
 const MAX_TOPICS = 4;
 
@@ -49,6 +52,24 @@ export function parseLogFilter(params: FilterParams): LogFilter {
   };
 }
 
+/** Number of addresses and topics as they are sent: those that are null or sent twice count, too. */
+export function countValues({ address, topics }: FilterParams): number {
+  const lists = [address, ...(topics ?? [])];
+  return lists.reduce((sum, list) => sum + (Array.isArray(list) ? list.length : typeof list === 'string' ? 1 : 0), 0);
+}
+
+const members: ReadonlySet<string> = new Set([
+  'fromBlock',
+  'toBlock',
+  'address',
+  'topics',
+] satisfies (keyof FilterParams)[]);
+
+/** The parameters of a filter without members that the spec does not name, which may have any size. */
+export function knownMembers(params: FilterParams): FilterParams {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => members.has(name)));
+}
+
 /** Number of addresses and topics in a filter. */
 export function sizeOf({ addresses, topics }: LogFilter): number {
   return topics.reduce((sum, position) => sum + (position?.size ?? 0), addresses?.size ?? 0);
@@ -57,7 +78,8 @@ export function sizeOf({ addresses, topics }: LogFilter): number {
 /** A key that is equal for equal filters, whatever the order of their addresses and topics. */
 export function logFilterKey({ fromBlock, toBlock, addresses, topics }: LogFilter): string {
   const valueLists = [addresses, ...topics].map((values) => [...(values ?? [])].join());
-  return [fromBlock, toBlock, ...valueLists].join('|');
+  const key = [fromBlock, toBlock, ...valueLists].join('|');
+  return key.length > MAX_KEY_CHARS ? createHash('sha256').update(key).digest('base64') : key;
 }
 
 /** Same as geth's `filterLogs` without the address: `LogFilterGroups` finds filters by address first. */

@@ -1,3 +1,4 @@
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
 import type { Header } from '../../heads/header.ts';
 import type { BlockLogs } from './block-logs.ts';
@@ -6,11 +7,16 @@ import type { Log, LogFilter } from './log-filter.ts';
 import { LogFilterGroups, type LogFilterGroup } from './log-filter-groups.ts';
 import { LogsBloom } from './logs-bloom.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
+import { fanOut } from './fan-out.ts';
 
 /** Concurrent log requests, one for each block. Delivery keeps the order of blocks. */
 const MAX_CONCURRENT_FETCHES = 8;
 /** Limit of blocks that wait for their logs. Above it, all subscribers get a gap. */
 const MAX_WAITING_BLOCKS = 1_000;
+/** Filters that a log is added to at once. */
+const GROUPS_PER_STEP = 64;
+/** Whose time of the event loop it is to find the filters of a log: that of all subscribers of a network. */
+const OWNER = 'logs of new blocks';
 
 /** An added or removed block that is not delivered yet. */
 type Step = Added | { readonly removed: string };
@@ -68,7 +74,9 @@ export class LogsFeed {
     else this.#startDelivery();
   }
 
-  /** A block that is not delivered yet is only cancelled. Waiting blocks are newer than delivered ones, so it is the last. */
+  /**
+   * A block whose delivery has not begun is only cancelled. Waiting blocks are newer than delivered ones, so it is the last.
+   */
   #handleRemoved(hash: string): void {
     const last = this.#steps.at(-1);
     if (last !== undefined && 'header' in last && last.header.hash === hash) {
@@ -91,15 +99,14 @@ export class LogsFeed {
   async #deliverAll(): Promise<void> {
     this.#isDelivering = true;
     for (let step = this.#steps[0]; step !== undefined; step = this.#steps[0]) {
-      if ('removed' in step) this.#deliverRemoved(step.removed);
-      else {
-        const logs = await (step.logs ??= this.#logsOf(step));
-        // The block was removed, or the feed was reset, in the meantime.
-        if (step !== this.#steps[0]) continue;
-        this.#deliverAdded(step, logs);
-      }
+      const logs = 'removed' in step ? [] : await (step.logs ??= this.#logsOf(step));
+      // The block was removed, or the feed was reset, in the meantime.
+      if (step !== this.#steps[0]) continue;
+      // From now on, the removal of the block is a step of its own.
       this.#steps.shift();
       this.#startFetches();
+      if ('removed' in step) await this.#deliverRemoved(step.removed);
+      else await this.#deliverAdded(step, logs);
     }
     this.#isDelivering = false;
   }
@@ -115,22 +122,42 @@ export class LogsFeed {
     return this.#blockLogs.logsOf(step.header, () => !step.isCancelled);
   }
 
-  #deliverAdded({ header, number }: Added, logs: readonly Log[]): void {
+  async #deliverAdded({ header, number }: Added, logs: readonly Log[]): Promise<void> {
+    const delivered = this.#delivered;
     const results = new Map<LogFilterGroup, string[]>();
     const sent: string[] = [];
     for (const log of logs) {
-      let result: string | undefined;
-      for (const group of this.#filters.matching(log, header.number)) {
-        result ??= JSON.stringify({ ...log, removed: false });
-        addResult(results, group, result);
-      }
+      const result = await this.#addMatching(results, log, header.number, false);
       if (result !== undefined) sent.push(result);
     }
-    this.#delivered.add(header, number, sent);
+    // The feed was reset in the meantime.
+    if (delivered !== this.#delivered) return;
+    delivered.add(header, number, sent);
     deliverResults(results, number);
   }
 
-  #deliverRemoved(hash: string): void {
+  /** Adds a log to the results of all filters that it matches. @returns its result. Undefined: it matches none */
+  async #addMatching(
+    results: Map<LogFilterGroup, string[]>,
+    log: Log,
+    block: bigint,
+    removed: boolean,
+  ): Promise<string | undefined> {
+    let result: string | undefined;
+    let steps = 0;
+    let startedAt = performance.now();
+    for (const group of this.#filters.matching(log, block)) {
+      if (group !== undefined) addResult(results, group, (result ??= JSON.stringify({ ...log, removed })));
+      if (group !== undefined && ++steps % GROUPS_PER_STEP !== 0) continue;
+      turnBudget.charge(OWNER, performance.now() - startedAt);
+      const pause = turnBudget.next(OWNER);
+      if (pause !== undefined) await pause;
+      startedAt = performance.now();
+    }
+    return result;
+  }
+
+  async #deliverRemoved(hash: string): Promise<void> {
     const block = this.#delivered.remove(hash);
     // The block was added before the first subscriber joined.
     if (block === undefined) return;
@@ -139,12 +166,10 @@ export class LogsFeed {
       return;
     }
     const results = new Map<LogFilterGroup, string[]>();
-    for (const text of block.results.toReversed()) {
-      const log = JSON.parse(text) as Log;
-      const result = JSON.stringify({ ...log, removed: true });
-      for (const group of this.#filters.matching(log, block.header.number)) addResult(results, group, result);
-    }
-    deliverResults(results, block.number);
+    const delivered = this.#delivered;
+    for (const text of block.results.toReversed())
+      await this.#addMatching(results, JSON.parse(text) as Log, block.header.number, true);
+    if (delivered === this.#delivered) deliverResults(results, block.number);
   }
 
   #reportGap(reason: 'missed-blocks' | 'other-chain' = 'missed-blocks'): void {
@@ -174,5 +199,5 @@ function addResult(results: Map<LogFilterGroup, string[]>, group: LogFilterGroup
 /** @param number of the block; subscribers that joined after it get nothing */
 function deliverResults(results: ReadonlyMap<LogFilterGroup, readonly string[]>, number: number): void {
   for (const [{ subscribers }, own] of results)
-    for (const [subscriber, since] of subscribers) if (since < number) subscriber.deliver(own);
+    for (const [subscriber, since] of subscribers) if (since < number) fanOut.deliver(subscriber, own);
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
+import { fanOut } from './fan-out.ts';
 import type { Unsubscribe, Subscriber } from './subscriber.ts';
 import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
 
@@ -115,7 +116,7 @@ export class PendingFeed {
     if (newHashes.length === 0) return;
     for (const hash of newHashes) this.#deliveredHashes.set(hash, true);
     const results = newHashes.map((hash) => JSON.stringify(hash));
-    for (const subscriber of this.#hashSubscribers) subscriber.deliver(results);
+    for (const subscriber of this.#hashSubscribers) fanOut.deliver(subscriber, results);
     if (this.#fullSubscribers.size > 0) this.#fetch(newHashes);
   }
 
@@ -135,7 +136,7 @@ export class PendingFeed {
       const transaction = await this.#parts.fetchTransaction(hash);
       if (transaction === undefined) continue;
       const results = [JSON.stringify(transaction)];
-      for (const subscriber of this.#fullSubscribers) subscriber.deliver(results);
+      for (const subscriber of this.#fullSubscribers) fanOut.deliver(subscriber, results);
     }
     this.#fetchesInProgress--;
   }

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
 import type { Header } from '../../heads/header.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { LogSource } from './block-logs.ts';
+import { fanOut } from './fan-out.ts';
 import type { Unsubscribe, Subscriber } from './subscriber.ts';
 
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -12,6 +14,8 @@ const MAX_RETRY_MS = 2_000;
 const MAX_ATTEMPTS = 10;
 /** Limit of blocks that wait for their receipts. Above it, all subscribers get a gap. */
 const MAX_WAITING_BLOCKS = 1_000;
+/** Whose time of the event loop it is to find the receipts of a subscriber: that of all subscribers of a network. */
+const OWNER = 'receipts of new blocks';
 /** The root of a trie without transactions. */
 const NO_TRANSACTIONS = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
 
@@ -84,21 +88,25 @@ export class ReceiptsFeed {
       if (receipts === undefined) this.#reportGap();
       else {
         this.#waiting.shift();
-        this.#deliver(receipts, block.number);
+        await this.#deliver(receipts, block.number);
       }
     }
     this.#isDelivering = false;
   }
 
-  #deliver(receipts: readonly Receipt[], number: number): void {
+  async #deliver(receipts: readonly Receipt[], number: number): Promise<void> {
     if (receipts.length === 0) return;
     let all: string | undefined;
     for (const [subscriber, { hashes, afterBlock }] of this.#subscribers) {
       if (number <= afterBlock) continue;
-      if (hashes.size === 0) subscriber.deliver([(all ??= JSON.stringify(receipts))]);
+      if (hashes.size === 0) fanOut.deliver(subscriber, [(all ??= JSON.stringify(receipts))]);
       else {
-        const matching = receipts.filter(({ transactionHash }) => hashes.has(transactionHash.toLowerCase()));
-        if (matching.length > 0) subscriber.deliver([JSON.stringify(matching)]);
+        const pause = turnBudget.next(OWNER);
+        if (pause !== undefined) await pause;
+        const matching = turnBudget.run(OWNER, () =>
+          receipts.filter(({ transactionHash }) => hashes.has(transactionHash.toLowerCase())),
+        );
+        if (matching.length > 0) fanOut.deliver(subscriber, [JSON.stringify(matching)]);
       }
     }
   }

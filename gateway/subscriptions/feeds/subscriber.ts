@@ -1,5 +1,9 @@
 /** Receives the results of a feed in order, from the moment it joins. The functions must not throw. */
 export interface Subscriber {
+  /** The account whose time of the event loop its deliveries use. */
+  readonly owner?: string | undefined;
+  /** Nothing more is delivered. */
+  readonly isClosed?: boolean;
   /** @param results one for each notification, as JSON text */
   deliver(results: readonly string[]): void;
   /**

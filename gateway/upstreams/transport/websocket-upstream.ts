@@ -44,6 +44,7 @@ export class WebSocketUpstream implements Transport {
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
   #retryAt = 0;
+  #floodedUntil = 0;
   #isClosed = false;
 
   constructor({ url: address, headers: configured, slots, times, proxyUrl, ...bounds }: WebSocketUpstreamOptions) {
@@ -64,7 +65,7 @@ export class WebSocketUpstream implements Transport {
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened, failure) => {
-        if (failure instanceof NotificationFlood) this.#retryAt = performance.now() + FLOOD_PAUSE_MS;
+        if (failure instanceof NotificationFlood) this.#floodedUntil = performance.now() + FLOOD_PAUSE_MS;
         this.#handleEnd(hasOpened);
       });
   }
@@ -103,9 +104,9 @@ export class WebSocketUpstream implements Transport {
   #usableConnection(): WebSocketConnection {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
+    if (performance.now() < this.#floodedUntil) throw new UpstreamFailure('transport', 'too many notifications');
     if (performance.now() < this.#retryAt) {
-      const reason = 'backoff after a failed handshake, or after too many notifications';
-      const failure = new UpstreamFailure('transport', reason);
+      const failure = new UpstreamFailure('transport', 'backoff after a failed handshake');
       failure.isUnsent = true;
       throw failure;
     }

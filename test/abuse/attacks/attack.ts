@@ -14,6 +14,8 @@ export interface Attack {
   readonly neighbourPauseMs?: number;
   /** Permissions and limits of its key. Undefined: it has no key, and a client address of its own. */
   readonly key: Readonly<Record<string, number>> | undefined;
+  /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
+  readonly logsPerBlock?: number;
   /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`. */
   readonly isUpstream?: true;
   /** What it must have sent by the end, or it has not taken place. */
@@ -54,7 +56,7 @@ export const failuresOfUpstream = [429, 403, 500, 0, 'too many requests, retry i
 /** Bytes of the contract that the upstream returns for every `eth_getCode`: a response has twice as many characters. */
 export const CODE_BYTES = 450_000;
 /** `eth_call` to this address takes this long, and no place of the upstream. */
-export const SLOW_ACCOUNT = `0x${'14'.repeat(20)}`;
+export const SLOW_ACCOUNT = `0x${'15'.repeat(20)}`;
 export const SLOW_MS = 9_000;
 /** Calls that the upstream has in progress at once, as many as the gateway sends by default, and how long each takes. */
 export const upstreamCapacity = { calls: 256, latencyMs: 200 } as const;

@@ -5,7 +5,11 @@ import { flood } from './flood.ts';
 import { framing } from './framing.ts';
 import { hostileUpstreams } from './hostile-upstream.ts';
 import { invalidLogs } from './invalid-logs.ts';
+import { junkFilters } from './junk-filters.ts';
 import { manyAddresses } from './many-addresses.ts';
+import { manyChunkedBodies } from './many-chunked-bodies.ts';
+import { manySubscriptions } from './many-subscriptions.ts';
+import { manyMembers } from './many-members.ts';
 import { mixtureOfBuffers } from './mixture-of-buffers.ts';
 import { mixtureOfSmallAttacks } from './mixture-of-small-attacks.ts';
 import { mixtureOfTransports } from './mixture-of-transports.ts';
@@ -16,8 +20,13 @@ import { provokedFailures } from './provoked-failures.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowCalls } from './slow-calls.ts';
 import { slowReaders } from './slow-readers.ts';
+import { subscribedAddresses } from './subscribed-addresses.ts';
+import { tinyFragments } from './tiny-fragments.ts';
+import { tinyHeaders } from './tiny-headers.ts';
+import { tinyMessages } from './tiny-messages.ts';
 import { tinyRequestChunks } from './tiny-request-chunks.ts';
 import { tinyResponseChunks } from './tiny-response-chunks.ts';
+import { unknownKeys } from './unknown-keys.ts';
 import { unreadResponses } from './unread-responses.ts';
 import { unreadWebSockets } from './unread-web-sockets.ts';
 
@@ -25,7 +34,8 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
   ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
-  ...[discoverBatches, invalidLogs, pingFlood, framing, adminTokens],
+  ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
+  ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws';
+import { scenarioPause } from '../../support/scenario-pause.ts';
 import { startHostileNode, type Flood } from '../processes/hostile-node.ts';
 import { hostileNetwork, type Attack } from './attack.ts';
 
@@ -20,7 +21,7 @@ function hostileUpstream(flood: Flood, name: string, sends: string, bound: strin
           socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: [kind] }));
         });
         socket.on('error', () => undefined);
-        socket.on('close', () => setTimeout(subscribe, RESUBSCRIBE_MS));
+        socket.on('close', () => void scenarioPause(RESUBSCRIBE_MS).then(subscribe));
       };
       subscribe();
     },

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { scenarioPause } from '../../support/scenario-pause.ts';
 import type { Traffic } from './traffic.ts';
 
 /** What a hostile upstream sends beyond its responses. */
@@ -59,7 +60,9 @@ export function startHostileNode(port: number, chainId: number, flood: Flood, tr
       socket.send(text);
       traffic?.sent(text.length);
     }
-    setTimeout(send, flood === 'fat-heads' ? FAT_PAUSE_MS : PAUSE_MS, socket);
+    void scenarioPause(flood === 'fat-heads' ? FAT_PAUSE_MS : PAUSE_MS).then(() => {
+      send(socket);
+    });
   };
   const server = new WebSocketServer({ port, host: '127.0.0.1' });
   server.on('connection', (socket) => {

@@ -27,15 +27,33 @@ let inProgress = 0;
 
 const code = `0x${'00'.repeat(CODE_BYTES)}`;
 const word = (digit: string): string => `0x${digit.repeat(64)}`;
-const head = {
-  ...{ number: '0x10', hash: word('1'), parentHash: word('2'), gasLimit: '0x1c9c380', gasUsed: '0x0' },
-  ...{ timestamp: '0x65000000', transactions: [], uncles: [] },
+const FIRST_BLOCK = 16;
+const startedAt = performance.now();
+/** The newest block: a block every second, with as many logs as the first argument says. Without it, there is one block. */
+const logsPerBlock = Number(process.argv[2] ?? 0);
+const headNumber = (): number =>
+  FIRST_BLOCK + (logsPerBlock > 0 ? Math.floor((performance.now() - startedAt) / 1_000) : 0);
+const hex = (number: number): string => `0x${number.toString(16)}`;
+/** The number is in its last 8 digits. */
+const hashOf = (number: number): string => `0x${'ab'.repeat(28)}${number.toString(16).padStart(8, '0')}`;
+const numberIn = (hash: string): number => Number.parseInt(hash.slice(-8), 16);
+const blockOf = (number: number): object => ({
+  ...{ number: hex(number), hash: hashOf(number), parentHash: hashOf(number - 1) },
+  ...{ gasLimit: '0x1c9c380', gasUsed: '0x0', timestamp: hex(0x65000000 + number), transactions: [], uncles: [] },
+});
+const logsOf = (blockHash: string): object[] =>
+  Array.from({ length: logsPerBlock }, (_, index) => ({
+    ...{ address: word('a').slice(0, 42), topics: [word('d')], data: word('e'), blockHash },
+    ...{ blockNumber: hex(numberIn(blockHash)), transactionHash: word('f') },
+    ...{ transactionIndex: '0x0', logIndex: hex(index), removed: false },
+  }));
+const immediate: Readonly<Record<string, (params: readonly unknown[]) => unknown>> = {
+  eth_chainId: () => '0x1',
+  eth_blockNumber: () => hex(headNumber()),
+  eth_getBlockByNumber: ([tag]) => blockOf(String(tag).startsWith('0x') ? Number(tag) : headNumber()),
+  eth_getBlockByHash: ([hash]) => blockOf(numberIn(String(hash))),
+  eth_getLogs: ([filter]) => logsOf((filter as { blockHash: string }).blockHash),
 };
-const immediate = new Map<string, unknown>([
-  ['eth_chainId', '0x1'],
-  ['eth_blockNumber', head.number],
-  ['eth_getBlockByNumber', head],
-]);
 
 /** Chunks of one byte each, which are written many times. */
 const CHUNKS = { perWrite: 20_000, writes: 250 } as const;
@@ -52,7 +70,7 @@ server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressI
 process.once('disconnect', () => process.exit());
 
 async function respond(body: Call | Call[], response: ServerResponse): Promise<void> {
-  if (!Array.isArray(body) && isCallTo(CHUNKED_ACCOUNT, body)) {
+  if (!Array.isArray(body) && isChunked(body)) {
     await takePlace();
     await writeInChunks(body, response);
     return;
@@ -68,12 +86,15 @@ async function respond(body: Call | Call[], response: ServerResponse): Promise<v
 
 async function resultOf(call: Call): Promise<object> {
   const { id, method, params } = call;
-  if (isCallTo(SLOW_ACCOUNT, call)) {
+  if (calledAccount(call) === SLOW_ACCOUNT) {
     await scenarioPause(SLOW_MS);
     return { jsonrpc: '2.0', id, result: '0x' };
   }
-  if (!immediate.has(method)) await takePlace();
-  return { jsonrpc: '2.0', id, result: immediate.get(method) ?? (method === 'eth_getCode' ? code : params[1]) };
+  const result = immediate[method];
+  if (result !== undefined && (method !== 'eth_getLogs' || logsPerBlock > 0))
+    return { jsonrpc: '2.0', id, result: result(params) };
+  await takePlace();
+  return { jsonrpc: '2.0', id, result: method === 'eth_getCode' ? code : params[1] };
 }
 
 /** Waits for a place, and then for the latency of a call. */
@@ -86,8 +107,8 @@ async function takePlace(): Promise<void> {
   else next();
 }
 
-function isCallTo(account: string, call: Call): boolean {
-  return calledAccount(call) === account;
+function isChunked(call: Call): boolean {
+  return calledAccount(call) === CHUNKED_ACCOUNT;
 }
 
 function calledAccount({ method, params }: Call): unknown {

@@ -165,6 +165,24 @@ it('unknown keys from one address end in 429, -32005, with Retry-After in two di
   }
 });
 
+it('a valid key that was not used before is served beside unlimited unknown keys from its address', async () => {
+  const redis = await startRedis();
+  const shared = await startGateway({ main: network(5, [node.url]) }, { UNKNOWN_KEYS_MAX: '10', REDIS_URL: redis.url });
+  try {
+    const send = (key: string): Promise<Response> =>
+      fetch(`${shared.address}/main/v3/${key}`, { method: 'POST', body: call });
+    const guesses = (count: number): Promise<number[]> =>
+      Promise.all(Array.from({ length: count }, async () => (await send(makeKey())).status));
+    expect(await guesses(10)).not.toContain(200);
+    const more = guesses(200);
+    await expectResponse(await send(shared.key), 200, rpcResponse);
+    expect(new Set(await more)).toEqual(new Set([429]));
+  } finally {
+    await shared.stop();
+    await redis.stop();
+  }
+});
+
 it('a key that cannot be checked is 503, -32603; a missing or malformed key is still 401', async () => {
   const redis = await startRedis();
   const withRedis = await startGateway({ main: network(5, [node.url]) }, { REDIS_URL: redis.url });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { status } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { makeKey } from '../../../gateway/auth/formats/key.ts';
+import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 
 const origin = 'https://dapp.example';
 const json = { 'content-type': 'application/json' };
@@ -12,10 +12,22 @@ const storageAt =
 
 let node: FakeNode;
 let gateway: TestGateway;
+/** Used once, because a later test exhausts the lookups of this address. */
+let keyWithOrigins: string;
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 5 });
-  gateway = await startGateway({ main: network(5, [node.url]) }, { UNKNOWN_KEYS_MAX: '2' });
+  const file = { privateNetworkOrigins: ['https://wallet.example', '*.other.example'] };
+  gateway = await startGateway(
+    { main: network(5, [node.url]), private: network(5, [node.url], file) },
+    { UNKNOWN_KEYS_MAX: '3', OPS_PORT: '0', ADMIN_TOKEN: 'a-token-of-32-characters-or-more-0' },
+  );
+  keyWithOrigins = makeKey();
+  const permissions = { origins: 'https://*.team.example' };
+  const record = { name: 'team', createdAt: new Date().toISOString(), permissions };
+  await gateway.gateway.keys.add(digestOf(keyWithOrigins), record);
+  const url = `${gateway.address}/main/v3/${keyWithOrigins}`;
+  await fetch(url, { method: 'POST', headers: { ...json, origin: 'https://a.team.example' }, body: call });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -159,9 +171,52 @@ describe('a page can read', () => {
 
   it('429, and the time to wait', async () => {
     let response: PageResponse | undefined;
-    for (let tries = 0; tries < 3; tries++) {
+    for (let tries = 0; tries < 4; tries++) {
       response = await pageFetch(`${gateway.address}/main/v3/${makeKey()}`, { headers: json, body: call });
     }
     expect([response?.status, response?.header('retry-after')]).toEqual([429, expect.stringMatching(/^\d\d$/)]);
+  });
+});
+
+describe('Access-Control-Allow-Private-Network', () => {
+  const named = 'https://wallet.example';
+  const header = async (url: string, from: string): Promise<(string | null)[]> => {
+    const headers = {
+      origin: from,
+      'access-control-request-method': 'POST',
+      'access-control-request-private-network': 'true',
+    };
+    const { headers: given } = await fetch(url, { method: 'OPTIONS', headers });
+    return [given.get('access-control-allow-private-network'), given.get('access-control-allow-origin')];
+  };
+
+  it('is for origins that the network or the key names, which are not *', async () => {
+    expect(await header(gateway.url('private'), named)).toEqual(['true', named]);
+    const ofKey = `${gateway.address}/main/v3/${keyWithOrigins}`;
+    expect(await header(ofKey, 'https://a.team.example')).toEqual(['true', 'https://a.team.example']);
+  });
+
+  it.each([
+    ['another origin of the network', () => gateway.url('private'), origin],
+    ['another origin of the key', () => `${gateway.address}/main/v3/${keyWithOrigins}`, named],
+    ['a network and a key that name none', () => gateway.url('main'), named],
+    ['an unknown key', () => `${gateway.address}/main/v3/${makeKey()}`, named],
+    ['an unknown network', () => `${gateway.address}/nowhere/v3/${gateway.key}`, named],
+    ['an opaque origin', () => gateway.url('private'), 'null'],
+  ])('is not for %s', async (_, url, from) => {
+    expect(await header(url(), from)).toEqual([null, '*']);
+  });
+
+  it.each(['/', '/private', '/private/docs', '/openrpc.json', '/readyz', '/metrics', '/admin/keys'])(
+    'is not for pages, probes and the admin API: %s',
+    async (path) => {
+      expect((await header(gateway.address + path, named))[0]).toBeNull();
+      expect((await header(`http://127.0.0.1:${gateway.gateway.opsPort ?? 0}${path}`, named))[0]).toBeNull();
+    },
+  );
+
+  it('is not for preflights that do not ask for it', async () => {
+    const headers = await preflight(gateway.url('private'), 'POST', ['content-type'], named);
+    expect(headers.get('access-control-allow-private-network')).toBeNull();
   });
 });

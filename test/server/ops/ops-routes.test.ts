@@ -99,6 +99,26 @@ describe('/readyz', () => {
     await redis.stop();
   });
 
+  it('shows the texts of broken files on the ops port only, and their positions to everybody', async () => {
+    const broken = "name: Base\nchainId: 'secret-id'\n";
+    const open0 = await open();
+    const withOps = await open({ OPS_PORT: '0' });
+    for (const [gateway, address, mistake] of [
+      [open0, open0.address, 'main.yaml:2:10'],
+      [
+        withOps,
+        `http://127.0.0.1:${withOps.gateway.opsPort ?? 0}`,
+        expect.stringContaining('main.yaml:2:10 chainId: '),
+      ],
+    ] as const) {
+      gateway.save({ main: broken });
+      await gateway.gateway.reload();
+      const { configuration } = JSON.parse((await get(address, '/readyz')).text) as Record<string, object>;
+      expect(configuration).toMatchObject({ refused: { mistakes: expect.arrayContaining([mistake]) as unknown } });
+      expect(JSON.stringify(configuration).includes('chainId: ')).toBe(gateway === withOps);
+    }
+  });
+
   it('shows no secret', async () => {
     const gateway = await open();
     const { text } = await get(gateway.address, '/readyz');

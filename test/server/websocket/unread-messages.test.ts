@@ -77,6 +77,30 @@ it('messages that wait are accounted, and released when the client disconnects',
   await eventually(async () => (await bufferedBytes()) === 0);
 });
 
+it('a message that arrives byte by byte is served', async () => {
+  const caller = await open();
+  const { _socket: connection } = caller.socket as unknown as { _socket: Socket };
+  const message = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"net_version"}'.padStart(9_000));
+  // The mask is zero, which does not change the payload.
+  connection.write(Buffer.from([0x81, 0x80 | 126, message.length >> 8, message.length & 255, 0, 0, 0, 0]));
+  for (let at = 0; at < message.length; at++) {
+    connection.write(message.subarray(at, at + 1));
+    await new Promise(setImmediate);
+  }
+  expect(JSON.parse(await caller.next())).toMatchObject({ result: '5' });
+});
+
+it('a message in fragments of any size is served', async () => {
+  const caller = await open();
+  const message = '{"jsonrpc":"2.0","id":"é😀","method":"net_version"}'.padStart(600_000);
+  for (let at = 0, size = 1; at < message.length; at += size, size = (size * 7 + 1) % 997) {
+    caller.socket.send(message.slice(at, at + size), { fin: false });
+    if (size % 5 === 0) await new Promise(setImmediate);
+  }
+  caller.socket.send('', { fin: true });
+  expect(JSON.parse(await caller.next())).toMatchObject({ id: 'é😀', result: '5' });
+});
+
 it('a message of too many fragments closes the socket', async () => {
   const caller = await open();
   for (let index = 0; index < 5_000; index++) caller.socket.send(' ', { fin: false });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import type { Behaviour } from '../../support/behaviours.ts';
-import { staysTrueFor } from '../../support/eventually.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { storageParams, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
 
 /** Rejects every request, with a JSON-RPC error or without. */
@@ -93,7 +93,7 @@ describe('an upstream that answers with Retry-After', () => {
     for (let times = 0; times < 3; times++) await all.send();
     always(all, 0, undefined);
     expect((await all.send()).status).toBe(503);
-    await new Promise((resolve) => setTimeout(resolve, 2_100));
+    await eventually(async () => (await all.send()).status === 200);
     expect(await all.request()).toMatchObject({ result: word(1) });
   });
 

@@ -1,0 +1,232 @@
+/** Event-loop time of all metered work in one turn. Work that has begun by then is completed. */
+const TURN_MS = 3;
+/** Time constant by which what an owner has used is forgotten. */
+const MEMORY_MS = 1_000;
+/** An owner is alone if no other one was charged for this time. */
+const ALONE_AFTER_MS = 1_000;
+const MAX_REST_MS = 2_000;
+
+/** What one key, client address or upstream has used lately, and its work that waits. */
+interface Owner {
+  /** Event-loop time that counts, at `usedAt`. */
+  usedMs: number;
+  usedAt: number;
+  /** No work of the owner begins before, unless it is alone: a long piece of its work has delayed all others. */
+  restsUntil: number;
+  readonly waiting: (() => void)[];
+}
+
+export interface Clock {
+  /** Milliseconds. */
+  now(): number;
+  /** Calls a function in the next turn of the event loop. */
+  nextTurn(callback: () => void): void;
+  /** Calls a function after a time. */
+  later(callback: () => void, ms: number): void;
+  /** CPU time of the process, in milliseconds. */
+  cpuMs(): number;
+  /** Calls a function after the step in progress, with all its microtasks. */
+  afterStep(callback: () => void): void;
+}
+
+const eventLoop: Clock = {
+  now: () => performance.now(),
+  nextTurn: (callback) => void setImmediate(callback),
+  later: (callback, ms) => void setTimeout(callback, ms).unref(),
+  cpuMs() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  },
+  afterStep(callback) {
+    // The next tick runs after all microtasks.
+    queueMicrotask(() => {
+      process.nextTick(callback);
+    });
+  },
+};
+
+/**
+ * Shares the time of the event loop over owners: a key, else a client address, else an upstream. Metered work stops after
+ * 3 ms of a turn, and goes on in the next turn: first that of the owner which has used the least lately. A piece of work
+ * that takes longer makes its owner rest for the excess, if there are other owners. So a light owner waits for a turn, and
+ * not for what a heavy one has sent.
+ */
+export class TurnBudget {
+  readonly #clock: Clock;
+  readonly #owners = new Map<string, Owner>();
+  /** Owners with work that waits. */
+  readonly #waiting = new Set<Owner>();
+  /** Of the current turn. */
+  #usedMs = 0;
+  /** Whether `#onTurn` is due, which ends the turn. */
+  #hasBegun = false;
+  /** CPU time of the process when it began: work is not charged for the time of other programs. */
+  #cpuAtBegin = 0;
+  #servesUntil = 0;
+  /** Its work was resumed, and is not charged yet. */
+  #served: Owner | undefined;
+  #timerAt = Infinity;
+  #latest: Owner | undefined;
+  /** When another owner than the latest one was charged. */
+  #otherAt = -Infinity;
+  #sweptAt = -Infinity;
+
+  constructor(clock: Clock = eventLoop) {
+    this.#clock = clock;
+  }
+
+  /** Accounts event-loop time that work has taken, where it ends. */
+  charge(name: string, cpuMs: number): void {
+    const now = this.#clock.now();
+    this.#begin();
+    this.#usedMs += cpuMs;
+    const owner = this.#ownerOf(name, now);
+    if (owner !== this.#latest) {
+      if (this.#latest !== undefined) this.#otherAt = now;
+      this.#latest = owner;
+    }
+    owner.usedMs = usedBy(owner, now) + cpuMs;
+    owner.usedAt = now;
+    if (owner === this.#served) this.#served = undefined;
+    if (cpuMs > TURN_MS) {
+      const excess = Math.min(cpuMs, this.#clock.cpuMs() - this.#cpuAtBegin) - TURN_MS;
+      const rest = Math.max(owner.restsUntil, now) + Math.max(0, excess);
+      owner.restsUntil = Math.min(rest, now + MAX_REST_MS);
+    }
+    if (now - this.#sweptAt > MEMORY_MS) this.#sweep(now);
+  }
+
+  /** Whether work of an owner may begin now. Otherwise it must `wait`, so that it stays behind its earlier work. */
+  mayRun(name: string): boolean {
+    this.#begin();
+    const owner = this.#owners.get(name);
+    // Also if its usual turn is after that of other work of its owner: it has waited.
+    if (owner !== undefined && owner === this.#served) return true;
+    if (this.#usedMs >= TURN_MS) return false;
+    if (owner === undefined) return true;
+    if (owner.waiting.length > 0) return false;
+    const now = this.#clock.now();
+    if (this.#mustRest(owner, now)) return false;
+    if (this.#waiting.size === 0) return true;
+    const used = usedBy(owner, now);
+    for (const other of this.#waiting) if (!this.#mustRest(other, now) && usedBy(other, now) <= used) return false;
+    return true;
+  }
+
+  /** Calls `resume` when work of the owner may begin: the work up to the next check, which then is charged. */
+  wait(name: string, resume: () => void): void {
+    const owner = this.#ownerOf(name, this.#clock.now());
+    owner.waiting.push(resume);
+    this.#waiting.add(owner);
+    this.#begin();
+  }
+
+  /** Before a piece of work. @returns undefined to continue at once, or a promise to await first */
+  next(name: string): Promise<void> | undefined {
+    if (this.mayRun(name)) return undefined;
+    return new Promise((resolve) => {
+      this.wait(name, resolve);
+    });
+  }
+
+  /** Runs a piece of work now, and charges it. */
+  run<T>(name: string, work: () => T): T {
+    const startedAt = this.#clock.now();
+    try {
+      return work();
+    } finally {
+      this.charge(name, this.#clock.now() - startedAt);
+    }
+  }
+
+  /** Event-loop time that an owner has used lately. 1,000 ms: all of it. */
+  usedMs(name: string): number {
+    const owner = this.#owners.get(name);
+    return owner === undefined ? 0 : usedBy(owner, this.#clock.now());
+  }
+
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    this.#cpuAtBegin = this.#clock.cpuMs();
+    this.#clock.nextTurn(this.#onTurn);
+  }
+
+  readonly #onTurn = (): void => {
+    this.#hasBegun = false;
+    this.#usedMs = 0;
+    if (this.#waiting.size === 0) return;
+    this.#servesUntil = this.#clock.now() + TURN_MS;
+    this.#serve();
+  };
+
+  /** Resumes the work of one owner. The next one follows when that step has been charged. */
+  readonly #serve = (): void => {
+    this.#served = undefined;
+    const now = this.#clock.now();
+    let first: Owner | undefined;
+    let firstUsed = Infinity;
+    let restsUntil = Infinity;
+    for (const owner of this.#waiting) {
+      const used = usedBy(owner, now);
+      if (this.#mustRest(owner, now)) restsUntil = Math.min(restsUntil, owner.restsUntil);
+      else if (first === undefined || used < firstUsed) [first, firstUsed] = [owner, used];
+    }
+    if (first === undefined) {
+      this.#serveAt(restsUntil, now);
+      return;
+    }
+    this.#begin();
+    // The time of work that nobody charges counts too.
+    if (this.#usedMs >= TURN_MS || now >= this.#servesUntil) return;
+    const resume = first.waiting.shift();
+    this.#waiting.delete(first);
+    // Those with equal use take turns.
+    if (first.waiting.length > 0) this.#waiting.add(first);
+    this.#clock.afterStep(this.#serve);
+    this.#served = first;
+    resume?.();
+  };
+
+  /** All that waits must rest: one timer in place of a turn after the other. */
+  #serveAt(at: number, now: number): void {
+    if (at >= this.#timerAt || at === Infinity) return;
+    this.#timerAt = at;
+    this.#clock.later(
+      () => {
+        this.#timerAt = Infinity;
+        this.#begin();
+      },
+      Math.max(1, Math.ceil(at - now)),
+    );
+  }
+
+  #mustRest({ restsUntil }: Owner, now: number): boolean {
+    return restsUntil > now && now - this.#otherAt < ALONE_AFTER_MS;
+  }
+
+  #ownerOf(name: string, now: number): Owner {
+    let owner = this.#owners.get(name);
+    if (owner === undefined) {
+      owner = { usedMs: 0, usedAt: now, restsUntil: -Infinity, waiting: [] };
+      this.#owners.set(name, owner);
+    }
+    return owner;
+  }
+
+  /** Forgets owners that have used nothing lately. */
+  #sweep(now: number): void {
+    this.#sweptAt = now;
+    for (const [name, owner] of this.#owners) {
+      const isIdle = owner.waiting.length === 0 && owner.restsUntil <= now && usedBy(owner, now) < 0.01;
+      if (isIdle) this.#owners.delete(name);
+    }
+  }
+}
+
+function usedBy({ usedMs, usedAt }: Owner, now: number): number {
+  return usedMs * Math.exp((usedAt - now) / MEMORY_MS);
+}
+
+/** One instance for the process, because the process has one event loop. */
+export const turnBudget = new TurnBudget();

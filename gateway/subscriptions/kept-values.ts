@@ -1,0 +1,36 @@
+import type { KeyShare } from '../admission/key-share.ts';
+import type { MemoryBudget } from '../memory/memory-budget.ts';
+import { tooManyValues, valuesOf, type SubscriptionParams } from './subscription-params.ts';
+
+/** Memory of each address, topic and hash (measured 2026-11-24). */
+const VALUE_BYTES = 250;
+
+export interface KeptValuesOptions {
+  /** Undefined: nothing is accounted. */
+  readonly memory: MemoryBudget | undefined;
+  /** Limit of the addresses, topics and hashes of one key's filters and subscriptions on all networks. */
+  readonly valuesMax: number;
+}
+
+/**
+ * Accounts what a filter or subscription keeps until it ends.
+ * @param ownBytes besides its values
+ * @returns releases it; to be called once
+ * @throws RpcError beyond-bound, overloaded, memory-share; then nothing is accounted
+ */
+export function keepValues(
+  params: SubscriptionParams,
+  share: KeyShare,
+  { memory, valuesMax }: KeptValuesOptions,
+  ownBytes = 0,
+): () => void {
+  const values = valuesOf(params);
+  if (share.keptValues + values > valuesMax) throw tooManyValues(values, share.keptValues, valuesMax);
+  const bytes = ownBytes + values * VALUE_BYTES;
+  memory?.take(share.holder, bytes);
+  share.keptValues += values;
+  return () => {
+    memory?.add(share.holder, -bytes);
+    share.keptValues -= values;
+  };
+}
