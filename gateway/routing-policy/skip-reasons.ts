@@ -25,7 +25,7 @@ export const skipReasons = {
   },
   'at-limit': {
     meaning:
-      'Its `limits` are used up, or it is left alone because it asked for that with `Retry-After`. If that is true of all upstreams, the response is 503 `overloaded` with `Retry-After`.',
+      'Its `limits` are used up, or it requested a pause with `Retry-After`. If that is true of all upstreams, the response is 503 `overloaded` with `Retry-After`.',
     applies: ({ hasCapacity }) => !hasCapacity,
     lastResort: 'never',
   },
