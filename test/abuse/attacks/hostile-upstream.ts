@@ -6,10 +6,10 @@ import { hostileNetwork, type Attack } from './attack.ts';
 const RESUBSCRIBE_MS = 1_000;
 
 /** The attacker is the only upstream of another network, and subscribes to it with its key. */
-function hostileUpstream(flood: Flood, name: string, sends: string, bound: string): Attack {
+function hostileUpstream(flood: Flood, name: string, sends: string, bound: string, bytes = 2_000_000): Attack {
   return {
     ...{ name, sends, bound, seconds: 10, key: {}, isUpstream: true },
-    atLeast: { connections: 1, bytes: 2_000_000 },
+    atLeast: { connections: 1, bytes },
     start(target, traffic) {
       startHostileNode(target.upstreamPort, hostileNetwork.chainId, flood, traffic);
       const [, , , , key] = target.socketPath.split('/');
@@ -58,5 +58,7 @@ export const hostileUpstreams: readonly Attack[] = [
     'upstream: many heads',
     'an upstream of another network sends new heads, as many as it can',
     'bytes and number of notifications per second',
+    // The connection ends after 1,000 heads, and is not opened again for 30 s.
+    1_000_000,
   ),
 ];
