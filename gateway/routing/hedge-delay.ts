@@ -47,8 +47,8 @@ export class HedgeDelay {
    * The delay in ms from now. Undefined: no hedge, because the call must not be sent twice or times out before. If the
    * upstream's circuit is half-open, the delay is the minimum.
    */
-  delayFor(routedCall: HedgeableCall, upstream: Upstream, remainingMs: number): number | undefined {
-    const { method, preferred, candidates, failsafe } = routedCall;
+  delayFor(call: HedgeableCall, upstream: Upstream, remainingMs: number): number | undefined {
+    const { method, preferred, candidates, failsafe } = call;
     // The effect and the cost of sending a pass-through method twice are unknown.
     if (method.sends === true || method.resultKinds === undefined) return undefined;
     // This upstream received the transaction. Another one may not have it yet, and would return null sooner.

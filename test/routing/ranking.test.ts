@@ -128,7 +128,8 @@ describe('the order of upstreams', () => {
     took(2, 50);
     expect(order()).toBe('cab');
     const [a, b, c] = all as [RankedUpstream, RankedUpstream, RankedUpstream];
-    const after = (...inFile: RankedUpstream[]): string => namesOf(new Ranking(inFile, 'first', ranking).order('lookup', now()));
+    const after = (...inFile: RankedUpstream[]): string =>
+      namesOf(new Ranking(inFile, 'first', ranking).order('lookup', now()));
     expect(after(a, c, b)).toBe('cab');
     expect(after(a, b)).toBe('ab');
     expect(after(b, a, c)).toBe('bac');
