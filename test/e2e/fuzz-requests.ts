@@ -195,8 +195,10 @@ export function fuzzedCalls(chain: DemoChain): fc.Arbitrary<{ method: unknown; p
     fc.constantFrom(undefined, null, {}),
     object,
   );
+  // anvil 1.7.1 ends at an eth_feeHistory of 2^255 blocks.
+  const methodNames = methods.map(({ name }) => name).filter((name) => name !== 'eth_feeHistory');
   const method = fc.oneof(
-    { weight: 12, arbitrary: fc.constantFrom(...methods.map(({ name }) => name)) },
+    { weight: 12, arbitrary: fc.constantFrom(...methodNames) },
     fc.constantFrom(
       'eth_sendTransaction',
       'anvil_reset',
