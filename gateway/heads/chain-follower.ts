@@ -204,7 +204,8 @@ export class ChainFollower {
       const known = this.#fetched.get(parentHash);
       if (known === undefined && ++walked > MAX_WALK) return 'too-long';
       const parent = known ?? (await fetchHeader(nodeMethods.blockByHash, parentHash, sources));
-      if (parent?.hash !== parentHash) return 'unknown';
+      // Heights that fall by one end the walk: a hostile upstream may send headers that are parents of each other.
+      if (parent?.hash !== parentHash || parent.number !== number - 1n) return 'unknown';
       this.#fetched.set(parentHash, parent);
       branch.unshift(parent);
     }

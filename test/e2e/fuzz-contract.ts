@@ -1,5 +1,6 @@
 import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
+import { rawItems, rawMembers } from './raw-json.ts';
 
 /** A response. Header names are in lower case. */
 export interface FuzzResponse {
@@ -17,15 +18,15 @@ export interface ContractOptions {
 }
 
 /** The response that the contract allows for a whole request, or for one item of it. */
-interface Due {
+export interface Due {
   readonly statuses: readonly number[];
   /** Undefined: no body. An array: a batch, item by item. */
   readonly items: DueItem | readonly DueItem[] | undefined;
 }
 
 interface DueItem {
-  /** Parsed; numbers beyond doubles are compared as doubles here, and as text in the tests of the envelope. */
-  readonly id: unknown;
+  /** Texts of which the id is one, byte for byte: an envelope with two ids or a re-cased one has several. */
+  readonly ids: readonly string[];
   /** Allowed error codes. Undefined: any error of a node, or a result. */
   readonly codes: readonly number[] | undefined;
 }
@@ -37,7 +38,7 @@ export function breachOf(request: FuzzRequest, response: FuzzResponse, options: 
   const { status, headers, text } = response;
   if (!/^[0-9a-f]{6}-[0-9a-z]+$/.test(String(headers['x-request-id']))) return 'no X-Request-Id';
   if (headers['access-control-allow-origin'] !== '*') return 'no CORS header';
-  const leak = [...options.secrets, '    at ', 'node_modules', '.ts:', '.js:'].find((secret) => text.includes(secret));
+  const leak = leakIn(text, options.secrets);
   if (leak !== undefined) return `the response has ${leak}`;
 
   const { statuses, items } = dueOf(request, options);
@@ -50,30 +51,41 @@ export function breachOf(request: FuzzRequest, response: FuzzResponse, options: 
   return breachOfBody(text, items, status);
 }
 
-function breachOfBody(text: string, due: DueItem | readonly DueItem[], status: number): string | undefined {
+/** @returns a text that no caller may get */
+export function leakIn(text: string, secrets: readonly string[]): string | undefined {
+  return [...secrets, '    at ', 'node_modules', '.ts:', '.js:'].find((secret) => text.includes(secret));
+}
+
+/** Checks the body of a response, or a WebSocket message. @returns the violation, or undefined */
+export function breachOfBody(text: string, due: DueItem | readonly DueItem[], status: number): string | undefined {
   let response: unknown;
   try {
     response = JSON.parse(text);
   } catch {
     return 'not JSON';
   }
-  if (!Array.isArray(due)) return breachOfItem(response, due as DueItem, status);
+  if (!Array.isArray(due)) return breachOfItem(response, text, due as DueItem, status);
   if (!Array.isArray(response)) return 'not an array';
   if (response.length !== due.length) return `${response.length} responses instead of ${due.length}`;
+  const texts = rawItems(text);
   for (const [index, item] of due.entries()) {
-    const breach = breachOfItem(response[index], item as DueItem, 200);
+    const breach = breachOfItem(response[index], texts[index] ?? '', item as DueItem, 200);
     if (breach !== undefined) return `item ${index}: ${breach}`;
   }
   return undefined;
 }
 
-function breachOfItem(response: unknown, { id, codes }: DueItem, status: number): string | undefined {
-  if (typeof response !== 'object' || response === null) return 'not an object';
-  const { jsonrpc, error, ...rest } = response as Json;
+function breachOfItem(response: unknown, text: string, { ids, codes }: DueItem, status: number): string | undefined {
+  if (typeof response !== 'object' || response === null || Array.isArray(response)) return 'not an object';
+  const { jsonrpc, error } = response as Json;
   if (jsonrpc !== '2.0') return 'jsonrpc is not 2.0';
-  if (!('id' in rest) || !Object.is(rest['id'], id))
-    return `the id is ${JSON.stringify(rest['id'])}, not ${JSON.stringify(id)}`;
-  const members = Object.keys(response).sort().join();
+  const written = rawMembers(text);
+  const id = written.find(([name]) => name === 'id')?.[1];
+  if (id === undefined || !ids.includes(id)) return `the id is ${id ?? 'absent'}, not ${ids.join(' or ')}`;
+  const members = written
+    .map(([name]) => name)
+    .sort()
+    .join();
   if (error === undefined) {
     if (members !== 'id,jsonrpc,result') return `the members are ${members}`;
     return codes === undefined && status === 200 ? undefined : 'a result where an error is due';
@@ -98,34 +110,45 @@ function breachOfError(
 }
 
 /** The contract, in the order in which it is applied, independent of the gateway's code. */
-function dueOf({ verb, path, headers, body }: FuzzRequest, { base, key }: ContractOptions): Due {
-  const whole = (statuses: number[], ...codes: number[]): Due => ({ statuses, items: { id: null, codes } });
+function dueOf({ kind, verb, path, headers, body, isGzip }: FuzzRequest, { base, key }: ContractOptions): Due {
+  const whole = (statuses: number[], ...codes: number[]): Due => ({ statuses, items: { ids: ['null'], codes } });
   if (path.startsWith(base.replace('/v3/', '/ws/v3/'))) return whole([426], -32600);
   if (!path.startsWith(base)) return whole([404], -32002);
   if (verb === 'OPTIONS') return { statuses: [204], items: undefined };
   if (verb !== 'POST') return whole([405], -32600);
   if (path !== base + key) return whole([401, 429], -32002, -32005);
-  if (headers['content-encoding'] === 'gzip') return whole([400], -32700);
-  if (headers['content-encoding'] !== undefined) return whole([415], -32600);
+  if (isGzip !== true && headers['content-encoding'] === 'gzip') return whole([400], -32700);
+  if (isGzip !== true && headers['content-encoding'] !== undefined) return whole([415], -32600);
+  const due = dueOfText(body);
+  if (kind !== 'odd parameters' || due.items === undefined || Array.isArray(due.items)) return due;
+  return { ...due, items: { ...(due.items as DueItem), codes: [-32602] } };
+}
+
+/** The contract for the text of a body, or of a WebSocket message. */
+export function dueOfText(body: string): Due {
+  const whole = (statuses: number[], ...codes: number[]): Due => ({ statuses, items: { ids: ['null'], codes } });
   if (Buffer.byteLength(body) > 5_000_000) return whole([413], -32600);
-  if (exceeds(body, { depth: 64, values: 200_000 })) return whole([400], -32600);
+  // CALL_MAX_VALUES bounds a call.
+  const values = body.trimStart().startsWith('[') ? 200_000 : 20_000;
+  if (exceeds(body, { depth: 64, values })) return whole([400], -32600);
+  const text = Buffer.from(body).toString();
   let parsed: unknown;
   try {
-    parsed = JSON.parse(Buffer.from(body).toString());
+    parsed = JSON.parse(text);
   } catch {
     return whole([400], -32700);
   }
-  if (!Array.isArray(parsed)) return dueOfLone(dueItem(parsed));
+  if (!Array.isArray(parsed)) return dueOfLone(dueItem(parsed, text));
   if (parsed.length === 0) return whole([200], -32600);
-  if (parsed.length > 1000) return { statuses: [200], items: [{ id: firstId(parsed), codes: [-32600] }] };
-  const items = parsed.map(dueItem).filter((item) => item !== undefined);
+  const texts = rawItems(text);
+  const items = parsed.map((item, at) => dueItem(item, texts[at] ?? '')).filter((item) => item !== undefined);
+  if (parsed.length > 1000) return { statuses: [200], items: [{ ids: firstIds(items), codes: [-32600] }] };
   return items.length === 0 ? { statuses: [204], items: undefined } : { statuses: [200], items };
 }
 
 /** The id of the first request with an id. */
-function firstId(batch: readonly unknown[]): unknown {
-  const items = batch.map(dueItem).filter((item) => item !== undefined);
-  return items.find(({ id }) => id !== null)?.id ?? null;
+function firstIds(items: readonly DueItem[]): readonly string[] {
+  return items.find(({ ids }) => !ids.includes('null'))?.ids ?? ['null'];
 }
 
 function dueOfLone(item: DueItem | undefined): Due {
@@ -133,16 +156,25 @@ function dueOfLone(item: DueItem | undefined): Due {
   return { statuses: [item.codes?.[0] === -32600 ? 400 : 200], items: item };
 }
 
+const known = ['jsonrpc', 'id', 'method', 'params'];
+const fold = (name: string): string => name.toLowerCase().replaceAll('ſ', 's');
+
 /** Undefined: a notification. */
-function dueItem(item: unknown): DueItem | undefined {
+function dueItem(item: unknown, text: string): DueItem | undefined {
   const codes = [-32600];
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return { id: null, codes };
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return { ids: ['null'], codes };
+  const members = rawMembers(text);
+  const names = members.map(([name]) => name);
+  const isOdd = names.some(
+    (name, at) => known.includes(fold(name)) && (fold(name) !== name || names.indexOf(name) < at),
+  );
+  if (isOdd) return { ids: ['null', ...members.filter(([name]) => fold(name) === 'id').map(([, id]) => id)], codes };
   const { jsonrpc, id, method, params } = item as Json;
   const hasGoodId = id === undefined || id === null || ['string', 'number'].includes(typeof id);
   // The id is kept if it can be read.
-  const noCall: DueItem = { id: hasGoodId ? (id ?? null) : null, codes };
-  if (jsonrpc !== '2.0' || !hasGoodId || typeof method !== 'string') return noCall;
-  if (params !== undefined && typeof params !== 'object') return noCall;
+  const ids = [(hasGoodId ? members.find(([name]) => name === 'id')?.[1] : undefined) ?? 'null'];
+  if (jsonrpc !== '2.0' || !hasGoodId || typeof method !== 'string') return { ids, codes };
+  if (params !== undefined && typeof params !== 'object') return { ids, codes };
   if (id === undefined) return undefined;
-  return { id, codes: params === undefined || params === null || Array.isArray(params) ? undefined : [-32602] };
+  return { ids, codes: params === undefined || params === null || Array.isArray(params) ? undefined : [-32602] };
 }

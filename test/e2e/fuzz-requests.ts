@@ -13,6 +13,8 @@ export interface FuzzRequest {
   readonly body: string;
   /** Sent in chunks, without its length. */
   readonly chunked: boolean;
+  /** The body is compressed as it is sent. */
+  readonly isGzip?: true;
 }
 
 /** Good and bad requests in a fixed mix. @param path of a network, with a good key */
@@ -20,6 +22,7 @@ export function fuzzRequests(path: string, chain: DemoChain): fc.Arbitrary<FuzzR
   const good = fc.constantFrom(...goodCalls(chain));
   const id = fc.oneof(
     fc.constantFrom('0', '""', 'null', '9007199254740993', '1.0', '1e3', '-0', '"\\u0041"', '"😀"'),
+    fc.constantFrom('1E+2', '0.1e-7', '1e400', `"${'x'.repeat(3_000)}"`, '"\\/"', '9'.repeat(400), '"\\ud800"'),
     fc.integer().map(String),
     fc.string().map((text) => JSON.stringify(text)),
   );
@@ -53,6 +56,34 @@ export function fuzzRequests(path: string, chain: DemoChain): fc.Arbitrary<FuzzR
     `[1,${Array.from({ length: 1000 }, (_, at) => callText('eth_chainId', [], String(at))).join(',')}]`,
   );
 
+  const oddEnvelope = fc
+    .tuple(
+      goodCall,
+      fc.constantFrom('id', 'method', 'params', 'jsonrpc'),
+      fc.constantFrom('twice', 'upper', 'title', 'fold'),
+    )
+    .map(([text, name, how]) => {
+      const other = { twice: name, upper: name.toUpperCase(), title: titled(name), fold: name.replace('s', 'ſ') }[how];
+      return text.replace(/\}$/, `,${JSON.stringify(other)}:${name === 'params' ? '[]' : '"2.0"'}}`);
+    });
+  const oddParameter = fc
+    .tuple(fc.constantFrom('to', 'data', 'from', 'value'), fc.boolean(), fc.constantFrom('eth_call', 'eth_estimateGas'))
+    .map(([name, isTwice, method]) => {
+      const members = `"${name}":"0x0","${isTwice ? name : titled(name)}":"0x0"`;
+      return `{"jsonrpc":"2.0","id":1e3,"method":"${method}","params":[{${members}},"latest"]}`;
+    });
+  const bigArray = fc
+    .tuple(
+      fc.constantFrom('eth_getLogs', 'eth_call', 'eth_chainId'),
+      fc.constantFrom('1', '"0x"', '{}', '[]', '{"a":1}'),
+    )
+    .chain(([method, element]) =>
+      fc.constantFrom(100, 10_000, 60_000).map((length) => {
+        const array = `[${Array.from({ length }, () => element).join()}]`;
+        return `{"jsonrpc":"2.0","id":2e1,"method":"${method}","params":[{"address":${array}},${array}]}`;
+      }),
+    );
+
   const of = (kind: string, body: fc.Arbitrary<string>, more: Partial<FuzzRequest> = {}): fc.Arbitrary<FuzzRequest> =>
     fc
       .tuple(body, fc.boolean())
@@ -72,12 +103,26 @@ export function fuzzRequests(path: string, chain: DemoChain): fc.Arbitrary<FuzzR
     },
     { weight: 3, arbitrary: of('deep nesting', nested) },
     { weight: 2, arbitrary: of('giant body', giant) },
+    { weight: 5, arbitrary: of('odd envelope', fc.oneof(oddEnvelope, batch(fc.oneof(oddEnvelope, goodCall), 4))) },
+    { weight: 3, arbitrary: of('odd parameters', oddParameter) },
+    { weight: 1, arbitrary: of('big array', bigArray) },
+    {
+      weight: 4,
+      arbitrary: of('gzip', fc.oneof(body, fuzzedCall, batch(anyItem)), {
+        headers: { 'content-encoding': 'gzip' },
+        isGzip: true,
+      }),
+    },
     { weight: 4, arbitrary: at('wrong path', wrongPaths(path)) },
     { weight: 4, arbitrary: at('wrong key', wrongKeys(path)) },
     { weight: 4, arbitrary: wrongVerbs(path) },
     { weight: 2, arbitrary: of('wrong encoding', body, { headers: { 'content-encoding': 'br' } }) },
     { weight: 2, arbitrary: of('no gzip', body, { headers: { 'content-encoding': 'gzip' } }) },
   );
+}
+
+function titled(name: string): string {
+  return name.slice(0, 1).toUpperCase() + name.slice(1);
 }
 
 export function callText(method: unknown, params: unknown, id: string | undefined): string {
@@ -108,7 +153,7 @@ export function goodCalls(chain: DemoChain): { method: string; params: unknown[]
 }
 
 /** Valid, nearly valid and invalid params, for existing and unknown methods. */
-function fuzzedCalls(chain: DemoChain): fc.Arbitrary<{ method: unknown; params: unknown }> {
+export function fuzzedCalls(chain: DemoChain): fc.Arbitrary<{ method: unknown; params: unknown }> {
   const hex = fc.tuple(
     fc.constantFrom('0x', '0X', ''),
     fc.string({ unit: fc.constantFrom(...Array.from('0123456789abcdefABCDEFg')), maxLength: 70 }),
@@ -150,8 +195,10 @@ function fuzzedCalls(chain: DemoChain): fc.Arbitrary<{ method: unknown; params: 
     fc.constantFrom(undefined, null, {}),
     object,
   );
+  // anvil 1.7.1 ends at an eth_feeHistory of 2^255 blocks.
+  const methodNames = methods.map(({ name }) => name).filter((name) => name !== 'eth_feeHistory');
   const method = fc.oneof(
-    { weight: 12, arbitrary: fc.constantFrom(...methods.map(({ name }) => name)) },
+    { weight: 12, arbitrary: fc.constantFrom(...methodNames) },
     fc.constantFrom(
       'eth_sendTransaction',
       'anvil_reset',
@@ -166,7 +213,7 @@ function fuzzedCalls(chain: DemoChain): fc.Arbitrary<{ method: unknown; params: 
   return fc.record({ method, params });
 }
 
-function brokenEnvelopes(): fc.Arbitrary<string> {
+export function brokenEnvelopes(): fc.Arbitrary<string> {
   return fc
     .record({
       jsonrpc: fc.constantFrom('2.0', '1.0', 2, null, undefined),

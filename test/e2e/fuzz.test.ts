@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { Pool } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -8,10 +7,11 @@ import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { breachOf, type ContractOptions, type FuzzResponse } from './fuzz-contract.ts';
 import { callText, fuzzRequests, goodCalls, type FuzzRequest } from './fuzz-requests.ts';
+import { sendFuzzRequest } from './send-fuzz-request.ts';
 import { eventually } from '../support/eventually.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 
-/** Another seed, another thousand requests: `FUZZ_SEED=7 npx vitest run test/e2e/fuzz`. */
+/** Another seed, another thousand requests: `FUZZ_SEED=7 npx vitest run test/e2e/fuzz`. For minutes: `npm run test:fuzz`. */
 const seed = Number(process.env['FUZZ_SEED'] ?? 1);
 const count = 1_000;
 const atOnce = 16;
@@ -71,24 +71,12 @@ async function sendAll(requests: readonly FuzzRequest[]): Promise<FuzzResponse[]
   let next = 0;
   const work = async (): Promise<void> => {
     for (let index = next++; index < requests.length; index = next++) {
-      responses[index] = await send(pool, requests[index] as FuzzRequest);
+      responses[index] = await sendFuzzRequest(pool, requests[index] as FuzzRequest);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
   await pool.close();
   return responses;
-}
-
-async function send(pool: Pool, { verb, path, headers, body, chunked }: FuzzRequest): Promise<FuzzResponse> {
-  const payload = chunked ? Readable.from(chunksOf(Buffer.from(body))) : body;
-  const response = await pool.request({ method: verb, path, headers, body: verb === 'POST' ? payload : null });
-  return { status: response.statusCode, headers: response.headers, text: await response.body.text() };
-}
-
-/** Splits bytes into three or more parts of similar size, also within a character. */
-function* chunksOf(bytes: Buffer): Generator<Buffer> {
-  const size = Math.max(1, Math.min(100_001, Math.ceil(bytes.length / 3)));
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
 /** Every kind of response must occur, or the test would show little. */

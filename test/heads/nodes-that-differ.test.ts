@@ -47,6 +47,24 @@ describe('the canonical chain of nodes that differ', () => {
     expect(changes.at(-1)?.removed).toHaveLength(18);
   });
 
+  it('ends the walk to the parents of a head whose headers are parents of each other', async () => {
+    const chain = new ScriptedChain();
+    const { heads, nodes, watch } = await withHeads([chain]);
+    await watch();
+    const other = chain.copy();
+    const head = other.mine(5);
+    const [first, second] = ['a', 'b'].map((digit) => `0x${digit.repeat(64)}`) as [string, string];
+    const block = (hash: string): object => ({ ...head, hash, parentHash: hash === first ? second : first });
+    nodes[0]?.response('eth_getBlockByNumber', () => block(first));
+    nodes[0]?.response('eth_getBlockByHash', ([hash = '']: string[]) => block(hash));
+    // The walk was endless, without a pause for timers.
+    await eventually(() => (nodes[0]?.fetched() ?? 0) > 3);
+    chain.mine(1);
+    nodes[0]?.response('eth_getBlockByNumber', ([number = '']: string[]) => chain.byNumber(number));
+    nodes[0]?.response('eth_getBlockByHash', ([hash = '']: string[]) => chain.byHash(hash));
+    await eventually(() => heads.head?.hash === chain.head.hash);
+  });
+
   it('lowers the head of an upstream on the replaced branch until its next poll', async () => {
     const one = new ScriptedChain();
     const { heads, nodes, upstreams, watch } = await withHeads([one, one]);

@@ -34,7 +34,7 @@ export class FragmentedMessage {
   readonly #memory: SocketMemory;
   /** `bytesRead` of the connection when the last message was complete. */
   #startBytes: number;
-  #startedAt = 0;
+  #startedAt = performance.now();
 
   constructor(socket: WebSocket, connection: Socket, memory: SocketMemory) {
     this.#connection = connection;

@@ -271,6 +271,17 @@ describe('an incomplete message', () => {
     expect(value('gatehouse_websockets_closed_total', { reason: 'slow-message' })).toBe(1);
   });
 
+  it('is not late at the first check of its socket, a minute after the start', async () => {
+    gateway = await startGateway({ main: network(5, [node.url]) });
+    vi.advanceTimersByTime(60_000);
+    caller = await openCaller(socketUrl(gateway, 'main'));
+    begin();
+    await eventually(() => (gatewaySocket(tcpSocket())?.bytesRead ?? 0) > 200_000);
+    await pass(1);
+    expect(isOpen()).toBe(true);
+    expect(await closedBy('slow-message')).toBe(0);
+  });
+
   it('closes the socket at once if the memory budget is full, which releases its bytes', async () => {
     await open({}, { BODIES_MAX_BYTES: '300000' });
     begin();
