@@ -109,7 +109,7 @@ function revertResponse({ payload: given, rebuilt, customError }: Revert): Upstr
  */
 function sanitiseError(nestedErrors: readonly NestedError[]): ErrorResponse {
   const { code, message, data } = mainError(nestedErrors);
-  const text = withoutAddresses(
+  const text = withoutInternals(
     message.length > MAX_MESSAGE_CHARS
       ? `${message.slice(0, MAX_MESSAGE_CHARS).replace(/[\uD800-\uDBFF]$/, '')}…`
       : message,
@@ -118,10 +118,11 @@ function sanitiseError(nestedErrors: readonly NestedError[]): ErrorResponse {
   return { kind: 'error', code, message: text, data: isPayload(data) && data !== '0x' ? data : undefined };
 }
 
-/** Removes addresses behind a node: the errors of Go's and Rust's HTTP clients contain them. */
-function withoutAddresses(message: string): string {
+/** Removes addresses behind a node, as the errors of Go's and Rust's HTTP clients contain them, and stacks of Node. */
+function withoutInternals(message: string): string {
   return (
     message
+      .replace(/\n[ \t]+at [^]*$/, '')
       // The lookbehind makes it linear: a scheme is searched for once in each word, not at each of its hyphens.
       .replace(/(?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s"'`<>)\]}]+/gi, '<url>')
       .replace(/\b(dial tcp|lookup) [^\s:]+(:\d+)?/g, '$1 <address>')

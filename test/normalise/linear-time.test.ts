@@ -22,7 +22,7 @@ function timeOf(part: string, length: number): number {
 }
 
 /** With a quadratic pattern, 16 times the length costs 16 times the time for each character. */
-it.each(['a-', 'a', 'a.', 'a+1', 'http:', '://', 'lookup ', '1.1.', 'err: ', 'a error: ', '"', '{'])(
+it.each(['a-', 'a', 'a.', 'a+1', 'http:', '://', 'lookup ', '1.1.', 'err: ', 'a error: ', '"', '{', '\n ', '\n at'])(
   'the time for an error grows with its length, not with the square: %j',
   (part) => {
     timeOf(part, SHORT);
@@ -35,7 +35,9 @@ it.each([
   ['a-b+c.d://x y', '<url> y'],
   ['(ws://a:1/b)', '(<url>)'],
   ['://x', '://x'],
-])('addresses in %j are removed', (message, shown) => {
+  ['boom\n    at connect (/srv/node/index.js:3:7)\n    at next', 'boom'],
+  ['one\ntwo at three', 'one\ntwo at three'],
+])('addresses and stacks in %j are removed', (message, shown) => {
   const { response } = normalise(method, [], { kind: 'error', code: -32000, message, data: undefined });
   expect(response).toMatchObject({ message: shown });
 });
