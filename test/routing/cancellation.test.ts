@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Behaviour, type Exchange } from '../support/behaviours.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
@@ -62,6 +62,24 @@ describe('when a client disconnects before the response', () => {
     await expect.poll(hold.closedCount, patience).toBe(1);
     expect((await request()).result).toBe(word(1));
     expect(requestCounts()).toEqual([5]);
+  });
+
+  it('the calls of its batch that have not begun are not sent', async () => {
+    const { gateway, nodes, request } = await withNodes(1);
+    await request();
+    const hold = holdRequests();
+    nodes[0]?.always(hold.behaviour);
+    const logs = Array.from({ length: 200 }, (_, id) => {
+      const address = `0x${id.toString(16).padStart(40, '0')}`;
+      return { jsonrpc: '2.0', id, method: 'eth_getLogs', params: [{ address, fromBlock: '0x1', toBlock: '0x1' }] };
+    });
+    const client = openClient(gateway, logs);
+    const sent = (): number => nodes[0]?.callsOf('eth_getLogs').length ?? 0;
+    // A batch has 50 calls in progress.
+    await eventually(() => sent() === 50);
+    client.disconnect();
+    await eventually(() => hold.closedCount() === 50);
+    await staysTrueFor(500, () => sent() === 50);
   });
 
   it('its upstream request is aborted, and no other upstream is tried', async () => {

@@ -46,7 +46,10 @@ export class BatchingUpstream implements Transport {
       return this.#http.send(request, cancellation);
     return withSlot(this.#http.slots, request, cancellation, async () => {
       const response = await this.#batchFor(clientBatch, cancellation).add(request, cancellation);
-      return response ?? this.#http.post(request, cancellation);
+      if (response !== undefined) return response;
+      // The caller may have left while the request was between the batch and its own way.
+      if (cancellation?.isCancelled === true) throw cancellation.reason;
+      return this.#http.post(request, cancellation);
     });
   }
 
