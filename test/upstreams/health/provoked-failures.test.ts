@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hang, huge, status, type Behaviour } from '../../support/behaviours.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { rpcError } from '../../support/fake-node.ts';
 import { addKey } from '../../routing/two-keys.ts';
@@ -166,9 +166,11 @@ describe('an upstream that fails', () => {
     expect(nodes[1]?.callsOf('eth_call')).toHaveLength(40);
     if (name === 'HTTP 429 with Retry-After') {
       expect(nodes[0]?.callsOf('eth_call')).toHaveLength(3);
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
-      await callAt(40);
-      expect(nodes[0]?.callsOf('eth_call')).toHaveLength(3);
+      let next = 40;
+      await staysTrueFor(1_500, async () => {
+        await callAt(next++);
+        return nodes[0]?.callsOf('eth_call').length === 3;
+      });
     }
   });
 
