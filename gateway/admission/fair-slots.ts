@@ -136,15 +136,25 @@ export class FairSlots {
     return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
   }
 
+  /** Whether it may take no slot until one of its own requests ends, however many are free. */
+  #hasMaximum({ taken, owner }: Flow): boolean {
+    return !this.#hasOneOwner && owner !== gatehouse && taken >= MAX_SHARE * this.#slots;
+  }
+
   #flowOf(owner: SlotOwner): Flow {
     let flow = this.#flows.get(owner);
     if (flow === undefined) this.#flows.set(owner, (flow = new Flow(owner)));
     return flow;
   }
 
-  /** Undefined: none waits. */
+  /** Undefined: none waits, or only one that has its maximum. That is more than half of the slots, so only one has it. */
   #nextFlow(): Flow | undefined {
-    return this.#levels === 0 ? undefined : this.#waitingAt[31 - Math.clz32(this.#levels & -this.#levels)]?.first;
+    for (let levels = this.#levels; levels !== 0; levels &= levels - 1) {
+      const first = this.#waitingAt[31 - Math.clz32(levels & -levels)]?.first;
+      const flow = first !== undefined && this.#hasMaximum(first) ? first.next : first;
+      if (flow !== undefined) return flow;
+    }
+    return undefined;
   }
 
   #addFlow(flow: Flow): void {

@@ -80,7 +80,7 @@ async function outcomeAt(
     outcome = upstream.withoutSecrets(normalise(method, params, response));
   } catch (error) {
     if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call))
-      return recordNoResponse(call, upstream, error);
+      return recordNoResponse(call, upstream, error, startedAt);
     call.attempts++;
     return outcomeAt(call, upstream, cancellation, true);
   }
@@ -89,7 +89,7 @@ async function outcomeAt(
   if (method.sends === true)
     outcome = await router.sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
   if (!outcome.final) {
-    recordFailedAttempt(call, upstream, outcome);
+    recordFailedAttempt(call, upstream, outcome, startedAt);
     return outcome;
   }
   recordSuccess(call, upstream, outcome.response, startedAt);

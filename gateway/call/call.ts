@@ -5,6 +5,7 @@ import type { CallSink } from '../observability/call-sink.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import type { MethodGroup, MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
+import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -17,6 +18,14 @@ import type { Router } from './router.ts';
 const noFailures: readonly FailedOutcome[] = [];
 const noUpstreams: readonly Upstream[] = [];
 const noSinks: readonly CallSink[] = [];
+export const noIgnored: readonly IgnoredFailure[] = [];
+
+/** A failure that does not count for the circuit, because the call may be the cause. */
+export interface IgnoredFailure {
+  readonly upstream: Upstream;
+  readonly outcome: FailedOutcome;
+  readonly failed: FailedCall;
+}
 
 /** What a call with a list learns from each upstream: `ranges/` which ranges it allows, `subscriptions/` whose list it is. */
 export interface RangePart {
@@ -89,6 +98,8 @@ export class Call {
   attempts = 0;
   tried = noUpstreams;
   failed = noFailures;
+  /** They count once an upstream serves the call. */
+  ignored = noIgnored;
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */
   respondingUpstream: Upstream | undefined = undefined;
   /** When that upstream was asked, by performance.now(). */

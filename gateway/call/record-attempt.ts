@@ -3,7 +3,7 @@ import { inspectIfDue } from '../upstreams/inspect-result.ts';
 import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import { ResponseTooLarge, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { Call } from './call.ts';
+import { noIgnored, type Call, type IgnoredFailure } from './call.ts';
 
 /** Of several upstreams that get the call, each must have had the head before. */
 export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): void {
@@ -22,7 +22,10 @@ export function recordSuccess(call: Call, upstream: Upstream, response: Upstream
   const { router, method } = call;
   const { heads, monotonic, options, hedgeDelay } = router;
   const now = performance.now();
-  upstream.recordSuccess(method.name);
+  upstream.recordSuccess(method.name, startedAt);
+  const { ignored } = call;
+  call.ignored = noIgnored;
+  for (const failure of ignored) if (failure.upstream !== upstream) recordServedElsewhere(failure, now);
   call.range?.returned(upstream);
   if (upstream.isHeadUncertain) heads.poll(upstream).catch(() => undefined); // the next success polls again
   if (method.isPassThrough !== true) inspectIfDue(upstream, method.name, response, now, options);
@@ -35,25 +38,33 @@ export function recordSuccess(call: Call, upstream: Upstream, response: Upstream
   options.audit?.sample(upstream, call, response);
 }
 
-export function recordFailedAttempt(call: Call, upstream: Upstream, outcome: FailedOutcome): void {
+/** @param startedAt of the attempt, by performance.now() */
+export function recordFailedAttempt(call: Call, upstream: Upstream, outcome: FailedOutcome, startedAt: number): void {
   const { router, method, range } = call;
   // Callers can name any method of a wildcard: only those that exist are marked.
   const canMark = method.openedBy === undefined || router.all.some(({ methods }) => methods.isSupported(method.name));
-  recordOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark, failedCall(call));
+  const failed = failedCall(call, startedAt);
+  recordOutcome(upstream, method.name, outcome, describeError(outcome.response), canMark, failed);
+  keepIgnored(call, upstream, outcome, failed);
   if (outcome.failure === 'too-large') range?.refused(upstream, outcome.response);
   else range?.failed(upstream);
   if (isMissingData(call, outcome)) recordMissingData(call, upstream);
 }
 
 /** A range with too large a result is no failure of the upstream. @throws the error if it is not an `UpstreamFailure` */
-export function recordNoResponse(call: Call, upstream: Upstream, error: unknown): Outcome {
+export function recordNoResponse(call: Call, upstream: Upstream, error: unknown, startedAt: number): Outcome {
   const { method, range } = call;
   const isUnsent = error instanceof UpstreamFailure && error.isUnsent;
-  const failed = isUnsent ? undefined : failedCall(call, error);
-  if (range === undefined) return recordFailure(upstream, method.name, error, failed);
+  const failed = isUnsent ? undefined : failedCall(call, startedAt, error);
+  if (range === undefined) {
+    const outcome = recordFailure(upstream, method.name, error, failed);
+    keepIgnored(call, upstream, outcome, failed);
+    return outcome;
+  }
   const isTooLarge = error instanceof ResponseTooLarge;
   const failure = isTooLarge ? new UpstreamFailure('too-large', error.message) : error;
   const outcome = recordFailure(upstream, method.name, failure, failed);
+  keepIgnored(call, upstream, outcome, failed);
   if (isTooLarge) range.refused(upstream, undefined);
   else range.failed(upstream);
   return outcome;
@@ -67,7 +78,10 @@ export function recordOvertaken(call: Call, upstream: Upstream, startedAt: numbe
   // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
   if (upstream.hasResponded(startedAt)) return;
   const failure = new UpstreamFailure('slow', 'the hedged request responded first');
-  recordFailure(upstream, method.name, failure, failedCall(call, failure));
+  const failed = failedCall(call, startedAt, failure);
+  const outcome = recordFailure(upstream, method.name, failure, failed);
+  // The hedged request was successful before.
+  if (failed.isIgnored === true) recordServedElsewhere({ upstream, outcome, failed }, now);
 }
 
 /**
@@ -75,18 +89,27 @@ export function recordOvertaken(call: Call, upstream: Upstream, startedAt: numbe
  * @param call undefined: no call is the cause
  * @throws the error if it is not an `UpstreamFailure`
  */
-export function recordFailure(upstream: Upstream, method: string, error: unknown, call?: FailedCall): Outcome {
+export function recordFailure(upstream: Upstream, method: string, error: unknown, call?: FailedCall): FailedOutcome {
   if (!(error instanceof UpstreamFailure)) throw error;
   const { failure, retryAfterMs, message } = error;
-  const outcome: Outcome = { final: false, failure, response: undefined, detail: message, retryAfterMs };
+  const outcome: FailedOutcome = { final: false, failure, response: undefined, detail: message, retryAfterMs };
   if (!error.isCallerTimeout) recordOutcome(upstream, method, outcome, message, true, call);
   return outcome;
 }
 
 /** Lookups execute nothing. Other calls, and those with a result that is too large, may be the cause of a failure themselves. */
-function failedCall({ cancellation, group, method }: Call, error?: unknown): FailedCall {
+function failedCall({ cancellation, group, method }: Call, sentAt: number, error?: unknown): FailedCall {
   const mayBeCause = group !== 'lookup' || method.isPassThrough === true || error instanceof ResponseTooLarge;
-  return { owner: cancellation?.owner, mayBeCause, error: error instanceof Error ? error : undefined };
+  return { owner: cancellation?.owner, mayBeCause, error: error instanceof Error ? error : undefined, sentAt };
+}
+
+function keepIgnored(call: Call, upstream: Upstream, outcome: Outcome, failed: FailedCall | undefined): void {
+  if (failed?.isIgnored === true && !outcome.final) call.ignored = [...call.ignored, { upstream, outcome, failed }];
+}
+
+function recordServedElsewhere({ upstream, outcome, failed }: IgnoredFailure, now: number): void {
+  const hasOpened = upstream.recordServedElsewhere(outcome, now, failed);
+  if (hasOpened) upstream.health.logFailure(outcome.failure, 'calls that others serve', true);
 }
 
 function recordOutcome(

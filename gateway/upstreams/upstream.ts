@@ -222,8 +222,9 @@ export class Upstream {
     return this.circuit.isClosed || this.circuit.tryBeginTrial(now);
   }
 
-  recordSuccess(method: string): void {
-    this.health.recordSuccess();
+  /** @param sentAt on the clock of performance.now() */
+  recordSuccess(method: string, sentAt: number): void {
+    this.health.recordSuccess(sentAt);
     this.methods.recordSuccess(method);
   }
 
@@ -241,6 +242,14 @@ export class Upstream {
     const hasOpened = this.health.recordFailure(failed, now, call);
     if (response !== undefined) this.metrics.unusable(failure);
     // After the cooldown, another node may use the address.
+    if (hasOpened) this.#chain.isDone = false;
+    return hasOpened;
+  }
+
+  /** Counts the failure of a call that another upstream served. @returns whether it opened a closed circuit */
+  recordServedElsewhere(failed: FailedOutcome, now: number, call: FailedCall): boolean {
+    if (failed.failure === 'slow' && !this.#slowSampler.takeIfDue('served', now)) return false;
+    const hasOpened = this.health.recordFailure(failed, now, { ...call, mayBeCause: false, wasServed: true });
     if (hasOpened) this.#chain.isDone = false;
     return hasOpened;
   }

@@ -89,6 +89,14 @@ describe('slots for owners that have none', () => {
     expect(requests.run('d').at(-1)).toBe('d');
   });
 
+  it('an owner at its maximum does not keep free slots from others that wait, whatever its weight', () => {
+    const requests = new Requests(128, { a: 16 });
+    requests.run(`${many('a', 112)} ${many('b', 8)} ${many('g', 8)} ${many('a', 5)} ${many('b', 8)}`);
+    requests.started.length = 0;
+    // a has 7 of its weight, b has 8; a waits for its own requests, b does not.
+    expect(requests.run(many('-g', 8))).toBe('bbbbbb');
+  });
+
   it.each([1, 4, 1_000])('are kept from an owner that has been alone, with weight %i', (weight) => {
     const requests = new Requests(64, { a: weight });
     for (let index = 0; index < 2_000; index++) requests.run('a -a');

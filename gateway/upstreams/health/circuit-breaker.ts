@@ -25,11 +25,19 @@ export interface FailedCall {
   readonly mayBeCause: boolean;
   /** The calls of one batch fail with one error, and count once. Undefined: the upstream responded. */
   readonly error: object | undefined;
+  /** By performance.now(). */
+  readonly sentAt: number;
+  /** Another upstream served the call afterwards, so the call is not the cause. */
+  readonly wasServed?: boolean;
+  /** Set if the failure did not count, because the call may be the cause. */
+  isIgnored?: boolean;
 }
 
 /**
  * Opens the circuit of one upstream after failures, and closes it after a success. It does not select upstreams.
- * One call never opens it: it opens after 3 failures in a row, or at once if no call can be the cause.
+ * One call never opens it: it opens after 3 failures in a row, or at once if no call can be the cause. What a call may
+ * cause counts once per owner, and again if another upstream serves the call. The circuit of that one is closed then, so
+ * one owner never opens all circuits.
  * The cooldown of an open circuit doubles with each failure. After it, one real call per second is a trial (half-open).
  *
  * The cockatiel package does not fit. It counts exceptions, and supports neither `Retry-After`, nor failures that the
@@ -45,6 +53,9 @@ export class CircuitBreaker {
   #isHalfOpen = false;
   /** Until when the upstream itself asked for no requests; 0: it did not. */
   #pausedUntil = 0;
+  #pausedAt = 0;
+  /** It opened last by failures of calls that others served. Polls succeed meanwhile, and do not shorten the cooldowns. */
+  #isOpenedByServed = false;
   /** Failures of calls since the last response, until the circuit opened. */
   failuresInRow = 0;
   /** Owners of those that may be the cause of their failure. */
@@ -79,13 +90,17 @@ export class CircuitBreaker {
     return now < this.#pausedUntil ? this.#pausedUntil - now : undefined;
   }
 
-  recordSuccess(): void {
+  /**
+   * @param sentAt a request from before `Retry-After` does not end its time
+   * @param isOwn a request of the gateway itself
+   */
+  recordSuccess(sentAt = Infinity, isOwn = false): void {
     if (this.#excessSlowCalls > 0) this.#excessSlowCalls--;
-    this.#pausedUntil = 0;
+    if (sentAt >= this.#pausedAt) this.#pausedUntil = 0;
     this.failuresInRow = 0;
     if (this.#suspects.size > 0) this.#suspects.clear();
     this.isClosed = true;
-    this.#failures = 0;
+    if (!isOwn || !this.#isOpenedByServed) this.#failures = 0;
     this.#openUntil = 0;
     this.#isHalfOpen = false;
   }
@@ -112,12 +127,16 @@ export class CircuitBreaker {
       ? undefined
       : cooldownFor(failure, isNewFailure ? this.#failures : this.#failures - 1);
     if (estimateMs === undefined) {
-      if (hasResponded) this.recordSuccess();
+      if (hasResponded) this.recordSuccess(call?.sentAt);
       return false;
     }
     if (call !== undefined && failure !== 'slow') {
       // A trial of one caller neither opens nor closes the circuit by what the caller may have caused.
-      if (this.#isRepeated(call) || (call.mayBeCause && !this.isClosed)) return false;
+      if (this.#isRepeated(call)) return false;
+      if (call.mayBeCause && !this.isClosed) {
+        call.isIgnored = true;
+        return false;
+      }
       if (this.isClosed && call.error !== undefined && call.error === this.#lastError) return false;
       this.#lastError = call.error;
       if (this.isClosed && ++this.failuresInRow < FAILURES_IN_A_ROW) return false;
@@ -128,7 +147,11 @@ export class CircuitBreaker {
     if (isNewFailure) this.#failures++;
     this.isClosed = this.#failures === 0;
     this.#openUntil = Math.max(this.#openUntil, now + cooldownMs);
-    if (retryAfterMs !== undefined) this.#pausedUntil = this.#openUntil;
+    if (retryAfterMs !== undefined) {
+      this.#pausedUntil = this.#openUntil;
+      this.#pausedAt = now;
+    }
+    this.#isOpenedByServed = call?.wasServed === true;
     this.#isHalfOpen = false;
     this.#excessSlowCalls = 0;
     this.#suspects.clear();
@@ -138,7 +161,10 @@ export class CircuitBreaker {
   /** Whether the owner of a call that may be the cause is counted in this row already. If not, it is now. */
   #isRepeated(call: FailedCall | undefined): boolean {
     if (call?.mayBeCause !== true || !this.isClosed) return false;
-    if (this.#suspects.has(call.owner)) return true;
+    if (this.#suspects.has(call.owner)) {
+      call.isIgnored = true;
+      return true;
+    }
     this.#suspects.add(call.owner);
     return false;
   }

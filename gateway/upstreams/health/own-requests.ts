@@ -41,7 +41,8 @@ export class OwnRequests {
       this.respondedAt = performance.now();
       onEnd('response');
       // It is a trial too: an upstream that is ranked below a working one may get no call.
-      if (!health.circuit.isClosed && health.circuit.isCooldownOver(this.respondedAt)) health.recordSuccess();
+      if (!health.circuit.isClosed && health.circuit.isCooldownOver(this.respondedAt))
+        health.recordSuccess(startedAt, true);
       return result;
     } catch (error) {
       if (error instanceof UpstreamFailure) this.#recordFailure(error, startedAt);

@@ -76,9 +76,10 @@ export class UpstreamHealth {
     this.#log = log;
   }
 
-  recordSuccess(): void {
+  /** @param sentAt by performance.now() @param isOwn a request of the gateway itself */
+  recordSuccess(sentAt: number, isOwn = false): void {
     if (!this.circuit.isClosed) this.#log.info({ upstream: this.#upstream }, 'upstream recovered');
-    this.circuit.recordSuccess();
+    this.circuit.recordSuccess(sentAt, isOwn);
   }
 
   /** @param call undefined: no call is the cause @returns whether this failure opened a closed circuit */

@@ -7,7 +7,8 @@ export const provokedFailures: Attack = {
   name: 'calls that the upstream answers with HTTP 429, 403, 500, a closed connection, or a text of the caller',
   sends:
     '4 connections of a key, one `eth_call` after the other; the upstream requests a pause of 600 s for one of them',
-  bound: 'failures that one caller can cause count once in a row and open no circuit; texts of contracts set no time',
+  bound:
+    'failures that one caller can cause count once in a row, and again only if another upstream serves the call; texts of contracts set no time',
   seconds: 6,
   key: {},
   atLeast: { connections: LOOPS, bytes: 5_000 },

@@ -71,6 +71,19 @@ describe('the circuit of an upstream', () => {
     expect(cooldownMsOf(requested, 0)).toBe(1_000);
   });
 
+  it('keeps the pause of Retry-After after the success of a request from before it', () => {
+    const circuit = new CircuitBreaker(() => 0);
+    circuit.recordFailure('rate', 1_000, 60_000);
+    circuit.recordSuccess(999);
+    expect(circuit.pauseMs(1_000)).toBe(60_000);
+    circuit.recordFailure('unsupported', 1_001, undefined, true, {
+      ...{ owner: {}, mayBeCause: false, error: undefined, sentAt: 999 },
+    });
+    expect(circuit.pauseMs(1_000)).toBe(60_000);
+    circuit.recordSuccess(1_001);
+    expect(circuit.pauseMs(1_001)).toBeUndefined();
+  });
+
   it('opens when slow calls exceed successful calls by five', () => {
     const circuit = new CircuitBreaker(() => 0);
     for (let times = 0; times < 20; times++) {

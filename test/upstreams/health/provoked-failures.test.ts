@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { huge, status, type Behaviour } from '../../support/behaviours.ts';
-import { eventually } from '../../support/eventually.ts';
+import { hang, huge, status, type Behaviour } from '../../support/behaviours.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { rpcError } from '../../support/fake-node.ts';
 import { addKey } from '../../routing/two-keys.ts';
@@ -148,6 +148,47 @@ describe('an upstream that fails', () => {
       await fetch(await addKey(gateway, 'test'), { method: 'POST', body: call });
     }
     expect(await up()).toEqual([0, 1]);
+  });
+
+  it.each([
+    ['HTTP 500', status(500)],
+    ['HTTP 429 with Retry-After', tooManyFor(600)],
+    ['no response', hang],
+  ] as const)('for eth_call with %s of its only caller is not asked first any more', async (name, behaviour) => {
+    const { nodes, attack, up } = await start(2, { UPSTREAM_TIMEOUT_MS: '300' });
+    nodes[0]?.always(behaviour, 'eth_call');
+    nodes[1]?.response('eth_call', '0x');
+    const callAt = (index: number) => attack('eth_call', [{ to: account, data: `0x${index + 10}` }, 'latest']);
+    expect(await callAt(0)).toBe(200);
+    expect(await up()).toEqual([1, 1]);
+    for (let index = 1; index < 40; index++) expect(await callAt(index)).toBe(200);
+    expect(nodes[0]?.callsOf('eth_call').length).toBeLessThan(20);
+    expect(nodes[1]?.callsOf('eth_call')).toHaveLength(40);
+    if (name === 'HTTP 429 with Retry-After') {
+      expect(nodes[0]?.callsOf('eth_call')).toHaveLength(3);
+      let next = 40;
+      await staysTrueFor(1_500, async () => {
+        await callAt(next++);
+        return nodes[0]?.callsOf('eth_call').length === 3;
+      });
+    }
+  });
+
+  it('for eth_call of one caller, while the other one fails too, leaves one of them with a closed circuit', async () => {
+    const { nodes, attack, up } = await start(2);
+    const to = [account, `0x${'77'.repeat(20)}`];
+    // Each fails for one account, and serves the other one.
+    for (const [index, node] of nodes.entries())
+      node.always(({ response, id, ...exchange }) => {
+        const isPoison = JSON.stringify(node.calls.at(-1)).includes(String(to[index]));
+        if (isPoison) return status(500)({ response, id, ...exchange });
+        response.end(JSON.stringify({ jsonrpc: '2.0', id, result: '0x' }));
+      }, 'eth_call');
+    for (let times = 0; times < 20; times++) {
+      await attack('eth_call', [{ to: to[times % 2] }, 'latest']);
+      await attack('eth_call', [{ to: to[times % 2], data: `0x${times + 10}` }, 'latest']);
+      expect(await up()).toContain(1);
+    }
   });
 
   it('for the calls of one batch that it gets as one has a closed circuit', async () => {
