@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
+import { turnBudget } from '../../gateway/event-loop/turn-budget.ts';
 import { startHostileNode, type Flood } from '../abuse/processes/hostile-node.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
@@ -82,4 +83,23 @@ it.each<[Flood, string]>([
   void subscriber.call('eth_subscribe', [kind]);
   await eventually(() => ended === 1, 20_000);
   expect(connections).toBe(1);
+});
+
+it('a list with a log that no chain can have is an upstream failure, and another upstream is queried', async () => {
+  const chain = new ScriptedChain();
+  const [hostile, honest] = await Promise.all([startChainNode(CHAIN_ID, chain), startChainNode(CHAIN_ID, chain)]);
+  onTestFinished(async () => {
+    await Promise.all([hostile.stop(), honest.stop()]);
+  });
+  const bad = [{ topics: Array.from({ length: 300_000 }, () => '0x1') }, { topics: ['0x1'] }, { address: '0x12' }];
+  const usual = chain.responses()['eth_getLogs'] as (params: unknown) => object[];
+  hostile.response('eth_getLogs', (params) => usual(params).map((log, index) => ({ ...log, ...bad[index] })));
+  const subscriber = await subscriberOf(chainNetwork(CHAIN_ID, [hostile, honest]));
+  const notifications = await subscriber.subscribe('logs', {});
+  const logs = bad.map((_, index) => ({ address: `0x${`a${index}`.repeat(20)}`, topics: [hashOf(`topic ${index}`)] }));
+  const before = turnBudget.usedMs('logs of test');
+  const block = chain.mine(logs);
+  await eventually(() => notifications.length === logs.length, 10_000);
+  expect(notifications).toEqual(block.logs);
+  expect(turnBudget.usedMs('logs of test') - before).toBeLessThan(100);
 });
