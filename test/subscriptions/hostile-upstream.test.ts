@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { turnBudget } from '../../gateway/event-loop/turn-budget.ts';
 import { startHostileNode, type Flood } from '../abuse/processes/hostile-node.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode } from './chain-node.ts';
-import { hashOf, ScriptedChain } from './scripted-chain.ts';
+import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
 
 const CHAIN_ID = 7_777;
@@ -91,15 +90,22 @@ it('a list with a log that no chain can have is an upstream failure, and another
   onTestFinished(async () => {
     await Promise.all([hostile.stop(), honest.stop()]);
   });
-  const bad = [{ topics: Array.from({ length: 300_000 }, () => '0x1') }, { topics: ['0x1'] }, { address: '0x12' }];
+  const [address, topic] = [addressOf('a'), hashOf('t')];
+  // The bloom filter of the block has all their bits.
+  const bad = [
+    { topics: Array.from({ length: 300_000 }, () => topic) },
+    { topics: [`${topic}zz`] },
+    { address: `${address}zz` },
+  ];
   const usual = chain.responses()['eth_getLogs'] as (params: unknown) => object[];
-  hostile.response('eth_getLogs', (params) => usual(params).map((log, index) => ({ ...log, ...bad[index] })));
+  let member: object | undefined;
+  hostile.response('eth_getLogs', (params) => usual(params).map((log) => ({ ...log, ...member })));
   const subscriber = await subscriberOf(chainNetwork(CHAIN_ID, [hostile, honest]));
   const notifications = await subscriber.subscribe('logs', {});
-  const logs = bad.map((_, index) => ({ address: `0x${`a${index}`.repeat(20)}`, topics: [hashOf(`topic ${index}`)] }));
-  const before = turnBudget.usedMs('logs of test');
-  const block = chain.mine(logs);
-  await eventually(() => notifications.length === logs.length, 10_000);
-  expect(notifications).toEqual(block.logs);
-  expect(turnBudget.usedMs('logs of test') - before).toBeLessThan(100);
+  for (const [index, value] of bad.entries()) {
+    member = value;
+    const { logs } = chain.mine([{ address, topics: [topic] }]);
+    await eventually(() => notifications.length === index + 1, 5_000);
+    expect(notifications.at(-1)).toEqual(logs[0]);
+  }
 });
