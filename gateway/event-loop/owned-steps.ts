@@ -1,5 +1,8 @@
 import { turnBudget } from './turn-budget.ts';
 
+/** Shorter slices of work are not worth a look at the budget. */
+const SLICE_MS = 0.5;
+
 /** Long work of one owner, which is charged step by step, and goes on when the owner may run. */
 export class OwnedSteps {
   readonly #owner: string;
@@ -13,6 +16,11 @@ export class OwnedSteps {
   next(): Promise<void> | undefined {
     this.charge();
     return turnBudget.next(this.#owner)?.then(this.#resumed);
+  }
+
+  /** The same between two of many short steps, which are charged together. */
+  afterSlice(): Promise<void> | undefined {
+    return performance.now() - this.#startedAt < SLICE_MS ? undefined : this.next();
   }
 
   /** After the last step. */

@@ -25,6 +25,16 @@ const MAX_UNWATCHED_GAP = 3n;
 /** The gaps between the chain and the next head whose blocks are fetched. */
 export type FilledGaps = 'all' | 'small' | 'none';
 
+/** A head to move the chain to. */
+interface Move {
+  readonly head: Header;
+  readonly source: HeadSource;
+  readonly isConfirmed: boolean;
+  readonly fills: FilledGaps;
+  /** The source has just returned the chain id of the network. */
+  readonly isChecked?: boolean;
+}
+
 /** Builds a chain without gaps from the network's heads: detects reorgs, and fetches missing blocks from the upstreams. */
 export class ChainFollower {
   readonly ring = new HeaderRing(MAX_HEADERS);
@@ -40,6 +50,10 @@ export class ChainFollower {
   /** Watchers may have missed a change, so that the chain restarts at the next head. */
   #hasThrown = false;
   #next: (() => Promise<void>) | undefined;
+  /** The latest head of each source whose chain is being checked. Heads of other sources are followed meanwhile. */
+  readonly #unchecked = new Map<HeadSource, () => Promise<void>>();
+  /** Heads of sources whose chain was checked. */
+  readonly #checked: (() => Promise<void>)[] = [];
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
   #gapSince: number | undefined;
@@ -75,15 +89,16 @@ export class ChainFollower {
    * @param fills the gaps whose blocks are fetched: all for watchers, small ones while the network is in use
    */
   follow(head: Header, source: HeadSource, isConfirmed: boolean, fills: FilledGaps): void {
-    this.#next = () => this.#moveTo(head, source, isConfirmed, fills);
+    this.#next = () => this.#moveTo({ head, source, isConfirmed, fills });
     if (!this.#isRunning) void this.#run();
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#next !== undefined) {
-      const next = this.#next;
-      this.#next = undefined;
+    for (;;) {
+      let next = this.#checked.shift();
+      if (next === undefined) [next, this.#next] = [this.#next, undefined];
+      if (next === undefined) break;
       try {
         await next();
       } catch (error) {
@@ -94,7 +109,8 @@ export class ChainFollower {
     this.#isRunning = false;
   }
 
-  async #moveTo(head: Header, source: HeadSource, isConfirmed: boolean, fills: FilledGaps): Promise<void> {
+  async #moveTo(move: Move): Promise<void> {
+    const { head, source, isConfirmed, fills } = move;
     const { ring } = this;
     const current = ring.head;
     if (head.hash === current?.hash) {
@@ -109,10 +125,34 @@ export class ChainFollower {
     if (this.#hasThrown) this.#applyChange(ring.restartAt(head), source);
     else if (ring.has(head.hash)) this.#applyChange({ removed: ring.cutAbove(head.hash), added: [] }, source);
     else if (ring.has(head.parentHash)) this.#applyChange(ring.extend([head]), source);
-    else if (!this.#isCurrent) await this.#restart(head, source);
-    else if (fills === 'none' || (fills === 'small' && isLargeGap(head, current)))
+    else if (!this.#isCurrent) {
+      // Without a response of the source about its chain, the next head is tried.
+      if (current === undefined || this.#isChecked(move)) this.#applyChange(ring.restartAt(head), source);
+    } else if (fills === 'none' || (fills === 'small' && isLargeGap(head, current)))
       this.#applyChange(ring.restartAt(head), source);
-    else await this.#fillGap(head, source, fills);
+    else await this.#fillGap(move);
+  }
+
+  /** False: the chain of the source is checked now, and then the head is followed, unless a later one of the source is. */
+  #isChecked(move: Move): boolean {
+    const { source, isChecked = false } = move;
+    if (isChecked) return !source.isOnOtherChain;
+    const isPending = this.#unchecked.has(source);
+    const before = this.ring.head;
+    this.#unchecked.set(source, () => {
+      // The upstreams agreed on it before the chain moved.
+      const isConfirmed = move.isConfirmed && this.ring.head === before;
+      return this.#moveTo({ ...move, isConfirmed, isChecked: true });
+    });
+    if (isPending) return false;
+    void source.verifyChain().then((isRight) => {
+      const next = this.#unchecked.get(source);
+      this.#unchecked.delete(source);
+      if (!isRight || next === undefined) return;
+      this.#checked.push(next);
+      if (!this.#isRunning) void this.#run();
+    });
+    return false;
   }
 
   /** Whether a header does not continue the chain at a height where it should, so that it may be of another chain. */
@@ -140,12 +180,6 @@ export class ChainFollower {
     this.#isCurrent = false;
   }
 
-  /** Without a response of the source about its chain, the next head is tried. */
-  async #restart(head: Header, source: HeadSource): Promise<void> {
-    if (this.ring.head === undefined || (await source.verifyChain()))
-      this.#applyChange(this.ring.restartAt(head), source);
-  }
-
   /**
    * Whether a head that is not higher replaces the current one. Two blocks of the same height are a fork, which a later
    * block decides. Until then, only the upstream that reported the current head can replace it, or after a pause any upstream.
@@ -163,13 +197,14 @@ export class ChainFollower {
     return !isLower || !this.ring.hasRemoved(header);
   }
 
-  async #fillGap(head: Header, source: HeadSource, fills: FilledGaps): Promise<void> {
+  async #fillGap(move: Move): Promise<void> {
+    const { head, source, fills } = move;
     this.#gapSince ??= performance.now();
     const branch = await this.#fetchBranch(head, source);
     // Nodes behind one URL may lack blocks that the next one has.
     if (branch === 'unknown' && fills === 'all' && performance.now() - this.#gapSince < MAX_GAP_MS) return;
     const parent = Array.isArray(branch) ? branch[0]?.parentHash : undefined;
-    if (!this.ring.has(parent ?? '') && !(await source.verifyChain())) return;
+    if (!this.ring.has(parent ?? '') && !this.#isChecked(move)) return;
     this.#applyChange(Array.isArray(branch) ? this.ring.extend(branch) : this.ring.restartAt(head), source);
   }
 

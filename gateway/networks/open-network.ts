@@ -177,6 +177,7 @@ function openSubscriptions(
     subscriptionKinds.map((kind) => [kind, metrics.subscriptions.metrics(slug, kind)]),
   );
   return new NetworkSubscriptions({
+    slug,
     chain,
     upstreams: sourcesIn(router),
     blockShape: specOf(nodeMethods.blockByHash, specs).shape,

@@ -21,6 +21,7 @@ export interface SubscriptionSources {
 }
 
 export interface NetworkSubscriptionsOptions {
+  readonly slug: string;
   readonly chain: CanonicalChain;
   readonly upstreams: SubscriptionSources;
   readonly blockShape: ObjectShape | undefined;
@@ -51,15 +52,15 @@ export class NetworkSubscriptions {
   readonly #pending: PendingFeed;
 
   constructor(options: NetworkSubscriptionsOptions) {
-    const { chain, upstreams, blockShape, logs, blockReceipts, transactionByHash, metrics, usage } = options;
+    const { slug, chain, upstreams, blockShape, logs, blockReceipts, transactionByHash, metrics, usage } = options;
     this.metrics = metrics;
     this.usage = usage;
     this.#chain = chain;
     this.#upstreams = upstreams;
     this.#heads = new HeadsFeed(chain, blockShape);
-    this.#blockLogs = new BlockLogs((...call) => this.request(...call), logs);
-    this.#logs = new LogsFeed(chain, this.#blockLogs);
-    this.#receipts = new ReceiptsFeed(chain, (...call) => this.request(...call), blockReceipts);
+    this.#blockLogs = new BlockLogs((...call) => this.request(...call), logs, `logs of ${slug}`);
+    this.#logs = new LogsFeed(chain, this.#blockLogs, `logs of ${slug}`);
+    this.#receipts = new ReceiptsFeed(chain, (...call) => this.request(...call), blockReceipts, `receipts of ${slug}`);
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
       fetchTransaction: (hash) =>

@@ -1,10 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import { hang } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { replay, withHeads } from './with-heads.ts';
+import { replay, withHeads, type ScriptedNode } from './with-heads.ts';
 
 describe('the canonical chain of nodes that differ', () => {
+  it('follows the heads of one upstream while another does not answer what its chain is', async () => {
+    const chain = new ScriptedChain();
+    const { heads, nodes, watch } = await withHeads([chain, chain.copy()]);
+    const [silent, other] = nodes as [ScriptedNode, ScriptedNode];
+    const stop = await watch();
+    stop();
+    // The chain is not followed any more, and restarts at the next head.
+    await scenarioPause(700);
+    silent.always(hang, 'eth_chainId');
+    const before = silent.callsOf('eth_chainId').length;
+    silent.chain.mine(8);
+    heads.watch(() => undefined);
+    await eventually(() => silent.callsOf('eth_chainId').length > before);
+    other.chain = silent.chain.copy();
+    const head = other.chain.mine();
+    await eventually(() => heads.head?.hash === head.hash, 700);
+  });
+
   it('fills a gap although three of four responses are from nodes that lack the blocks', async () => {
     const chain = new ScriptedChain();
     const { heads, nodes, changes, watch } = await withHeads([chain]);

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network, startGateway } from '../support/gateway.ts';
 import { chainNetwork, startChainNode } from './chain-node.ts';
-import { hashOf, ScriptedChain } from './scripted-chain.ts';
+import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
 
 const CHAIN_ID = 7_777;
@@ -82,4 +82,30 @@ it.each<[Flood, string]>([
   void subscriber.call('eth_subscribe', [kind]);
   await eventually(() => ended === 1, 20_000);
   expect(connections).toBe(1);
+});
+
+it('a list with a log that no chain can have is an upstream failure, and another upstream is queried', async () => {
+  const chain = new ScriptedChain();
+  const [hostile, honest] = await Promise.all([startChainNode(CHAIN_ID, chain), startChainNode(CHAIN_ID, chain)]);
+  onTestFinished(async () => {
+    await Promise.all([hostile.stop(), honest.stop()]);
+  });
+  const [address, topic] = [addressOf('a'), hashOf('t')];
+  // The bloom filter of the block has all their bits.
+  const bad = [
+    { topics: Array.from({ length: 300_000 }, () => topic) },
+    { topics: [`${topic}zz`] },
+    { address: `${address}zz` },
+  ];
+  const usual = chain.responses()['eth_getLogs'] as (params: unknown) => object[];
+  let member: object | undefined;
+  hostile.response('eth_getLogs', (params) => usual(params).map((log) => ({ ...log, ...member })));
+  const subscriber = await subscriberOf(chainNetwork(CHAIN_ID, [hostile, honest]));
+  const notifications = await subscriber.subscribe('logs', {});
+  for (const [index, value] of bad.entries()) {
+    member = value;
+    const { logs } = chain.mine([{ address, topics: [topic] }]);
+    await eventually(() => notifications.length === index + 1, 5_000);
+    expect(notifications.at(-1)).toEqual(logs[0]);
+  }
 });

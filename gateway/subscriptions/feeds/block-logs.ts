@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import type { Header } from '../../heads/header.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { parseResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { Log } from './log-filter.ts';
-import { LogsBloom } from './logs-bloom.ts';
+import { LogsBloom, type BloomDifference } from './logs-bloom.ts';
 
 /** Part of `RangePart` in call/. */
 export interface AskedUpstreams {
@@ -29,8 +30,15 @@ export interface LogSource {
 const REQUEST_TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
-/** After 10 lists that differ from the bloom filter of one block, about 10 s, the network's bloom filters are ignored. */
-const MAX_DIFFERENCES = 10;
+/** If all lists of a block differ from its bloom filter for this time, the longest is accepted. Later blocks wait for it. */
+const MAX_DIFFERENCE_MS = 3_000;
+/** Blocks in a row, without one that matches, after which the bloom filters are ignored, or a block is accepted at once. */
+const MAX_DIFFERENT_BLOCKS = 3;
+/** The bloom filters of a chain are ignored for this time, then checked again. */
+const CHECK_OFF_MS = 600_000;
+const HASH = /^0x[0-9a-f]{64}$/i;
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const MAX_TOPICS = 4;
 /**
  * Number of blocks whose logs must match their bloom filter before a bloom filter may replace a request for logs. Every
  * few minutes, a Polygon block has logs outside its bloom filter (state syncs: bor, eth/filters/bor_filter.go).
@@ -41,29 +49,42 @@ const REQUIRED_BLOOM_MATCHES = 256;
 export class BlockLogs {
   readonly #request: LogSource['request'];
   readonly #method: MethodSpec;
+  readonly #owner: string;
   #bloomMatches = 0;
-  #isBloomWrong = false;
+  /** A bloom filter of the chain was found to be wrong, so that none replaces a request. */
+  #wasBloomWrong = false;
+  /** The bloom filters are ignored until then. */
+  #checkOffUntil = -Infinity;
+  /** Blocks since the last one that matched: two upstreams agreed on other logs than those of the bloom filter. */
+  #agreedBlocks = 0;
+  /** Blocks since the last one that matched: the longest list was accepted. */
+  #unresolvedBlocks = 0;
 
-  /** @param method the method that requests logs */
-  constructor(request: LogSource['request'], method: MethodSpec) {
+  /**
+   * @param method the method that requests logs
+   * @param owner whose event-loop time the check is
+   */
+  constructor(request: LogSource['request'], method: MethodSpec, owner: string) {
     this.#request = request;
     this.#method = method;
+    this.#owner = owner;
   }
 
   /** Whether a bloom filter without a match means that the block has no matching logs. */
   canUse(bloom: LogsBloom): boolean {
-    return !this.#isBloomWrong && !bloom.isEmpty && this.#bloomMatches >= REQUIRED_BLOOM_MATCHES;
+    return !this.#wasBloomWrong && !bloom.isEmpty && this.#bloomMatches >= REQUIRED_BLOOM_MATCHES;
   }
 
-  /** Whether the bloom filters of this chain were found to differ from its logs, so that they check nothing. */
+  /** Whether the bloom filters of this chain were found to differ from its logs, so that they check nothing for a while. */
   get isBloomWrong(): boolean {
-    return this.#isBloomWrong;
+    return performance.now() < this.#checkOffUntil;
   }
 
   /**
-   * Retries until an upstream returns the logs that the header's bloom filter has. On a difference, another upstream is asked:
-   * two that agree are right, and the chain's bloom filters wrong (zkSync nodes set no bit). An empty list is no sign of that,
-   * because nodes behind a load balancer may return it for a block that they do not have yet.
+   * Retries until an upstream returns the logs that the header's bloom filter has. On a difference, another upstream is asked.
+   * The filters of the chain are wrong if they lack bits of its logs (zkSync nodes set none), or if two upstreams agree on
+   * other logs of several blocks. An empty list is no sign of that, because nodes behind a load balancer may return it for a
+   * block that they do not have yet. One upstream alone cannot show that logs are missing: its list is accepted for the block.
    * @param isNeeded false ends it with an empty list  Never rejects.
    */
   async logsOf(header: Header, isNeeded: () => boolean): Promise<readonly Log[]> {
@@ -72,34 +93,70 @@ export class BlockLogs {
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
       const logs = await this.#fetch(header.hash, offers);
       if (!isNeeded()) return [];
-      if (logs !== undefined && (this.#isBloomWrong || bloom.equals(logs))) {
-        if (logs.length > 0) this.#bloomMatches++;
+      if (logs !== undefined && this.isBloomWrong) return logs;
+      const difference = logs && (await this.#compare(bloom, logs));
+      if (logs !== undefined && difference === 'none') {
+        if (logs.length > 0) {
+          this.#bloomMatches++;
+          this.#agreedBlocks = this.#unresolvedBlocks = 0;
+        }
         return logs;
       }
-      const accepted = logs === undefined ? offers.acceptWithoutOther(bloom) : offers.add(logs);
+      const accepted =
+        logs === undefined || difference === undefined ? offers.acceptWithoutOther() : offers.add(logs, difference);
       if (accepted !== undefined) {
-        this.#isBloomWrong = true;
-        return accepted;
+        this.#recordDifference(accepted.because);
+        return accepted.logs;
       }
+      if (this.#unresolvedBlocks >= MAX_DIFFERENT_BLOCKS) offers.hurry();
       // Another upstream is asked at once.
       if (logs === undefined || !offers.hasNew) await sleep(delayMs, undefined, { ref: false });
     }
+  }
+
+  async #compare(bloom: LogsBloom, logs: readonly Log[]): Promise<BloomDifference> {
+    const steps = new OwnedSteps(this.#owner);
+    const difference = await bloom.compare(logs, steps);
+    steps.charge();
+    return difference;
+  }
+
+  #recordDifference(because: Accepted['because']): void {
+    if (because === 'agreed') this.#agreedBlocks++;
+    if (because === 'unresolved') this.#unresolvedBlocks++;
+    if (because !== 'has-more' && this.#agreedBlocks < MAX_DIFFERENT_BLOCKS) return;
+    this.#agreedBlocks = 0;
+    this.#wasBloomWrong = true;
+    this.#checkOffUntil = performance.now() + CHECK_OFF_MS;
   }
 
   /** Undefined: the attempt failed. */
   async #fetch(blockHash: string, offers: Offers): Promise<readonly Log[] | undefined> {
     try {
       const response = parseResponse(
-        await this.#request(this.#method, [{ blockHash }], performance.now() + REQUEST_TIMEOUT_MS, offers),
+        await this.#request(this.#method, [{ blockHash }], performance.now() + offers.timeoutMs, offers),
       );
       if (response.kind === 'error' || !Array.isArray(response.result)) return undefined;
       const logs = response.result.map(parseLog);
-      return logs.includes(undefined) ? undefined : (logs as Log[]);
+      if (!logs.includes(undefined)) return logs as Log[];
+      offers.exclude();
+      return undefined;
     } catch {
       // The router has counted and logged the upstream failures.
       return undefined;
     }
   }
+}
+
+interface Accepted {
+  readonly logs: readonly Log[];
+  /** Why they are accepted although they differ from the bloom filter. Unresolved: no list of the block was better. */
+  readonly because: 'agreed' | 'has-more' | 'unresolved';
+}
+
+interface Offer {
+  readonly logs: readonly Log[];
+  readonly difference: BloomDifference;
 }
 
 /** The lists of one block that differ from its bloom filter, by upstream. Upstreams that have offered one are not asked again. */
@@ -108,10 +165,12 @@ class Offers implements AskedUpstreams {
   readonly hasSkipped = false;
   /** The last list is of an upstream that had offered none. */
   hasNew = false;
-  readonly #lists = new Map<object | undefined, readonly Log[]>();
+  readonly #offers = new Map<object | undefined, Offer>();
   readonly #excluded = new Set<object>();
   #returnedBy: object | undefined;
-  #count = 0;
+  #until: number | undefined;
+  /** The last response was no list of logs, so that another upstream may still return one. */
+  #wasInvalid = false;
 
   allows(upstream: object): boolean {
     return !this.#excluded.has(upstream);
@@ -129,28 +188,52 @@ class Offers implements AskedUpstreams {
     this.#returnedBy = upstream;
   }
 
-  /** @returns the logs on which two upstreams agree, or the longest list after too many; undefined: neither */
-  add(logs: readonly Log[]): readonly Log[] | undefined {
+  /** The upstream that was asked last returned what is no list of logs: it is not asked next. */
+  exclude(): void {
+    if (this.#returnedBy !== undefined) this.#excluded.add(this.#returnedBy);
+    this.#wasInvalid = true;
+  }
+
+  /** Of the next request: those of later blocks wait for it. */
+  get timeoutMs(): number {
+    if (this.#until === undefined) return REQUEST_TIMEOUT_MS;
+    return Math.max(FIRST_RETRY_MS, this.#until - performance.now());
+  }
+
+  /** No list is waited for: the other upstreams are asked once more. */
+  hurry(): void {
+    if (this.#until !== undefined) this.#until = Math.min(this.#until, performance.now() + FIRST_RETRY_MS);
+  }
+
+  /** @returns the logs on which two upstreams agree, or the longest list after some time; undefined: neither */
+  add(logs: readonly Log[], difference: BloomDifference): Accepted | undefined {
     const upstream = this.#returnedBy;
-    const others = [...this.#lists].filter(([other]) => other !== upstream);
-    this.hasNew = upstream !== undefined && !this.#lists.has(upstream);
-    this.#lists.set(upstream, logs);
+    const others = [...this.#offers].filter(([other]) => other !== upstream);
+    this.hasNew = upstream !== undefined && !this.#offers.has(upstream);
+    this.#offers.set(upstream, { logs, difference });
+    this.#until ??= performance.now() + MAX_DIFFERENCE_MS;
     if (upstream !== undefined) this.#excluded.add(upstream);
     const text = JSON.stringify(logs.map(identityOf));
-    const isAgreed = logs.length > 0 && others.some(([, list]) => JSON.stringify(list.map(identityOf)) === text);
-    return isAgreed ? logs : ++this.#count >= MAX_DIFFERENCES ? this.#longest : undefined;
+    const isAgreed = logs.length > 0 && others.some(([, other]) => JSON.stringify(other.logs.map(identityOf)) === text);
+    return isAgreed ? { logs, because: difference === 'has-more' ? difference : 'agreed' } : this.#acceptLongest();
   }
 
   /** No other upstream has returned logs. @returns those of the only one if they are more than the bloom filter has */
-  acceptWithoutOther(bloom: LogsBloom): readonly Log[] | undefined {
-    const [only] = this.#lists.values();
-    const hasMore = this.#excluded.size > 0 && only?.every((log) => bloom.mayContain(log)) === false;
+  acceptWithoutOther(): Accepted | undefined {
+    const mayHaveOther = this.#wasInvalid;
+    this.#wasInvalid = false;
+    if (mayHaveOther) return this.#acceptLongest();
+    const [only] = this.#offers.values();
+    const hasMore = this.#excluded.size > 0 && this.#offers.size === 1 && only?.difference === 'has-more';
     this.#excluded.clear();
-    return hasMore && this.#lists.size === 1 ? only : undefined;
+    return hasMore ? { logs: only.logs, because: 'has-more' } : this.#acceptLongest();
   }
 
-  get #longest(): readonly Log[] {
-    return [...this.#lists.values()].reduce((one, other) => (other.length > one.length ? other : one), []);
+  #acceptLongest(): Accepted | undefined {
+    if (this.#until === undefined || performance.now() < this.#until) return undefined;
+    const lists = [...this.#offers.values()].map(({ logs }) => logs);
+    const logs = lists.reduce((one, other) => (other.length > one.length ? other : one), []);
+    return { logs, because: 'unresolved' };
   }
 }
 
@@ -164,7 +247,11 @@ function identityOf(log: Log): unknown {
 function parseLog(value: unknown): Log | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { address, topics } = value as Record<string, unknown>;
-  if (typeof address !== 'string' || !Array.isArray(topics) || !topics.every((topic) => typeof topic === 'string'))
-    return undefined;
+  if (typeof address !== 'string' || !ADDRESS.test(address)) return undefined;
+  if (!Array.isArray(topics) || topics.length > MAX_TOPICS || !topics.every(isHash)) return undefined;
   return { ...value, address: address.toLowerCase(), topics: topics.map((topic) => topic.toLowerCase()) };
+}
+
+function isHash(value: unknown): value is string {
+  return typeof value === 'string' && HASH.test(value);
 }

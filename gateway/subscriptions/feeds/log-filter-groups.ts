@@ -14,12 +14,12 @@ const COMPARED_PER_STEP = 64;
 /** Limit of addresses and filters to compare with a bloom filter. */
 const MAX_BLOOM_CHECKS = 2_000;
 
-/** Finds the subscribers of a log by its address, so that filters for other contracts take no time. */
+/** Finds the subscribers of a log by its address, else by its first topic, so that filters for others take no time. */
 export class LogFilterGroups {
   readonly #byKey = new Map<string, LogFilterGroup>();
-  /** Most addresses are in one filter only. A set for each would take 200 bytes. */
-  readonly #byAddress = new Map<string, LogFilterGroup | Set<LogFilterGroup>>();
-  readonly #anyAddress = new Set<LogFilterGroup>();
+  /** By address, without one by first topic. Most values are in one filter only. A set for each would take 200 bytes. */
+  readonly #byValue = new Map<string, LogFilterGroup | Set<LogFilterGroup>>();
+  readonly #others = new Set<LogFilterGroup>();
   /** Addresses and topics of all groups. */
   #values = 0;
 
@@ -55,9 +55,8 @@ export class LogFilterGroups {
   /** Groups may be added and removed in the meantime. Undefined: many were compared without a match, so a pause is due. */
   *matching(log: Log, block: bigint): Iterable<LogFilterGroup | undefined> {
     let compared = 0;
-    const ofAddress = this.#byAddress.get(log.address) ?? [];
-    for (const groups of [ofAddress instanceof Set ? ofAddress : [ofAddress].flat(), this.#anyAddress]) {
-      for (const group of groups) {
+    for (const groups of [this.#byValue.get(log.address), this.#byValue.get(log.topics[0] ?? ''), this.#others]) {
+      for (const group of groups instanceof Set ? groups : groups === undefined ? [] : [groups]) {
         if (matchesLog(group.filter, log, block)) yield group;
         else if (++compared % COMPARED_PER_STEP === 0) yield undefined;
       }
@@ -70,22 +69,27 @@ export class LogFilterGroups {
 
   #addGroup(group: LogFilterGroup): void {
     this.#values += sizeOf(group.filter);
-    const { addresses } = group.filter;
-    if (addresses === undefined) this.#anyAddress.add(group);
-    for (const address of addresses ?? []) {
-      const groups = this.#byAddress.get(address);
+    const values = indexedBy(group.filter);
+    if (values === undefined) this.#others.add(group);
+    for (const value of values ?? []) {
+      const groups = this.#byValue.get(value);
       if (groups instanceof Set) groups.add(group);
-      else this.#byAddress.set(address, groups === undefined ? group : new Set([groups, group]));
+      else this.#byValue.set(value, groups === undefined ? group : new Set([groups, group]));
     }
   }
 
   #removeGroup(group: LogFilterGroup): void {
     this.#values -= sizeOf(group.filter);
-    this.#anyAddress.delete(group);
-    for (const address of group.filter.addresses ?? []) {
-      const groups = this.#byAddress.get(address);
+    this.#others.delete(group);
+    for (const value of indexedBy(group.filter) ?? []) {
+      const groups = this.#byValue.get(value);
       if (groups instanceof Set) groups.delete(group);
-      if (groups === group || (groups instanceof Set && groups.size === 0)) this.#byAddress.delete(address);
+      if (groups === group || (groups instanceof Set && groups.size === 0)) this.#byValue.delete(value);
     }
   }
+}
+
+/** An address has 20 bytes and a topic 32, so that one is never taken for the other. */
+function indexedBy({ addresses, topics }: LogFilter): ReadonlySet<string> | undefined {
+  return addresses ?? topics[0];
 }

@@ -1,11 +1,15 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
+import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import type { Log, LogFilter } from './log-filter.ts';
 
 const BYTES = 256;
 /** Cache of bit positions: a hash takes 10 µs, and most blocks have logs of the same few contracts. */
 const bitsByValue = new LRUCache<string, readonly number[]>(maxEntries(20_000));
+
+/** How logs differ from a bloom filter. */
+export type BloomDifference = 'none' | 'has-less' | 'has-more';
 
 /** The bloom filter of a block header: which addresses and topics its logs can have (Ethereum Yellow Paper, 4.4.3). */
 export class LogsBloom {
@@ -30,12 +34,16 @@ export class LogsBloom {
     return this.#has(address) && topics.every((topic) => this.#has(topic));
   }
 
-  /** Whether these are all logs of the block: they set the bits of the filter, and no others. */
-  equals(logs: readonly Log[]): boolean {
+  /** Whether these are all logs of the block, or bits of the filter are those of other logs, or a log is not in the filter. */
+  async compare(logs: readonly Log[], steps: OwnedSteps): Promise<BloomDifference> {
     const bytes = Buffer.alloc(BYTES);
-    for (const { address, topics } of logs)
-      for (const value of [address, ...topics]) for (const bit of bitsOf(value)) setBit(bytes, bit);
-    return bytes.equals(this.#bytes);
+    for (const log of logs) {
+      const pause = steps.afterSlice();
+      if (pause !== undefined) await pause;
+      if (!this.mayContain(log)) return 'has-more';
+      for (const value of [log.address, ...log.topics]) for (const bit of bitsOf(value)) setBit(bytes, bit);
+    }
+    return bytes.equals(this.#bytes) ? 'none' : 'has-less';
   }
 
   #hasOneOf(values: ReadonlySet<string>): boolean {

@@ -1,4 +1,4 @@
-import { turnBudget } from '../../event-loop/turn-budget.ts';
+import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
 import type { Header } from '../../heads/header.ts';
 import type { BlockLogs } from './block-logs.ts';
@@ -13,10 +13,6 @@ import { fanOut } from './fan-out.ts';
 const MAX_CONCURRENT_FETCHES = 8;
 /** Limit of blocks that wait for their logs. Above it, all subscribers get a gap. */
 const MAX_WAITING_BLOCKS = 1_000;
-/** Filters that a log is added to at once. */
-const GROUPS_PER_STEP = 64;
-/** Whose time of the event loop it is to find the filters of a log: that of all subscribers of a network. */
-const OWNER = 'logs of new blocks';
 
 /** An added or removed block that is not delivered yet. */
 type Step = Added | { readonly removed: string };
@@ -37,6 +33,7 @@ interface Added {
 export class LogsFeed {
   readonly #chain: CanonicalChain;
   readonly #blockLogs: BlockLogs;
+  readonly #owner: string;
   readonly #filters = new LogFilterGroups();
   readonly #steps: Step[] = [];
   #delivered = new DeliveredLogs();
@@ -45,9 +42,11 @@ export class LogsFeed {
   #delivery: Promise<void> | undefined;
   #stopWatching: Unsubscribe | undefined;
 
-  constructor(chain: CanonicalChain, blockLogs: BlockLogs) {
+  /** @param owner whose event-loop time it is to find the filters of a log */
+  constructor(chain: CanonicalChain, blockLogs: BlockLogs, owner: string) {
     this.#chain = chain;
     this.#blockLogs = blockLogs;
+    this.#owner = owner;
   }
 
   join(filter: LogFilter, subscriber: Subscriber): Unsubscribe {
@@ -126,10 +125,12 @@ export class LogsFeed {
     const delivered = this.#delivered;
     const results = new Map<LogFilterGroup, string[]>();
     const sent: string[] = [];
+    const steps = new OwnedSteps(this.#owner);
     for (const log of logs) {
-      const result = await this.#addMatching(results, log, header.number, false);
+      const result = await this.#addMatching(results, log, { block: header.number, removed: false, steps });
       if (result !== undefined) sent.push(result);
     }
+    steps.charge();
     // The feed was reset in the meantime.
     if (delivered !== this.#delivered) return;
     delivered.add(header, number, sent);
@@ -140,20 +141,16 @@ export class LogsFeed {
   async #addMatching(
     results: Map<LogFilterGroup, string[]>,
     log: Log,
-    block: bigint,
-    removed: boolean,
+    { block, removed, steps }: { readonly block: bigint; readonly removed: boolean; readonly steps: OwnedSteps },
   ): Promise<string | undefined> {
     let result: string | undefined;
-    let steps = 0;
-    let startedAt = performance.now();
     for (const group of this.#filters.matching(log, block)) {
       if (group !== undefined) addResult(results, group, (result ??= JSON.stringify({ ...log, removed })));
-      if (group !== undefined && ++steps % GROUPS_PER_STEP !== 0) continue;
-      turnBudget.charge(OWNER, performance.now() - startedAt);
-      const pause = turnBudget.next(OWNER);
+      const pause = steps.afterSlice();
       if (pause !== undefined) await pause;
-      startedAt = performance.now();
     }
+    const pause = steps.afterSlice();
+    if (pause !== undefined) await pause;
     return result;
   }
 
@@ -167,8 +164,10 @@ export class LogsFeed {
     }
     const results = new Map<LogFilterGroup, string[]>();
     const delivered = this.#delivered;
+    const steps = new OwnedSteps(this.#owner);
     for (const text of block.results.toReversed())
-      await this.#addMatching(results, JSON.parse(text) as Log, block.header.number, true);
+      await this.#addMatching(results, JSON.parse(text) as Log, { block: block.header.number, removed: true, steps });
+    steps.charge();
     if (delivered === this.#delivered) deliverResults(results, block.number);
   }
 

@@ -14,8 +14,6 @@ const MAX_RETRY_MS = 2_000;
 const MAX_ATTEMPTS = 10;
 /** Limit of blocks that wait for their receipts. Above it, all subscribers get a gap. */
 const MAX_WAITING_BLOCKS = 1_000;
-/** Whose time of the event loop it is to find the receipts of a subscriber: that of all subscribers of a network. */
-const OWNER = 'receipts of new blocks';
 /** The root of a trie without transactions. */
 const NO_TRANSACTIONS = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
 
@@ -39,17 +37,22 @@ export class ReceiptsFeed {
   readonly #chain: CanonicalChain;
   readonly #request: LogSource['request'];
   readonly #method: MethodSpec;
+  readonly #owner: string;
   readonly #subscribers = new Map<Subscriber, Joined>();
   readonly #waiting: { readonly header: Header; readonly number: number }[] = [];
   #addedBlocks = 0;
   #isDelivering = false;
   #stopWatching: Unsubscribe | undefined;
 
-  /** @param method the method that requests the receipts of a block */
-  constructor(chain: CanonicalChain, request: LogSource['request'], method: MethodSpec) {
+  /**
+   * @param method the method that requests the receipts of a block
+   * @param owner whose event-loop time it is to find the receipts of a subscriber
+   */
+  constructor(chain: CanonicalChain, request: LogSource['request'], method: MethodSpec, owner: string) {
     this.#chain = chain;
     this.#request = request;
     this.#method = method;
+    this.#owner = owner;
   }
 
   join(subscriber: Subscriber, hashes: ReadonlySet<string>): Unsubscribe {
@@ -101,9 +104,9 @@ export class ReceiptsFeed {
       if (number <= afterBlock) continue;
       if (hashes.size === 0) fanOut.deliver(subscriber, [(all ??= JSON.stringify(receipts))]);
       else {
-        const pause = turnBudget.next(OWNER);
+        const pause = turnBudget.next(this.#owner);
         if (pause !== undefined) await pause;
-        const matching = turnBudget.run(OWNER, () =>
+        const matching = turnBudget.run(this.#owner, () =>
           receipts.filter(({ transactionHash }) => hashes.has(transactionHash.toLowerCase())),
         );
         if (matching.length > 0) fanOut.deliver(subscriber, [JSON.stringify(matching)]);

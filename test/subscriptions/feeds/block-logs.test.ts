@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { turnBudget } from '../../../gateway/event-loop/turn-budget.ts';
 import { eventually } from '../../support/eventually.ts';
 import { rpcError } from '../../support/fake-node.ts';
 import { startGateway } from '../../support/gateway.ts';
@@ -39,6 +40,16 @@ function respondFor(chain: ScriptedChain, { header }: Block, response: () => unk
   const usual = chain.responses()['eth_getLogs'] as (params: unknown) => unknown;
   return (params) => ((params as [{ blockHash: string }])[0].blockHash === header.hash ? response() : usual(params));
 }
+
+it('the time of the event loop that a block with many logs and one filter takes is that of its network', async () => {
+  const { chain, subscriber } = await start();
+  const notifications = await subscriber.subscribe('logs', { topics: [hashOf('t')] });
+  expect(turnBudget.usedMs('logs of seven')).toBe(0);
+  const others = Array.from({ length: 2_000 }, () => ({ address: token, topics: [hashOf('other')] }));
+  chain.mine([...others, log]);
+  await eventually(() => notifications.length === 1, 10_000);
+  expect(turnBudget.usedMs('logs of seven')).toBeGreaterThan(0.1);
+});
 
 it('logs are requested once for each block, and delivered in the order of blocks even if the first response is late', async () => {
   const { chain, node, subscriber, requestCount } = await start();

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { shiftClock } from '../../routing/with-nodes.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from '../chain-node.ts';
@@ -47,19 +48,39 @@ it('logs that one upstream leaves out are those of another one, which the header
   const blocks = [chain.mine([one, two]), chain.mine([two, one]), chain.mine([one])];
   await eventually(() => notifications.length >= 5, 5_000);
   expect(notifications).toEqual(blocks.flatMap(({ logs }) => logs));
-  expect(await bloomCheck()).toBeUndefined();
+  await eventually(async () => (await bloomCheck()) === undefined, 5_000);
 });
 
-it('two upstreams that agree with each other, and not with the bloom filter, switch the check off for the chain', async () => {
+it('two upstreams that agree with each other, and not with the bloom filter of three blocks, switch the check off', async () => {
   const { chain, notifications, bloomCheck, requests } = await start(withoutLast, withoutLast);
-  const first = chain.mine([one, two]);
-  await eventually(() => notifications.length > 0, 5_000);
-  expect(notifications).toEqual(first.logs.slice(0, 1));
-  expect(await bloomCheck()).toBe('off');
+  for (let blocks = 1; blocks <= 3; blocks++) {
+    const { logs } = chain.mine([one, two]);
+    await eventually(() => notifications.length === blocks, 5_000);
+    expect(notifications.at(-1)).toEqual(logs[0]);
+    expect(requests()).toBe(2 * blocks);
+  }
+  await eventually(async () => (await bloomCheck()) === 'off', 5_000);
   const before = requests();
   chain.mine([two, one]);
-  await eventually(() => notifications.length === 2, 5_000);
+  await eventually(() => notifications.length === 4, 5_000);
   expect(requests()).toBe(before + 1);
+});
+
+it('one upstream that returns no logs of a block delays later blocks for seconds, and the check stays on', async () => {
+  let returned = (_logs: Logs): Logs => [];
+  const { chain, notifications, bloomCheck } = await start((logs) => returned(logs));
+  chain.mine([one]);
+  returned = (logs) => (logs.length === 2 ? logs : []);
+  const { logs } = chain.mine([two, one]);
+  await eventually(() => notifications.length === 2, 8_000);
+  expect(notifications).toEqual(logs);
+  expect(await bloomCheck()).toBeUndefined();
+  // A list without logs is still requested again.
+  let failures = 1;
+  returned = (all) => (failures-- > 0 ? [] : all);
+  const last = chain.mine([one]);
+  await eventually(() => notifications.length === 3, 5_000);
+  expect(notifications.at(-1)).toEqual(last.logs[0]);
 });
 
 it('logs beside those of the bloom filter are delivered at once if there is no other upstream', async () => {
@@ -68,4 +89,7 @@ it('logs beside those of the bloom filter are delivered at once if there is no o
   chain.mine([one]);
   await eventually(() => notifications.length === 2, 5_000);
   expect(await bloomCheck()).toBe('off');
+  const clock = shiftClock({ isRunning: true });
+  clock.forward(601_000);
+  await eventually(async () => (await bloomCheck()) === undefined, 5_000);
 });
