@@ -7,6 +7,7 @@ export class OwnedSteps {
 
   constructor(owner: string) {
     this.#owner = owner;
+    turnBudget.begin();
   }
 
   /** Between two steps. @returns undefined to continue at once, or a promise to await first */
@@ -23,6 +24,7 @@ export class OwnedSteps {
   }
 
   readonly #resumed = (): void => {
+    turnBudget.begin();
     this.#startedAt = performance.now();
   };
 }
