@@ -10,7 +10,7 @@ it('releases the bytes of results for which it was removed', () => {
     },
     release: (bytes: number) => void (taken -= bytes),
   };
-  const filter = new PolledFilter({}, { kind: 'newPendingTransactions' }, memory, () => undefined);
+  const filter = new PolledFilter({}, { kind: 'newPendingTransactions', isFull: false }, memory, () => undefined);
   filter.deliver(['"0x01"']);
   expect(taken).toBe(0);
 });
