@@ -104,9 +104,14 @@ export class MemoryGuard {
     setImmediate(this.#checkEarly);
   }
 
+  /** Whether `take` accepts bytes. */
+  canTake({ name }: Holder): boolean {
+    return this.#pressure.state === 'normal' || !this.#isHeavy(name);
+  }
+
   /** As `weigh`, for bytes that can be rejected: of a response, for example. @throws RpcError memory-pressure */
   take(holder: Holder, bytes: number): void {
-    if (this.#pressure.state !== 'normal' && this.#isHeavy(holder.name)) throw new RpcError('memory-pressure');
+    if (!this.canTake(holder)) throw new RpcError('memory-pressure');
     this.weigh(holder, bytes);
   }
 
