@@ -71,6 +71,8 @@ async function outcomeAt(
 ): Promise<Outcome> {
   const { router, method, deadline } = call;
   const { params, text } = call.pinned ?? call;
+  const reservation = call.context?.reservation;
+  if (method.sends === true && reservation !== undefined) reservation.mustDeliver = true;
   const startedAt = performance.now();
   let outcome: Outcome;
   try {

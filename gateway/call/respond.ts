@@ -19,6 +19,9 @@ import type { LocalResponse } from './network.ts';
 /** What a call gets: from an upstream, from the cache, or from the gateway itself. */
 export type CallResponse = UpstreamResponse | CachedResponse | LocalResponse;
 
+/** Smaller results are delivered when memory is high, whoever called. */
+const SMALL_BYTES = 65_536;
+
 /** Ends a call with its response. Undefined: the call is a notification. @throws RpcError if it exceeds a bound */
 export function respond(call: Call, context: CallContext, response: CallResponse): RpcResponse | undefined {
   const { id, method } = call;
@@ -27,12 +30,14 @@ export function respond(call: Call, context: CallContext, response: CallResponse
     ended(call, outcomeOf(response), code, 0);
     return undefined;
   }
-  if (response.kind === 'cached' || response.kind === 'large') reserveBytes(call, context, response);
+  if ((response.kind === 'cached' || response.kind === 'large') && method.sends !== true)
+    reserveBytes(call, context, response);
   const delivered = toRpcResponse(id, response);
   const { length } = delivered.body;
   if (response.kind !== 'local') checkResponseBytes(call, context, length);
   // A transaction has been sent: its hash is always delivered.
-  if (response.kind === 'result' && method.sends !== true) context.reservation?.take(length);
+  if (method.sends === true) context.reservation?.add(length);
+  else if (response.kind === 'result') context.reservation?.takeInProgress(length);
   ended(call, outcomeOf(response), code, length);
   return delivered;
 }
@@ -101,7 +106,9 @@ function reserveBytes(
   else for (const { length } of response.parts) bytes += length;
   checkResponseBytes(call, context, bytes);
   if (batchBudget !== undefined && (batchBudget.bytes -= bytes) < 0) throw batchBytesRejection(batchBudget.maxBytes);
-  if (response.kind === 'cached' || response.isReserved !== true) reservation?.take(bytes);
+  if (response.kind === 'large' && response.isReserved === true) return;
+  if (bytes <= SMALL_BYTES) reservation?.takeInProgress(bytes);
+  else reservation?.take(bytes);
 }
 
 /** @throws RpcError if the response has more bytes than the bound of the network or key */

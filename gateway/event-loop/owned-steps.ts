@@ -10,6 +10,7 @@ export class OwnedSteps {
 
   constructor(owner: string) {
     this.#owner = owner;
+    turnBudget.begin();
   }
 
   /** Between two steps. @returns undefined to continue at once, or a promise to await first */
@@ -31,6 +32,7 @@ export class OwnedSteps {
   }
 
   readonly #resumed = (): void => {
+    turnBudget.begin();
     this.#startedAt = performance.now();
   };
 }

@@ -78,7 +78,7 @@ export class TurnBudget {
   /** Accounts event-loop time that work has taken, where it ends. */
   charge(name: string, cpuMs: number): void {
     const now = this.#clock.now();
-    this.#begin();
+    this.begin();
     this.#usedMs += cpuMs;
     const owner = this.#ownerOf(name, now);
     if (owner !== this.#latest) {
@@ -98,7 +98,7 @@ export class TurnBudget {
 
   /** Whether work of an owner may begin now. Otherwise it must `wait`, so that it stays behind its earlier work. */
   mayRun(name: string): boolean {
-    this.#begin();
+    this.begin();
     const owner = this.#owners.get(name);
     // Also if its usual turn is after that of other work of its owner: it has waited.
     if (owner !== undefined && owner === this.#served) return true;
@@ -118,7 +118,7 @@ export class TurnBudget {
     const owner = this.#ownerOf(name, this.#clock.now());
     owner.waiting.push(resume);
     this.#waiting.add(owner);
-    this.#begin();
+    this.begin();
   }
 
   /** Before a piece of work. @returns undefined to continue at once, or a promise to await first */
@@ -131,6 +131,7 @@ export class TurnBudget {
 
   /** Runs a piece of work now, and charges it. */
   run<T>(name: string, work: () => T): T {
+    this.begin();
     const startedAt = this.#clock.now();
     try {
       return work();
@@ -145,7 +146,8 @@ export class TurnBudget {
     return owner === undefined ? 0 : usedBy(owner, this.#clock.now());
   }
 
-  #begin(): void {
+  /** Before work that is charged where it ends: it may be the first of its turn. */
+  begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#cpuAtBegin = this.#clock.cpuMs();
@@ -176,7 +178,7 @@ export class TurnBudget {
       this.#serveAt(restsUntil, now);
       return;
     }
-    this.#begin();
+    this.begin();
     // The time of work that nobody charges counts too.
     if (this.#usedMs >= TURN_MS || now >= this.#servesUntil) return;
     const resume = first.waiting.shift();
@@ -195,7 +197,7 @@ export class TurnBudget {
     this.#clock.later(
       () => {
         this.#timerAt = Infinity;
-        this.#begin();
+        this.begin();
       },
       Math.max(1, Math.ceil(at - now)),
     );

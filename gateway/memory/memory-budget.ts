@@ -64,9 +64,13 @@ export class MemoryBudget {
     this.guard?.admit(holder);
   }
 
-  /** @throws RpcError memory-pressure, overloaded or memory-share; then nothing is taken */
-  take(holder: Holder | undefined, bytes: number): void {
-    if (holder !== undefined) this.guard?.take(holder, bytes);
+  /**
+   * @param isInProgress memory-pressure does not reject the bytes
+   * @throws RpcError memory-pressure, overloaded or memory-share; then nothing is taken
+   */
+  take(holder: Holder | undefined, bytes: number, isInProgress = false): void {
+    if (holder !== undefined && isInProgress) this.guard?.weigh(holder, bytes);
+    else if (holder !== undefined) this.guard?.take(holder, bytes);
     // All but addresses may take bytes of the half for all holders.
     if (this.#whole.bytes + bytes > this.#commonBytes || holder?.isAddress === true) {
       const reason = this.#problem(holder, bytes);
@@ -80,6 +84,7 @@ export class MemoryBudget {
   }
 
   canTake(holder: Holder | undefined, bytes: number): boolean {
+    if (holder !== undefined && this.guard?.canTake(holder) === false) return false;
     return this.#problem(holder, bytes) === undefined;
   }
 

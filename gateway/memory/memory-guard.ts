@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { cgroupLimit } from './cgroup-limit.ts';
 import type { Holder } from './holder.ts';
 import { MemoryPressure, type MemoryReading, type Pressure } from './memory-pressure.ts';
 
@@ -20,14 +20,17 @@ const RELIEF_INTERVAL_MS = 1_000;
 /** The heap is collected early if it has grown by this part of the limit since the last time, and is high. */
 const STALE_PART = 0.1;
 const HIGH_PART = 0.7;
+const CRITICAL_PART = 0.85;
 /** What an owner has sent and received is forgotten by half in 5 min. */
 const FADE_INTERVAL_MS = 10_000;
 const FADE_FACTOR = 0.5 ** (FADE_INTERVAL_MS / 300_000);
 const FORGOTTEN_BYTES = 1_000;
-/** An owner is heavy if it has this part of the bytes of all. */
+/** An owner is heavy if it has this part of the bytes of all, and of the limit, and more than the others usually have. */
 const HEAVY_PART = 1 / 8;
-
-const CGROUP_LIMITS = ['/sys/fs/cgroup/memory.max', '/sys/fs/cgroup/memory/memory.limit_in_bytes'];
+const HEAVY_LIMIT_PART = 0.05;
+const HEAVY_FACTOR = 2;
+/** The process itself may use so much without a warning. */
+const BASELINE_PART = 0.5;
 
 /** Frees memory: of the owner, which is undefined if none is known, and of whatever can be done without. */
 export type Relief = (owner: string | undefined, pressure: Pressure) => void;
@@ -45,7 +48,7 @@ export class MemoryGuard {
   readonly #reliefs: Relief[] = [];
   readonly #observer: PerformanceObserver;
   readonly #timers: NodeJS.Timeout[];
-  #collect: (() => void) | undefined;
+  #collect: ReturnType<typeof exposedCollector> | undefined;
   #collectedBytes = getHeapStatistics().used_heap_size;
   /** Owners that have lost what they had open, since memory became high. */
   readonly #relieved = new Set<string>();
@@ -57,6 +60,9 @@ export class MemoryGuard {
   #residentAt = -Infinity;
   /** Bytes since the last check. */
   #uncheckedBytes = 0;
+  #isCheckDue = false;
+  /** From so many bytes on, an owner is heavy. */
+  #heavyBytes = Infinity;
 
   /** @param limitBytes undefined: the limit of the control group, else the memory of the machine */
   constructor(limitBytes: number | undefined) {
@@ -77,6 +83,11 @@ export class MemoryGuard {
     return this.#pressure.state;
   }
 
+  /** Whether the process uses so much by itself that little traffic makes memory high. To be read when it has started. */
+  get isBaselineHigh(): boolean {
+    return process.memoryUsage.rss() > BASELINE_PART * this.limitBytes;
+  }
+
   /** Calls a function every second while memory is high. */
   addRelief(relief: Relief): void {
     this.#reliefs.push(relief);
@@ -87,12 +98,20 @@ export class MemoryGuard {
     if (bytes <= 0) return;
     this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
     this.#uncheckedBytes += bytes;
-    if (this.#uncheckedBytes >= CHECK_PART * this.limitBytes) this.#check();
+    if (this.#isCheckDue || this.#uncheckedBytes < CHECK_PART * this.limitBytes) return;
+    this.#isCheckDue = true;
+    // Not now: the caller may be a part of what is closed to free memory.
+    setImmediate(this.#checkEarly);
+  }
+
+  /** Whether `take` accepts bytes. */
+  canTake({ name }: Holder): boolean {
+    return this.#pressure.state === 'normal' || !this.#isHeavy(name);
   }
 
   /** As `weigh`, for bytes that can be rejected: of a response, for example. @throws RpcError memory-pressure */
   take(holder: Holder, bytes: number): void {
-    if (this.#pressure.state !== 'normal' && this.#isHeavy(holder.name)) throw new RpcError('memory-pressure');
+    if (!this.canTake(holder)) throw new RpcError('memory-pressure');
     this.weigh(holder, bytes);
   }
 
@@ -109,10 +128,22 @@ export class MemoryGuard {
   }
 
   #isHeavy(name: string): boolean {
-    let total = 0;
-    for (const bytes of this.#bytesOf.values()) total += bytes;
-    return (this.#bytesOf.get(name) ?? 0) >= HEAVY_PART * total;
+    return (this.#bytesOf.get(name) ?? 0) >= this.#heavyBytes;
   }
+
+  /** If no owner is heavy, memory is used by something else. */
+  #findHeavyBytes(): number {
+    const all = Float64Array.from(this.#bytesOf.values()).sort();
+    const total = all.reduce((sum, bytes) => sum + bytes, 0);
+    // The lower median of all but the one with the most.
+    const usual = all.length < 2 ? 0 : (all[(all.length - 2) >> 1] as number);
+    return Math.max(HEAVY_PART * total, HEAVY_LIMIT_PART * this.limitBytes, HEAVY_FACTOR * usual);
+  }
+
+  readonly #checkEarly = (): void => {
+    this.#isCheckDue = false;
+    this.#check();
+  };
 
   readonly #tick = (): void => {
     if (this.#skipped < this.#skips) this.#skipped++;
@@ -123,27 +154,38 @@ export class MemoryGuard {
     this.#uncheckedBytes = 0;
     this.#skipped = 0;
     const now = performance.now();
-    const {
-      used_heap_size: heapBytes,
-      heap_size_limit: heapLimitBytes,
-      external_memory: externalBytes,
-    } = getHeapStatistics();
+    const { used_heap_size: heapBytes, heap_size_limit: heapLimitBytes, external_memory } = getHeapStatistics();
     this.#collectedBytes = Math.min(this.#collectedBytes, heapBytes);
-    const part = Math.max((heapBytes + externalBytes) / this.limitBytes, heapBytes / heapLimitBytes);
+    const part = Math.max((heapBytes + external_memory) / this.limitBytes, heapBytes / heapLimitBytes);
     this.#skips = part < CALM_PART ? CALM_CHECKS - 1 : 0;
     const isHigh = part >= HIGH_PART;
     const stale = heapBytes - this.#collectedBytes;
     if (isHigh && stale >= STALE_PART * Math.min(this.limitBytes, heapLimitBytes)) this.#collectNow(now);
-    const reading: MemoryReading = {
-      collectedBytes: this.#collectedBytes,
-      heapLimitBytes,
-      externalBytes,
-      residentBytes: this.#readResident(now),
-    };
-    const state = this.#pressure.update(reading, now);
+    // Buffers may be garbage, too: nobody is rejected, and nothing is closed, before they are collected.
+    if (!this.#isCollected(now)) return;
+    const state = this.#pressure.update(this.#read(now), now);
     if (state === 'normal') this.#relieved.clear();
     else if (now - this.#relievedAt >= RELIEF_INTERVAL_MS) this.#relieve(state, now);
   };
+
+  /** Collects before memory becomes high, and before each relief. @returns false if it is high by what may be garbage */
+  #isCollected(now: number): boolean {
+    if (this.#pressure.state !== 'normal') {
+      if (now - this.#relievedAt >= RELIEF_INTERVAL_MS) this.#collectNow(now);
+      return true;
+    }
+    const used = this.#pressure.usedPart(this.#read(now));
+    if (used < HIGH_PART) return true;
+    this.#collectNow(now);
+    // The last collection is too recent for another one. When it is critical, there is no time.
+    return this.#collectedAt === now || used >= CRITICAL_PART;
+  }
+
+  #read(now: number): MemoryReading {
+    const { heap_size_limit: heapLimitBytes, external_memory: externalBytes } = getHeapStatistics();
+    const residentBytes = this.#readResident(now);
+    return { collectedBytes: this.#collectedBytes, heapLimitBytes, externalBytes, residentBytes };
+  }
 
   #readResident(now: number): number {
     if (now - this.#residentAt >= RESIDENT_INTERVAL_MS) {
@@ -159,13 +201,17 @@ export class MemoryGuard {
     this.#collectedAt = now;
     this.#collect ??= exposedCollector();
     this.#collect();
+    // V8 counts the Buffers that a collection frees when the next one begins.
+    this.#collect({ type: 'minor' });
     this.#collectedBytes = getHeapStatistics().used_heap_size;
   }
 
   #relieve(state: Pressure, now: number): void {
     this.#relievedAt = now;
+    this.#heavyBytes = this.#findHeavyBytes();
     let owner: string | undefined;
-    let most = 0;
+    // When it is critical, that of the heaviest one is closed, whatever it has sent.
+    let most = state === 'critical' ? 0 : this.#heavyBytes - 1;
     for (const [name, bytes] of this.#bytesOf) {
       if (bytes > most && !this.#relieved.has(name)) [owner, most] = [name, bytes];
     }
@@ -190,20 +236,7 @@ function kindOf(entry: object): number | undefined {
 }
 
 /** V8's own function for a full collection. */
-function exposedCollector(): () => void {
+function exposedCollector(): (options?: { readonly type: 'minor' }) => void {
   setFlagsFromString('--expose-gc');
-  return runInNewContext('gc') as () => void;
-}
-
-/** Infinity: none. */
-function cgroupLimit(): number {
-  for (const file of CGROUP_LIMITS) {
-    try {
-      const bytes = Number(readFileSync(file, 'utf8'));
-      if (bytes > 0) return bytes;
-    } catch {
-      // Another version of control groups, or none.
-    }
-  }
-  return Infinity;
+  return runInNewContext('gc') as ReturnType<typeof exposedCollector>;
 }

@@ -9,6 +9,8 @@ export class Reservation {
   readonly #budget: MemoryBudget;
   /** Undefined until it is known. Bytes are taken only after that. */
   holder: Holder | undefined;
+  /** A transaction has been sent to an upstream: its response is delivered, whatever the memory. */
+  mustDeliver = false;
   #bytes = 0;
   #isCounted = false;
   #isReleased = false;
@@ -45,6 +47,18 @@ export class Reservation {
     if (this.#isReleased) return;
     this.#budget.take(this.holder, bytes);
     this.#bytes += bytes;
+  }
+
+  /** As `take`, for the small response to a call in progress, which is delivered when memory is high. @throws RpcError as `take` */
+  takeInProgress(bytes: number): void {
+    if (this.#isReleased) return;
+    this.#budget.take(this.holder, bytes, true);
+    this.#bytes += bytes;
+  }
+
+  /** Adds bytes that cannot be rejected. */
+  add(bytes: number): void {
+    this.setTo(this.#bytes + bytes);
   }
 
   /** Releases a part of the bytes. */

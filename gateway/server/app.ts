@@ -240,6 +240,11 @@ export async function openGateway(
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }
+    if (guard.isBaselineHigh)
+      log.warn(
+        { limitMb: guard.limitBytes / 2 ** 20 },
+        'more than half of the memory limit is used at start: raise it',
+      );
     return {
       port: listener.port,
       opsPort,

@@ -87,9 +87,19 @@ export class PolledFilter implements Subscriber {
       this.#remove();
       return;
     }
+    // Taking the bytes may have removed the filter, to free memory.
+    if (this.#isGone()) {
+      this.#memory.release(chars);
+      return;
+    }
     this.#pending.push(...texts);
     this.#pendingChars += chars;
     this.#wake();
+  }
+
+  /** As a call, because the compiler takes a member that it has seen as false for false. */
+  #isGone(): boolean {
+    return this.isClosed;
   }
 
   #reserve(bytes: number): boolean {

@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { OwnedSteps } from '../../gateway/event-loop/owned-steps.ts';
 import { TurnBudget, turnBudget } from '../../gateway/event-loop/turn-budget.ts';
 
 /** An event loop whose turns and time the test decides. */
@@ -167,6 +169,16 @@ describe('an owner', () => {
     expect(left).toEqual([0, 0, 0]);
   });
 
+  it('rests although its work is the first of a turn', () => {
+    const { loop, budget } = open();
+    budget.charge('light', 1);
+    loop.turn();
+    budget.run('heavy', () => (loop.time += 103));
+    loop.turn();
+    expect(budget.mayRun('heavy')).toBe(false);
+    expect(budget.mayRun('light')).toBe(true);
+  });
+
   it('does not rest while it is alone', () => {
     const { loop, work, done } = open();
     work('heavy', 103);
@@ -188,6 +200,18 @@ describe('an owner', () => {
 });
 
 describe('the budget of the process', () => {
+  it('makes the owner of a long step rest although the step is the first work of its turn', async () => {
+    turnBudget.charge('light', 1);
+    await nextTurn();
+    const steps = new OwnedSteps('long step');
+    const end = performance.now() + 200;
+    while (performance.now() < end);
+    steps.charge();
+    await nextTurn();
+    expect(turnBudget.mayRun('long step')).toBe(false);
+    expect(turnBudget.mayRun('light')).toBe(true);
+  });
+
   it('leaves the event loop to others while an owner has very much work', async () => {
     let left = 100;
     const all = (async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Workplace, type Gateway } from '../e2e/gateway-process.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
+import { asUsual, type Behaviour } from '../support/behaviours.ts';
 import { freePort } from '../support/redis.ts';
 import { openCaller } from '../server/websocket/caller.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
@@ -14,6 +15,8 @@ let gateway: Gateway;
 let opsPort: number;
 const keys: string[] = [];
 const ADMIN_TOKEN = 'the-admin-token-of-this-test';
+const transaction = '0x02f870';
+const hashOfTransaction = `0x${'ab'.repeat(32)}`;
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 5, responses: new ScriptedChain(120).responses() });
@@ -42,10 +45,10 @@ afterAll(async () => {
   await node.close();
 });
 
-const post = (key: string): Promise<Response> =>
+const post = (key: string, method = 'eth_chainId', params: unknown[] = []): Promise<Response> =>
   fetch(`${gateway.address}/main/v3/${key}`, {
     method: 'POST',
-    body: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     headers: { 'content-type': 'application/json' },
   });
 
@@ -60,6 +63,21 @@ describe('a process that is short of memory', () => {
     const socketUrl = `${gateway.address.replace('http', 'ws')}/main/ws/v3/`;
     const heavySocket = await openCaller(socketUrl + heavy);
     const lightSocket = await openCaller(socketUrl + light);
+    // A call of the heavy key that is in progress, and a transaction on a socket of it.
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const whenReleased: Behaviour = async (exchange) => {
+      await released;
+      asUsual(exchange);
+    };
+    node.response('eth_getBalance', '0x7');
+    node.response('eth_sendRawTransaction', hashOfTransaction);
+    node.always(whenReleased, 'eth_getBalance');
+    node.always(whenReleased, 'eth_sendRawTransaction');
+    const inProgress = post(heavy, 'eth_getBalance', ['0x00000000000000000000000000000000000000aa', 'latest']);
+    const sendingSocket = await openCaller(socketUrl + heavy);
+    const sending = sendingSocket.call('eth_sendRawTransaction', [transaction]);
+    await eventually(() => node.callsOf('eth_sendRawTransaction').length > 0);
     const port = Number(new URL(gateway.address).port);
     const connections: Socket[] = [];
     let response = '';
@@ -81,6 +99,10 @@ describe('a process that is short of memory', () => {
       code: 1013,
       reason: 'the gateway is short of memory: connect again later',
     });
+    release();
+    expect(await (await inProgress).json()).toMatchObject({ result: '0x7' });
+    expect(await sending).toMatchObject({ result: hashOfTransaction });
+    sendingSocket.socket.terminate();
     expect(await lightSocket.call('net_version')).toMatchObject({ result: '5' });
     expect(await metric('gatehouse_http_rejections_total{reason="memory-pressure"}')).toBeDefined();
     for (const connection of connections) connection.destroy();

@@ -10,7 +10,7 @@ import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
 import { IdleConnections } from '../../memory/idle-connections.ts';
 import { LargeHeads } from '../../memory/large-heads.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import { hasRequestOf, pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
+import { mayCloseFor, pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
@@ -66,7 +66,7 @@ export async function listen(
   };
   pipelineOptions.memory.guard?.addRelief((owner, pressure) => {
     if (owner === undefined || pressure !== 'critical') return;
-    for (const socket of sockets) if (hasRequestOf(socket, owner)) socket.destroy();
+    for (const socket of sockets) if (mayCloseFor(socket, owner)) socket.destroy();
   });
   const addToPipeline = pipelined(pipelineOptions, handle);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {

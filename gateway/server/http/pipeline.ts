@@ -120,8 +120,11 @@ export class Pipeline implements HeldConnection {
     this.#socket.destroy();
   }
 
-  hasRequestOf(owner: string): boolean {
-    return this.#reservations.some(({ holder }) => holder?.name === owner);
+  mayCloseFor(owner: string): boolean {
+    return (
+      this.#reservations.some(({ holder }) => holder?.name === owner) &&
+      !this.#reservations.some(({ mustDeliver }) => mustDeliver)
+    );
   }
 
   watchUnread(holder: Holder): void {
@@ -178,9 +181,9 @@ export function watchUnread(response: ServerResponse, { holder }: Reservation): 
   pipelines.get(response.req.socket)?.watchUnread(holder);
 }
 
-/** Whether a request of an owner is in progress on a connection. */
-export function hasRequestOf(socket: Socket, owner: string): boolean {
-  return pipelines.get(socket)?.hasRequestOf(owner) === true;
+/** Whether a connection has a request of an owner in progress, and none that has sent a transaction. */
+export function mayCloseFor(socket: Socket, owner: string): boolean {
+  return pipelines.get(socket)?.mayCloseFor(owner) === true;
 }
 
 /** Creates the listener for the requests of a server. */

@@ -5,6 +5,7 @@ import { rejectBody } from '../../call/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import type { Network } from '../../call/network.ts';
+import type { Reservation } from '../../memory/reservation.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './close-codes.ts';
@@ -31,6 +32,8 @@ export class Session {
   readonly #options: SessionOptions;
   #network: Network;
   #inFlight = 0;
+  /** Of the messages in flight. */
+  readonly #reservations = new Set<Reservation>();
   /** Messages that were read before reading paused: those of a single read from the network. */
   readonly #pending: Buffer[] = [];
   /** A message whose response is there at once calls `#handlePending` again. */
@@ -140,6 +143,8 @@ export class Session {
   /** Closes at once, and drops the responses of calls in progress. */
   close(reason: CloseReason): void {
     if (!this.#isOpen()) return;
+    // It is closed by a later call: while memory is high, the socket sends no further transaction.
+    if (reason === 'memory-pressure' && [...this.#reservations].some(({ mustDeliver }) => mustDeliver)) return;
     this.#closeReason ??= reason;
     this.#pending.length = 0;
     const closeFrame = closeReasons[reason];
@@ -210,6 +215,7 @@ export class Session {
     }
     const context = createContext(this.#options, this.#network, this.#subscriptions, this.#caller);
     context.network.use.begin();
+    this.#reservations.add(context.reservation);
     try {
       const handled = handleMessage(message, context, this.#options);
       const { body, isRejected } = handled instanceof Promise ? await handled : handled;
@@ -217,6 +223,7 @@ export class Session {
       this.#rejected = isRejected ? this.#rejected + 1 : 0;
       if (this.#rejected > MAX_REJECTED) this.#frames.delay(REJECTED_DELAY_MS);
     } finally {
+      this.#reservations.delete(context.reservation);
       context.reservation.release();
       context.network.use.end();
       share.requests.leave(share);

@@ -9,6 +9,11 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 
+/** A smaller response is never rejected: it may be the hash of a transaction that has been sent. */
+const TINY_BYTES = 4_096;
+/** A smaller response is not rejected because memory is high. */
+const SMALL_BYTES = 65_536;
+
 /** Status and body of an upstream response. Over WebSocket, the status is 200. */
 export interface HttpResponse {
   readonly status: number;
@@ -97,7 +102,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
       return;
     }
     try {
-      this.#bounds.memory?.take(this.#owner.holder, chunk.length);
+      const { memory } = this.#bounds;
+      const bytes = this.#collected.length + chunk.length;
+      if (bytes <= TINY_BYTES) memory?.add(this.#owner.holder, chunk.length);
+      else memory?.take(this.#owner.holder, chunk.length, bytes <= SMALL_BYTES);
     } catch (error) {
       this.fail(error as RpcError);
       return;

@@ -1,0 +1,58 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
+import { expect, it } from 'vitest';
+import { RejectedBodies } from '../../gateway/limits/rejected-bodies.ts';
+import type { Holder } from '../../gateway/memory/holder.ts';
+import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
+import { MemoryGuard } from '../../gateway/memory/memory-guard.ts';
+import { UnreadConnections } from '../../gateway/memory/unread-connections.ts';
+import { listen } from '../../gateway/server/http/http-server.ts';
+
+const heavy: Holder = { name: 'heavy', isAddress: false, bytes: 0 };
+
+it('keeps the connection of a request that has sent a transaction while memory is critical', async () => {
+  const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
+  const guard = new MemoryGuard((heap + external) * 3);
+  const memory = new MemoryBudget({ requestsMax: 10, maxBytes: 1e9, guard });
+  const respond: (() => void)[] = [];
+  const listener = await listen(
+    (request, response, reservation) => {
+      reservation.moveTo(heavy);
+      reservation.mustDeliver = request.url === '/sends';
+      respond.push(() => response.end('delivered'));
+    },
+    '127.0.0.1',
+    0,
+    60_000,
+    {
+      memory,
+      unread: new UnreadConnections(memory),
+      holderOf: () => heavy,
+      rejectedBodies: new RejectedBodies(),
+      connectionsMax: 100,
+    },
+  );
+  const open = (path: string): { connection: Socket; text: () => string } => {
+    let text = '';
+    const connection = connect(listener.port, '127.0.0.1', () => {
+      connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    });
+    connection.on('data', (bytes: Buffer) => (text += bytes.toString())).on('error', () => connection.destroy());
+    return { connection, text: () => text };
+  };
+  const sending = open('/sends');
+  const reading = open('/reads');
+  while (respond.length < 2) await sleep(10);
+  guard.weigh(heavy, 5e6);
+  const held = Buffer.alloc(guard.limitBytes * 0.9);
+  while (!reading.connection.closed) await sleep(10);
+  expect(guard.state).toBe('critical');
+  for (const end of respond) end();
+  while (sending.text() === '' && !sending.connection.closed) await sleep(10);
+  expect(sending.text()).toContain('delivered');
+  expect(held.length).toBeGreaterThan(0);
+  sending.connection.destroy();
+  guard.close();
+  await listener.drain(100);
+});
