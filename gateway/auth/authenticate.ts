@@ -7,21 +7,21 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { addressGroup } from './formats/address-group.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
-import { digestOf, isWellFormedKey, keyMaxLength } from './formats/key.ts';
+import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
 import { KeyShares } from './key-shares.ts';
 import type { KeyRecord, KeyStore } from './stores/key-store.ts';
 
-const maxCachedKeys = 10_000;
+const MAX_CACHED_KEYS = 10_000;
 /** For this time an unknown key is rejected without another lookup. */
-const unknownTtlMs = 5_000;
+const UNKNOWN_TTL_MS = 5_000;
 /** Period in which the unknown keys of an address are counted. */
-const guessWindowMs = 10_000;
+const GUESS_WINDOW_MS = 10_000;
 /** Addresses with a count. Above this number the least recently used counts are dropped, so memory is bounded. */
-const maxGuessingAddresses = 50_000;
+const MAX_GUESSING_ADDRESSES = 50_000;
 /** Lookups in progress for all addresses that tried too many unknown keys. Those addresses have equal shares. */
-const maxLimitedLookups = 8;
+const MAX_LIMITED_LOOKUPS = 8;
 /** A lookup that waits longer for those is given up. */
-const maxLimitedWaitMs = 10_000;
+const MAX_LIMITED_WAIT_MS = 10_000;
 
 export interface AuthenticatorOptions {
   /** For this time a cached key stays valid while the store is unavailable. */
@@ -67,16 +67,16 @@ export class Authenticator {
   readonly #store: KeyStore;
   readonly #staleMaxMs: number;
   readonly #allowDevelopmentKeys: boolean;
-  readonly #known = new LRUCache<string, KnownKey>(maxEntries(maxCachedKeys));
-  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(maxCachedKeys), ttl: unknownTtlMs });
+  readonly #known = new LRUCache<string, KnownKey>(maxEntries(MAX_CACHED_KEYS));
+  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(MAX_CACHED_KEYS), ttl: UNKNOWN_TTL_MS });
   readonly #lookups = new Map<string, Lookup>();
   /**
    * Unknown keys by address, including lookups in progress. An entry expires 10 s after its first key: later keys do
    * not extend it.
    */
   readonly #guesses = new LRUCache<string, Guesses>({
-    ...maxEntries(maxGuessingAddresses),
-    ttl: guessWindowMs,
+    ...maxEntries(MAX_GUESSING_ADDRESSES),
+    ttl: GUESS_WINDOW_MS,
   });
   readonly #maxGuesses: number;
   /**
@@ -84,8 +84,8 @@ export class Authenticator {
    * address. REQUESTS_MAX limits how many wait.
    */
   readonly #limitedLookups = new FairQueue({
-    slots: maxLimitedLookups,
-    maxWaitMs: maxLimitedWaitMs,
+    slots: MAX_LIMITED_LOOKUPS,
+    maxWaitMs: MAX_LIMITED_WAIT_MS,
     rejection: () => new Error('too many lookups are queued'),
   });
   readonly #log: Log;
@@ -112,7 +112,7 @@ export class Authenticator {
    */
   authenticate(keyText: string, address: string, digest = digestOf(keyText)): KeyAccess | Promise<KeyAccess> {
     if (keyText === '') throw new RpcError('key-missing');
-    if (keyText.length > keyMaxLength) throw new RpcError('key-invalid');
+    if (keyText.length > KEY_MAX_LENGTH) throw new RpcError('key-invalid');
     const known = this.#known.get(digest);
     if (known === undefined) {
       if (!isWellFormedKey(keyText)) throw new RpcError('key-invalid');

@@ -3,7 +3,7 @@ import { KeyShare } from '../admission/key-share.ts';
 import { maxEntries } from '../config/max-entries.ts';
 
 /** Twice the keys that the authenticator caches, so that the share of a cached key is not dropped. */
-const maxShares = 20_000;
+const MAX_SHARES = 20_000;
 
 /**
  * The share of each account, and which one the limit of a key is in. Keys of one account, and a key whose record changes,
@@ -11,8 +11,8 @@ const maxShares = 20_000;
  */
 export class KeyShares {
   /** The share with the limit of a key, by key. */
-  readonly #limited = new LRUCache<string, KeyShare>(maxEntries(maxShares));
-  readonly #shares = new LRUCache<string, KeyShare>(maxEntries(maxShares));
+  readonly #limited = new LRUCache<string, KeyShare>(maxEntries(MAX_SHARES));
+  readonly #shares = new LRUCache<string, KeyShare>(maxEntries(MAX_SHARES));
 
   /** @param concurrency requests in flight that the key permits its account; undefined: it sets no limit */
   readonly of = (account: string, key: string, concurrency: number | undefined): KeyShare => {

@@ -1,5 +1,5 @@
 import type { KeyStore } from '../auth/stores/key-store.ts';
-import { lastDays, usageRetentionDays, type UsageBatch, type UsageStore } from '../usage/usage-store.ts';
+import { lastDays, USAGE_RETENTION_DAYS, type UsageBatch, type UsageStore } from '../usage/usage-store.ts';
 import { readLine, type BackupLine } from './backup-line.ts';
 
 /** Keys, and days of usage, that are written at once: a key file is written once for all of them. */
@@ -57,7 +57,7 @@ export async function restore(
   onAdded: (digest: string) => Promise<void>,
 ): Promise<RestoreCounts> {
   const counts = { keys: { added: 0, there: 0 }, days: { added: 0, there: 0, expired: 0 } };
-  const [oldest = ''] = lastDays(usageRetentionDays);
+  const [oldest = ''] = lastDays(USAGE_RETENTION_DAYS);
   let batches: UsageBatch[] = [];
   const writeUsage = async (): Promise<void> => {
     const rest = await usage.add(batches);

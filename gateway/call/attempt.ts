@@ -23,7 +23,7 @@ export function attempt(call: Call, upstream: Upstream, now: number): Promise<Ou
   call.tried = [...tried, upstream];
   call.attempts++;
   call.respondingUpstream = upstream;
-  call.askedAt = now;
+  call.sentAt = now;
   const remainingMs = deadline - now;
   return failed.length === 0 || upstream.circuit.isClosed
     ? begin(call, upstream, remainingMs)

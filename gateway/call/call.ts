@@ -103,7 +103,7 @@ export class Call {
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */
   respondingUpstream: Upstream | undefined = undefined;
   /** When that upstream was asked, by performance.now(). */
-  askedAt = -Infinity;
+  sentAt = -Infinity;
   /** Whether the circuit of the last attempt's upstream was closed. */
   wasClosed = true;
   /** The hash of the network's head, if each upstream that got the call is known to have had it before. For the cache. */

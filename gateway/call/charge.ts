@@ -6,7 +6,7 @@ import type { ChargeOutcome } from '../limits/account.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { PartCharges } from '../ranges/part-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { rejectedUnits, roundUnits } from '../spec/request-units.ts';
+import { REJECTED_UNITS, roundUnits } from '../spec/request-units.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { readsFilterLogs, requestUnitsOf } from './check.ts';
@@ -42,7 +42,7 @@ async function chargeInTimeSlices(
 
 /** Charges a key for a body that is rejected as a whole. It is rejected in any case, so nothing waits for Redis. */
 export function chargeRejected({ access: { limits }, limiter }: CallContext): void {
-  if (limits?.isCharged === true) void limiter.charge(limits, { units: rejectedUnits, byMethod: noMethods });
+  if (limits?.isCharged === true) void limiter.charge(limits, { units: REJECTED_UNITS, byMethod: noMethods });
 }
 
 /** The limit that will reject a body with at least one unit, as far as is known without Redis. */
@@ -57,7 +57,7 @@ interface Cost {
 
 function addCost(item: Call | InvalidItem, cost: Cost, { methodRates }: KeyLimits, context: CallContext): void {
   if ('rejection' in item) {
-    cost.units += rejectedUnits;
+    cost.units += REJECTED_UNITS;
     return;
   }
   const units = requestUnitsOf(item, context);
@@ -90,7 +90,7 @@ export function limitRejection(
   for (const sink of context.sinks) {
     for (const item of items) {
       const [name, units] =
-        'rejection' in item ? ['other', rejectedUnits] : [item.method.name, requestUnitsOf(item, context)];
+        'rejection' in item ? ['other', REJECTED_UNITS] : [item.method.name, requestUnitsOf(item, context)];
       sink.limited?.(name, reason, units, limit);
     }
   }

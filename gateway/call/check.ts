@@ -1,7 +1,7 @@
 import type { KeyAccess } from '../auth/key-access.ts';
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import { rejectedUnits } from '../spec/request-units.ts';
+import { REJECTED_UNITS } from '../spec/request-units.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import type { NetworkMethod } from './network.ts';
@@ -54,15 +54,15 @@ export function requestUnitsOf(call: Call, context: CallContext): number {
 
 function computeUnits(call: Call, { network, access, subscriptions }: CallContext): number {
   const { served, params } = call;
-  if (served === undefined || served === network.otherMethods) return rejectedUnits;
-  if (checkOnce(call, access) !== 'none') return rejectedUnits;
-  if (call.id === undefined && served.spec.sends !== true) return rejectedUnits;
-  if (served.handler?.by === 'socket' && subscriptions === undefined) return rejectedUnits;
+  if (served === undefined || served === network.otherMethods) return REJECTED_UNITS;
+  if (checkOnce(call, access) !== 'none') return REJECTED_UNITS;
+  if (call.id === undefined && served.spec.sends !== true) return REJECTED_UNITS;
+  if (served.handler?.by === 'socket' && subscriptions === undefined) return REJECTED_UNITS;
   if (!readsFilterLogs(served)) return served.unitsOf(params);
   const filter = network.filters.logFilterOf(String(params[0]), access);
   const logs = network.methods.get(nodeMethods.logs);
-  if (filter === undefined || logs === undefined) return rejectedUnits;
-  return checkParams(logs, [filter], undefined, access) === 'none' ? logs.unitsOf([filter]) : rejectedUnits;
+  if (filter === undefined || logs === undefined) return REJECTED_UNITS;
+  return checkParams(logs, [filter], undefined, access) === 'none' ? logs.unitsOf([filter]) : REJECTED_UNITS;
 }
 
 /** Whether the method reads the logs of a filter, with a request for logs. */

@@ -21,24 +21,24 @@ const INDEX_WAITS_MS = [100, 300, 600];
  * @throws RpcError if a pass-through call needs one, because it is not sent again
  */
 export function confirm(call: Call, response: UpstreamResponse): UpstreamResponse | undefined {
-  const { router, method, unconfirmed, respondingUpstream, askedAt } = call;
+  const { router, method, unconfirmed, respondingUpstream, sentAt } = call;
   const { monotonic } = router;
   if (isAlone(router) && router.options.isDevelopment) return response;
   if (respondingUpstream === undefined) return response;
   const newer = unconfirmed === undefined ? response : selectNewer(call, unconfirmed, response);
   const isUnconfirmed =
     unconfirmed === undefined
-      ? needsConfirmation(call, response, respondingUpstream, askedAt)
+      ? needsConfirmation(call, response, respondingUpstream, sentAt)
       : monotonic.isOlder(call, newer) ||
         (!call.isEvidence &&
           isAbsent(method, newer) &&
-          (isAlone(router) || mayLag(router, respondingUpstream, askedAt) || monotonic.hasServedCanonical(call)));
+          (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || monotonic.hasServedCanonical(call)));
   if (!isUnconfirmed) return monotonic.raiseToServed(method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   call.unconfirmed = newer;
   if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
   call.isEvidence = isAbsent(method, newer)
-    ? !mayLag(router, respondingUpstream, askedAt) && !monotonic.hasServed(call)
+    ? !mayLag(router, respondingUpstream, sentAt) && !monotonic.hasServed(call)
     : !monotonic.isOlder(call, newer);
   pin(call);
   return undefined;
@@ -72,12 +72,7 @@ export function acceptUnconfirmed(call: Call, response: UpstreamResponse): Upstr
 }
 
 /** Whether a first response needs a second one. */
-export function needsConfirmation(
-  call: Call,
-  response: UpstreamResponse,
-  upstream: Upstream,
-  askedAt: number,
-): boolean {
+export function needsConfirmation(call: Call, response: UpstreamResponse, upstream: Upstream, sentAt: number): boolean {
   const { router, method } = call;
   const { confirmNull } = router.options;
   if (isOlder(call, response)) return true;
@@ -85,9 +80,9 @@ export function needsConfirmation(
   // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
   if (method.resultIs === 'sync-status') return response.result !== false;
   if (!isAbsent(method, response) || confirmNull === 'never') return false;
-  if (method.isPassThrough === true) return isRead(method) && mayLag(router, upstream, askedAt);
+  if (method.isPassThrough === true) return isRead(method) && mayLag(router, upstream, sentAt);
   if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
-  return upstream.blocks.isMissingHistory || mayLag(router, upstream, askedAt);
+  return upstream.blocks.isMissingHistory || mayLag(router, upstream, sentAt);
 }
 
 /**
@@ -131,13 +126,13 @@ export async function awaitIndex(call: Call, takeRetry: (call: Call, now: number
 }
 
 /** Whether the upstream of the last outcome was at the head when it was asked. */
-export function isAtHead({ router, respondingUpstream, askedAt }: Call): boolean {
-  return respondingUpstream !== undefined && !mayLag(router, respondingUpstream, askedAt);
+export function isAtHead({ router, respondingUpstream, sentAt }: Call): boolean {
+  return respondingUpstream !== undefined && !mayLag(router, respondingUpstream, sentAt);
 }
 
 /** Whether the upstream's head was behind when it was asked, or may have been. */
-function mayLag({ monotonic }: Router, upstream: Upstream, askedAt: number): boolean {
-  return upstream.isHeadUncertain || monotonic.hasLagged(upstream, askedAt);
+function mayLag({ monotonic }: Router, upstream: Upstream, sentAt: number): boolean {
+  return upstream.isHeadUncertain || monotonic.hasLagged(upstream, sentAt);
 }
 
 function isAlone({ all }: Router): boolean {

@@ -3,7 +3,7 @@ import type { InvalidItem } from '../jsonrpc/envelope.ts';
 import { batchBytesRejection } from '../jsonrpc/errors.ts';
 import { rejectionResponse, type RpcResponse } from '../jsonrpc/response.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import { rejectedUnits } from '../spec/request-units.ts';
+import { REJECTED_UNITS } from '../spec/request-units.ts';
 import { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { checkOnce } from './check.ts';
@@ -63,7 +63,7 @@ export async function handleBatch(
     if (length > maxResponseBytes) return rejectRequest(item.id, batchBytesRejection(maxResponseBytes), context);
     return item instanceof Call
       ? handleCall(item, context)
-      : rejectRequest(item.id, item.rejection, context, rejectedUnits);
+      : rejectRequest(item.id, item.rejection, context, REJECTED_UNITS);
   };
   /** Handles one call after the other, until all have begun. A call without upstream ends at once. */
   const work = async (): Promise<void> => {

@@ -11,7 +11,7 @@ import {
 import { BatchTooLarge, type RpcError } from '../jsonrpc/errors.ts';
 import { bodyRejectionResponse, withAllowance, type RpcResponse } from '../jsonrpc/response.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
-import { rejectedUnits } from '../spec/request-units.ts';
+import { REJECTED_UNITS } from '../spec/request-units.ts';
 import { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection } from './charge.ts';
@@ -119,7 +119,7 @@ function respondTo({ isBatch, isLarge, items }: Calls, context: CallContext, lim
   if (isBatch || first === undefined) return handleBatch(items, isLarge === true, context, limits);
   return first instanceof Call
     ? handleCall(first, context)
-    : rejectRequest(first.id, first.rejection, context, rejectedUnits);
+    : rejectRequest(first.id, first.rejection, context, REJECTED_UNITS);
 }
 
 /** Rejects every call of a body, each under its own id. */

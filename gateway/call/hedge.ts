@@ -77,7 +77,7 @@ function start(call: Call, upstream: Upstream, send: Send, isHedge: boolean): Ru
 async function use(call: Call, { upstream, startedAt, outcome }: Running): Promise<Outcome> {
   const used = await outcome;
   call.respondingUpstream = upstream;
-  call.askedAt = startedAt;
+  call.sentAt = startedAt;
   return used;
 }
 

@@ -25,14 +25,14 @@ export async function mayStillArrive(call: Call): Promise<boolean> {
  * @returns whether an upstream has caught up
  */
 export async function pollLagging(call: Call): Promise<boolean> {
-  const { router, method, deadline, tried, askedAt } = call;
+  const { router, method, deadline, tried, sentAt } = call;
   const { heads, monotonic } = router;
   const upstreams = call.candidates ?? router.all;
   const now = performance.now();
   if (call.hasPolledHeads || !isRead(method) || deadline - now <= MIN_ATTEMPT_MS) return false;
   const mayLag = (upstream: Upstream): boolean => monotonic.isLagging(upstream) || upstream.isHeadUncertain;
   // The last attempt may have taken so long that others got the block since they were asked.
-  const hasAdvanced = (upstream: Upstream): boolean => heads.hasAdvancedSince(upstream, askedAt) && !mayLag(upstream);
+  const hasAdvanced = (upstream: Upstream): boolean => heads.hasAdvancedSince(upstream, sentAt) && !mayLag(upstream);
   const advanced = call.failed.some(isMissing) ? tried.filter(hasAdvanced) : [];
   if (advanced.length > 0) {
     for (const upstream of advanced) forgetAttempt(call, upstream);

@@ -15,7 +15,7 @@ import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import type { ListedUsageStore } from '../usage/usage-store.ts';
 import { examples } from './examples.ts';
-import { openTimeoutMs } from './keys.ts';
+import { OPEN_TIMEOUT_MS } from './keys.ts';
 
 type StoreSettings = () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
 
@@ -55,8 +55,8 @@ async function withStores(
   const log = openLog('silent');
   const [keys, usage] = [openKeyStore(settings(), log), openUsageStore(settings(), log)];
   try {
-    await keys.waitUntilReady(openTimeoutMs);
-    await usage.waitUntilReady(openTimeoutMs);
+    await keys.waitUntilReady(OPEN_TIMEOUT_MS);
+    await usage.waitUntilReady(OPEN_TIMEOUT_MS);
     await work(keys, usage);
   } finally {
     await Promise.all([keys.close(), usage.close()]);

@@ -1,4 +1,4 @@
-import { accountBalance, type FundedAccounts } from '../local-chain/funded-accounts.ts';
+import { ACCOUNT_BALANCE, type FundedAccounts } from '../local-chain/funded-accounts.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { curlLine } from './demo.ts';
 
@@ -68,7 +68,7 @@ function accountLines(funded: FundedAccounts | undefined): string[] {
   const { accounts, mnemonic } = funded;
   return [
     '',
-    `Accounts of the local chain, with ${accountBalance} ETH each: address and private key, both public`,
+    `Accounts of the local chain, with ${ACCOUNT_BALANCE} ETH each: address and private key, both public`,
     ...accounts.map(({ address, privateKey }, index) => `  (${index}) ${address} ${privateKey}`),
     `  Mnemonic: ${mnemonic}`,
   ];

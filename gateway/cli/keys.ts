@@ -12,7 +12,7 @@ import { joinFailures } from '../auth/manage/revoked-keys.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
-import { lastDays, usageRetentionDays } from '../usage/usage-store.ts';
+import { lastDays, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 import { commandName } from './command-name.ts';
 import { examples } from './examples.ts';
 import {
@@ -26,7 +26,7 @@ import {
 import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.ts';
 
 /** Redis may be starting at the same time. An operator should not wait longer. */
-export const openTimeoutMs = 1_500;
+export const OPEN_TIMEOUT_MS = 1_500;
 
 export interface KeysCommandContext {
   readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
@@ -49,7 +49,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     attempt(keys, async () => {
       const store = openKeyStore(context.settings(), openLog('silent'));
       try {
-        await store.waitUntilReady(openTimeoutMs);
+        await store.waitUntilReady(OPEN_TIMEOUT_MS);
         await work(store);
       } finally {
         await store.close();
@@ -191,18 +191,18 @@ export function keysCommand(context: KeysCommandContext): Command {
     .command('usage')
     .description('Show the usage of a key or team by day, network and method')
     .argument('<id>', 'key id, from `keys list`, or team:<name>')
-    .option('--days <number>', `number of days, at most ${usageRetentionDays}`, '30')
+    .option('--days <number>', `number of days, at most ${USAGE_RETENTION_DAYS}`, '30')
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('keys usage 0123456789ab --days 7 --json', 'keys usage team:acme'))
     .action((id: string, options: { days: string; json?: true }) =>
       withManager(async (manager) => {
         const days = Number(options.days);
-        if (!(Number.isInteger(days) && days >= 1 && days <= usageRetentionDays))
-          throw new UsageError(`--days: expected a whole number from 1 to ${usageRetentionDays}`);
+        if (!(Number.isInteger(days) && days >= 1 && days <= USAGE_RETENTION_DAYS))
+          throw new UsageError(`--days: expected a whole number from 1 to ${USAGE_RETENTION_DAYS}`);
         const ids = await manager.idsOf(id);
         const usage = openUsageStore(context.settings(), openLog('silent'));
         try {
-          await usage.waitUntilReady(openTimeoutMs);
+          await usage.waitUntilReady(OPEN_TIMEOUT_MS);
           const rows = await readUsage(usage, ids, lastDays(days));
           if (options.json) out(`${JSON.stringify(rows)}\n`);
           else out(rows.length === 0 ? 'No usage yet.\n' : usageTable(rows));

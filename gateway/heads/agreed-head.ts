@@ -175,19 +175,19 @@ export class AgreedHead {
    * A caller is served a block, or an object in it, of this upstream. If the block is older than its head, or on another
    * branch, the head is polled, and no state at it is cached until then.
    * @param isLatest for `latest`
-   * @param askedAt when the upstream was asked
+   * @param sentAt when the upstream was asked
    */
   recordServed(
     { number, hash }: ServedBlock,
     source: HeadSource,
     follower: HeadFollower | undefined,
-    { now, isLatest, askedAt }: { readonly now: number; readonly isLatest: boolean; readonly askedAt: number },
+    { now, isLatest, sentAt }: { readonly now: number; readonly isLatest: boolean; readonly sentAt: number },
   ): void {
     const knownHash = this.#ring.at(number)?.hash;
     const isOnOtherBranch = hash !== undefined && hash !== (knownHash ?? hash);
     if (isOnOtherBranch && (isLatest || number >= this.newestServed.number)) this.#otherBranch = { source, at: now };
-    if (isOnOtherBranch || (isLatest && follower?.isContradictedBy(number, askedAt) === true))
-      this.#distrust(source, follower);
+    if (isOnOtherBranch || (isLatest && follower?.isContradictedBy(number, sentAt) === true))
+      this.#suspect(source, follower);
     // Below a final block, it is of another chain.
     if (isLatest && this.#final !== undefined && number < this.#final) this.continuity++;
     follower?.observe(number, now);
@@ -201,7 +201,7 @@ export class AgreedHead {
     return latest.at > this.#otherBranch.at && latest.header !== undefined && this.#ring.has(latest.header.hash);
   }
 
-  #distrust(source: HeadSource, follower: HeadFollower | undefined): void {
+  #suspect(source: HeadSource, follower: HeadFollower | undefined): void {
     if (source.isHeadUncertain || follower === undefined || follower.isAlternating) return;
     source.isHeadUncertain = true;
     this.headVersion++;

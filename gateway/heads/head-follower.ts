@@ -124,8 +124,8 @@ export class HeadFollower {
   }
 
   /** Whether a block that it returned for `latest` shows that its head is lower than known before it was asked. */
-  isContradictedBy(number: bigint, askedAt: number): boolean {
-    return this.latest !== undefined && number < this.latest.number && this.latest.at < askedAt;
+  isContradictedBy(number: bigint, sentAt: number): boolean {
+    return this.latest !== undefined && number < this.latest.number && this.latest.at < sentAt;
   }
 
   /** Its head is of a replaced branch: until the next one is known, it counts as having this block. */

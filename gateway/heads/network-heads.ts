@@ -132,8 +132,8 @@ export class NetworkHeads implements CanonicalChain {
   }
 
   /** A caller is served a block of this upstream. @param isLatest for `latest` */
-  recordServed(upstream: HeadSource, block: ServedBlock, now: number, isLatest = false, askedAt = now): void {
-    this.#agreed.recordServed(block, upstream, this.#followers.get(upstream), { now, isLatest, askedAt });
+  recordServed(upstream: HeadSource, block: ServedBlock, now: number, isLatest = false, sentAt = now): void {
+    this.#agreed.recordServed(block, upstream, this.#followers.get(upstream), { now, isLatest, sentAt });
   }
 
   /** The chain was changed by a request, and may be shorter now. */

@@ -12,9 +12,9 @@ import {
 import { utcDate } from './utc-date.ts';
 
 /** Validity of a lease. While it is valid, this part of a bucket stays unused; see `charge-script.ts`. */
-export const leaseMs = 50;
+export const LEASE_MS = 50;
 /** A smaller lease saves too few round trips. */
-const minLeaseUnits = 8;
+const MIN_LEASE_UNITS = 8;
 
 /** Outcome of one charge. */
 export interface ChargeOutcome {
@@ -77,11 +77,11 @@ export function newAccount(): Account {
 /** Units for the next lease: as many as were used lately in the time of one lease. */
 export function leaseFor(account: Account, now: number): number {
   const elapsed = now - account.usedSince;
-  if (elapsed >= leaseMs) {
-    account.demandUnits = Math.floor((account.usedUnits * leaseMs) / elapsed);
+  if (elapsed >= LEASE_MS) {
+    account.demandUnits = Math.floor((account.usedUnits * LEASE_MS) / elapsed);
     [account.usedUnits, account.usedSince] = [0, now];
   }
-  return account.demandUnits < minLeaseUnits ? 0 : account.demandUnits;
+  return account.demandUnits < MIN_LEASE_UNITS ? 0 : account.demandUnits;
 }
 
 const noMethods: ReadonlyMap<string, number> = new Map();

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../redis/client.ts';
 import type { KeyLimits, Rate } from '../auth/permissions/key-limits.ts';
 import {
-  admissionUnits,
+  ADMISSION_UNITS,
   missingUnits,
   setMissing,
   unitTolerance,
@@ -17,9 +17,9 @@ import type { Report } from './report.ts';
  * the key, `fullAt:<method>` and `missing:<method>` for a method. `since` identifies the hash in one run of Redis, `run`. It
  * is one Redis key, so a cluster needs no hash tag. DEL resets the account.
  */
-const limitPrefix = 'gatehouse:limit:';
+const LIMIT_PREFIX = 'gatehouse:limit:';
 /** Longer than a month, because the count of the month must not expire. */
-const quotaTtlMs = 32 * 86_400_000;
+const QUOTA_TTL_MS = 32 * 86_400_000;
 /** The maximum expiry, 30 years, for buckets that fill very slowly. */
 const maxTtlMs = 1e12;
 
@@ -109,7 +109,7 @@ for at = 15 + 5 * buckets, #ARGV, buckets + 1 do
     and (monthly == 0 or monthUsed + units <= monthly + ${unitTolerance})
   for i = 1, buckets do
     local part = tonumber(ARGV[at + i])
-    local first = math.min(part, ${admissionUnits}) * unit[i]
+    local first = math.min(part, ${ADMISSION_UNITS}) * unit[i]
     enough = enough and (part == 0 or full[i] + first - now <= whole[i] + 0.001)
   end
   if enough then
@@ -189,10 +189,10 @@ export async function chargeAtRedis(
   const buckets = bucketsOf(limits, charges);
   const [taken = '', leased, dayUsed, monthUsed, day = '', month = '', since = '', ...missing] =
     await redis.gatehouseCharge(
-      limitPrefix + limits.account,
+      LIMIT_PREFIX + limits.account,
       ...[date.day, date.month, limits.daily ?? 0, limits.monthly ?? 0, debtUnits],
       ...[
-        hasQuota ? quotaTtlMs : ttlMs(limits, buckets),
+        hasQuota ? QUOTA_TTL_MS : ttlMs(limits, buckets),
         leaseUnits,
         leaseMs,
         buckets.length,

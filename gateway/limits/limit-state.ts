@@ -33,7 +33,7 @@ export function newLimitState(): LimitState {
 }
 
 /** Units of a charge that a bucket must have. */
-export const admissionUnits = 1;
+export const ADMISSION_UNITS = 1;
 
 /** Above the rounding errors of sums of units, and below the cheapest charge. */
 export const unitTolerance = 1e-6;
@@ -208,7 +208,7 @@ export function missingUnits(state: LimitState, bucket: string, { perSecond }: R
 }
 
 function waitFor(state: LimitState, bucket: string, rate: Rate, units: number, now: number): number {
-  const lacking = missingUnits(state, bucket, rate, now) + Math.min(units, admissionUnits) - rate.burst;
+  const lacking = missingUnits(state, bucket, rate, now) + Math.min(units, ADMISSION_UNITS) - rate.burst;
   // A tolerance of 0.001 ms for rounding errors.
   return (lacking * 1000) / rate.perSecond - 0.001;
 }

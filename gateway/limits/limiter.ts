@@ -8,25 +8,25 @@ import {
   addUnreported,
   chargedAlike,
   leaseFor,
-  leaseMs,
+  LEASE_MS,
   newAccount,
   takeFrom,
   type Account,
   type ChargeOutcome,
   type WaitingCharge,
 } from './account.ts';
-import { admissionUnits, allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
+import { ADMISSION_UNITS, allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
 import { takeReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
 
 /** Accounts in memory. A dropped account is read from Redis again; without Redis it starts unused. */
-const maxAccounts = 100_000;
+const MAX_ACCOUNTS = 100_000;
 /** For this time an exhausted account is rejected from memory. It is short because an operator may raise limits. */
-const exhaustedTtlMs = 1_000;
+const EXHAUSTED_TTL_MS = 1_000;
 /** Charges per round trip, and accounts reported at once. Redis runs one script at a time, and delays other commands. */
-const maxChargesPerTrip = 500;
+const MAX_CHARGES_PER_TRIP = 500;
 /** Interval at which accounts that are not charged are reported to Redis. */
-const reportIntervalMs = 1_000;
+const REPORT_INTERVAL_MS = 1_000;
 
 export interface LimiterOptions {
   /** Undefined: limits are counted in this gateway's memory. Closed by `close`. */
@@ -51,7 +51,7 @@ export class Limiter {
   readonly #shouldServeWithoutRedis: boolean;
   readonly #log: Log;
   readonly #accounts = new LRUCache<string, Account>({
-    ...maxEntries(maxAccounts),
+    ...maxEntries(MAX_ACCOUNTS),
     dispose: (account) => this.#unreported.delete(account),
   });
   /** Accounts with a lease, or with units that were charged without Redis. */
@@ -66,7 +66,7 @@ export class Limiter {
     this.#log = log;
     this.#timer = setInterval(() => {
       if (link?.isUp === true) void this.#reportAll(performance.now());
-    }, reportIntervalMs).unref();
+    }, REPORT_INTERVAL_MS).unref();
   }
 
   /** Takes a charge as a whole, or reports the limit that rejects it. The promise never rejects. */
@@ -83,7 +83,7 @@ export class Limiter {
     const { state } = account;
     const fromLease = this.#chargeFromLease(account, limits, charge, now);
     if (fromLease !== undefined) return fromLease;
-    if (now - account.confirmedAt < exhaustedTtlMs) {
+    if (now - account.confirmedAt < EXHAUSTED_TTL_MS) {
       const date = utcDate();
       const shortage = shortageOf(state, limits, charge, now, date);
       if (shortage !== undefined) {
@@ -104,9 +104,10 @@ export class Limiter {
   shortageOf(limits: KeyLimits): Shortage | undefined {
     const account = this.#accounts.get(limits.account);
     const now = performance.now();
-    const isKnown = this.#link?.isUp !== true || (account !== undefined && now - account.confirmedAt < exhaustedTtlMs);
+    const isKnown =
+      this.#link?.isUp !== true || (account !== undefined && now - account.confirmedAt < EXHAUSTED_TTL_MS);
     if (account === undefined || !isKnown) return undefined;
-    return shortageOf(account.state, limits, { units: admissionUnits, byMethod: new Map() }, now, utcDate());
+    return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, now, utcDate());
   }
 
   /** Waits until Redis is available, at most `timeoutMs`. */
@@ -144,7 +145,7 @@ export class Limiter {
     while (account.waiting.length > 0) {
       const now = performance.now();
       const batch = account.waiting
-        .splice(0, Math.min(chargedAlike(account.waiting), maxChargesPerTrip))
+        .splice(0, Math.min(chargedAlike(account.waiting), MAX_CHARGES_PER_TRIP))
         .filter(({ limits, charge, decide }) => {
           const outcome = this.#chargeFromLease(account, limits, charge, now);
           if (outcome !== undefined) decide(outcome);
@@ -196,12 +197,12 @@ export class Limiter {
     const leaseUnits = charges.length === 0 || limits.methodRates !== undefined ? 0 : leaseFor(account, now);
     const report = takeReport(account, limits, connection, date);
     try {
-      const request = { state, hasQuota, report, leaseUnits, leaseMs, date, sentAt: now };
+      const request = { state, hasQuota, report, leaseUnits, leaseMs: LEASE_MS, date, sentAt: now };
       const { taken, leasedUnits, since } = await chargeAtRedis(link.redis as ChargingRedis, limits, charges, request);
       // What was charged without Redis since the report.
       addUnreported(account, limits, account.debtUnits);
       Object.assign(account, { connection, since, confirmedAt: now });
-      Object.assign(lease, { unusedUnits: leasedUnits, deadline: now + leaseMs, limits });
+      Object.assign(lease, { unusedUnits: leasedUnits, deadline: now + LEASE_MS, limits });
       if (leasedUnits > 0 || account.debtUnits !== 0) this.#unreported.add(account);
       else this.#unreported.delete(account);
       return taken;
@@ -219,7 +220,7 @@ export class Limiter {
     if (link === undefined) return;
     const due = [...this.#unreported].filter(({ lease, isCharging }) => !isCharging && now >= lease.deadline);
     while (due.length > 0) {
-      const reports = due.splice(0, maxChargesPerTrip).map(async (account) => {
+      const reports = due.splice(0, MAX_CHARGES_PER_TRIP).map(async (account) => {
         if (account.limits === undefined || account.isCharging) return;
         account.isCharging = true;
         await this.#send(account, account.limits, [], link).catch(() => undefined);

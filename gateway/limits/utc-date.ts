@@ -1,6 +1,6 @@
 import type { UtcDate } from './limit-state.ts';
 
-const dayS = 86_400;
+const DAY_S = 86_400;
 let cached = dateAt(0);
 let cachedSecond = 0;
 
@@ -13,7 +13,7 @@ export function utcDate(): UtcDate {
 
 function dateAt(second: number): UtcDate {
   const at = new Date(second * 1000);
-  const dayEnd = (Math.floor(second / dayS) + 1) * dayS;
+  const dayEnd = (Math.floor(second / DAY_S) + 1) * DAY_S;
   const monthEnd = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1) / 1000;
   const [today, nextDay, nextMonth] = [second, dayEnd, monthEnd].map(textOf) as [string, string, string];
   return {

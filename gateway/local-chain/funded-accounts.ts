@@ -9,7 +9,7 @@ export interface FundedAccounts {
 }
 
 /** Ether of each account at the start. */
-export const accountBalance = 10_000;
+export const ACCOUNT_BALANCE = 10_000;
 
 /** The file that anvil writes with `--config-out`. It is removed with its folder. */
 export class AccountsFile {

@@ -7,7 +7,7 @@ import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../config/log.ts';
 import { packageRoot } from '../config/package.ts';
-import { accountBalance, AccountsFile, type FundedAccounts } from './funded-accounts.ts';
+import { ACCOUNT_BALANCE, AccountsFile, type FundedAccounts } from './funded-accounts.ts';
 
 /** A node that the gateway runs on this machine: anvil from npm, with a chain in memory that ends with the process. */
 export interface LocalNode {
@@ -102,7 +102,7 @@ export function localNodeCommand(
   const anvilArgs = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--quiet'];
   anvilArgs.push('--no-cors'); // without it, any page in a browser of this machine could write to the chain
   anvilArgs.push('--max-persisted-states', '0'); // without it, old states accumulate in ~/.foundry
-  anvilArgs.push('--balance', String(accountBalance));
+  anvilArgs.push('--balance', String(ACCOUNT_BALANCE));
   if (accountsPath !== undefined) anvilArgs.push('--config-out', accountsPath);
   // The environment is empty: the gateway's may have secrets, and FOUNDRY_… settings that change anvil's behaviour.
   const commonOptions = { env: {}, cwd: '/', windowsHide: true } satisfies SpawnOptions;

@@ -29,7 +29,7 @@ import { FailsafeTable } from '../routing/failsafe-table.ts';
 import { MethodRoutes } from '../routing-policy/method-routes.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
-import { handlerOf, notificationMethod } from '../spec/handlers.ts';
+import { handlerOf, NOTIFICATION_METHOD } from '../spec/handlers.ts';
 import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
@@ -185,7 +185,7 @@ function openSubscriptions(
     blockReceipts: specOf(nodeMethods.blockReceipts, specs),
     transactionByHash: specOf(nodeMethods.transactionByHash, specs),
     metrics: metricsByKind as Record<SubscriptionKind, KindSubscriptionMetrics>,
-    usage: usage.methodUsage(slug, notificationMethod),
+    usage: usage.methodUsage(slug, NOTIFICATION_METHOD),
   });
 }
 

@@ -9,9 +9,9 @@ import { tlsProblem } from './tls-problem.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 /** Interval at which an unsuccessful connection is examined. */
-const stepMs = 25;
+const STEP_MS = 25;
 /** Slots of a cluster that are tried to find out whether the server has all. */
-const triedSlots = 16;
+const TRIED_SLOTS = 16;
 
 /** Redis responds, but cannot serve a gateway. The message is for the operator, and has no URL. */
 export class UnsuitableRedis extends Error {
@@ -97,7 +97,7 @@ export async function findRedisProblem(
   link.redis.on('sentinelError', (error: Error) => messages.push(error.message));
   try {
     const deadline = performance.now() + timeoutMs;
-    while (!link.isUp && link.lastError === undefined && performance.now() < deadline) await link.waitUntilUp(stepMs);
+    while (!link.isUp && link.lastError === undefined && performance.now() < deadline) await link.waitUntilUp(STEP_MS);
     if (link.isUp) return await problemOfServer(link.redis, address, uses);
     if (link.lastError !== undefined) messages.push(textOf(link.lastError));
     const known = messages.map(connectionProblem).find((problem) => problem !== undefined);
@@ -132,7 +132,7 @@ async function problemOfServer(
     const text = textOf(error);
     if (text.startsWith('NOPERM')) return lacksSomeOf(uses, address);
     if (address.sentinels !== undefined && text.startsWith('READONLY')) return undefined;
-    return (await isSentinel(redis, text)) ? isSentinelText : connectionProblem(text);
+    return (await isSentinel(redis, text)) ? IS_SENTINEL_TEXT : connectionProblem(text);
   }
 }
 
@@ -148,11 +148,11 @@ function lacksSomeOf(uses: readonly RedisUse[], { cluster }: RedisAddress): stri
 
 /** Reads some absent keys, of which a node of a cluster rejects those in slots of other nodes with MOVED. */
 async function tryCluster(redis: RedisClient): Promise<void> {
-  const names = Array.from({ length: triedSlots }, (_, index) => `gatehouse:key:-${index}`);
+  const names = Array.from({ length: TRIED_SLOTS }, (_, index) => `gatehouse:key:-${index}`);
   await Promise.all(names.map((name) => redis.hgetall(name)));
 }
 
-const isSentinelText = 'the server is a Sentinel: write redis+sentinel://host:26379/name';
+const IS_SENTINEL_TEXT = 'the server is a Sentinel: write redis+sentinel://host:26379/name';
 
 /** A Sentinel responds to PING and INFO, but has no scripts. */
 async function isSentinel(redis: RedisClient, errorText: string): Promise<boolean> {

@@ -1,10 +1,10 @@
 import { errorCode, type Log } from '../config/log.ts';
-import { connectTo, disconnectTimeoutMs, refreshTopology, ping, type RedisClient } from './client.ts';
+import { connectTo, DISCONNECT_TIMEOUT_MS, refreshTopology, ping, type RedisClient } from './client.ts';
 import type { RedisAddress } from './url.ts';
 
 /** Default timeout of a command or a heartbeat. Connecting may take twice as long. */
-const defaultCommandTimeoutMs = 500;
-const heartbeatIntervalMs = 500;
+const DEFAULT_COMMAND_TIMEOUT_MS = 500;
+const HEARTBEAT_INTERVAL_MS = 500;
 
 export interface RedisLinkOptions {
   /** The log field `connection`. */
@@ -40,8 +40,8 @@ export class RedisLink {
 
   constructor(options: RedisLinkOptions) {
     this.#options = options;
-    const { address, commandTimeoutMs = defaultCommandTimeoutMs, autoPipelining = false } = options;
-    this.redis = connectTo(address, commandTimeoutMs, 2 * defaultCommandTimeoutMs, autoPipelining);
+    const { address, commandTimeoutMs = DEFAULT_COMMAND_TIMEOUT_MS, autoPipelining = false } = options;
+    this.redis = connectTo(address, commandTimeoutMs, 2 * DEFAULT_COMMAND_TIMEOUT_MS, autoPipelining);
     this.redis.on('error', (error: unknown) => {
       // The cause of a cluster's error is in the error of a node.
       this.#lastError = (error as { lastNodeError?: unknown }).lastNodeError ?? error;
@@ -54,7 +54,7 @@ export class RedisLink {
       this.#startConnection();
       this.#setState(false);
     });
-    this.#timer = setInterval(() => void this.#beat(), heartbeatIntervalMs).unref();
+    this.#timer = setInterval(() => void this.#beat(), HEARTBEAT_INTERVAL_MS).unref();
   }
 
   /** Whether the connection is prepared and Redis responded to the last command or heartbeat. */
@@ -108,7 +108,7 @@ export class RedisLink {
     const end = new Promise<void>((resolve) => {
       if (!hasSocket) return;
       // A cluster without a reachable node emits no event.
-      const timer = setTimeout(resolve, 2 * disconnectTimeoutMs);
+      const timer = setTimeout(resolve, 2 * DISCONNECT_TIMEOUT_MS);
       this.redis.once('end', () => {
         clearTimeout(timer);
         resolve();

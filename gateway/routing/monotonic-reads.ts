@@ -15,7 +15,7 @@ import { ServedHashes } from './served-hashes.ts';
 
 /** The polled heads, which are also updated with the blocks that callers are served. */
 export type ServedHeads<U> = HeadPositions<U> & {
-  recordServed(upstream: U, block: ServedBlock, now: number, isLatest?: boolean, askedAt?: number): void;
+  recordServed(upstream: U, block: ServedBlock, now: number, isLatest?: boolean, sentAt?: number): void;
 };
 
 /** The parts of a call that name its blocks. */
@@ -26,7 +26,7 @@ export interface ReadCall {
   /** The number in place of the tag `safe` or `finalized`. */
   readonly pinned: { readonly number: bigint } | undefined;
   /** When the upstream was asked, by performance.now(). */
-  readonly askedAt: number;
+  readonly sentAt: number;
 }
 
 /** Reads the block in a response, or the block that contains its object. A function of `cache/`. */
@@ -76,14 +76,14 @@ export class MonotonicReads<U extends object> {
   }
 
   /** Whether the upstream lags, or did when it was asked: what it returned then is no evidence. */
-  hasLagged(upstream: U, askedAt: number): boolean {
-    return this.isLagging(upstream) || this.#heads.hasAdvancedSince(upstream, askedAt);
+  hasLagged(upstream: U, sentAt: number): boolean {
+    return this.isLagging(upstream) || this.#heads.hasAdvancedSince(upstream, sentAt);
   }
 
   /** Records the block in a response that is served to a caller. */
   recordServed(
     upstream: U,
-    { method, params, blocks, pinned, askedAt }: ReadCall,
+    { method, params, blocks, pinned, sentAt }: ReadCall,
     response: UpstreamResponse,
     now: number,
   ): void {
@@ -100,7 +100,7 @@ export class MonotonicReads<U extends object> {
     const tag = blocks?.tag;
     if (tag !== undefined && tag !== 'latest' && pinned === undefined)
       this.#tags[tag].record(upstream, block.number, now);
-    this.#heads.recordServed(upstream, block, now, isHead || (tag === 'latest' && !isLogs), askedAt);
+    this.#heads.recordServed(upstream, block, now, isHead || (tag === 'latest' && !isLogs), sentAt);
     if (method.looksUpHash === true) this.#hashes.add(params[0], block.hash, now);
     if (method.shape?.type === 'Block' && response.kind === 'result')
       this.#recordBlock(response.result, block.hash, now);

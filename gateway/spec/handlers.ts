@@ -46,7 +46,7 @@ const handlers: HandlerTable = {
 const byName: ReadonlyMap<string, Handler> = new Map(Object.entries(handlers));
 
 /** The method of notifications. Callers cannot call it, so it has no schema. */
-export const notificationMethod = 'eth_subscription';
+export const NOTIFICATION_METHOD = 'eth_subscription';
 
 export function handlerOf({ name }: MethodSpec): Handler | undefined {
   return byName.get(name);

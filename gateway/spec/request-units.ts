@@ -7,7 +7,7 @@ import { methods, passThroughUnits } from './methods.generated.ts';
 export type UnitsTable = Readonly<Record<string, string | number>>;
 
 /** Request units of a request that the gateway rejects: it needs no upstream. */
-export const rejectedUnits = 0.1;
+export const REJECTED_UNITS = 0.1;
 
 /** The request units of a call. @param params validated by the schema of the method */
 export type RequestUnits = (params: readonly unknown[]) => number;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyAccess } from '../auth/key-access.ts';
-import { notificationMethod } from '../spec/handlers.ts';
+import { NOTIFICATION_METHOD } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
@@ -38,7 +38,7 @@ export class Subscription implements Subscriber {
     this.owner = parts.keySessions.access.account;
     this.method = method;
     this.params = params;
-    this.#messageStart = `{"jsonrpc":"2.0","method":"${notificationMethod}","params":{"subscription":"${this.id}","result":`;
+    this.#messageStart = `{"jsonrpc":"2.0","method":"${NOTIFICATION_METHOD}","params":{"subscription":"${this.id}","result":`;
   }
 
   deliver(results: readonly string[]): void {

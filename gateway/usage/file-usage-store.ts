@@ -11,7 +11,7 @@ import {
   lastDays,
   newAmounts,
   rowOf,
-  usageRetentionDays,
+  USAGE_RETENTION_DAYS,
   type Amounts,
   type ListedUsageStore,
   type UsageBatch,
@@ -20,8 +20,8 @@ import {
 } from './usage-store.ts';
 
 /** A file is compacted when its size exceeds the last compacted size times this factor, plus this number of bytes. */
-const maxGrowthFactor = 4;
-const minGrowthBytes = 100_000;
+const MAX_GROWTH_FACTOR = 4;
+const MIN_GROWTH_BYTES = 100_000;
 
 /** What is appended to one file. */
 interface FileLines {
@@ -116,7 +116,7 @@ export class FileUsageStore implements ListedUsageStore {
     for (const [path, { lines, batches }] of appended) {
       try {
         const bytes = appendUsage(path, lines);
-        const isDue = bytes > maxGrowthFactor * (this.#compactedBytes.get(path) ?? 0) + minGrowthBytes;
+        const isDue = bytes > MAX_GROWTH_FACTOR * (this.#compactedBytes.get(path) ?? 0) + MIN_GROWTH_BYTES;
         if (isDue && bytes > (longest?.bytes ?? 0)) longest = { path, bytes };
       } catch (error) {
         failed.push(...batches);
@@ -165,7 +165,7 @@ export class FileUsageStore implements ListedUsageStore {
   }
 
   #removeExpired(): void {
-    const [oldest = ''] = lastDays(usageRetentionDays);
+    const [oldest = ''] = lastDays(USAGE_RETENTION_DAYS);
     if (this.#removedBefore === oldest) return;
     this.#removedBefore = oldest;
     this.#compactedBytes.clear();

@@ -10,7 +10,7 @@ import {
   newAmounts,
   rowOf,
   textOf,
-  usageRetentionDays,
+  USAGE_RETENTION_DAYS,
   type Amounts,
   type PlacedAmounts,
   type ListedUsageStore,
@@ -24,9 +24,9 @@ import {
  * `<network> <method> calls`, and the same with `units`, `errors` and `bytes`. Each gateway has a field `from <random>`
  * with the number of the last batch that it added.
  */
-const usagePrefix = 'gatehouse:usage:';
+const USAGE_PREFIX = 'gatehouse:usage:';
 /** Concurrent batches: each must finish within the command timeout. */
-const maxConcurrentBatches = 500;
+const MAX_CONCURRENT_BATCHES = 500;
 
 /** Writes the number first: if a field is malformed and the script fails halfway, the batch is not added twice. */
 const addScript = `
@@ -68,8 +68,8 @@ export class RedisUsageStore implements ListedUsageStore {
 
   async add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]> {
     const failed: UsageBatch[] = [];
-    for (let from = 0; from < batches.length; from += maxConcurrentBatches) {
-      const some = batches.slice(from, from + maxConcurrentBatches);
+    for (let from = 0; from < batches.length; from += MAX_CONCURRENT_BATCHES) {
+      const some = batches.slice(from, from + MAX_CONCURRENT_BATCHES);
       const writes: Promise<boolean>[] = [];
       for (const batch of some) {
         const pause = timeSlicer.next();
@@ -108,10 +108,10 @@ export class RedisUsageStore implements ListedUsageStore {
       for (const primary of primariesOf(this.#redis)) {
         let cursor = '0';
         do {
-          const [next, names] = await primary.scan(cursor, 'MATCH', `${usagePrefix}*`, 'COUNT', 1000);
+          const [next, names] = await primary.scan(cursor, 'MATCH', `${USAGE_PREFIX}*`, 'COUNT', 1000);
           const hashes = await Promise.all(names.map((name) => this.#redis.hgetall(name)));
           for (const [index, name] of names.entries()) {
-            const [key = '', day = ''] = name.slice(usagePrefix.length).split(':');
+            const [key = '', day = ''] = name.slice(USAGE_PREFIX.length).split(':');
             yield { key, day, amounts: amountsOf(hashes[index] ?? {}) };
           }
           cursor = next;
@@ -137,7 +137,7 @@ export class RedisUsageStore implements ListedUsageStore {
         nameOf(key, day),
         this.#numberField,
         number,
-        usageRetentionDays * 86_400,
+        USAGE_RETENTION_DAYS * 86_400,
         ...amounts.map(textOf),
       );
       return true;
@@ -149,7 +149,7 @@ export class RedisUsageStore implements ListedUsageStore {
 }
 
 function nameOf(key: string, day: string): string {
-  return `${usagePrefix}${key}:${day}`;
+  return `${USAGE_PREFIX}${key}:${day}`;
 }
 
 function rowsOf(day: string, hash: Readonly<Record<string, string>>): UsageRow[] {

@@ -2,12 +2,12 @@ import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { MethodUsage, type Count } from './method-usage.ts';
 import { dayOf, type Amounts, type UsageBatch, type UsageStore } from './usage-store.ts';
 
-const writeIntervalMs = 1_000;
-const forgetIntervalMs = 30_000;
+const WRITE_INTERVAL_MS = 1_000;
+const FORGET_INTERVAL_MS = 30_000;
 
 /** Keys per write, or a tenth of the waiting keys if that is more: so each key is written within ten seconds. */
-const minKeysPerWrite = 1_000;
-const keysPerWriteRatio = 0.1;
+const MIN_KEYS_PER_WRITE = 1_000;
+const KEYS_PER_WRITE_RATIO = 0.1;
 
 /**
  * Counts the usage of keys and writes it to the store each second, off the hot path. With thousands of keys it writes
@@ -33,10 +33,10 @@ export class UsageLedger {
     this.#store = store;
     this.#onWritten = onWritten;
     this.#timers = [
-      setInterval(() => void this.write(), writeIntervalMs).unref(),
+      setInterval(() => void this.write(), WRITE_INTERVAL_MS).unref(),
       setInterval(() => {
         for (const usage of this.#methods.values()) usage.removeIdle();
-      }, forgetIntervalMs).unref(),
+      }, FORGET_INTERVAL_MS).unref(),
     ];
   }
 
@@ -77,7 +77,7 @@ export class UsageLedger {
     else counts.push(count);
   };
 
-  async #write(maxKeys = Math.max(minKeysPerWrite, this.#active.size * keysPerWriteRatio)): Promise<void> {
+  async #write(maxKeys = Math.max(MIN_KEYS_PER_WRITE, this.#active.size * KEYS_PER_WRITE_RATIO)): Promise<void> {
     const today = dayOf(Date.now());
     // In one step, because later calls are of the new day.
     if (today !== this.#day) this.#pending.push([...this.#active.keys()].map((key) => this.#take(key)));

@@ -1,5 +1,5 @@
 /** The usage of a day is removed after this number of days. */
-export const usageRetentionDays = 90;
+export const USAGE_RETENTION_DAYS = 90;
 
 /** Usage: calls, their request units, error responses, bytes of responses. */
 export interface Amounts {

@@ -8,7 +8,7 @@ import {
   isKeyId,
   isWellFormedKey,
   keyIdOf,
-  keyMaxLength,
+  KEY_MAX_LENGTH,
   makeKey,
 } from '../../gateway/auth/formats/key.ts';
 
@@ -20,7 +20,7 @@ describe('a key', () => {
     for (let n = 0; n < 1_000; n += 1) {
       const key = makeKey();
       expect(key).toMatch(/^gh_[0-9A-Za-z]{32}$/);
-      expect(key).toHaveLength(keyMaxLength);
+      expect(key).toHaveLength(KEY_MAX_LENGTH);
       expect(isWellFormedKey(key)).toBe(true);
     }
   });

@@ -86,7 +86,7 @@ export async function followCache({
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
       const response = responseOf(result);
-      const call = { method: specOf(method), params, blocks: undefined, pinned: undefined, askedAt: -Infinity };
+      const call = { method: specOf(method), params, blocks: undefined, pinned: undefined, sentAt: -Infinity };
       monotonic.recordServed(upstream, call, response, performance.now());
       cache.store(params, text, response, headHash);
       const find = (): string | undefined => cache.find(text)?.toString();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { encodeErrorResult, keccak256, toHex, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
-import { accountBalance } from '../../gateway/local-chain/funded-accounts.ts';
+import { ACCOUNT_BALANCE } from '../../gateway/local-chain/funded-accounts.ts';
 import { makeDemoChain } from '../../gateway/local-chain/demo-chain.ts';
 import { callLocalNode, findAnvil, localNodeCommand, startLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
@@ -22,7 +22,7 @@ describe('a local node', () => {
     expect(await callLocalNode(node.url, 'eth_accounts')).toEqual(addresses);
     for (const address of addresses) {
       expect(await callLocalNode(node.url, 'eth_getBalance', [address, 'latest'])).toBe(
-        toHex(BigInt(accountBalance) * 10n ** 18n),
+        toHex(BigInt(ACCOUNT_BALANCE) * 10n ** 18n),
       );
     }
     await node.stop();

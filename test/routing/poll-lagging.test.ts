@@ -59,7 +59,7 @@ it('an upstream that got the block during the last attempt is asked again withou
   await heads.poll(upstream);
   const call = callIn(heads, upstreams);
   call.tried = [upstream];
-  call.askedAt = performance.now();
+  call.sentAt = performance.now();
   call.failed = [{ final: false, failure: 'no-block', response: undefined }];
   const polls = nodes[0]?.polls() ?? 0;
   expect(await pollLagging(call)).toBe(false);

@@ -5,20 +5,20 @@ import { crc32 } from 'node:zlib';
  * A Gatehouse key: `gh_`, 26 random base62 characters (154 bits) and 6 checksum characters, like GitHub's tokens. A typo
  * is rejected without a lookup, and secret scanners recognise a leaked key by its form.
  */
-const prefix = 'gh_';
-const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const randomLength = 26;
+const PREFIX = 'gh_';
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const RANDOM_LENGTH = 26;
 const gatehouseForm = /^gh_[0-9A-Za-z]{32}$/;
 /** Keys of other services, such as Infura's project ids. */
 const importedForm = /^[0-9A-Fa-f]{32}$/;
 
 /** Length of the longest well-formed key. */
-export const keyMaxLength = 35;
+export const KEY_MAX_LENGTH = 35;
 
 /** Makes a new key. It is a secret: it is shown once, and only its digest is stored. */
 export function makeKey(): string {
   const random = randomText();
-  return prefix + random + checksumOf(random);
+  return PREFIX + random + checksumOf(random);
 }
 
 /** Makes a key secret: `ghs_` and the same 154 random bits. */
@@ -29,15 +29,15 @@ export function makeSecret(): string {
 
 /** Uses randomInt because it has no modulo bias. */
 function randomText(): string {
-  return Array.from({ length: randomLength }, () => alphabet.charAt(randomInt(alphabet.length))).join('');
+  return Array.from({ length: RANDOM_LENGTH }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
 }
 
 /** Whether `text` can be a key. The checksum detects any single wrong character in a Gatehouse key. */
 export function isWellFormedKey(text: string): boolean {
   if (importedForm.test(text)) return true;
   if (!gatehouseForm.test(text)) return false;
-  const checksumAt = prefix.length + randomLength;
-  return checksumOf(text.slice(prefix.length, checksumAt)) === text.slice(checksumAt);
+  const checksumAt = PREFIX.length + RANDOM_LENGTH;
+  return checksumOf(text.slice(PREFIX.length, checksumAt)) === text.slice(checksumAt);
 }
 
 /**
@@ -66,8 +66,8 @@ function checksumOf(random: string): string {
   let rest = crc32(random);
   let text = '';
   for (let digit = 0; digit < 6; digit += 1) {
-    text = alphabet.charAt(rest % alphabet.length) + text;
-    rest = Math.floor(rest / alphabet.length);
+    text = ALPHABET.charAt(rest % ALPHABET.length) + text;
+    rest = Math.floor(rest / ALPHABET.length);
   }
   return text;
 }

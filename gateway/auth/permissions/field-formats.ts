@@ -2,8 +2,8 @@ import { durationOf } from '../formats/duration.ts';
 import { rateOf, type Rate } from './key-limits.ts';
 
 /** The same maximum as Infura's. */
-const maxEntries = 30;
-const maxNumber = 1_000_000_000_000;
+const MAX_ENTRIES = 30;
+const MAX_NUMBER = 1_000_000_000_000;
 
 /** Splits at commas. An empty text gives one empty entry, which is invalid. */
 export function entriesOf(text: string): string[] {
@@ -17,7 +17,7 @@ export function readEntries<Entry>(
 ): readonly Entry[] | undefined {
   const texts = entriesOf(text);
   const entries = texts.map(read).filter((entry) => entry !== undefined);
-  return texts.length <= maxEntries && entries.length === texts.length ? entries : undefined;
+  return texts.length <= MAX_ENTRIES && entries.length === texts.length ? entries : undefined;
 }
 
 /** A reader of lists whose entries all have a form. */
@@ -48,12 +48,12 @@ export function readDecimal(text: string): number | undefined {
 
 /** What the readers of numbers accept. Only numbers are shown in error texts: other values may be secrets. */
 export const numberForms: ReadonlyMap<unknown, string> = new Map([
-  [readWhole, `whole number from 1 to ${maxNumber}`],
-  [readDecimal, `number above 0, to ${maxNumber}, with at most 6 decimals`],
+  [readWhole, `whole number from 1 to ${MAX_NUMBER}`],
+  [readDecimal, `number above 0, to ${MAX_NUMBER}, with at most 6 decimals`],
 ]);
 
 function inRange(number: number): number | undefined {
-  return number > 0 && number <= maxNumber ? number : undefined;
+  return number > 0 && number <= MAX_NUMBER ? number : undefined;
 }
 
 /** Reads `eth_getLogs=5,eth_call=5/20`: rates by method, each with an optional burst. */

@@ -19,9 +19,9 @@ import {
 import { appendPrivateFile, isDiskFull, isDiskFullAt, makePrivateFolderFor } from './private-file.ts';
 
 /** Detects changes by other processes. Polled, because some mounted folders deliver no file events. */
-const pollIntervalMs = 200;
+const POLL_INTERVAL_MS = 200;
 /** Interval of writes that show whether the disk is full: nothing else may be written for days. */
-const diskCheckIntervalMs = 5_000;
+const DISK_CHECK_INTERVAL_MS = 5_000;
 
 interface EditBatch {
   readonly edits: ((keys: Map<string, StoredKey>) => void)[];
@@ -61,7 +61,7 @@ export class FileKeyStore implements KeyStore {
     this.#warnIfReadable();
     this.#timer = setInterval(() => {
       this.#poll();
-    }, pollIntervalMs).unref();
+    }, POLL_INTERVAL_MS).unref();
   }
 
   get isFull(): boolean {
@@ -184,7 +184,7 @@ export class FileKeyStore implements KeyStore {
 
   /** Synchronous, so that it cannot interleave with a change by this process. A stat takes microseconds. */
   #poll(): void {
-    if (performance.now() - this.#diskCheckedAt >= diskCheckIntervalMs) this.#noteDisk(isDiskFullAt(this.path));
+    if (performance.now() - this.#diskCheckedAt >= DISK_CHECK_INTERVAL_MS) this.#noteDisk(isDiskFullAt(this.path));
     try {
       const version = keyFileVersion(this.path);
       if (version === this.#version) return;

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { KeyStoreError } from './key-store.ts';
 
 /** A lock is held for milliseconds. A lock older than this was left by a process that ended. */
-const maxLockAgeMs = 5_000;
-const timeoutMs = 10_000;
+const MAX_LOCK_AGE_MS = 5_000;
+const TIMEOUT_MS = 10_000;
 
 /**
  * Runs `work` while this process holds the lock file `path`. While synchronous work runs, nothing else in this process does.
@@ -20,7 +20,7 @@ export async function withFileLock<Result>(
 ): Promise<Result> {
   const token = `${hostname()} ${process.pid} ${randomUUID()}`;
   const isHeld = (): boolean => holderOf(path) === token;
-  const deadline = Date.now() + timeoutMs;
+  const deadline = Date.now() + TIMEOUT_MS;
   while (!acquire(path, token)) {
     if (Date.now() > deadline)
       throw new KeyStoreError(`${path} is locked by another process; remove the file if no such process exists`);
@@ -78,7 +78,7 @@ function isStale(path: string, holder: string): boolean {
   const [host, pid] = holder.split(' ');
   if (host === hostname() && hasEnded(Number(pid))) return true;
   const modified = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-  return modified !== undefined && Date.now() - modified > maxLockAgeMs;
+  return modified !== undefined && Date.now() - modified > MAX_LOCK_AGE_MS;
 }
 
 function hasEnded(pid: number): boolean {

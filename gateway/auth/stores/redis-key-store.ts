@@ -14,23 +14,23 @@ import {
 } from './key-store.ts';
 import { primariesOf, type RedisClient } from '../../redis/client.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../../redis/link.ts';
-import { addScript, DigestsById, emptyIfNoHash, keyPrefix, toRecord, updateScript } from './redis-keys.ts';
+import { addScript, DigestsById, emptyIfNoHash, KEY_PREFIX, toRecord, updateScript } from './redis-keys.ts';
 import { storeUnreachable } from './redis-unreachable.ts';
 import { parseRedisUrl } from '../../redis/url.ts';
 
-const auditKey = 'gatehouse:audit';
-const maxAuditEntries = 10_000;
+const AUDIT_KEY = 'gatehouse:audit';
+const MAX_AUDIT_ENTRIES = 10_000;
 /** Gatehouse publishes the digest of each key that it changes, for a Redis that rejects CLIENT TRACKING. */
-const changesChannel = 'gatehouse:keys';
+const CHANGES_CHANNEL = 'gatehouse:keys';
 /** Channel of Redis' reports (https://redis.io/docs/latest/develop/reference/client-side-caching/). */
-const invalidationChannel = '__redis__:invalidate';
+const INVALIDATION_CHANNEL = '__redis__:invalidate';
 
 /** Redis reports each change within milliseconds. The limit covers lost reports. */
-const trackedTtlMs = 30_000;
+const TRACKED_TTL_MS = 30_000;
 /** Without tracking, a DEL by hand is not reported: a lookup every 0.9 s detects it within a second. */
-const untrackedTtlMs = 900;
+const UNTRACKED_TTL_MS = 900;
 /** Concurrent lookups while listing, and concurrent revocations: each must finish within the command timeout. */
-const maxConcurrent = 50;
+const MAX_CONCURRENT = 50;
 
 /** Stores keys in Redis, shared by all gateways, and reports changes within a second, also those by redis-cli. */
 export class RedisKeyStore implements KeyStore {
@@ -63,7 +63,7 @@ export class RedisKeyStore implements KeyStore {
   }
 
   get freshForMs(): number {
-    return this.#isTracking === true && this.#changes.isUp ? trackedTtlMs : untrackedTtlMs;
+    return this.#isTracking === true && this.#changes.isUp ? TRACKED_TTL_MS : UNTRACKED_TTL_MS;
   }
 
   async waitUntilReady(timeoutMs: number): Promise<void> {
@@ -73,12 +73,12 @@ export class RedisKeyStore implements KeyStore {
   }
 
   find(digest: string): Promise<KeyRecord | undefined> {
-    return this.#run(async (redis) => toRecord(digest, await redis.hgetall(keyPrefix + digest).catch(emptyIfNoHash)));
+    return this.#run(async (redis) => toRecord(digest, await redis.hgetall(KEY_PREFIX + digest).catch(emptyIfNoHash)));
   }
 
   async add(digest: string, key: StoredKey): Promise<boolean> {
     const fields = Object.entries(fieldsOfKey(key)).flatMap(([field, value]) => [field, String(value)]);
-    const isNew = await this.#run((redis) => redis.eval(addScript, 1, keyPrefix + digest, ...fields));
+    const isNew = await this.#run((redis) => redis.eval(addScript, 1, KEY_PREFIX + digest, ...fields));
     await this.#publish(digest);
     return isNew === 1;
   }
@@ -109,9 +109,9 @@ export class RedisKeyStore implements KeyStore {
       return record;
     };
     const outcomes: RevocationOutcome[] = [];
-    for (let from = 0; from < ids.length; from += maxConcurrent) {
+    for (let from = 0; from < ids.length; from += MAX_CONCURRENT) {
       await timeSlicer.next();
-      outcomes.push(...(await Promise.allSettled(ids.slice(from, from + maxConcurrent).map(revoke))));
+      outcomes.push(...(await Promise.allSettled(ids.slice(from, from + MAX_CONCURRENT).map(revoke))));
     }
     return outcomes;
   }
@@ -120,14 +120,14 @@ export class RedisKeyStore implements KeyStore {
     const digest = await this.#digestOfId(id);
     if (digest === undefined) return undefined;
     const fields = Object.entries(change).flatMap(([field, value]) => [field, value ?? '']);
-    await this.#run((redis) => redis.eval(updateScript, 1, keyPrefix + digest, ...fields));
+    await this.#run((redis) => redis.eval(updateScript, 1, KEY_PREFIX + digest, ...fields));
     await this.#publish(digest);
     return this.find(digest);
   }
 
   async audit(entry: AuditEntry): Promise<void> {
     const fields = Object.entries(entry).flat() as string[];
-    await this.#run((redis) => redis.xadd(auditKey, 'MAXLEN', '~', maxAuditEntries, '*', ...fields));
+    await this.#run((redis) => redis.xadd(AUDIT_KEY, 'MAXLEN', '~', MAX_AUDIT_ENTRIES, '*', ...fields));
   }
 
   onChange(listener: ChangeListener): void {
@@ -148,10 +148,10 @@ export class RedisKeyStore implements KeyStore {
       // In a cluster each node reports only its own keys, on its own connection.
       if (redis.isCluster) return;
       const id = String(await redis.call('CLIENT', 'ID'));
-      await redis.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', 'PREFIX', keyPrefix);
-      await redis.subscribe(invalidationChannel);
+      await redis.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'BCAST', 'PREFIX', KEY_PREFIX);
+      await redis.subscribe(INVALIDATION_CHANNEL);
     });
-    const subscribeError = await rejectionCode(() => redis.subscribe(changesChannel));
+    const subscribeError = await rejectionCode(() => redis.subscribe(CHANGES_CHANNEL));
     if (rejection !== undefined && this.#isTracking !== false) {
       const published = subscribeError === undefined ? 'published changes and ' : '';
       const text = `Redis rejects CLIENT TRACKING: ${published}one lookup per key and second replace it`;
@@ -163,13 +163,13 @@ export class RedisKeyStore implements KeyStore {
   }
 
   #onMessage(channel: string, message: string): void {
-    if (channel === changesChannel) {
+    if (channel === CHANGES_CHANNEL) {
       this.#notifyListeners(isDigest(message) ? message : undefined);
       return;
     }
     // ioredis joins the keys of one message by commas; FLUSHALL has none.
     if (message === '') this.#notifyListeners(undefined);
-    else for (const key of message.split(',')) this.#notifyListeners(key.slice(keyPrefix.length));
+    else for (const key of message.split(',')) this.#notifyListeners(key.slice(KEY_PREFIX.length));
   }
 
   #notifyListeners(digest: string | undefined): void {
@@ -180,7 +180,7 @@ export class RedisKeyStore implements KeyStore {
   /** A rejected PUBLISH does not undo the write: other gateways detect it by tracking or by the next lookup. */
   async #publish(digest: string): Promise<void> {
     this.#listing = undefined;
-    await this.#commands.redis.publish(changesChannel, digest).catch(() => undefined);
+    await this.#commands.redis.publish(CHANGES_CHANNEL, digest).catch(() => undefined);
   }
 
   async #digestOfId(id: string): Promise<string | undefined> {
@@ -189,7 +189,7 @@ export class RedisKeyStore implements KeyStore {
 
   async #revokeDigest(digest: string | undefined): Promise<KeyRecord | undefined> {
     if (digest === undefined) return undefined;
-    await this.#run((redis) => redis.hsetnx(keyPrefix + digest, 'revokedAt', new Date().toISOString()));
+    await this.#run((redis) => redis.hsetnx(KEY_PREFIX + digest, 'revokedAt', new Date().toISOString()));
     await this.#publish(digest);
     return this.find(digest);
   }
@@ -198,9 +198,9 @@ export class RedisKeyStore implements KeyStore {
   async #readAll(): Promise<ReadonlyMap<string, KeyRecord>> {
     const digests = await this.#digests('');
     const records = new Map<string, KeyRecord>();
-    for (let from = 0; from < digests.length; from += maxConcurrent) {
+    for (let from = 0; from < digests.length; from += MAX_CONCURRENT) {
       await timeSlicer.next();
-      const part = digests.slice(from, from + maxConcurrent);
+      const part = digests.slice(from, from + MAX_CONCURRENT);
       const found = await Promise.all(part.map((digest) => this.find(digest)));
       for (const [index, record] of found.entries()) if (record !== undefined) records.set(part[index] ?? '', record);
     }
@@ -214,9 +214,9 @@ export class RedisKeyStore implements KeyStore {
       let cursor = '0';
       do {
         const [next, keys] = await this.#run(() =>
-          primary.scan(cursor, 'MATCH', `${keyPrefix}${start}*`, 'COUNT', 1000),
+          primary.scan(cursor, 'MATCH', `${KEY_PREFIX}${start}*`, 'COUNT', 1000),
         );
-        for (const key of keys) found.add(key.slice(keyPrefix.length));
+        for (const key of keys) found.add(key.slice(KEY_PREFIX.length));
         cursor = next;
       } while (cursor !== '0');
     }

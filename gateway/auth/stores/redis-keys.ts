@@ -6,7 +6,7 @@ import { keyFromFields, keyRecord, KeyStoreError, type KeyRecord } from './key-s
  * A hash per key, `gatehouse:key:<sha256>`: name, createdAt; optionally revokedAt, development and permissions. Only keys
  * may have this prefix: each write to it is a change.
  */
-export const keyPrefix = 'gatehouse:key:';
+export const KEY_PREFIX = 'gatehouse:key:';
 
 /** Atomic: an existing key must not get permissions of another record. */
 export const addScript = `

@@ -11,7 +11,7 @@ export type Env = Readonly<Record<string, string | undefined>>;
 export function expandText(text: string, env: Env, report: (problem: string) => void): string | undefined {
   const problems: string[] = [];
   const expanded = text.replace(/\$\{([^}]*)(\}?)/g, (_, inside: string, end: string) => {
-    const { value = '', problem } = end === '' ? { problem: misspelt } : expandVariable(inside, env);
+    const { value = '', problem } = end === '' ? { problem: MISSPELT } : expandVariable(inside, env);
     if (problem !== undefined) problems.push(problem);
     return value;
   });
@@ -28,7 +28,7 @@ export function readFileText(path: string, _env: Env, report: (problem: string) 
   return value;
 }
 
-const misspelt = 'write a variable as ${NAME} or ${NAME:-default}';
+const MISSPELT = 'write a variable as ${NAME} or ${NAME:-default}';
 
 interface Expanded {
   readonly value?: string;
@@ -45,5 +45,5 @@ function expandVariable(inside: string, env: Env): Expanded {
   const value = env[name];
   if (value !== undefined && value !== '') return { value };
   if (fallback !== undefined) return { value: fallback };
-  return { problem: name === '' ? misspelt : `the environment has no ${name}; set it, or write \${${name}:-default}` };
+  return { problem: name === '' ? MISSPELT : `the environment has no ${name}; set it, or write \${${name}:-default}` };
 }

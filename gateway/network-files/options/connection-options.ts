@@ -1,8 +1,8 @@
 import { checkHeader, checkPem, checkProxy, checkUrl } from './check-upstream-text.ts';
 import type { UpstreamOption } from './option.ts';
 
-const pemTitle = 'full path of a PEM file, or ${file:/path}';
-const pem = { title: pemTitle, type: 'string', pattern: '^(/|\\$\\{|-----BEGIN )' } as const;
+const PEM_TITLE = 'full path of a PEM file, or ${file:/path}';
+const pem = { title: PEM_TITLE, type: 'string', pattern: '^(/|\\$\\{|-----BEGIN )' } as const;
 
 type Text = Omit<UpstreamOption, 'replaces'>;
 

@@ -1,13 +1,13 @@
 import { methodNames } from './method-pattern.ts';
 import type { OptionSchema } from './option.ts';
 
-const hedgeTitle = 'off, or whole number of milliseconds, 1 to 60000';
+const HEDGE_TITLE = 'off, or whole number of milliseconds, 1 to 60000';
 
 const hedgeValue = {
-  title: hedgeTitle,
+  title: HEDGE_TITLE,
   if: { type: 'integer' },
-  then: { title: hedgeTitle, type: 'integer', minimum: 1, maximum: 60_000 },
-  else: { title: hedgeTitle, const: 'off' },
+  then: { title: HEDGE_TITLE, type: 'integer', minimum: 1, maximum: 60_000 },
+  else: { title: HEDGE_TITLE, const: 'off' },
 } as const;
 
 /** When a slow read is hedged. */
@@ -18,7 +18,7 @@ export const hedge = {
   default: 50,
 } as const satisfies OptionSchema;
 
-const title = 'map of methods to maps with timeoutMs, hedgeAfterMs or maxAttempts';
+const TITLE = 'map of methods to maps with timeoutMs, hedgeAfterMs or maxAttempts';
 
 const times = {
   timeoutMs: {
@@ -36,7 +36,7 @@ const times = {
 
 /** Times and attempts of calls by method, at all upstreams of a network. */
 export const networkFailsafe = {
-  title,
+  title: TITLE,
   description:
     'Time for one attempt, delay of the hedge and maximum attempts by method or wildcard: `debug_*: { timeoutMs: 60000 }`. See below.',
   type: 'object',

@@ -1,13 +1,13 @@
 import type { ValueSchema } from './option.ts';
 
 /** A method's name, or the start of names before an asterisk: `debug_*`, `debug_trace*`. */
-const pattern = '^[a-z][a-zA-Z0-9_.]*\\*?$';
-const title = 'method, or start of methods with * after it';
+const PATTERN = '^[a-z][a-zA-Z0-9_.]*\\*?$';
+const TITLE = 'method, or start of methods with * after it';
 
-export const methodPattern = { title, type: 'string', pattern } as const satisfies ValueSchema;
+export const methodPattern = { title: TITLE, type: 'string', pattern: PATTERN } as const satisfies ValueSchema;
 
 /** A map by method. */
-export const methodNames = { title, pattern } as const satisfies ValueSchema;
+export const methodNames = { title: TITLE, pattern: PATTERN } as const satisfies ValueSchema;
 
 export function isWildcard(name: string): boolean {
   return name.endsWith('*');

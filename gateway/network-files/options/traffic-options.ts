@@ -19,16 +19,16 @@ export const weight = {
   default: 1,
 } as const satisfies OptionSchema;
 
-const batchTitle = 'auto, true or false';
+const BATCH_TITLE = 'auto, true or false';
 
 /** Whether calls are sent to an upstream in JSON-RPC batches. */
 export const batch = {
-  title: batchTitle,
+  title: BATCH_TITLE,
   description:
     'Whether lookups that a client sent as a batch are sent as JSON-RPC batches of up to 10 calls. After a refusal, none are sent for 10 minutes (auto) or for 60 s (true). Only with url.',
   if: { type: 'boolean' },
-  then: { title: batchTitle, type: 'boolean' },
-  else: { title: batchTitle, const: 'auto' },
+  then: { title: BATCH_TITLE, type: 'boolean' },
+  else: { title: BATCH_TITLE, const: 'auto' },
   default: 'auto',
 } as const satisfies OptionSchema;
 

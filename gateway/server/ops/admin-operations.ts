@@ -11,7 +11,7 @@ import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import { readUsage } from '../../usage/read-usage.ts';
-import { lastDays, usageRetentionDays, type UsageStore } from '../../usage/usage-store.ts';
+import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import type { NetworkFacts } from '../pages/network-facts.ts';
@@ -53,8 +53,8 @@ type AdminHandler = (request: AdminRequest) => Promise<AdminResponse>;
 /** Permissions as in a body: text, a number or a list; null removes one. */
 type PermissionValues = Readonly<Record<string, string | number | readonly string[] | null>>;
 
-const defaultGrace = '24h';
-const defaultDays = '30';
+const DEFAULT_GRACE = '24h';
+const DEFAULT_DAYS = '30';
 /** Keys of one listing whose usage is read. */
 const MAX_KEYS_WITH_USAGE = 100;
 
@@ -83,13 +83,13 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok(withWarnings(await manager.update(id, change, secret), change, networks));
   },
   rotate: async ({ manager, id, body }) => {
-    const { grace = defaultGrace, secret = false } = body as { grace?: string; secret?: boolean };
+    const { grace = DEFAULT_GRACE, secret = false } = body as { grace?: string; secret?: boolean };
     const graceMs = durationOf(grace) ?? 0;
     return created(secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs));
   },
   revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id))),
   revokeAll: async ({ manager, body }) => ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids))),
-  usage: async ({ manager, usage, id, query: { days = defaultDays } }) => {
+  usage: async ({ manager, usage, id, query: { days = DEFAULT_DAYS } }) => {
     const own = readDays(days);
     return ok({ usage: await readUsage(usage, await manager.idsOf(id), own) });
   },
@@ -146,7 +146,7 @@ function withWarnings(result: CreatedKey, change: PermissionChange, networks: re
 }
 
 function readDays(given: unknown): string[] {
-  return lastDays(readWhole('days', given, 1, usageRetentionDays));
+  return lastDays(readWhole('days', given, 1, USAGE_RETENTION_DAYS));
 }
 
 function ok(body: object): AdminResponse {

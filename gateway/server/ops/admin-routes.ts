@@ -118,7 +118,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
 }
 
 /** After this time, a disk that has space again is seen. */
-const diskRetryS = 5;
+const DISK_RETRY_S = 5;
 const statuses = { missing: 404, 'already-exists': 409, inactive: 409, 'no-secret': 409, 'no-redis': 409 } as const;
 
 function toAdminError(error: unknown): AdminError {
@@ -130,7 +130,7 @@ function toAdminError(error: unknown): AdminError {
   }
   if (error instanceof KeyStoreUnreachable)
     return new AdminError(503, 'the key store cannot be reached at the moment', { retryAfterS: 1 });
-  if (error instanceof KeyStoreFull) return new AdminError(503, error.message, { retryAfterS: diskRetryS });
+  if (error instanceof KeyStoreFull) return new AdminError(503, error.message, { retryAfterS: DISK_RETRY_S });
   if (error instanceof KeyStoreError) return new AdminError(409, error.message);
   const { status, type } = error as { status?: unknown; type?: unknown };
   if (status === 413) return new AdminError(413, `the body is too large: at most ${BODY_MAX_BYTES} bytes are allowed`);

@@ -52,22 +52,22 @@ function readCommonEnvelope(text: string, id: number, secrets: Secrets): ResultR
 
 const quotedHex = /^"0x[0-9a-f]*"$/;
 
-const start = '{"jsonrpc":"2.0",';
+const START = '{"jsonrpc":"2.0",';
 
 /** The text between the ends of a common envelope. */
 function commonResult(text: string, id: number): string | undefined {
   // geth ends its responses with a line feed.
   const end = text.endsWith('}') ? text.length - 1 : text.endsWith('}\n') ? text.length - 2 : -1;
-  if (end === -1 || !text.startsWith(start)) return undefined;
+  if (end === -1 || !text.startsWith(START)) return undefined;
   const ownId = `"id":${id}`;
-  if (text.startsWith(ownId, start.length)) {
-    const at = start.length + ownId.length;
+  if (text.startsWith(ownId, START.length)) {
+    const at = START.length + ownId.length;
     return text.startsWith(',"result":', at) ? text.slice(at + 10, end) : undefined;
   }
   // Nethermind and besu write the id last.
   const isLast =
-    text.startsWith('"result":', start.length) && text.endsWith(ownId, end) && text[end - ownId.length - 1] === ',';
-  return isLast ? text.slice(start.length + 9, end - ownId.length - 1) : undefined;
+    text.startsWith('"result":', START.length) && text.endsWith(ownId, end) && text[end - ownId.length - 1] === ',';
+  return isLast ? text.slice(START.length + 9, end - ownId.length - 1) : undefined;
 }
 
 function readParsed(
