@@ -1,7 +1,7 @@
 import type { Holder } from '../memory/holder.ts';
 import { LinkedList, type Linked } from '../collections/linked-list.ts';
 
-/** Whom a request counts for: a key, an address, or Gatehouse itself. Requests of one object share its slots. */
+/** The owner of a request: a key, an address, or Gatehouse itself. Requests of one object share its slots. */
 export interface SlotOwner {
   /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
   readonly weight: number;
