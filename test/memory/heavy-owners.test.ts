@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Holder } from '../../gateway/memory/holder.ts';
 import { MemoryGuard } from '../../gateway/memory/memory-guard.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 
 let guard: MemoryGuard | undefined;
 /** What was closed. */
@@ -49,7 +49,7 @@ function held(bytes: number): Buffer {
 /** Makes memory high by something that no owner has sent. */
 async function becomesHigh(opened: MemoryGuard): Promise<Buffer> {
   const memory = held(Math.floor(opened.limitBytes * 0.3));
-  for (let checks = 0; checks < 50 && opened.state === 'normal'; checks++) await sleep(100);
+  await eventually(() => opened.state !== 'normal');
   expect(opened.state).toBe('high');
   return memory;
 }
@@ -101,9 +101,7 @@ it('closes nothing for Buffers that are garbage', async () => {
   const heavy = key('heavy');
   held(Math.floor(opened.limitBytes * 0.15));
   opened.weigh(heavy, opened.limitBytes / 2);
-  await sleep(300);
-  expect(opened.state).toBe('normal');
-  expect(closed).toEqual([]);
+  await staysTrueFor(300, () => opened.state === 'normal' && closed.length === 0);
 });
 
 it('closes nothing while bytes are accounted', async () => {
@@ -111,6 +109,6 @@ it('closes nothing while bytes are accounted', async () => {
   const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 1e12, guard: opened });
   memory.take(key('heavy'), opened.limitBytes / 2);
   expect(closed).toEqual([]);
-  await sleep(300);
+  await eventually(() => closed.length > 0);
   expect(closed).toEqual(['heavy']);
 });

@@ -1,5 +1,4 @@
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import { expect, it } from 'vitest';
 import { RejectedBodies } from '../../gateway/limits/rejected-bodies.ts';
@@ -8,6 +7,7 @@ import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { MemoryGuard } from '../../gateway/memory/memory-guard.ts';
 import { UnreadConnections } from '../../gateway/memory/unread-connections.ts';
 import { listen } from '../../gateway/server/http/http-server.ts';
+import { eventually } from '../support/eventually.ts';
 
 const heavy: Holder = { name: 'heavy', isAddress: false, bytes: 0 };
 
@@ -43,13 +43,13 @@ it('keeps the connection of a request that has sent a transaction while memory i
   };
   const sending = open('/sends');
   const reading = open('/reads');
-  while (respond.length < 2) await sleep(10);
+  await eventually(() => respond.length === 2);
   guard.weigh(heavy, 5e6);
   const held = Buffer.alloc(guard.limitBytes * 0.9);
-  while (!reading.connection.closed) await sleep(10);
+  await eventually(() => reading.connection.closed);
   expect(guard.state).toBe('critical');
   for (const end of respond) end();
-  while (sending.text() === '' && !sending.connection.closed) await sleep(10);
+  await eventually(() => sending.text() !== '' || sending.connection.closed);
   expect(sending.text()).toContain('delivered');
   expect(held.length).toBeGreaterThan(0);
   sending.connection.destroy();
