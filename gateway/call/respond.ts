@@ -19,7 +19,7 @@ import type { LocalResponse } from './network.ts';
 /** What a call gets: from an upstream, from the cache, or from the gateway itself. */
 export type CallResponse = UpstreamResponse | CachedResponse | LocalResponse;
 
-/** Smaller results are delivered when memory is high, whoever called. */
+/** Smaller results are delivered to each caller when memory is high. */
 const SMALL_BYTES = 65_536;
 
 /** Ends a call with its response. Undefined: the call is a notification. @throws RpcError if it exceeds a bound */

@@ -179,7 +179,7 @@ export class TurnBudget {
       return;
     }
     this.begin();
-    // The time of work that nobody charges counts too.
+    // The time of work without an owner counts too.
     if (this.#usedMs >= TURN_MS || now >= this.#servesUntil) return;
     const resume = first.waiting.shift();
     this.#waiting.delete(first);

@@ -93,7 +93,7 @@ export class MemoryGuard {
     this.#reliefs.push(relief);
   }
 
-  /** Counts bytes of an owner. Memory that nobody accounts most likely is of the owner with the most of them. */
+  /** Counts bytes of an owner. Memory without an account most likely belongs to the owner with the most bytes. */
   weigh({ name }: Holder, bytes: number): void {
     if (bytes <= 0) return;
     this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
@@ -161,7 +161,7 @@ export class MemoryGuard {
     const isHigh = part >= HIGH_PART;
     const stale = heapBytes - this.#collectedBytes;
     if (isHigh && stale >= STALE_PART * Math.min(this.limitBytes, heapLimitBytes)) this.#collectNow(now);
-    // Buffers may be garbage, too: nobody is rejected, and nothing is closed, before they are collected.
+    // Buffers may be garbage, too: no request is rejected, and nothing is closed, before they are collected.
     if (!this.#isCollected(now)) return;
     const state = this.#pressure.update(this.#read(now), now);
     if (state === 'normal') this.#relieved.clear();
