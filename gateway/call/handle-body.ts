@@ -14,7 +14,7 @@ import type { ChargeOutcome } from '../limits/account.ts';
 import { REJECTED_UNITS } from '../spec/request-units.ts';
 import { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
-import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection } from './charge.ts';
+import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection, type ChargeContext } from './charge.ts';
 import { checkOnce } from './check.ts';
 import { handleBatch, type BatchLimits } from './handle-batch.ts';
 import { handleCall } from './handle-call.ts';
@@ -122,13 +122,15 @@ function respondTo({ isBatch, isLarge, items }: Calls, context: CallContext, lim
     : rejectRequest(first.id, first.rejection, context, REJECTED_UNITS);
 }
 
-/** Rejects every call of a body, each under its own id. */
+/** Rejects every call of a body, each under its own id. A large body is not parsed: its ids are unknown. */
 export function rejectBody(
   body: Buffer,
   rejection: RpcError,
-  context: RejectionContext,
+  context: RejectionContext & ChargeContext,
   { maxItems, maxValues }: BatchLimits,
 ): RpcResponse | undefined {
+  chargeRejected(context);
+  if (body.length > LARGE_BODY_BYTES) return rejectRequest('null', rejection, context);
   try {
     return turnBudget.run(context.access.share.holder.name, () =>
       rejectAll(readEnvelope(body.toString('utf8'), maxItems, maxValues), rejection, context),

@@ -3,9 +3,9 @@ import type { KeyShare } from '../../admission/key-share.ts';
 import { originMatcher } from '../../auth/formats/origin-pattern.ts';
 import { namesOrigin, type KeyAccess } from '../../auth/key-access.ts';
 import { sentKey } from '../../auth/sent-key.ts';
+import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Network } from '../../call/network.ts';
-import type { RejectionContext } from '../../call/respond.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
@@ -129,7 +129,7 @@ function authenticate(
  * @throws RpcError if the body has not arrived, so that its ids are unknown; Cancelled (rejects with it)
  */
 async function rejectedAfterWait(
-  { bodyMaxBytes, batch }: RpcRouteOptions,
+  { bodyMaxBytes, limiter, batch }: RpcRouteOptions,
   { request, response, reservation, connection, requestId, logEntry }: HttpRequest,
   access: KeyAccess,
   network: Network,
@@ -139,9 +139,13 @@ async function rejectedAfterWait(
     await share.requests.wait(share, Infinity, connection.caller);
     return undefined;
   } catch (rejection) {
-    if (!(rejection instanceof RpcError) || !request.complete) throw rejection;
+    if (!(rejection instanceof RpcError)) throw rejection;
+    const context = { network, access, limiter, logEntry };
+    if (!request.complete) {
+      chargeRejected(context);
+      throw rejection;
+    }
     const body = await readBody(request, bodyMaxBytes, reservation);
-    const context: RejectionContext = { network, access, logEntry };
     const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
     writeAccounted(response, requestId, rejected, reservation);
     return rejection.reason;
@@ -194,7 +198,8 @@ async function respondToBody(
   if (handled === undefined) return;
   const { begun } = handled;
   const rpcResponse = begun instanceof Promise ? await begun : begun;
-  if (compressOverBytes === undefined || rpcResponse === undefined) write(rpcResponse);
+  if (compressOverBytes === undefined || rpcResponse === undefined)
+    turnBudget.run(owner, write.bind(undefined, rpcResponse));
   else write(await compressResponse(rpcResponse, request, response, compressOverBytes, reservation));
 }
 

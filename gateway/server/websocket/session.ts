@@ -256,8 +256,9 @@ export class Session {
   }
 
   #rejectMessage(message: Buffer, rejection: RpcError): void {
-    const { keySessions, batch } = this.#options;
-    const response = rejectBody(message, rejection, { network: this.#network, access: keySessions.access }, batch);
+    const { keySessions, limiter, batch } = this.#options;
+    const context = { network: this.#network, access: keySessions.access, limiter };
+    const response = rejectBody(message, rejection, context, batch);
     if (response !== undefined) this.#send(response.body);
   }
 
