@@ -86,7 +86,7 @@ export class Authenticator {
   readonly #limitedLookups = new FairQueue({
     slots: MAX_LIMITED_LOOKUPS,
     maxWaitMs: MAX_LIMITED_WAIT_MS,
-    rejection: () => new Error('too many lookups are queued'),
+    rejection: () => new RpcError('unknown-key-limit', undefined, { retryAfterS: GUESS_WINDOW_MS / 1_000 }),
   });
   readonly #log: Log;
   readonly #shares = new KeyShares();
@@ -161,6 +161,11 @@ export class Authenticator {
     try {
       access = await lookup.access;
     } catch (error) {
+      // It has waited too long behind unknown keys of its address. The store is available.
+      if (error instanceof RpcError) {
+        this.counts.unknown += 1;
+        throw error;
+      }
       return this.#accessWithoutStore(digest, error);
     }
     if (access === undefined) {

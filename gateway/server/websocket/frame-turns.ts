@@ -104,6 +104,9 @@ export class FrameTurns {
   #end(): void {
     this.#hasEnded = true;
     this.#rest = [];
+    if (this.#memory.frameBytes === 0) return;
+    this.#memory.frameBytes = 0;
+    this.#memory.update();
   }
 }
 
