@@ -95,7 +95,9 @@ function handleCalls(calls: Calls, context: CallContext, limits: BatchLimits): B
 function handleCharged(calls: Calls, context: CallContext, limits: BatchLimits, keyLimits: KeyLimits): BodyResponse {
   const charge = chargeCalls(calls.items, keyLimits, context);
   return charge instanceof Promise
-    ? charge.then((outcome) => handleAllowed(calls, context, limits, outcome))
+    ? charge.then((outcome) =>
+        turnBudget.run(context.access.share.holder.name, () => handleAllowed(calls, context, limits, outcome)),
+      )
     : handleAllowed(calls, context, limits, charge);
 }
 

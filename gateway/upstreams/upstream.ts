@@ -1,3 +1,4 @@
+import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { UpstreamMetrics } from '../metrics/instruments.ts';
 import { AvailableBlocks } from './available-blocks.ts';
@@ -139,8 +140,9 @@ export class Upstream {
       const body = bodyOf(id, method, params);
       const sent = { id, body, deadline: Math.min(deadline, performance.now() + timeoutMs), clientBatch };
       const received = await this.#options.transport.send(sent, cancellation);
-      if (received.body.length >= LARGE_RESPONSE_BYTES) await timeSlicer.next();
-      const response = readResponse(received, id, this.#secrets);
+      const owner = cancellation?.owner?.holder?.name ?? `upstream ${this.name}`;
+      if (received.body.length >= LARGE_RESPONSE_BYTES) await turnBudget.next(owner);
+      const response = turnBudget.run(owner, () => readResponse(received, id, this.#secrets));
       this.#respondedAt = performance.now();
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;

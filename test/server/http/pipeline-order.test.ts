@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { timeSlicer } from '../../../gateway/jsonrpc/time-slices.ts';
+import { turnBudget } from '../../../gateway/event-loop/turn-budget.ts';
 import { RejectedBodies } from '../../../gateway/limits/rejected-bodies.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { UnreadConnections } from '../../../gateway/memory/unread-connections.ts';
@@ -9,15 +9,15 @@ import { Pipeline } from '../../../gateway/server/http/pipeline.ts';
 
 const inProgressMax = 5;
 
-/** Other work uses up the time slice of this turn of the event loop. */
-function useSlice(): Promise<void> {
-  for (;;) {
-    const next = timeSlicer.next();
-    if (next !== undefined) return next;
-  }
+/** Other work uses up this turn of the event loop. Resolves after the work that waits for the next one. */
+function useTurn(): Promise<void> {
+  turnBudget.charge('other', 3);
+  return new Promise((resolve) => {
+    setImmediate(setImmediate, resolve);
+  });
 }
 
-it('a request that arrives while an earlier one waits for a time slice begins after it', async () => {
+it('a request that arrives while an earlier one waits for a turn begins after it', async () => {
   const socket = new Socket();
   const memory = new MemoryBudget({ requestsMax: 100, maxBytes: 100_000_000 });
   const begun: (string | undefined)[] = [];
@@ -33,13 +33,13 @@ it('a request that arrives while an earlier one waits for a time slice begins af
   const urls = Array.from({ length: inProgressMax + 2 }, (_, at) => `/${at}`);
 
   for (const url of urls.slice(0, -1)) arrive(url);
-  const ownSlice = useSlice();
+  const turn = useTurn();
   pipeline.responseEnded();
   arrive(urls.at(-1) ?? '');
   expect(begun).toEqual(urls.slice(0, inProgressMax));
-  await ownSlice;
+  await turn;
   pipeline.responseEnded();
-  await useSlice();
+  await useTurn();
   expect(begun).toEqual(urls);
   socket.destroy();
 });
