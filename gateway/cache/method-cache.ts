@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { ResponseCache, Validity, CachedResponse, SentTo } from './response-cache.ts';
+import type { ResponseCache, Validity } from './response-cache.ts';
 import { blockInResult, isEmptyResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf } from './requested-block.ts';
 import type { FinalChain } from './final-chain.ts';
@@ -43,30 +43,6 @@ export class MethodCache {
     this.#redisPrefix = redisPrefixOf(options.network);
   }
 
-  /**
-   * Finds the entry of the shared Redis cache, or else requests the result and caches it if possible.
-   * @param params as they are sent to upstreams
-   * @param text the same parameters as JSON; `find` returned undefined for it
-   * @param sentTo of the call that `request` sends
-   * @throws what `request` throws
-   */
-  async fetch(
-    params: readonly unknown[],
-    text: string,
-    sentTo: SentTo,
-    request: () => Promise<UpstreamResponse>,
-  ): Promise<UpstreamResponse | CachedResponse> {
-    const { redisCache, final, count } = this.#options;
-    const found = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
-    if (found !== undefined) return { kind: 'cached', result: found };
-    count('miss');
-    const { generation } = final;
-    const response = await request();
-    // The cached JSON is reused, so that the result is serialised once.
-    const result = generation === final.generation ? this.store(params, text, response, sentTo.headHash) : undefined;
-    return result === undefined ? response : { kind: 'cached', result };
-  }
-
   /** Whether the result for these parameters can be cached, if the result itself allows it. */
   isCacheable(params: readonly unknown[]): boolean {
     const { cache } = this.#options.spec;
@@ -96,13 +72,29 @@ export class MethodCache {
     return result;
   }
 
-  /** @param headHash of `SentTo` @returns the result as JSON, if it is cached */
+  /**
+   * Counts a call that is sent to upstreams, because neither memory nor the shared cache has its result.
+   * @returns for `store`
+   */
+  missed(): number {
+    this.#options.count('miss');
+    return this.#options.final.generation;
+  }
+
+  /**
+   * Stores the response to a call, unless all entries were dropped since it was sent.
+   * @param headHash of the network's head, if each upstream that got the call is known to have had it before
+   * @param generation when the call was sent
+   * @returns the result as JSON, if it is cached
+   */
   store(
     params: readonly unknown[],
     text: string,
     response: UpstreamResponse,
     headHash: string | undefined,
+    generation: number,
   ): string | Buffer | undefined {
+    if (generation !== this.#options.final.generation) return undefined;
     if (response.kind === 'error' || (response.kind === 'result' && isEmptyResult(response.result))) return undefined;
     const validity = this.#validityOf(params, response, headHash);
     if (validity === undefined) return undefined;
@@ -125,13 +117,14 @@ export class MethodCache {
     if (key !== undefined) redisCache?.set(key, result);
   }
 
-  /** Reads the shared cache, for parameters whose results can be permanently valid. */
-  async #findInRedis(
-    redisCache: RedisCache,
-    params: readonly unknown[],
-    text: string,
-  ): Promise<string | Buffer | undefined> {
-    const { chain, final, spec } = this.#options;
+  /** Whether Redis has entries of all gateways, too. */
+  get isShared(): boolean {
+    return this.#options.redisCache !== undefined;
+  }
+
+  /** @returns the result as JSON, if the shared cache has it: those that are permanently valid */
+  async findShared(params: readonly unknown[], text: string): Promise<string | Buffer | undefined> {
+    const { redisCache, chain, final, spec } = this.#options;
     const requested = requestedBlockOf(spec.cache ?? 'head', params);
     if (requested.kind === 'head' || requested.kind === 'none') return undefined;
     // After a pause, the chain is checked first.
@@ -140,7 +133,7 @@ export class MethodCache {
     const key = this.#redisKey(text);
     if (key === undefined) return undefined;
     const { generation } = final;
-    const result = await redisCache.get(key);
+    const result = await redisCache?.get(key);
     if (result === undefined || generation !== final.generation || this.#isOnOtherBranch(result)) return undefined;
     this.#storeInMemory(text, result, { while: 'always' });
     this.#options.count('redis');

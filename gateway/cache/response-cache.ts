@@ -16,12 +16,6 @@ export interface CacheEntry {
   readonly generation: number;
 }
 
-/** Where the request for a cacheable result was sent. */
-export interface SentTo {
-  /** The hash of the network's head, if each upstream that got the request is known to have had it before. */
-  readonly headHash: string | undefined;
-}
-
 /**
  * Permanently valid; or valid while a block is the network's head; or while a block is canonical, and permanently once the
  * block number `finalizesAt` is final.

@@ -82,19 +82,13 @@ export class CoalescedCalls {
 
   /** Never rejects. */
   async #send(name: string, call: InFlightCall, send: Send): Promise<void> {
-    let settle: (waiting: Waiting) => void;
     try {
-      const response = await send(call.cancellation);
-      settle = ({ resolve }) => {
-        resolve(response);
-      };
+      call.succeed(await send(call.cancellation));
     } catch (error) {
-      settle = ({ reject }) => {
-        reject(error);
-      };
+      call.fail(error);
+    } finally {
+      this.#inFlight.deleteEntry(name, call);
     }
-    this.#inFlight.deleteEntry(name, call);
-    call.end(settle);
   }
 
   /** @param isRepeat after `no-upstream`: the call is not repeated again */
@@ -154,23 +148,26 @@ class InFlightCall {
     if (this.#first === undefined && (this.#others?.size ?? 0) === 0) this.cancellation.cancel();
   }
 
-  end(settle: (waiting: Waiting) => void): void {
-    this.#first?.release();
-    if (this.#first !== undefined) settle(this.#first);
-    for (const waiting of this.#others ?? noOthers) {
-      waiting.release();
-      settle(waiting);
-    }
+  succeed(response: Response): void {
+    this.#first?.succeed(response);
+    this.#others?.forEach((waiting) => {
+      waiting.succeed(response);
+    });
+  }
+
+  fail(error: unknown): void {
+    this.#first?.fail(error);
+    this.#others?.forEach((waiting) => {
+      waiting.fail(error);
+    });
   }
 }
-
-const noOthers: readonly Waiting[] = [];
 
 /** The wait of one participant, which its own deadline or its caller's departure ends before the call. */
 class Waiting implements Cancellable {
   cancellationPlace = -1;
-  readonly resolve: (response: Response) => void;
-  readonly reject: (error: unknown) => void;
+  readonly #resolve: (response: Response) => void;
+  readonly #reject: (error: unknown) => void;
   readonly #call: InFlightCall;
   readonly #caller: Cancellation;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -183,8 +180,8 @@ class Waiting implements Cancellable {
   ) {
     this.#call = call;
     this.#caller = caller;
-    this.resolve = resolve;
-    this.reject = reject;
+    this.#resolve = resolve;
+    this.#reject = reject;
     if (deadline < call.deadline) {
       this.#timer = setTimeout(() => {
         this.#leaveWith(new RpcError('no-upstream'));
@@ -197,14 +194,23 @@ class Waiting implements Cancellable {
     this.#leaveWith(new Cancelled());
   }
 
-  release(): void {
+  succeed(response: Response): void {
+    this.#release();
+    this.#resolve(response);
+  }
+
+  fail(error: unknown): void {
+    this.#release();
+    this.#reject(error);
+  }
+
+  #release(): void {
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#caller.delete(this);
   }
 
   #leaveWith(reason: Error): void {
-    this.release();
-    this.reject(reason);
+    this.fail(reason);
     this.#call.leave(this);
   }
 }

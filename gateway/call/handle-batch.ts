@@ -68,7 +68,7 @@ export async function handleBatch(
       : rejectRequest(item.id, item.rejection, context, REJECTED_UNITS);
   };
   /** Handles one call after the other, until all have begun. A call without upstream ends at once. */
-  const work = async (): Promise<void> => {
+  const work = async (hasOwnSlot: boolean): Promise<void> => {
     try {
       while (next < items.length && defect === undefined) {
         const turn = turnBudget.next(owner);
@@ -86,19 +86,17 @@ export async function handleBatch(
       }
     } catch (error) {
       defect ??= error;
+    } finally {
+      if (hasOwnSlot) share.requests.leave(share);
     }
   };
   const addWorker = (): void => {
     if (next >= items.length || begun >= concurrency || !share.requests.tryEnter(share)) return;
     // Before the worker, which begins others.
     begun++;
-    workers.push(
-      work().finally(() => {
-        share.requests.leave(share);
-      }),
-    );
+    workers.push(work(true));
   };
-  await work();
+  await work(false);
   for (const worker of workers) await worker;
   // eslint-disable-next-line @typescript-eslint/only-throw-error -- passes on what a call threw
   if (defect !== undefined) throw defect;

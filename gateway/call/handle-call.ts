@@ -116,14 +116,17 @@ function forwardCoalesced(
 /** Stores the response in the cache, unless that of all gateways has it. @throws RpcError, Cancelled (rejects with it) */
 async function forwardThrough(cache: MethodCache, call: Call): Promise<CachedResponse | UpstreamResponse> {
   const { params, text } = call;
-  const request = { isSent: false };
-  const response = await cache.fetch(params, text, call, () => {
-    request.isSent = true;
-    cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
-    return forward(call);
-  });
-  if (!request.isSent) cached(call, 'hit');
-  return response;
+  const found = cache.isShared ? await cache.findShared(params, text) : undefined;
+  if (found !== undefined) {
+    cached(call, 'hit');
+    return { kind: 'cached', result: found };
+  }
+  const generation = cache.missed();
+  cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
+  const response = await forward(call);
+  // The cached JSON is reused, so that the result is serialised once.
+  const result = cache.store(params, text, response, call.headHash, generation);
+  return result === undefined ? response : { kind: 'cached', result };
 }
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */

@@ -88,7 +88,7 @@ export async function followCache({
       const response = responseOf(result);
       const call = { method: specOf(method), params, blocks: undefined, pinned: undefined, sentAt: -Infinity };
       monotonic.recordServed(upstream, call, response, performance.now());
-      cache.store(params, text, response, headHash);
+      cache.store(params, text, response, headHash, final.generation);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
@@ -118,15 +118,18 @@ function quantity(number: number): string {
   return `0x${number.toString(16)}`;
 }
 
-/** Finds a result in memory, or else fetches it. */
-export function callThroughCache(
+/** Finds a result in memory or Redis, or else requests and stores it, as the call path does. */
+export async function callThroughCache(
   cache: MethodCache,
   params: readonly unknown[],
   request: (sentTo: SentTo) => Promise<UpstreamResponse>,
 ): Promise<UpstreamResponse | CachedResponse> {
   const text = JSON.stringify(params);
-  const result = cache.find(text);
-  if (result !== undefined) return Promise.resolve({ kind: 'cached', result });
-  const sentTo = { headHash: undefined };
-  return cache.fetch(params, text, sentTo, () => request(sentTo));
+  const found = cache.find(text) ?? (await cache.findShared(params, text));
+  if (found !== undefined) return { kind: 'cached', result: found };
+  const generation = cache.missed();
+  const sentTo: SentTo = { headHash: undefined };
+  const response = await request(sentTo);
+  const result = cache.store(params, text, response, sentTo.headHash, generation);
+  return result === undefined ? response : { kind: 'cached', result };
 }

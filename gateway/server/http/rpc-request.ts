@@ -24,6 +24,9 @@ import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions 
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { writeAccounted, writePreflight, writeResponse } from './write-response.ts';
 
+/** The event-loop time of smaller responses is not worth its account. */
+const LARGE_RESPONSE_BYTES = 16_384;
+
 /** One request in progress. */
 interface HttpRequest {
   readonly request: IncomingMessage;
@@ -74,7 +77,12 @@ export async function handleRpcRequest(
       if (reason !== undefined) return;
     }
     ({ share } = access);
-    await respondToBody(options, http, access, served);
+    const body = await receiveBody(options, http);
+    const owner = access.share.holder.name;
+    const turn = turnBudget.next(owner);
+    if (turn !== undefined) await turn;
+    const late = turnBudget.run(owner, () => respondToBody(options, http, access, served, body));
+    if (late !== undefined) await late;
   } catch (error) {
     reason = reject(options, http, error);
   } finally {
@@ -152,55 +160,70 @@ async function rejectedAfterWait(
   }
 }
 
-/** Reads the body, handles its calls and writes the response. @throws RpcError, RequestAborted, Cancelled (rejects with it) */
-async function respondToBody(
+/** @throws RpcError, RequestAborted (rejects with it) */
+function receiveBody(
+  { bodyMaxBytes }: RpcRouteOptions,
+  { request, response, reservation }: HttpRequest,
+): Promise<Buffer> {
+  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
+  return readBody(request, bodyMaxBytes, reservation);
+}
+
+/**
+ * Handles the calls of a body and writes the response.
+ * @returns undefined: it is written, because it needs no upstream and is not compressed
+ * @throws RpcError, Cancelled (or rejects with it)
+ */
+function respondToBody(
   options: RpcRouteOptions,
-  { request, response, reservation, connection, requestId, logEntry }: HttpRequest,
+  http: HttpRequest,
   access: KeyAccess,
   network: Network,
+  body: Buffer,
+): Promise<void> | undefined {
+  const { request, response, reservation, connection, requestId, logEntry } = http;
+  const { callTimeoutMs, limiter, log, batch, proxies, tracing } = options;
+  // After the body: slow bodies count for their key, and not for all.
+  reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
+  const explanation = access.capabilities.explain ? createExplanation(request, network) : undefined;
+  const context = {
+    network,
+    access,
+    limiter,
+    requestId,
+    deadline: performance.now() + callTimeoutMs,
+    caller: connection.caller,
+    sinks: sinksOf(explanation, tracing?.under(request.headers), logEntry),
+    log,
+    logEntry,
+    reservation,
+    address: new RequestedAddress(proxies, request),
+  };
+  const begun = handleBody(body, context, batch);
+  if (begun instanceof Promise || options.compressOverBytes !== undefined)
+    return respondLater(options, http, access, begun, explanation);
+  writeAccounted(response, requestId, begun, reservation, explanation?.toString());
+  return undefined;
+}
+
+/** @throws RpcError, Cancelled (rejects with it) */
+async function respondLater(
+  { compressOverBytes }: RpcRouteOptions,
+  { request, response, reservation, requestId }: HttpRequest,
+  access: KeyAccess,
+  begun: Promise<RpcResponse | undefined> | RpcResponse | undefined,
+  explanation: Explanation | undefined,
 ): Promise<void> {
-  const { bodyMaxBytes, callTimeoutMs, limiter, log, batch, compressOverBytes } = options;
-  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
-  const body = await readBody(request, bodyMaxBytes, reservation);
-  const owner = access.share.holder.name;
-  const turn = turnBudget.next(owner);
-  if (turn !== undefined) await turn;
-  let explanation: Explanation | undefined;
-  const write = (encoded: RpcResponse | undefined): void => {
+  const rpcResponse = await begun;
+  const encoded =
+    compressOverBytes === undefined || rpcResponse === undefined
+      ? rpcResponse
+      : await compressResponse(rpcResponse, request, response, compressOverBytes, reservation);
+  const write = (): void => {
     writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
   };
-  const handled = turnBudget.run(owner, () => {
-    // After the body: slow bodies count for their key, and not for all.
-    reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
-    if (access.capabilities.explain) explanation = createExplanation(request, network);
-    const sinks = sinksOf(explanation, options.tracing?.under(request.headers), logEntry);
-    const deadline = performance.now() + callTimeoutMs;
-    const { caller } = connection;
-    const address = new RequestedAddress(options.proxies, request);
-    const context = {
-      network,
-      access,
-      limiter,
-      requestId,
-      deadline,
-      caller,
-      sinks,
-      log,
-      logEntry,
-      reservation,
-      address,
-    };
-    const begun = handleBody(body, context, batch);
-    if (begun instanceof Promise || compressOverBytes !== undefined) return { begun };
-    write(begun);
-    return undefined;
-  });
-  if (handled === undefined) return;
-  const { begun } = handled;
-  const rpcResponse = begun instanceof Promise ? await begun : begun;
-  if (compressOverBytes === undefined || rpcResponse === undefined)
-    turnBudget.run(owner, write.bind(undefined, rpcResponse));
-  else write(await compressResponse(rpcResponse, request, response, compressOverBytes, reservation));
+  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(access.share.holder.name, write);
+  else write();
 }
 
 /** The address of this gateway that a client requested, which few calls need. */

@@ -23,7 +23,7 @@ export class Batch {
   readonly #deadlines: Deadlines;
   readonly #onRejected: () => void;
   /** The requests without a response, by id. */
-  readonly #pending = new Map<number, PendingRequest<HttpResponse | undefined>>();
+  readonly #pending = new Map<number, PendingRequest<HttpResponse>>();
   readonly #cancellation: Cancellation;
   #lastDeadline = 0;
   #added = 0;
@@ -40,14 +40,9 @@ export class Batch {
     return this.#added === MAX_BATCH_CALLS;
   }
 
-  /** Adds a request. Its response is undefined if it is to be sent alone. @throws UpstreamFailure, Cancelled (rejects with it) */
-  add(request: SentRequest, cancellation: Cancellation | undefined): Promise<HttpResponse | undefined> {
-    const pending = new PendingRequest<HttpResponse | undefined>(
-      request,
-      cancellation,
-      this.#deadlines,
-      this.#abandoned,
-    );
+  /** Adds a request. @throws UpstreamFailure, Cancelled (rejects with it) */
+  add(request: SentRequest, cancellation: Cancellation | undefined): Promise<HttpResponse> {
+    const pending = new PendingRequest<HttpResponse>(request, cancellation, this.#deadlines, this.#abandoned);
     this.#pending.set(request.id, pending);
     this.#added++;
     this.#lastDeadline = Math.max(this.#lastDeadline, request.deadline);
@@ -55,11 +50,11 @@ export class Batch {
   }
 
   send(): void {
-    if (this.#pending.size === 1) this.#settleRest(undefined);
+    if (this.#pending.size === 1) this.#sendRestAlone();
     else if (this.#pending.size > 1) void this.#sendTogether();
   }
 
-  readonly #abandoned = ({ id }: PendingRequest<HttpResponse | undefined>): void => {
+  readonly #abandoned = ({ id }: PendingRequest<HttpResponse>): void => {
     this.#pending.delete(id);
     if (this.#pending.size === 0) this.#cancellation.cancel();
   };
@@ -70,9 +65,15 @@ export class Batch {
     request?.settle(response);
   }
 
-  /** @param response of each request that has none yet; undefined: it is sent alone */
-  #settleRest(response: HttpResponse | undefined): void {
+  /** @param response of each request that has none yet */
+  #settleRest(response: HttpResponse): void {
     for (const request of this.#pending.values()) request.settle(response);
+    this.#pending.clear();
+  }
+
+  /** Sends each request that has no response yet alone. */
+  #sendRestAlone(): void {
+    for (const request of this.#pending.values()) request.settle(this.#http.post(request, request.cancellation));
     this.#pending.clear();
   }
 
@@ -114,7 +115,7 @@ export class Batch {
       const id = isOwn ? responseId(body) : undefined;
       if (typeof id === 'number') this.#settle(id, { ...response, body });
     }
-    if (isComplete) this.#settleRest(undefined);
+    if (isComplete) this.#sendRestAlone();
     else this.#handleRejection();
   }
 
@@ -134,7 +135,7 @@ export class Batch {
 
   #handleRejection(): void {
     if (this.#pending.size > 0) this.#onRejected();
-    this.#settleRest(undefined);
+    this.#sendRestAlone();
   }
 }
 
