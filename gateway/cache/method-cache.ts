@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { CanonicalChain } from '../heads/canonical-chain.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { ResponseCache, Validity, CachedResponse, SentTo } from './response-cache.ts';
+import type { ResponseCache, Validity, NetworkResponse, SentTo } from './response-cache.ts';
 import { blockInResult, isEmptyResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf } from './requested-block.ts';
 import type { FinalChain } from './final-chain.ts';
@@ -55,7 +55,7 @@ export class MethodCache {
     text: string,
     sentTo: SentTo,
     request: () => Promise<UpstreamResponse>,
-  ): Promise<UpstreamResponse | CachedResponse> {
+  ): Promise<NetworkResponse> {
     const { redisCache, final, count } = this.#options;
     const found = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
     if (found !== undefined) return { kind: 'cached', result: found };
