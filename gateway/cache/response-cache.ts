@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** A cached result, in place of an upstream response. */
 export interface CachedResponse {
@@ -6,6 +7,9 @@ export interface CachedResponse {
   /** As JSON. */
   readonly result: string | Buffer;
 }
+
+/** A response from an upstream of the network, sent now or cached. */
+export type NetworkResponse = UpstreamResponse | CachedResponse;
 
 /** A serialised result and its validity. The response adds the request's id. */
 export interface CacheEntry {

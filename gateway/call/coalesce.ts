@@ -1,15 +1,14 @@
 import type { SlotOwner } from '../admission/fair-slots.ts';
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import { InFlightMap } from '../collections/in-flight-map.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../upstreams/transport/cancellation.ts';
-import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 
 /** An upstream may have recovered, or got the block, since a call began this long ago. */
 const LATE_JOIN_MS = 100;
 
-type Response = UpstreamResponse | CachedResponse;
-type Send = (cancellation: Cancellation) => Promise<Response>;
+type SendCall = (cancellation: Cancellation) => Promise<NetworkResponse>;
 
 /** The state of the chain that callers were served. `heads/` implements it. */
 export interface ServedChain {
@@ -51,7 +50,7 @@ export class CoalescedCalls {
    * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline (rejects
    *   with it)
    */
-  request(name: string, participant: Participant, send: Send): Promise<Response> {
+  request(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
     const existing = this.#find(name, participant);
     return existing === undefined
       ? this.#begin(name, participant, send)
@@ -71,7 +70,7 @@ export class CoalescedCalls {
     return call.cancellation.owner === owner || !call.cancellation.isWaiting ? call : undefined;
   }
 
-  #begin(name: string, participant: Participant, send: Send): Promise<Response> {
+  #begin(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
     if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
     const call = new InFlightCall(this.#chain, participant);
     this.#inFlight.set(name, call);
@@ -81,7 +80,7 @@ export class CoalescedCalls {
   }
 
   /** Never rejects. */
-  async #send(name: string, call: InFlightCall, send: Send): Promise<void> {
+  async #send(name: string, call: InFlightCall, send: SendCall): Promise<void> {
     try {
       call.succeed(await send(call.cancellation));
     } catch (error) {
@@ -96,9 +95,9 @@ export class CoalescedCalls {
     call: InFlightCall,
     name: string,
     participant: Participant,
-    send: Send,
+    send: SendCall,
     isRepeat: boolean,
-  ): Promise<Response> {
+  ): Promise<NetworkResponse> {
     if (participant.caller.isCancelled) throw new Cancelled();
     this.#onCoalesced();
     participant.onCoalesced?.();
@@ -123,8 +122,8 @@ class InFlightCall {
   readonly deadline: number;
   readonly cancellation: Cancellation;
   /** Apart from the others, because most calls have one participant and then need no Set. */
-  #first: Waiting | undefined;
-  #others: Set<Waiting> | undefined;
+  #first: ParticipantWait | undefined;
+  #others: Set<ParticipantWait> | undefined;
 
   constructor({ head, newestServed }: ServedChain, { deadline, owner }: Participant) {
     this.head = head;
@@ -134,21 +133,21 @@ class InFlightCall {
   }
 
   /** @throws what `send` throws; Cancelled, or RpcError after the participant's deadline (rejects with it) */
-  wait(participant: Participant): Promise<Response> {
+  wait(participant: Participant): Promise<NetworkResponse> {
     return new Promise((resolve, reject) => {
-      const waiting = new Waiting(this, participant, resolve, reject);
+      const waiting = new ParticipantWait(this, participant, resolve, reject);
       if (this.#first === undefined) this.#first = waiting;
       else (this.#others ??= new Set()).add(waiting);
     });
   }
 
-  leave(waiting: Waiting): void {
+  leave(waiting: ParticipantWait): void {
     if (this.#first === waiting) this.#first = undefined;
     else this.#others?.delete(waiting);
     if (this.#first === undefined && (this.#others?.size ?? 0) === 0) this.cancellation.cancel();
   }
 
-  succeed(response: Response): void {
+  succeed(response: NetworkResponse): void {
     this.#first?.succeed(response);
     this.#others?.forEach((waiting) => {
       waiting.succeed(response);
@@ -164,9 +163,9 @@ class InFlightCall {
 }
 
 /** The wait of one participant, which its own deadline or its caller's departure ends before the call. */
-class Waiting implements Cancellable {
+class ParticipantWait implements Cancellable {
   cancellationPlace = -1;
-  readonly #resolve: (response: Response) => void;
+  readonly #resolve: (response: NetworkResponse) => void;
   readonly #reject: (error: unknown) => void;
   readonly #call: InFlightCall;
   readonly #caller: Cancellation;
@@ -175,7 +174,7 @@ class Waiting implements Cancellable {
   constructor(
     call: InFlightCall,
     { deadline, caller }: Participant,
-    resolve: (response: Response) => void,
+    resolve: (response: NetworkResponse) => void,
     reject: (error: unknown) => void,
   ) {
     this.#call = call;
@@ -194,7 +193,7 @@ class Waiting implements Cancellable {
     this.#leaveWith(new Cancelled());
   }
 
-  succeed(response: Response): void {
+  succeed(response: NetworkResponse): void {
     this.#release();
     this.#resolve(response);
   }

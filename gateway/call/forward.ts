@@ -63,7 +63,7 @@ function prepare(call: Call): void {
   // With one upstream, only blocks, and the blocks of state, are compared.
   const needsBlocks = all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
   if (needsBlocks) call.blocks = blocksNamedBy(method, params);
-  call.candidates = options.routes.candidatesOf(method.name);
+  call.candidates = options.permitted.candidatesOf(method.name);
   call.failsafe = options.failsafe.of(method);
   call.preferred = sent.upstreamFor(method, params);
 }

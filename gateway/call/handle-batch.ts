@@ -21,7 +21,7 @@ export interface BatchLimits {
   readonly concurrency: number;
 }
 
-type Item = Call | InvalidItem;
+type BatchItem = Call | InvalidItem;
 
 /**
  * Handles the calls of one batch. As many are in progress as the limit and the slots of the account permit: the first has
@@ -30,7 +30,7 @@ type Item = Call | InvalidItem;
  * @returns undefined: the batch has only notifications
  */
 export async function handleBatch(
-  items: readonly Item[],
+  items: readonly BatchItem[],
   isLarge: boolean,
   context: CallContext,
   { maxResponseBytes, concurrency }: BatchLimits,
@@ -53,7 +53,7 @@ export async function handleBatch(
   let defect: unknown;
 
   /** Any call in progress may be the one that exceeds the limit for the response. It is counted in metrics already. */
-  const add = (index: number, item: Item, response: RpcResponse | undefined): void => {
+  const add = (index: number, item: BatchItem, response: RpcResponse | undefined): void => {
     if (response === undefined) return;
     length += byteLengthOf(response.body);
     bodies[index] =
@@ -61,7 +61,7 @@ export async function handleBatch(
         ? rejectionResponse(item.id ?? 'null', batchBytesRejection(maxResponseBytes)).body
         : response.body;
   };
-  const handle = (item: Item): ReturnType<typeof handleCall> => {
+  const handle = (item: BatchItem): ReturnType<typeof handleCall> => {
     if (length > maxResponseBytes) return rejectRequest(item.id, batchBytesRejection(maxResponseBytes), context);
     return item instanceof Call
       ? handleCall(item, context)
@@ -107,7 +107,7 @@ export async function handleBatch(
 }
 
 /** Whether a call has already sent a transaction or opened a subscription. Its short response is never dropped. */
-function hasEffect(item: Item): boolean {
+function hasEffect(item: BatchItem): boolean {
   return item instanceof Call && (item.served?.handler?.by === 'socket' || item.method.sends === true);
 }
 

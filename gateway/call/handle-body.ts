@@ -17,10 +17,9 @@ import type { CallContext } from './call-context.ts';
 import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection, type ChargeContext } from './charge.ts';
 import { checkOnce } from './check.ts';
 import { handleBatch, type BatchLimits } from './handle-batch.ts';
-import { handleCall } from './handle-call.ts';
+import { handleCall, type MaybePromise } from './handle-call.ts';
 import { rejectRequest, type RejectionContext } from './respond.ts';
 
-type MaybePromise<Value> = Value | Promise<Value>;
 /** Undefined: the body has only notifications. */
 type BodyResponse = MaybePromise<RpcResponse | undefined>;
 

@@ -52,7 +52,7 @@ export interface Network {
   };
   /** Metrics of client WebSockets. */
   readonly sockets: SocketMetrics;
-  /** Counts each request from route lookup to response. A replaced network is closed after its last request. */
+  /** Counts each request from its lookup to the response. A replaced network is closed after its last request. */
   readonly use: { begin(): void; end(): void; whenUnused(): Promise<void> };
 }
 

@@ -4,7 +4,7 @@ import { blockInResult } from '../cache/block-in-result.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
-import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { FailsafeTable } from '../routing/failsafe-table.ts';
 import { HedgeDelay } from '../routing/hedge-delay.ts';
 import { MonotonicReads } from '../routing/monotonic-reads.ts';
@@ -17,7 +17,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 
 interface RouterOptions extends InspectOptions {
   /** Which upstreams may get which method. */
-  readonly routes: MethodRoutes<Upstream>;
+  readonly permitted: PermittedUpstreams<Upstream>;
   /** Times and attempts by method. */
   readonly failsafe: FailsafeTable<Upstream>;
   readonly confirmNull: ConfirmNull;
@@ -57,19 +57,19 @@ export class Router {
 
   /** @param previous of the same network before a reload: what it has learned is continued */
   constructor(all: readonly Upstream[], options: RouterOptions, previous?: Router) {
-    const { routes, failsafe, hedgeAfterMs, isDevelopment, balance, heads, log } = options;
+    const { permitted, failsafe, hedgeAfterMs, isDevelopment, balance, heads, log } = options;
     this.all = all;
     this.options = options;
     this.heads = heads;
     this.slots = options.slots;
     this.monotonic = previous?.monotonic ?? new MonotonicReads<Upstream>(heads, blockInResult);
-    this.headSources = routes.sourcesOf(nodeMethods.blockByNumber);
+    this.headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
     this.hasArchives = all.length > 1 && all.some(({ blocks }) => blocks.isArchive);
     this.ranking = new Ranking(all, balance, previous?.ranking);
     this.budget = previous?.budget ?? new RetryBudget();
     if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && all.length > 1)
       this.hedgeDelay = new HedgeDelay(hedgeAfterMs, previous?.hedgeDelay);
-    const lookups = routes.sourcesOf(nodeMethods.transactionByHash);
+    const lookups = permitted.sourcesOf(nodeMethods.transactionByHash);
     this.sent = new SentTransactions({ log, all, lookups, isDevelopment }, previous?.sent);
   }
 }

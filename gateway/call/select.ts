@@ -105,7 +105,7 @@ export function usableForRange(router: Router, method: MethodSpec, lowest: numbe
   const now = performance.now();
   const call = new Call(router, method, [], Infinity, '');
   call.blocks = { lowest, highest, readsState: false };
-  call.candidates = router.options.routes.candidatesOf(method.name);
+  call.candidates = router.options.permitted.candidatesOf(method.name);
   const { needs, network, stateOf } = policyInput(call, now, 'attempt');
   const order = [...router.ranking.order(call.group, now)];
   const usable = order.filter((upstream) => skipReasonOf(stateOf(upstream), needs, network) === undefined);

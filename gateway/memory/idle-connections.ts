@@ -13,10 +13,10 @@ const MAX_IDLE_SWEEPS = (KEEP_ALIVE_S * 1_000) / SWEEP_INTERVAL_MS + 1;
 const MAX_LOOKED_AT = 16;
 
 /** A connection as Node's own handlers use it: `_httpMessage` is the pending response. */
-type Connection = Socket & { readonly _httpMessage?: ServerResponse | null };
+type ClientSocket = Socket & { readonly _httpMessage?: ServerResponse | null };
 
 /** What the last sweep found. */
-interface Found {
+interface IdleRecord {
   bytesRead: number;
   idleSweeps: number;
 }
@@ -30,7 +30,7 @@ export class IdleConnections {
   readonly #max: number;
   readonly #memory: MemoryBudget;
   /** The oldest first, except for those that were in use when they were looked at. */
-  readonly #open = new Map<Connection, Found>();
+  readonly #open = new Map<ClientSocket, IdleRecord>();
   /** Undefined while there is no connection. */
   #timer: NodeJS.Timeout | undefined;
 
@@ -42,7 +42,7 @@ export class IdleConnections {
     });
   }
 
-  add(connection: Connection): void {
+  add(connection: ClientSocket): void {
     this.#open.set(connection, { bytesRead: 0, idleSweeps: 0 });
     if (this.#open.size > this.#max) this.#closeOne();
     // After pending input is read: a connection with an unread request also looks idle.
@@ -52,7 +52,7 @@ export class IdleConnections {
   }
 
   /** The connection is closed, or a WebSocket. */
-  delete(connection: Connection): void {
+  delete(connection: ClientSocket): void {
     this.#open.delete(connection);
     if (this.#open.size > 0) return;
     clearInterval(this.#timer);
@@ -95,6 +95,6 @@ export class IdleConnections {
   }
 }
 
-function isInUse({ _httpMessage: pending }: Connection): boolean {
+function isInUse({ _httpMessage: pending }: ClientSocket): boolean {
   return pending !== undefined && pending !== null;
 }

@@ -1,16 +1,16 @@
+import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
 import { expandText, readFileText, type Env } from './expand/expand-text.ts';
 import type { Option, OptionSchema, ValueSchema } from './options/option.ts';
 
-type Values = Readonly<Record<string, unknown>>;
 type Options = Readonly<Record<string, OptionSchema & Partial<Option<string>>>>;
 
 /**
  * Reads the values of a map with these options. Sets defaults. A value of the wrong type is replaced by the default or an
  * empty value, so that one run reports all diagnostics.
  */
-export function readValues(options: Options, given: unknown): Values {
-  const members = isMap(given) ? given : {};
+export function readValues(options: Options, given: unknown): JsonObject {
+  const members = isObject(given) ? given : {};
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(options)) {
     const value =
@@ -34,7 +34,7 @@ function readValue(schema: ValueSchema, given: unknown): unknown {
     return Array.isArray(given) ? given.map((item) => readValue(items, item) ?? emptyValue(items)) : undefined;
   }
   if (type === 'object') {
-    if (!isMap(given)) return undefined;
+    if (!isObject(given)) return undefined;
     if (properties !== undefined) return readValues(properties, given);
     return (
       additionalProperties &&
@@ -57,14 +57,20 @@ function emptyValue({ type, properties }: ValueSchema): unknown {
 }
 
 /** Expands variables and files with credentials, and runs the checks of the options. */
-export function finishTexts(options: Options, values: Values, path: Path, env: Env, diagnostics: Diagnostic[]): Values {
+export function finishTexts(
+  options: Options,
+  values: JsonObject,
+  path: Path,
+  env: Env,
+  diagnostics: Diagnostic[],
+): JsonObject {
   const report = (at: Path, problem: string): void =>
     void diagnostics.push({ path: at, message: `${formatPath(at)}: ${problem}` });
   return mapMembers(values, (value, name) => {
     const { hasVariables, isFile, check, items } = options[name] ?? {};
     const { properties } = items ?? {};
     if (properties !== undefined) {
-      return (value as Values[]).map((item, index) =>
+      return (value as JsonObject[]).map((item, index) =>
         finishTexts(properties, item, [...path, name, index], env, diagnostics),
       );
     }
@@ -84,13 +90,9 @@ export function finishTexts(options: Options, values: Values, path: Path, env: E
 function mapTexts(value: unknown, path: Path, map: (text: string, path: Path) => string): unknown {
   if (typeof value === 'string') return map(value, path);
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, [...path, index], map));
-  return mapMembers(value as Values, (member, name) => mapTexts(member, [...path, name], map));
+  return mapMembers(value as JsonObject, (member, name) => mapTexts(member, [...path, name], map));
 }
 
-function mapMembers(map: Values, to: (value: unknown, name: string) => unknown): Values {
+function mapMembers(map: JsonObject, to: (value: unknown, name: string) => unknown): JsonObject {
   return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, to(value, name)]));
-}
-
-function isMap(value: unknown): value is Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

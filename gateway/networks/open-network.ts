@@ -26,7 +26,7 @@ import { normalise } from '../normalise/normalise.ts';
 import { openRangedMethod } from '../ranges/open-ranged-method.ts';
 import type { RangeLimits } from '../ranges/range-limits.ts';
 import { FailsafeTable } from '../routing/failsafe-table.ts';
-import { MethodRoutes } from '../routing-policy/method-routes.ts';
+import { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, NOTIFICATION_METHOD } from '../spec/handlers.ts';
@@ -69,16 +69,16 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const { wildcards, except } = config.openMethods;
   const isDevelopment = isDevelopmentChain({ chainId, development, upstreams: replaceable.upstreams });
   const headMetrics = parts.metrics.heads.networkMetrics(config.slug);
-  const routes = new MethodRoutes(replaceable, upstreams);
-  const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
+  const permitted = new PermittedUpstreams(replaceable, upstreams);
+  const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
   const heads = reusable?.heads ?? new NetworkHeads(headSources, headMetrics, { isDevelopment, log });
   const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = parts.settings;
   const named = config.methods.map((name) => specOf(name, parts.specs));
-  const audit = openAudit(replaceable.audit, config.slug, parts.metrics, { upstreams, routes, chain: heads, log });
+  const audit = openAudit(replaceable.audit, config.slug, parts.metrics, { upstreams, permitted, chain: heads, log });
   const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = parts.settings;
   const onQueued = parts.metrics.calls.queueMetric(config.slug);
   const routerOptions = {
-    routes,
+    permitted,
     failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
     checkResult: parts.resultCheck,
     confirmNull: replaceable.confirmNull,
@@ -103,7 +103,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
   const rangeParts = {
     ...{ ...cacheParts, blockByNumber, head, bounds, final },
-    candidatesOf: (method: string) => routes.candidatesOf(method) ?? upstreams,
+    candidatesOf: (method: string) => permitted.candidatesOf(method) ?? upstreams,
     metrics: parts.metrics,
     limits: rangeLimits,
   };

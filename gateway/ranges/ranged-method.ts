@@ -1,5 +1,5 @@
 import type { KeyShare } from '../admission/key-share.ts';
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Reservation } from '../memory/reservation.ts';
@@ -22,8 +22,6 @@ import { RangeRun } from './range-run.ts';
 import { ReceivedParts } from './received-parts.ts';
 import { resolveRange, type FetchBlockOfCall, type ResolvedRange } from './resolve-range.ts';
 import { SentRange } from './sent-range.ts';
-
-type Response = UpstreamResponse | CachedResponse;
 
 export interface RangedMethodOptions {
   readonly spec: MethodSpec;
@@ -67,7 +65,7 @@ export interface RangeSender {
     range: SentRange | undefined,
     caller: Cancellation,
     sinks: readonly CallSink[],
-  ) => Promise<Response>;
+  ) => Promise<NetworkResponse>;
   /** @param block a number or tag */
   readonly fetchBlock: (
     blockByNumber: MethodSpec,
@@ -88,7 +86,7 @@ export class RangedMethod {
   }
 
   /** @throws RpcError, Cancelled (rejects with it) */
-  async request(call: RangedCall): Promise<Response> {
+  async request(call: RangedCall): Promise<NetworkResponse> {
     const { spec, head } = this.#options;
     const { params, text, sinks, caller, sender } = call;
     // The call as a whole is not: its parts may be.
@@ -119,7 +117,11 @@ export class RangedMethod {
   }
 
   /** @param refusal the error of the call as it was sent; undefined: it was not sent */
-  async #requestInParts(call: RangedCall, filter: RangeFilter, refusal: RpcError | undefined): Promise<Response> {
+  async #requestInParts(
+    call: RangedCall,
+    filter: RangeFilter,
+    refusal: RpcError | undefined,
+  ): Promise<NetworkResponse> {
     if (refusal !== undefined && limitKindOf(refusal.message) === 'none') throw refusal;
     const cancellation = new Cancellation(call.share);
     call.caller.add(cancellation);

@@ -33,7 +33,7 @@ interface DueItem {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Checks one response by the contract (design §3). @returns the violation, or undefined */
+/** Checks one response as clients may rely on. @returns the violation, or undefined */
 export function breachOf(request: FuzzRequest, response: FuzzResponse, options: ContractOptions): string | undefined {
   const { status, headers, text } = response;
   if (!/^[0-9a-f]{6}-[0-9a-z]+$/.test(String(headers['x-request-id']))) return 'no X-Request-Id';

@@ -10,7 +10,7 @@ const readers = [
   'gateway/networks/open-network.ts',
   'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
-  'gateway/routing-policy/method-routes.ts',
+  'gateway/routing-policy/permitted-upstreams.ts',
   'gateway/routing/failsafe-table.ts',
   'gateway/routing/ranking.ts',
   'gateway/server/http/rpc-request.ts',

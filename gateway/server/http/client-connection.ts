@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { digestOf } from '../../auth/formats/key.ts';
-import type { NetworkFinder, Route } from '../../networks/find-network.ts';
+import type { NetworkFinder, RequestTarget } from '../../networks/find-network.ts';
 import type { Network } from '../../call/network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 
 type Networks = NetworkFinder<Network>;
 
 /**
- * Caches the route and the key digest of a connection's last URL, and cancels its calls when it closes. Most
+ * Caches the target and the key digest of a connection's last URL, and cancels its calls when it closes. Most
  * connections use one URL only: finding the network and hashing the key take 2 of 48 µs of a cache hit (measured
  * 2026-11-21).
  */
@@ -21,7 +21,7 @@ export class ClientConnection {
   #url = '';
   #host: string | undefined;
   #activeNetworks: unknown;
-  #route: Route<Network> | undefined;
+  #target: RequestTarget<Network> | undefined;
   #digest: string | undefined;
 
   constructor(socket: Socket) {
@@ -33,13 +33,17 @@ export class ClientConnection {
   }
 
   /** @param host from the client's request, not from its proxy's */
-  route(networks: Networks, { url = '' }: IncomingMessage, host: string | undefined): Route<Network> | undefined {
-    if (url === this.#url && host === this.#host && networks.active === this.#activeNetworks) return this.#route;
+  target(
+    networks: Networks,
+    { url = '' }: IncomingMessage,
+    host: string | undefined,
+  ): RequestTarget<Network> | undefined {
+    if (url === this.#url && host === this.#host && networks.active === this.#activeNetworks) return this.#target;
     [this.#url, this.#host, this.#activeNetworks, this.#digest] = [url, host, networks.active, undefined];
-    return (this.#route = networks.find(url, host));
+    return (this.#target = networks.find(url, host));
   }
 
-  /** Digest of the key in the URL of the last call of `route`. */
+  /** Digest of the key in the URL of the last call of `target`. */
   digestOf(key: string): string {
     return (this.#digest ??= digestOf(key));
   }

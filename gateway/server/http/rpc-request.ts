@@ -12,7 +12,7 @@ import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import type { ReplaceableConfig } from '../../network-files/network-config.ts';
-import type { Route } from '../../networks/find-network.ts';
+import type { RequestTarget } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
 import type { Explanation } from '../../observability/explanation.ts';
@@ -33,7 +33,7 @@ interface HttpRequest {
   readonly response: ServerResponse;
   readonly reservation: Reservation;
   readonly connection: ClientConnection;
-  readonly route: Route<Network>;
+  readonly target: RequestTarget<Network>;
   readonly requestId: string;
   readonly logEntry: AccessLogEntry | undefined;
 }
@@ -45,12 +45,12 @@ export async function handleRpcRequest(
   response: ServerResponse,
   reservation: Reservation,
   connection: ClientConnection,
-  route: Route<Network>,
+  target: RequestTarget<Network>,
 ): Promise<void> {
-  const { network } = route;
+  const { network } = target;
   const requestId = options.nextRequestId();
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
-  const http = { request, response, reservation, connection, route, requestId, logEntry };
+  const http = { request, response, reservation, connection, target, requestId, logEntry };
   network?.use.begin();
   let share: KeyShare | undefined;
   let reason: string | undefined;
@@ -63,7 +63,7 @@ export async function handleRpcRequest(
       reason = 'preflight';
       return;
     }
-    const served = checkRoute(options, http);
+    const served = checkTarget(options, http);
     const address = options.proxies.addressOf(request);
     const authenticated = authenticate(options, http, address);
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
@@ -98,7 +98,7 @@ export async function handleRpcRequest(
  */
 async function privateNetworkOrigin(
   { authenticator, proxies }: RpcRouteOptions,
-  { request, route }: HttpRequest,
+  { request, target }: HttpRequest,
   { config }: Network,
 ): Promise<string | undefined> {
   const { origin, 'access-control-request-private-network': isPrivate } = request.headers;
@@ -106,7 +106,7 @@ async function privateNetworkOrigin(
   const { privateNetworkOrigins }: ReplaceableConfig = config;
   if (originMatcher(privateNetworkOrigins)(origin)) return origin;
   try {
-    const access = await authenticator.authenticate(route.key, proxies.addressOf(request));
+    const access = await authenticator.authenticate(target.key, proxies.addressOf(request));
     return namesOrigin(access, origin) ? origin : undefined;
   } catch {
     return undefined;
@@ -114,21 +114,21 @@ async function privateNetworkOrigin(
 }
 
 /** @throws RpcError */
-function checkRoute({ networks }: RpcRouteOptions, { request, route }: HttpRequest): Network {
-  if (route.network === undefined) throw new RpcError('unknown-network', networks.hint);
-  if (route.isWebSocket) throw new RpcError('upgrade-required');
+function checkTarget({ networks }: RpcRouteOptions, { request, target }: HttpRequest): Network {
+  if (target.network === undefined) throw new RpcError('unknown-network', networks.hint);
+  if (target.isWebSocket) throw new RpcError('upgrade-required');
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
-  return route.network;
+  return target.network;
 }
 
 /** @throws RpcError (or rejects with it) */
 function authenticate(
   { acceptsKeyHeaders, authenticator }: RpcRouteOptions,
-  { request, route, connection }: HttpRequest,
+  { request, target, connection }: HttpRequest,
   address: string,
 ): KeyAccess | Promise<KeyAccess> {
-  const key = acceptsKeyHeaders ? sentKey(route.key, request.headers) : route.key;
-  return authenticator.authenticate(key, address, key === route.key ? connection.digestOf(key) : undefined);
+  const key = acceptsKeyHeaders ? sentKey(target.key, request.headers) : target.key;
+  return authenticator.authenticate(key, address, key === target.key ? connection.digestOf(key) : undefined);
 }
 
 /**

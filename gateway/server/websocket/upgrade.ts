@@ -54,7 +54,7 @@ export class WebSocketUpgrades {
   async upgrade(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): Promise<void> {
     const logEntry = openAccessLogEntry(this.#options.accessLog, requestId);
     try {
-      const { network: found, key: pathKey } = this.#routeOf(request);
+      const { network: found, key: pathKey } = this.#targetOf(request);
       const key = this.#options.acceptsKeyHeaders ? sentKey(pathKey, request.headers) : pathKey;
       logEntry?.setNetwork(found.config.slug);
       const address = this.#options.proxies.addressOf(request);
@@ -64,7 +64,7 @@ export class WebSocketUpgrades {
       access.entry?.check(caller);
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
-      const { network } = this.#routeOf(request);
+      const { network } = this.#targetOf(request);
       const digest = digestOf(key);
       const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
       if (this.#accounts.of(access.account).sockets >= socketsMax) throw new RpcError('too-many-sockets');
@@ -115,13 +115,13 @@ export class WebSocketUpgrades {
     }
   }
 
-  #routeOf(request: IncomingMessage): { network: Network; key: string } {
+  #targetOf(request: IncomingMessage): { network: Network; key: string } {
     if (this.#isDraining) throw new RpcError('stopping');
-    const route = this.#options.networks.find(request.url ?? '', this.#options.proxies.hostOf(request));
-    if (route?.network === undefined) throw new RpcError('unknown-network', this.#options.networks.hint);
+    const target = this.#options.networks.find(request.url ?? '', this.#options.proxies.hostOf(request));
+    if (target?.network === undefined) throw new RpcError('unknown-network', this.#options.networks.hint);
     // Each transport has its own address, so that proxies in front of the gateway can distinguish them.
-    if (!route.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
-    return { network: route.network, key: route.key };
+    if (!target.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
+    return { network: target.network, key: target.key };
   }
 
   /** @returns undefined if the client has disconnected */

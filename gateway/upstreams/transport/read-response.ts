@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { exceeds } from '../../jsonrpc/nesting.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
@@ -9,8 +10,6 @@ import {
   type UpstreamResponse,
   type ResultResponse,
 } from './upstream-response.ts';
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A trace of 1,024 nested calls has 2,050 levels. JSON.stringify overflows the stack at 4,500 (Node 20). */
 const MAX_LEVELS = { depth: 3_000, values: Infinity };
@@ -176,10 +175,6 @@ function missingResponse(status: number, text: string, retryAfter: string | unde
   const known = status < 500 ? failureOfStatus[status] : undefined;
   const failure = known ?? (isLimit ? 'rate' : status >= 500 ? 'transport' : 'malformed');
   return new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC response`, false, retryAfterMs(retryAfter));
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function raise(failure: UpstreamFailure): never {

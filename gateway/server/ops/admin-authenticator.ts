@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { addressGroup } from '../../auth/formats/address-group.ts';
 import { maxEntries } from '../../config/max-entries.ts';
 import { adminRoles, type AdminRole, type AdminToken } from '../../config/admin-tokens.ts';
-import { AdminError } from './admin-document.ts';
+import { AdminError } from './read-admin-api.ts';
 
 /** Requests of one address in the window with a wrong token, or none. Further ones are 429, and are not logged. */
 const MAX_WRONG_TOKENS = 10;
@@ -18,7 +18,7 @@ export type AdminRejection = 'missing-token' | 'wrong-token' | 'too-many-wrong-t
  * limit too: a script with an old token must not lock out the administrators behind the same address. Tokens of 16 and
  * more characters are not found by guessing.
  */
-export class AdminTokens {
+export class AdminAuthenticator {
   readonly #tokens: readonly { readonly token: AdminToken; readonly digest: Buffer }[];
   readonly #onRejected: (reason: AdminRejection) => void;
   /** An entry expires 60 s after its first request: later ones do not extend it. */

@@ -13,7 +13,7 @@ interface RoutedUpstream {
  * The upstreams that may get a method, by `methods` of the upstreams and `route` of the network. Computed once for each
  * method. It does not select: all others have the skip reason `excluded`.
  */
-export class MethodRoutes<Upstream extends RoutedUpstream> {
+export class PermittedUpstreams<Upstream extends RoutedUpstream> {
   readonly #all: readonly Upstream[];
   readonly #route: ReplaceableConfig['route'];
   /** As they are now: a reload changes the upstreams. */

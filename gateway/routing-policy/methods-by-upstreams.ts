@@ -21,7 +21,7 @@ export interface MethodKinds {
 type Routed = Pick<NetworkConfig, 'methods' | 'openMethods' | 'developmentMethods' | 'upstreams' | 'route'>;
 
 /** Which upstreams may get which methods of a network, by its file. The row with the most methods is first. */
-export function methodTable(network: Routed, { needsUpstream, isInSpec }: MethodKinds): MethodRow[] {
+export function methodsByUpstreams(network: Routed, { needsUpstream, isInSpec }: MethodKinds): MethodRow[] {
   const rows = new Map<string, { methods: string[]; upstreams: readonly string[]; isPassThrough: boolean }>();
   for (const method of [...network.methods, ...openPatterns(network)]) {
     const isPassThrough = !isInSpec(method);

@@ -44,7 +44,7 @@ const verbs = ['get', 'post', 'patch'] as const;
 const openApiKeywords = ['openapi', 'info', 'servers', 'security', 'paths', 'components'];
 
 /** Reads schemas/generated/admin-api.json, from which routes and body checks are derived. */
-export function readAdminDocument(): { text: string; operations: readonly Operation[] } {
+export function readAdminApi(): { text: string; operations: readonly Operation[] } {
   const text = readFileSync(join(packageRoot, 'schemas/generated/admin-api.json'), 'utf8');
   const document = JSON.parse(text) as {
     paths: Record<string, Partial<Record<(typeof verbs)[number], OperationObject>>>;
