@@ -1,5 +1,5 @@
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import type { UpstreamMetrics } from '../metrics/instruments.ts';
+import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
