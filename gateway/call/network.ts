@@ -3,7 +3,7 @@ import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { CallMetric } from '../metrics/call-metrics.ts';
-import type { SocketMetrics } from '../metrics/instruments.ts';
+import type { SocketMetrics } from '../metrics/metrics.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { RangeLimits } from '../ranges/range-limits.ts';
 import type { RangedMethod } from '../ranges/ranged-method.ts';

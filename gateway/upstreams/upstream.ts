@@ -1,6 +1,6 @@
 import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import type { UpstreamMetrics } from '../metrics/instruments.ts';
+import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
