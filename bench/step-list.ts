@@ -6,6 +6,7 @@ import type { CallContext } from '../gateway/call/call-context.ts';
 import { largeResponse, resultResponse } from '../gateway/jsonrpc/response.ts';
 import { readEnvelope, type RpcRequest } from '../gateway/jsonrpc/envelope.ts';
 import type { KeyAccess } from '../gateway/auth/key-access.ts';
+import { mayReturnText } from '../gateway/spec/method-facts.ts';
 import { normalise } from '../gateway/normalise/normalise.ts';
 import { openTransport } from '../gateway/networks/open-transport.ts';
 import { Cancellation } from '../gateway/upstreams/transport/cancellation.ts';
@@ -44,7 +45,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   }
   const { spec } = method;
   const received = { status: 200, body };
-  const secrets = new Secrets(transport.secrets);
+  const secrets = mayReturnText(spec.name) ? new Secrets(transport.secrets) : undefined;
   const { params } = request;
   const call = new Call(network.router, spec, params, Infinity);
   const { response } = normalise(spec, params, readResponse(received, 1, secrets));

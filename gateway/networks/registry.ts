@@ -17,8 +17,7 @@ import type { LoadOptions } from '../network-files/load-options.ts';
 import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
 import { FolderWatcher } from '../network-files/watch-folder.ts';
 import type { NetworkParts } from './network-parts.ts';
-import { openNetwork, adoptSharedState } from './open-network.ts';
-import type { Network } from '../call/network.ts';
+import { Network } from './network.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Diagnostics in the log and on the status page for rejected files; `gatehouse check` prints all. */
@@ -125,10 +124,10 @@ export class NetworkRegistry {
     }
     const active = startable.map((config) => {
       const existing = finder.get(config.slug);
-      return existing?.config === config ? existing : openNetwork(config, this.#parts, existing);
+      return existing?.config === config ? existing : new Network(config, this.#parts, existing);
     });
     // Nothing after this line can fail.
-    for (const network of active) adoptSharedState(network);
+    for (const network of active) network.adoptSharedState();
     finder.replace(active);
     for (const network of active) this.#open.add(network);
     this.onChange();

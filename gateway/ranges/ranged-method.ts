@@ -16,11 +16,17 @@ import { blocksIn, type BlockRange } from './pending-ranges.ts';
 import { FailedPart } from './part-failure.ts';
 import type { PartCache } from './part-cache.ts';
 import type { PartCharges } from './part-requests.ts';
-import { hex, readRangeFilter, type RangeFilter } from './range-filter.ts';
+import {
+  hex,
+  readRangeFilter,
+  resolveRange,
+  type FetchBlockOfCall,
+  type RangeFilter,
+  type ResolvedRange,
+} from './range-filter.ts';
 import type { RangeLimits } from './range-limits.ts';
 import { RangeRun } from './range-run.ts';
 import { ReceivedParts } from './received-parts.ts';
-import { resolveRange, type FetchBlockOfCall, type ResolvedRange } from './resolve-range.ts';
 import { SentRange } from './sent-range.ts';
 
 export interface RangedMethodOptions {

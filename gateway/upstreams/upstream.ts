@@ -7,6 +7,7 @@ import { Secrets } from './transport/credentials.ts';
 import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
+import { mayReturnText } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
@@ -142,7 +143,7 @@ export class Upstream {
       const received = await this.#options.transport.send(sent, cancellation);
       const owner = cancellation?.owner?.holder?.name ?? `upstream ${this.name}`;
       if (received.body.length >= LARGE_RESPONSE_BYTES) await turnBudget.next(owner);
-      const response = turnBudget.run(owner, () => readResponse(received, id, this.#secrets));
+      const response = turnBudget.run(owner, () => readResponse(received, id, this.#secretsFor(method)));
       this.#respondedAt = performance.now();
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;
@@ -317,6 +318,11 @@ export class Upstream {
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
+  /** Undefined: all values of the result are hexadecimal or numbers. */
+  #secretsFor(method: string): Secrets | undefined {
+    return mayReturnText(method) ? this.#secrets : undefined;
+  }
+
   /** After the loss of all connections, the next call waits for a check; after another new one, it does not. */
   #watchConnections(): void {
     const { transport, webSocket } = this.#options;
@@ -347,7 +353,7 @@ export class Upstream {
     try {
       const received = await this.#options.transport.send({ id, body: bodyOf(id, method, params), deadline }, work);
       if (received.body.length > maxBytes) throw new ResponseTooLarge();
-      return readResponse(received, id, this.#secrets);
+      return readResponse(received, id, this.#secretsFor(method));
     } finally {
       this.limits?.endRequest();
     }

@@ -7,7 +7,7 @@ const table = 'gateway/network-files/options/network-options.ts';
 const readers = [
   'gateway/audit/audit-requests.ts',
   'gateway/local-chain/local-chains.ts',
-  'gateway/networks/open-network.ts',
+  'gateway/networks/network.ts',
   'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
   'gateway/routing-policy/permitted-upstreams.ts',

@@ -11,7 +11,10 @@ import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { NoFreeSlot } from './upstream-response.ts';
 import { withSlot } from './with-slot.ts';
 
-/** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
+/**
+ * Only the pool: an idle gateway has 76.5 MB and is ready after 0.79 s; with the whole of undici, 80.3 MB and 0.89 s (medians
+ * of 7 alternating rounds, Node 20, 2026-11-24).
+ */
 const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
 
 /**
