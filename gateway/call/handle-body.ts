@@ -40,7 +40,7 @@ export function handleBody(body: Buffer, context: CallContext, limits: BatchLimi
 
 function readSmallBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Envelope {
   try {
-    return readEnvelope(body.toString('utf8'), maxItems, maxValues);
+    return readEnvelope(body, maxItems, maxValues);
   } catch (error) {
     chargeRejected(context);
     throw error;
@@ -131,7 +131,7 @@ export function rejectBody(
 ): RpcResponse | undefined {
   try {
     return turnBudget.run(context.access.share.holder.name, () =>
-      rejectAll(readEnvelope(body.toString('utf8'), maxItems, maxValues), rejection, context),
+      rejectAll(readEnvelope(body, maxItems, maxValues), rejection, context),
     );
   } catch (error) {
     return bodyRejectionResponse(error instanceof BatchTooLarge ? error : rejection);

@@ -1,5 +1,5 @@
 import type { CachedResponse } from '../cache/response-cache.ts';
-import { endOfValue, skipSpace } from '../jsonrpc/json-bytes.ts';
+import { JsonReader } from '../json/json-reader.ts';
 import { jsonResponse, type LargeResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 const OPEN = Buffer.from('[');
@@ -37,9 +37,13 @@ export function elementsIn(list: Buffer): Buffer | undefined {
 
 /** The number of elements. @param elements of a list, with the commas between them */
 export function countElements(elements: Buffer): number {
+  const reader = new JsonReader(elements);
   let count = 0;
-  for (let at = skipSpace(elements, 0); at < elements.length; at = skipSpace(elements, at + 1)) {
-    at = skipSpace(elements, endOfValue(elements, at));
+  for (reader.skipSpace(); reader.at < elements.length; reader.skipSpace()) {
+    reader.skipValue();
+    reader.skipSpace();
+    // The comma.
+    reader.at++;
     count++;
   }
   return count;

@@ -8,7 +8,7 @@ import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
-import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
+import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
 import { readResponse } from './transport/read-response.ts';
 import {
   parseResponse,
