@@ -29,7 +29,7 @@ const PARAMS = requestMembers.indexOf('params');
  * @param body the value of the text
  */
 export function readCallTexts(bytes: Buffer, text: string, body: unknown): CallTexts[] {
-  if (text.length > MAX_REWRITTEN_CHARS || JSON.stringify(body) !== text) return scanCalls(bytes);
+  if (text.length > MAX_REWRITTEN_CHARS || JSON.stringify(body) !== text) return scanCalls(bytes, text);
   return Array.isArray(body) ? body.map(rewrite) : [rewrite(body)];
 }
 
@@ -48,18 +48,19 @@ function rewrite(item: unknown): CallTexts {
 /**
  * Reads a request, or each request of a batch.
  * @param bytes valid JSON
+ * @param text the same as `bytes`
  */
-export function scanCalls(bytes: Buffer): CallTexts[] {
+export function scanCalls(bytes: Buffer, text: string): CallTexts[] {
   const reader = new JsonReader(bytes);
   reader.skipSpace();
-  if (!reader.isAtArray) return [scanCall(reader)];
+  if (!reader.isAtArray) return [scanCall(reader, text)];
   const calls: CallTexts[] = [];
   reader.enterArray();
-  while (reader.nextElement()) calls.push(scanCall(reader));
+  while (reader.nextElement()) calls.push(scanCall(reader, text));
   return calls;
 }
 
-function scanCall(reader: JsonReader): CallTexts {
+function scanCall(reader: JsonReader, text: string): CallTexts {
   const found: CallTexts = { ...noTexts };
   if (!reader.isAtObject) {
     reader.skipValue();
@@ -75,9 +76,14 @@ function scanCall(reader: JsonReader): CallTexts {
     if (index instanceof MemberFault) found.fault ??= index;
     else if (index !== -1) {
       seen |= 1 << index;
-      if (index === ID) found.id = decodeText(reader.bytes, start, reader.at);
-      else if (index === PARAMS) found.params = decodeText(reader.bytes, start, reader.at);
+      if (index === ID) found.id = textFrom(start, reader, text);
+      else if (index === PARAMS) found.params = textFrom(start, reader, text);
     }
   }
   return found;
+}
+
+/** From `start` to the reader. If each byte is one character, nothing is decoded again. */
+function textFrom(start: number, { bytes, at }: JsonReader, text: string): string {
+  return text.length === bytes.length ? text.slice(start, at) : decodeText(bytes, start, at);
 }

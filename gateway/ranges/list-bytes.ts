@@ -39,12 +39,14 @@ export function elementsIn(list: Buffer): Buffer | undefined {
 export function countElements(elements: Buffer): number {
   const reader = new JsonReader(elements);
   let count = 0;
-  for (reader.skipSpace(); reader.at < elements.length; reader.skipSpace()) {
+  reader.skipSpace();
+  while (reader.at < elements.length) {
     reader.skipValue();
+    count++;
     reader.skipSpace();
     // The comma.
     reader.at++;
-    count++;
+    reader.skipSpace();
   }
   return count;
 }
