@@ -78,6 +78,8 @@ function attempt(bytes: Buffer, read: (reader: JsonReader) => unknown): Outcome 
     return { value };
   } catch (error) {
     if (error instanceof NotJson) return { errorAt: error.at };
+    // A token at these positions is not JSON.
+    if (error instanceof SyntaxError) return { errorAt: -1 };
     throw error;
   }
 }
