@@ -36,7 +36,8 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const url = `/bench/v3/${key}`;
   const network = networks.finder.get('bench');
   const method = network?.methods.get(kind.method);
-  const [request] = readEnvelope(text, 1).items as RpcRequest[];
+  const sent = Buffer.from(text);
+  const [request] = readEnvelope(sent, 1).items as RpcRequest[];
   const access: KeyAccess = await authenticator.authenticate(key, '127.0.0.1');
   const [upstream] = network?.config.upstreams ?? [];
   const transport = upstream && openTransport(upstream, { UPSTREAM_CONNECTIONS: 64, UPSTREAM_RESPONSE_MAX_BYTES: 1e9 });
@@ -75,7 +76,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       name: 'authenticate: the network and the key of a path',
       work: () => [networks.finder.find(url, '127.0.0.1:8545'), authenticator.authenticate(key, '127.0.0.1')],
     },
-    { name: 'parse: the body', work: () => readEnvelope(text, 1) },
+    { name: 'parse: the body', work: () => readEnvelope(sent, 1) },
     { name: 'limits: a rate, without Redis', work: () => limits && limiter.charge(limits, charge) },
     { name: 'validate: the parameters', work: () => checkParams(method, params, request.originalParamsText, access) },
     { name: 'select: the upstream', work: () => select(call, performance.now()) },

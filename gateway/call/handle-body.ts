@@ -39,7 +39,7 @@ export function handleBody(body: Buffer, context: CallContext, limits: BatchLimi
 
 function readSmallBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Envelope {
   try {
-    return readEnvelope(body.toString('utf8'), maxItems, maxValues);
+    return readEnvelope(body, maxItems, maxValues);
   } catch (error) {
     chargeRejected(context);
     throw error;
@@ -134,7 +134,7 @@ export function rejectBody(
   if (body.length > LARGE_BODY_BYTES) return rejectRequest('null', rejection, context);
   try {
     return turnBudget.run(context.access.share.holder.name, () =>
-      rejectAll(readEnvelope(body.toString('utf8'), maxItems, maxValues), rejection, context),
+      rejectAll(readEnvelope(body, maxItems, maxValues), rejection, context),
     );
   } catch (error) {
     return bodyRejectionResponse(error instanceof BatchTooLarge ? error : rejection);

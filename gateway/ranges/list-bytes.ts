@@ -1,5 +1,5 @@
 import type { NetworkResponse } from '../cache/response-cache.ts';
-import { endOfValue, skipSpace } from '../jsonrpc/json-bytes.ts';
+import { JsonReader } from '../json/json-reader.ts';
 import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 
 const OPEN = Buffer.from('[');
@@ -37,10 +37,16 @@ export function elementsIn(list: Buffer): Buffer | undefined {
 
 /** The number of elements. @param elements of a list, with the commas between them */
 export function countElements(elements: Buffer): number {
+  const reader = new JsonReader(elements);
   let count = 0;
-  for (let at = skipSpace(elements, 0); at < elements.length; at = skipSpace(elements, at + 1)) {
-    at = skipSpace(elements, endOfValue(elements, at));
+  reader.skipSpace();
+  while (reader.at < elements.length) {
+    reader.skipValue();
     count++;
+    reader.skipSpace();
+    // The comma.
+    reader.at++;
+    reader.skipSpace();
   }
   return count;
 }

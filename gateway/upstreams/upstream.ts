@@ -10,7 +10,7 @@ import { OwnRequests } from './health/own-requests.ts';
 import { mayReturnText } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
-import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
+import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
 import { readResponse } from './transport/read-response.ts';
 import {
   parseResponse,

@@ -27,6 +27,7 @@ const layers: readonly (readonly string[])[] = [
   ['auth/formats', 'metrics', 'redis', 'admission'],
   ['spec', 'network-files/chains', 'routing-policy', 'memory'],
   ['jsonrpc', 'network-files'],
+  ['json'],
   ['network-files/expand', 'network-files/checks'],
   ['network-files/options', 'network-files/diagnostics'],
   ['network-files/providers'],

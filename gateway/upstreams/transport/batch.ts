@@ -1,11 +1,11 @@
 import type { Deadlines } from '../../admission/deadlines.ts';
 import type { SlotOwner } from '../../admission/fair-slots.ts';
-import { NotJson, endOfValue, skipSpace, walkArray } from '../../jsonrpc/json-bytes.ts';
+import { JsonReader, NotJson } from '../../json/json-reader.ts';
 import { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { HttpUpstream } from './http-upstream.ts';
 import { PendingRequest } from './pending-request.ts';
-import { responseId } from './response-id.ts';
+import { responseId } from './response-envelope.ts';
 import type { SentRequest } from './transport.ts';
 import { UpstreamFailure } from './upstream-response.ts';
 
@@ -14,8 +14,6 @@ const MAX_BATCH_CALLS = 10;
 
 /** Added to the time limit of a batch, so that each call reaches its own limit first. */
 const TIMEOUT_MARGIN_MS = 100;
-
-const OPEN_BRACKET = 91;
 
 /** Sends requests together, and matches the responses to them. */
 export class Batch {
@@ -141,15 +139,17 @@ export class Batch {
 
 /** The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array. */
 function elementsOf(body: Buffer): Buffer[] | undefined {
-  const start = skipSpace(body, 0);
-  if (body[start] !== OPEN_BRACKET) return undefined;
+  const reader = new JsonReader(body);
+  reader.skipSpace();
+  if (!reader.isAtArray) return undefined;
   const elements: Buffer[] = [];
   try {
-    walkArray(body, start, (bytes, at, depth) => {
-      const end = endOfValue(bytes, at, depth);
-      elements.push(bytes.subarray(at, end));
-      return end;
-    });
+    reader.enterArray();
+    while (reader.nextElement()) {
+      const start = reader.at;
+      reader.skipValue();
+      elements.push(body.subarray(start, reader.at));
+    }
     return elements;
   } catch (error) {
     if (error instanceof NotJson) return elements;

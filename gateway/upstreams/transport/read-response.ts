@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../collections/is-object.ts';
-import { exceeds } from '../../jsonrpc/nesting.ts';
+import { exceeds } from '../../json/nesting.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { findResult, LARGE_RESPONSE_BYTES } from './read-large-response.ts';
+import { findResult, LARGE_RESPONSE_BYTES } from './response-envelope.ts';
 import {
   failureOfStatus,
   UpstreamFailure,
@@ -72,12 +72,12 @@ function commonResult(text: string, id: number): string | undefined {
 }
 
 function readParsed(
-  { status, retryAfter }: HttpResponse,
+  { status, retryAfter, body: bytes }: HttpResponse,
   text: string,
   id: number,
   secrets: Secrets | undefined,
 ): ResultResponse | ErrorResponse {
-  if (exceeds(text, MAX_LEVELS)) throw new UpstreamFailure('malformed', 'the response is nested too deep');
+  if (exceeds(bytes, MAX_LEVELS)) throw new UpstreamFailure('malformed', 'the response is nested too deep');
   const body = bodyOf(text);
   if (body === undefined) throw missingResponse(status, text, retryAfter);
   const { error, result } = body;

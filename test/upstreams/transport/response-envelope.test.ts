@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { responseId } from '../../../gateway/upstreams/transport/response-id.ts';
+import { responseId } from '../../../gateway/upstreams/transport/response-envelope.ts';
 
 const idIn = (text: string): ReturnType<typeof responseId> => responseId(Buffer.from(text));
 
