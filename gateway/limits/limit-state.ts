@@ -91,16 +91,18 @@ export function limitsOf(key: KeyLimits): readonly Limit[] {
 
 function newLimits({ rate, methodRates = new Map<string, Rate>(), daily, monthly }: KeyLimits): Limit[] {
   const rates = [...(rate === undefined ? [] : [['', rate] as const]), ...methodRates];
-  const quota = { method: '', perSecond: 0, maxRequired: Infinity, tolerance: unitTolerance };
-  return [
-    ...rates.map(([method, { burst: size, perSecond }]): Limit => {
-      const name = method === '' ? 'rate' : `methodRates of ${method}`;
-      const tolerance = unitTolerance * Math.max(1, perSecond);
-      return { reason: 'rate-limit', name, method, size, perSecond, maxRequired: ADMISSION_UNITS, tolerance };
-    }),
-    ...(daily === undefined ? [] : [{ ...quota, reason: 'daily-quota', name: 'daily', size: daily } as const]),
-    ...(monthly === undefined ? [] : [{ ...quota, reason: 'monthly-quota', name: 'monthly', size: monthly } as const]),
-  ];
+  const limits = rates.map(([method, { burst: size, perSecond }]): Limit => {
+    const name = method === '' ? 'rate' : `methodRates of ${method}`;
+    const tolerance = unitTolerance * Math.max(1, perSecond);
+    return { reason: 'rate-limit', name, method, size, perSecond, maxRequired: ADMISSION_UNITS, tolerance };
+  });
+  if (daily !== undefined) limits.push(quota('daily-quota', 'daily', daily));
+  if (monthly !== undefined) limits.push(quota('monthly-quota', 'monthly', monthly));
+  return limits;
+}
+
+function quota(reason: Limit['reason'], name: string, size: number): Limit {
+  return { reason, name, method: '', size, perSecond: 0, maxRequired: Infinity, tolerance: unitTolerance };
 }
 
 /** Units of a charge that count for a limit. */
