@@ -38,12 +38,16 @@ import type { KeptValuesOptions } from '../subscriptions/kept-values.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
-import { openCallQueue } from '../admission/call-queue.ts';
+import { Gate } from '../admission/gate.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import { openAudit } from './open-audit.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 import { ServedMethods } from './served-methods.ts';
+
+/** A call that waits longer is rejected, because the calls before it make no progress either. */
+const MAX_WAIT_MS = 1_000;
 
 /**
  * Builds a network from its configuration. Sends no request. In the active networks, it changes nothing but the options of
@@ -87,7 +91,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
     metrics: parts.metrics.routing.networkMetrics(config.slug),
     // Calls in progress still count towards the concurrency.
-    slots: reusable?.router.slots ?? openCallQueue({ concurrency, queueMax, onQueued }),
+    slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
     ...{ heads, audit, log },
   };
   const router = new Router(upstreams, routerOptions, reusable?.router);
@@ -252,4 +256,10 @@ function openUpstream(
     metrics: metrics.upstreamMetrics(chain.slug, fixed.name),
     log,
   });
+}
+
+/** Limits the calls in flight of one network. Upstreams that do not respond then delay the calls of their own network only. */
+function openSlots(slots: number, queueMax: number, onQueued: (change: 1 | -1) => void): Gate {
+  const rejection = (): RpcError => new RpcError('overloaded', 'too many calls in flight on this network');
+  return new Gate({ slots, queueMax, onQueued, maxWaitMs: MAX_WAIT_MS, rejection });
 }

@@ -1,5 +1,5 @@
 import type { Deadlines } from '../../admission/deadlines.ts';
-import type { SlotOwner } from '../../admission/fair-slots.ts';
+import type { SlotOwner } from '../../admission/gate.ts';
 import { NotJson, endOfValue, skipSpace, walkArray } from '../../jsonrpc/json-bytes.ts';
 import { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
