@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { FairQueue } from '../admission/fair-queue.ts';
-import type { SlotOwner } from '../admission/fair-slots.ts';
+import { Gate, type SlotOwner } from '../admission/gate.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -83,7 +82,7 @@ export class Authenticator {
    * Lookups of addresses with too many unknown keys. They wait here and are not rejected: a valid key may have the same
    * address. REQUESTS_MAX limits how many wait.
    */
-  readonly #limitedLookups = new FairQueue({
+  readonly #limitedLookups = new Gate({
     slots: MAX_LIMITED_LOOKUPS,
     maxWaitMs: MAX_LIMITED_WAIT_MS,
     rejection: () => new RpcError('unknown-key-limit', undefined, { retryAfterS: GUESS_WINDOW_MS / 1_000 }),

@@ -1,4 +1,4 @@
-import type { SlotOwner } from '../admission/fair-slots.ts';
+import type { SlotOwner } from '../admission/gate.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { InFlightMap } from '../collections/in-flight-map.ts';
 import { RpcError } from '../jsonrpc/errors.ts';

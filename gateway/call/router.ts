@@ -1,4 +1,4 @@
-import type { FairQueue } from '../admission/fair-queue.ts';
+import type { Gate } from '../admission/gate.ts';
 import type { Auditor } from '../audit/auditor.ts';
 import { blockInResult } from '../cache/block-in-result.ts';
 import type { NetworkHeads } from '../heads/network-heads.ts';
@@ -30,7 +30,7 @@ interface RouterOptions extends InspectOptions {
   readonly maxLagBlocks: number | undefined;
   readonly metrics: NetworkRoutingMetrics;
   readonly heads: NetworkHeads;
-  readonly slots: FairQueue;
+  readonly slots: Gate;
   /** Undefined: no read is audited. */
   readonly audit?: Pick<Auditor, 'sample'> | undefined;
 }
@@ -41,7 +41,7 @@ export class Router {
   readonly all: readonly Upstream[];
   readonly options: RouterOptions;
   /** Limits the callers' calls in progress at the upstreams. */
-  readonly slots: FairQueue;
+  readonly slots: Gate;
   readonly heads: NetworkHeads;
   readonly monotonic: MonotonicReads<Upstream>;
   /** The upstreams whose heads may be polled. */

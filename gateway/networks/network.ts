@@ -41,11 +41,15 @@ import { compileUnits } from '../spec/request-units.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
-import { openCallQueue } from '../admission/call-queue.ts';
+import { Gate } from '../admission/gate.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 import { ServedMethods } from './served-methods.ts';
+
+/** A call that waits longer is rejected, because the calls before it make no progress either. */
+const MAX_WAIT_MS = 1_000;
 
 /** A network, built once for each version of its file. Its constructor sends no request. */
 export class Network implements ServedNetwork {
@@ -108,7 +112,7 @@ export class Network implements ServedNetwork {
       ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
       metrics: metrics.routing.networkMetrics(slug),
       // Calls in progress still count towards the concurrency.
-      slots: reusable?.router.slots ?? openCallQueue({ concurrency, queueMax, onQueued }),
+      slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
       ...{ heads: chain, audit: this.audit, log },
     };
     this.router = new Router(upstreams, routerOptions, reusable?.router);
@@ -291,4 +295,10 @@ function openUpstream(
     metrics: metrics.upstreamMetrics(chain.slug, fixed.name),
     log,
   });
+}
+
+/** Limits the calls in flight of one network. Upstreams that do not respond then delay the calls of their own network only. */
+function openSlots(slots: number, queueMax: number, onQueued: (change: 1 | -1) => void): Gate {
+  const rejection = (): RpcError => new RpcError('overloaded', 'too many calls in flight on this network');
+  return new Gate({ slots, queueMax, onQueued, maxWaitMs: MAX_WAIT_MS, rejection });
 }

@@ -11,7 +11,7 @@ import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
-import { MAX_FRAGMENTS } from './fragmented-message.ts';
+import { MAX_FRAGMENTS } from './socket-frames.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS } from './session-options.ts';
 import { Session } from './session.ts';

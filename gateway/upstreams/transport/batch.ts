@@ -1,5 +1,5 @@
 import type { Deadlines } from '../../admission/deadlines.ts';
-import type { SlotOwner } from '../../admission/fair-slots.ts';
+import type { SlotOwner } from '../../admission/gate.ts';
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
 import { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'undici';
 import { Deadlines } from '../../admission/deadlines.ts';
-import { FairQueue } from '../../admission/fair-queue.ts';
+import { Gate } from '../../admission/gate.ts';
 import { loadPackage } from '../../config/load-package.ts';
 import { errorCode } from '../../config/log.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
@@ -43,7 +43,7 @@ export class HttpUpstream implements Transport {
   readonly #bounds: ResponseBounds;
   readonly #deadlines = new Deadlines();
   /** Calls in flight, as many as connections. Others wait here, fairly over their keys. */
-  readonly slots: FairQueue;
+  readonly slots: Gate;
 
   constructor(options: HttpUpstreamOptions) {
     const { url, headers, secrets } = credentialsOf(options.url, options.headers);
@@ -64,7 +64,7 @@ export class HttpUpstream implements Transport {
     this.#headers = [...ownHeaders, ...headers.flat()];
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#bounds = options;
-    this.slots = new FairQueue({ slots: options.connections, rejection: () => new NoFreeSlot() });
+    this.slots = new Gate({ slots: options.connections, rejection: () => new NoFreeSlot() });
   }
 
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {

@@ -4,8 +4,7 @@ import { expect, it } from 'vitest';
 import { turnBudget } from '../../../gateway/event-loop/turn-budget.ts';
 import { RejectedBodies } from '../../../gateway/limits/rejected-bodies.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
-import { UnreadConnections } from '../../../gateway/memory/unread-connections.ts';
-import { Pipeline } from '../../../gateway/server/http/pipeline.ts';
+import { ClientConnection } from '../../../gateway/server/http/client-connection.ts';
 
 const inProgressMax = 5;
 
@@ -22,23 +21,24 @@ it('a request that arrives while an earlier one waits for a turn begins after it
   const memory = new MemoryBudget({ requestsMax: 100, maxBytes: 100_000_000 });
   const begun: (string | undefined)[] = [];
   const options = {
-    ...{ memory, unread: new UnreadConnections(memory), rejectedBodies: new RejectedBodies(), connectionsMax: 10 },
+    ...{ memory, rejectedBodies: new RejectedBodies(), connectionsMax: 10 },
     holderOf: () => memory.addressHolder('192.0.2.1'),
   };
-  const pipeline = new Pipeline(socket, options, (request) => begun.push(request.url));
+  const handle = (request: IncomingMessage): void => void begun.push(request.url);
+  const connection = new ClientConnection(socket, options, handle, { large: 0 });
   const arrive = (url: string): void => {
     const request = Object.assign(new IncomingMessage(socket), { url });
-    pipeline.arrived(request, new ServerResponse(request));
+    connection.arrived(request, new ServerResponse(request));
   };
   const urls = Array.from({ length: inProgressMax + 2 }, (_, at) => `/${at}`);
 
   for (const url of urls.slice(0, -1)) arrive(url);
   const turn = useTurn();
-  pipeline.responseEnded();
+  connection.responseEnded();
   arrive(urls.at(-1) ?? '');
   expect(begun).toEqual(urls.slice(0, inProgressMax));
   await turn;
-  pipeline.responseEnded();
+  connection.responseEnded();
   await useTurn();
   expect(begun).toEqual(urls);
   socket.destroy();

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { JoinedChunks, type HeldConnection } from '../../gateway/memory/joined-chunks.ts';
+import { JoinedChunks, type HeldConnection } from '../../../gateway/server/http/joined-chunks.ts';
 
 class TestConnection implements HeldConnection {
   isClosed = false;
