@@ -1,6 +1,6 @@
 import { openFinalChain, openMethodCache } from '../cache/open-method-cache.ts';
+import { ChainPoller } from '../chain/poller.ts';
 import type { Log } from '../config/log.ts';
-import { NetworkHeads } from '../heads/network-heads.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import { fetchBlockFrom } from './fetch-block.ts';
@@ -71,10 +71,10 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const headMetrics = parts.metrics.heads.networkMetrics(config.slug);
   const routes = new MethodRoutes(replaceable, upstreams);
   const headSources = routes.sourcesOf(nodeMethods.blockByNumber);
-  const heads = reusable?.heads ?? new NetworkHeads(headSources, headMetrics, { isDevelopment, log });
+  const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log });
   const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = parts.settings;
   const named = config.methods.map((name) => specOf(name, parts.specs));
-  const audit = openAudit(replaceable.audit, config.slug, parts.metrics, { upstreams, routes, chain: heads, log });
+  const audit = openAudit(replaceable.audit, config.slug, parts.metrics, { upstreams, routes, chain, log });
   const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = parts.settings;
   const onQueued = parts.metrics.calls.queueMetric(config.slug);
   const routerOptions = {
@@ -88,17 +88,17 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
     metrics: parts.metrics.routing.networkMetrics(config.slug),
     // Calls in progress still count towards the concurrency.
     slots: reusable?.router.slots ?? openCallQueue({ concurrency, queueMax, onQueued }),
-    ...{ heads, audit, log },
+    ...{ chain, audit, log },
   };
   const router = new Router(upstreams, routerOptions, reusable?.router);
-  const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, heads, router, parts);
-  const coalesced = new CoalescedCalls(heads, parts.metrics.calls.coalescedMetric(config.slug));
+  const subscriptions = reusable?.subscriptions ?? openSubscriptions(config.slug, chain, router, parts);
+  const coalesced = new CoalescedCalls(chain, parts.metrics.calls.coalescedMetric(config.slug));
   const cache = replaceable.cache === 'off' ? undefined : parts.cache;
-  const cacheParts = { ...parts, config, cache, chain: heads, metrics: parts.metrics.cache };
+  const cacheParts = { ...parts, config, cache, chain, metrics: parts.metrics.cache };
   const final = openFinalChain(cacheParts, fetchBlockFrom(router), reusable?.final);
   const bounds = boundsOf(replaceable);
   const logs = specOf(nodeMethods.logs, parts.specs);
-  const head = (): bigint | undefined => heads.number;
+  const head = (): bigint | undefined => chain.view.number;
   const blockByNumber = specOf(nodeMethods.blockByNumber, parts.specs);
   const rangeLimits = reusable?.rangeLimits ?? new Map<string, RangeLimits<Upstream>>();
   const rangeParts = {
@@ -110,7 +110,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
   const afterChange = coalesced.forgetAll.bind(coalesced);
   const afterRewrite = (): void => {
     afterChange();
-    heads.allowShorterChain();
+    chain.rewritten();
     final?.drop();
   };
   const openMethod = methodOpener(config, parts, (spec) => ({
@@ -131,7 +131,7 @@ export function openNetwork(config: NetworkConfig, parts: NetworkParts, previous
       log,
     }),
     router,
-    ...{ audit, heads, final },
+    ...{ audit, chain, final },
     subscriptions,
     filters: reusable?.filters ?? new NetworkFilters({ subscriptions, logs, kept: keptOf(parts) }),
     document: lazyDocument(
@@ -152,8 +152,8 @@ function keptOf({ memory, settings }: NetworkParts): KeptValuesOptions {
 }
 
 /** Moves the state shared with the previous network to this network's upstreams. Never throws. */
-export function adoptSharedState({ heads, final, subscriptions, router }: Network): void {
-  heads.replaceSources(router.headSources, router.all);
+export function adoptSharedState({ chain, final, subscriptions, router }: Network): void {
+  chain.replaceUpstreams(router.headSources, router.all);
   final?.moveTo(fetchBlockFrom(router));
   subscriptions.moveTo(sourcesIn(router));
 }
@@ -169,7 +169,7 @@ function boundsOf(config: ReplaceableConfig): Bounds {
 
 function openSubscriptions(
   slug: string,
-  chain: NetworkHeads,
+  chain: ChainPoller<Upstream>,
   router: Router,
   { specs, metrics, usage }: NetworkParts,
 ): NetworkSubscriptions {
