@@ -161,7 +161,7 @@ export class Chain<U> {
       blockMs: this.#times.blockMs,
       pastHeads: this.#times.heads,
       gasBlock: this.#gasBlock,
-      upstreams: new Map([...this.#upstreams].map(([upstream, known]) => [upstream, { ...known }])),
+      upstreams: new Map([...this.#upstreams].map(([upstream, known]) => [upstream, known.snapshot()])),
     }));
   }
 

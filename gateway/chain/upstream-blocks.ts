@@ -5,6 +5,11 @@ const RISE_MS = 15_000;
 /** For this time. */
 const ALTERNATION_MS = 60_000;
 
+/** What a view has of one upstream. */
+export type ViewedUpstream = Readonly<
+  Pick<UpstreamBlocks<unknown>, 'head' | 'advancedAt' | 'alternatedAt' | 'isSubscribed'>
+>;
+
 /** What is known of the blocks of one upstream. */
 export class UpstreamBlocks<U> {
   readonly upstream: U;
@@ -56,6 +61,12 @@ export class UpstreamBlocks<U> {
       this.#fellAt = at;
     }
     this.head = { number, header, timestamp, gasLimit, at };
+  }
+
+  /** For a view, which does not change. */
+  snapshot(): ViewedUpstream {
+    const { head, advancedAt, alternatedAt, isSubscribed } = this;
+    return { head, advancedAt, alternatedAt, isSubscribed };
   }
 
   /** Its head becomes outdated, or is of another chain. */

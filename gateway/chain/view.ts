@@ -2,7 +2,7 @@ import { lagAt, lagOfNotified, lagOfPolled, maxLagOf } from './block-times.ts';
 import type { Header, SeenHead } from './header.ts';
 import type { Headers } from './header-ring.ts';
 import type { ServedHashes } from './served-hashes.ts';
-import { isAlternating, type UpstreamBlocks } from './upstream-blocks.ts';
+import { isAlternating, type ViewedUpstream } from './upstream-blocks.ts';
 
 /** Tags of which the newest served block is known. The one of `latest` is the newest served block. */
 export type FinalTag = 'safe' | 'finalized';
@@ -11,9 +11,6 @@ export type FinalTag = 'safe' | 'finalized';
 const OLDER_TAG_MS = 12_000;
 /** An older gas limit is not used. Gas limits change by at most 1/1024 per block. */
 const MAX_GAS_LIMIT_AGE_MS = 300_000;
-
-/** What a view has of one upstream. */
-type ViewedUpstream = Readonly<Pick<UpstreamBlocks<unknown>, 'head' | 'advancedAt' | 'alternatedAt' | 'isSubscribed'>>;
 
 /** The newest served block of a tag, and when each upstream last returned an older one. */
 export interface TaggedBlock<U> {

@@ -33,7 +33,7 @@ class Network {
   }
 
   /** Polls these nodes, or all. */
-  poll(...names: string[]): void {
+  poll(...names: string[]): this {
     for (const name of names.length > 0 ? names : Object.keys(this.nodes)) {
       const block = parseBlock(this.nodes[name]?.head);
       if (block === undefined) throw new Error(`there is no node ${name}`);
@@ -41,6 +41,13 @@ class Network {
       this.at += 100;
       this.#handle(this.chain.seen(name, block, { by: 'poll', sentAt }, this.at));
     }
+    return this;
+  }
+
+  /** The node has this many blocks more. */
+  mine(name: string, count = 1): this {
+    this.nodes[name]?.mine(count);
+    return this;
   }
 
   fail(...names: string[]): void {
@@ -55,11 +62,12 @@ class Network {
     name: string,
     number: number,
     more: Partial<ServedBlock> & { isLatest?: boolean; tag?: 'finalized' } = {},
-  ): void {
+  ): this {
     const { hash, ...how } = more;
     const block = { number: BigInt(number), hash };
     this.at += 100;
     this.#handle(this.chain.seen(name, block, { by: 'response', sentAt: this.at, ...how }, this.at));
+    return this;
   }
 
   #handle(effects: readonly Effect<string>[]): void {
@@ -108,18 +116,13 @@ function twoNodes(more: object = {}) {
 }
 
 describe('rule 1: the head falls only if the chain was replaced', () => {
-  const mined = (network: Network, count: number): void => {
-    network.nodes['one']?.mine(count);
-    network.poll('one');
-  };
   const fallBehind = (network: Network): void => {
-    mined(network, 6);
-    network.fail('one', 'one');
+    network.mine('one', 6).poll('one').fail('one', 'one');
   };
 
-  it.each<[string, (network: Network) => void, number]>([
-    ['one upstream with a new block is enough', (network) => mined(network, 1), 101],
-    ['an upstream that lags lowers nothing', (network) => (mined(network, 3), network.poll('two')), 103],
+  it.each<[string, (network: Network) => unknown, number]>([
+    ['one upstream with a new block is enough', (network) => network.mine('one').poll('one'), 101],
+    ['an upstream that lags lowers nothing', (network) => network.mine('one', 3).poll('one', 'two'), 103],
     ['a number that the chain cannot have is ignored', (network) => network.serve('one', 10 ** 9), 100],
     [
       'the upstreams that are left lag, however often they are polled',
@@ -177,10 +180,10 @@ describe('rule 1: the head falls only if the chain was replaced', () => {
 });
 
 describe('rule 2: reads do not go back', () => {
-  it.each<[string, (network: Network) => void, number]>([
+  it.each<[string, (network: Network) => unknown, number]>([
     ['a delivered block counts', () => undefined, 100],
     ['a block that no poll has returned counts', (network) => network.serve('one', 102), 102],
-    ['an older one does not', (network) => (network.serve('one', 102), network.serve('two', 101)), 102],
+    ['an older one does not', (network) => network.serve('one', 102).serve('two', 101), 102],
     ['an absurd one does not', (network) => network.serve('one', 2_000_000), 100],
   ])('%s', (_, happens, number) => {
     const { network } = twoNodes();
@@ -314,24 +317,41 @@ describe('rule 4: not found needs evidence', () => {
 });
 
 describe('rule 5: an earlier answer is reused in its epoch only', () => {
-  it.each<[string, 'same' | 'epoch' | 'broken', (network: Network) => void]>([
+  it.each<[string, 'same' | 'epoch' | 'broken', (network: Network) => unknown]>([
     ['a poll of the same head changes nothing', 'same', (network) => network.poll()],
     ['an older served block changes nothing', 'same', (network) => network.serve('one', 50)],
-    ['another head is another epoch', 'epoch', (network) => (network.nodes['one']?.mine(), network.poll('one'))],
+    ['another head is another epoch', 'epoch', (network) => network.mine('one').poll('one')],
     ['a newer served block is another epoch', 'epoch', (network) => network.serve('one', 101)],
     ['a sign that a head was replaced is one', 'epoch', (network) => network.serve('one', 99, { isLatest: true })],
-    ['a change by a development tool is one', 'epoch', ({ chain }) => chain.rewritten()],
+    [
+      'a change by a development tool is one',
+      'epoch',
+      ({ chain }) => {
+        chain.rewritten();
+      },
+    ],
     [
       'a lower head may be one of another chain',
       'broken',
       (network) => {
-        for (const chain of Object.values(network.nodes)) chain.goBack(0);
         network.nodes['one'] = network.nodes['two'] = new ScriptedChain({ from: 50 });
         network.poll();
       },
     ],
-    ['so may what comes after a pause', 'broken', (network) => network.chain.used(network.at + 30_001)],
-    ['polls that begin again are a pause', 'broken', ({ chain }) => chain.resumed()],
+    [
+      'so may what comes after a pause',
+      'broken',
+      ({ chain, at }) => {
+        chain.used(at + 30_001);
+      },
+    ],
+    [
+      'polls that begin again are a pause',
+      'broken',
+      ({ chain }) => {
+        chain.resumed();
+      },
+    ],
   ])('%s', (_, expected, happens) => {
     const { network } = twoNodes();
     const { epoch, unbrokenSince } = network.chain.view;
