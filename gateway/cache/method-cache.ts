@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import type { ChainPoller } from '../chain/poller.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { ResponseCache, Validity } from './response-cache.ts';
@@ -23,7 +23,7 @@ export interface MethodCacheOptions {
   readonly spec: MethodSpec;
   readonly cache: ResponseCache;
   readonly redisCache: RedisCache | undefined;
-  readonly chain: CanonicalChain;
+  readonly chain: ChainPoller;
   readonly final: FinalChain;
   readonly count: (outcome: 'hit' | 'redis' | 'miss') => void;
 }
@@ -59,8 +59,8 @@ export class MethodCache {
     // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
     const isChecked = final.isChecked(now); // may drop all entries
-    const { validity, result, generation } = entry;
-    if (generation !== final.generation || !this.#isValid(validity, now)) {
+    const { validity, result, since } = entry;
+    if (since !== final.since || !this.#isValid(validity, now)) {
       cache.delete(key);
       return undefined;
     }
@@ -78,13 +78,13 @@ export class MethodCache {
    */
   missed(): number {
     this.#options.count('miss');
-    return this.#options.final.generation;
+    return this.#options.final.since;
   }
 
   /**
    * Stores the response to a call, unless all entries were dropped since it was sent.
    * @param headHash of the network's head, if each upstream that got the call is known to have had it before
-   * @param generation when the call was sent
+   * @param since of the final chain when the call was sent
    * @returns the result as JSON, if it is cached
    */
   store(
@@ -92,9 +92,9 @@ export class MethodCache {
     text: string,
     response: UpstreamResponse,
     headHash: string | undefined,
-    generation: number,
+    since: number,
   ): string | Buffer | undefined {
-    if (generation !== this.#options.final.generation) return undefined;
+    if (since !== this.#options.final.since) return undefined;
     if (response.kind === 'error' || (response.kind === 'result' && isEmptyResult(response.result))) return undefined;
     const validity = this.#validityOf(params, response, headHash);
     if (validity === undefined) return undefined;
@@ -107,7 +107,7 @@ export class MethodCache {
 
   #storeInMemory(text: string, result: string | Buffer, validity: Validity): void {
     const { cache, final } = this.#options;
-    cache.set(this.#prefix + text, { result, validity, generation: final.generation });
+    cache.set(this.#prefix + text, { result, validity, since: final.since });
   }
 
   #storePermanently(text: string, result: string | Buffer): void {
@@ -132,9 +132,9 @@ export class MethodCache {
     if (requested.kind === 'number' && !this.#isFinal(requested.number)) return undefined;
     const key = this.#redisKey(text);
     if (key === undefined) return undefined;
-    const { generation } = final;
+    const { since } = final;
     const result = await redisCache?.get(key);
-    if (result === undefined || generation !== final.generation || this.#isOnOtherBranch(result)) return undefined;
+    if (result === undefined || since !== final.since || this.#isOnOtherBranch(result)) return undefined;
     this.#storeInMemory(text, result, { while: 'always' });
     this.#options.count('redis');
     return result;
@@ -145,7 +145,7 @@ export class MethodCache {
     // An uncle always differs from the canonical block of its number.
     if (this.#options.spec.resultIs === 'uncle') return false;
     const block = blockInResult(jsonResponse(result));
-    const canonical = block && this.#options.chain.at(block.number);
+    const canonical = block && this.#options.chain.view.at(block.number);
     return canonical !== undefined && canonical.hash !== block?.hash;
   }
 
@@ -188,14 +188,14 @@ export class MethodCache {
 
   /** @param finalizesAt the result is permanently valid once this block is final */
   #validityAtBlock(blockHash: string, finalizesAt: bigint | undefined): Validity | undefined {
-    const { chain } = this.#options;
-    if (chain.has(blockHash)) {
+    const { view } = this.#options.chain;
+    if (view.has(blockHash)) {
       return finalizesAt !== undefined && this.#isFinal(finalizesAt)
         ? { while: 'always' }
         : { while: 'canonical', hash: blockHash, finalizesAt };
     }
     // The block is older than the known chain, or on another branch.
-    if (finalizesAt === undefined || !this.#isFinal(finalizesAt) || chain.at(finalizesAt) !== undefined)
+    if (finalizesAt === undefined || !this.#isFinal(finalizesAt) || view.at(finalizesAt) !== undefined)
       return undefined;
     return { while: 'always' };
   }
@@ -207,28 +207,25 @@ export class MethodCache {
     headHash: string | undefined,
   ): Validity | undefined {
     const { chain, spec } = this.#options;
-    const { head } = chain;
+    const { head, newestServed, epoch } = chain.view;
     if (head === undefined) return undefined;
     const isNumber = spec.resultIs === 'head-number' && response.kind === 'result';
     const number = isNumber ? BigInt(response.result as string) : head.number;
-    if (number !== head.number || head.hash !== headHash || chain.newestServed.number > head.number) return undefined;
+    if (number !== head.number || head.hash !== headHash || newestServed > head.number) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
-    const deadline = performance.now() + HEAD_VALIDITY_MS;
-    return { while: 'head', hash: head.hash, version: chain.headVersion, deadline };
+    return { while: 'head', epoch, deadline: performance.now() + HEAD_VALIDITY_MS };
   }
 
   #isValid(validity: Validity, now: number): boolean {
-    const { chain } = this.#options;
-    const { head } = chain;
-    if (chain.isBranchUncertain && validity.while !== 'always') return false;
+    const { view } = this.#options.chain;
+    if (view.branch === 'uncertain' && validity.while !== 'always') return false;
     switch (validity.while) {
       case 'always':
         return true;
       case 'head':
-        if (head?.hash !== validity.hash || chain.headVersion !== validity.version) return false;
-        return now < validity.deadline && chain.newestServed.number <= head.number;
+        return validity.epoch === view.epoch && now < validity.deadline;
       case 'canonical':
-        return chain.has(validity.hash) && now - chain.seenAt < MAX_CHAIN_AGE_MS;
+        return view.has(validity.hash) && now - view.seenAt < MAX_CHAIN_AGE_MS;
     }
   }
 

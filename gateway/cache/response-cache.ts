@@ -16,17 +16,17 @@ export interface CacheEntry {
   /** As JSON: a string, or the bytes of a large upstream response. */
   readonly result: string | Buffer;
   readonly validity: Validity;
-  /** Of the chain of the entry, from `FinalChain`. */
-  readonly generation: number;
+  /** The epoch at which its chain began, from `FinalChain`. */
+  readonly since: number;
 }
 
 /**
- * Permanently valid; or valid while a block is the network's head; or while a block is canonical, and permanently once the
+ * Permanently valid; or valid in one epoch of the chain; or while a block is canonical, and permanently once the
  * block number `finalizesAt` is final.
  */
 export type Validity =
   | { readonly while: 'always' }
-  | { readonly while: 'head'; readonly hash: string; readonly version: number; readonly deadline: number }
+  | { readonly while: 'head'; readonly epoch: number; readonly deadline: number }
   | { readonly while: 'canonical'; readonly hash: string; readonly finalizesAt: bigint | undefined };
 
 /** Approximate bytes of an entry without key and result. */

@@ -10,11 +10,9 @@ const LATE_JOIN_MS = 100;
 
 type SendCall = (cancellation: Cancellation) => Promise<NetworkResponse>;
 
-/** The state of the chain that callers were served. `heads/` implements it. */
-export interface ServedChain {
-  /** The polled head; another object after each change. */
-  readonly head: unknown;
-  readonly newestServed: { readonly number: bigint };
+/** The chain of the network, by whose epoch calls are joined. */
+interface EpochSource {
+  readonly view: { readonly epoch: number };
 }
 
 /** One of the identical calls. */
@@ -29,17 +27,17 @@ export interface Participant {
 
 /**
  * Coalesces identical read calls of one network: a call joins an identical call in progress and gets the same response. It
- * does not join if a newer block was served, or a transaction was sent through this gateway, since that call began; nor
- * if that call waits for a slot behind others of another key. If the call fails with `no-upstream`, one that joined it late
+ * does not join if the epoch of the chain has changed, or a transaction was sent through this gateway, since that call began;
+ * nor if that call waits for a slot behind others of another key. If the call fails with `no-upstream`, one that joined it late
  * is sent once more.
  */
 export class CoalescedCalls {
   readonly #inFlight = new InFlightMap<string, InFlightCall>();
-  readonly #chain: ServedChain;
+  readonly #chain: EpochSource;
   readonly #onCoalesced: () => void;
 
   /** @param onCoalesced called for each call that joins another one */
-  constructor(chain: ServedChain, onCoalesced: () => void) {
+  constructor(chain: EpochSource, onCoalesced: () => void) {
     this.#chain = chain;
     this.#onCoalesced = onCoalesced;
   }
@@ -65,14 +63,13 @@ export class CoalescedCalls {
   #find(name: string, { owner }: Participant): InFlightCall | undefined {
     const call = this.#inFlight.get(name);
     if (call === undefined || call.cancellation.isCancelled) return undefined;
-    const { head, newestServed } = this.#chain;
-    if (call.head !== head || call.newestServed !== newestServed.number) return undefined;
+    if (call.epoch !== this.#chain.view.epoch) return undefined;
     return call.cancellation.owner === owner || !call.cancellation.isWaiting ? call : undefined;
   }
 
   #begin(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
     if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
-    const call = new InFlightCall(this.#chain, participant);
+    const call = new InFlightCall(this.#chain.view.epoch, participant);
     this.#inFlight.set(name, call);
     const response = call.wait(participant);
     void this.#send(name, call, send);
@@ -116,8 +113,7 @@ export class CoalescedCalls {
 
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
 class InFlightCall {
-  readonly head: unknown;
-  readonly newestServed: bigint;
+  readonly epoch: number;
   readonly startedAt = performance.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
@@ -125,9 +121,8 @@ class InFlightCall {
   #first: ParticipantWait | undefined;
   #others: Set<ParticipantWait> | undefined;
 
-  constructor({ head, newestServed }: ServedChain, { deadline, owner }: Participant) {
-    this.head = head;
-    this.newestServed = newestServed.number;
+  constructor(epoch: number, { deadline, owner }: Participant) {
+    this.epoch = epoch;
     this.deadline = deadline;
     this.cancellation = new Cancellation(owner);
   }

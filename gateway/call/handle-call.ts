@@ -121,11 +121,11 @@ async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkRe
     cached(call, 'hit');
     return { kind: 'cached', result: found };
   }
-  const generation = cache.missed();
+  const since = cache.missed();
   cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
   const response = await forward(call);
   // The cached JSON is reused, so that the result is serialised once.
-  const result = cache.store(params, text, response, call.headHash, generation);
+  const result = cache.store(params, text, response, call.headHash, since);
   return result === undefined ? response : { kind: 'cached', result };
 }
 

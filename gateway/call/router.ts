@@ -1,13 +1,11 @@
 import type { Gate } from '../admission/gate.ts';
 import type { Auditor } from '../audit/auditor.ts';
-import { blockInResult } from '../cache/block-in-result.ts';
-import type { NetworkHeads } from '../heads/network-heads.ts';
+import type { ChainPoller } from '../chain/poller.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { FailsafeTable } from '../routing/failsafe-table.ts';
 import { HedgeDelay } from '../routing/hedge-delay.ts';
-import { MonotonicReads } from '../routing/monotonic-reads.ts';
 import { Ranking } from '../routing/ranking.ts';
 import { RetryBudget } from '../routing/retry-budget.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
@@ -29,7 +27,7 @@ interface RouterOptions extends InspectOptions {
   /** An upstream further behind is skipped; undefined: by the block time of the network. */
   readonly maxLagBlocks: number | undefined;
   readonly metrics: NetworkRoutingMetrics;
-  readonly heads: NetworkHeads;
+  readonly chain: ChainPoller<Upstream>;
   readonly slots: Gate;
   /** Undefined: no read is audited. */
   readonly audit?: Pick<Auditor, 'sample'> | undefined;
@@ -42,8 +40,8 @@ export class Router {
   readonly options: RouterOptions;
   /** Limits the callers' calls in progress at the upstreams. */
   readonly slots: Gate;
-  readonly heads: NetworkHeads;
-  readonly monotonic: MonotonicReads<Upstream>;
+  /** Its newest blocks: `chain.view`. */
+  readonly chain: ChainPoller<Upstream>;
   /** The upstreams whose heads may be polled. */
   readonly headSources: readonly Upstream[];
   readonly hasArchives: boolean;
@@ -57,12 +55,11 @@ export class Router {
 
   /** @param previous of the same network before a reload: what it has learned is continued */
   constructor(all: readonly Upstream[], options: RouterOptions, previous?: Router) {
-    const { permitted, failsafe, hedgeAfterMs, isDevelopment, balance, heads, log } = options;
+    const { permitted, failsafe, hedgeAfterMs, isDevelopment, balance, chain, log } = options;
     this.all = all;
     this.options = options;
-    this.heads = heads;
+    this.chain = chain;
     this.slots = options.slots;
-    this.monotonic = previous?.monotonic ?? new MonotonicReads<Upstream>(heads, blockInResult);
     this.headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
     this.hasArchives = all.length > 1 && all.some(({ blocks }) => blocks.isArchive);
     this.ranking = new Ranking(all, balance, previous?.ranking);

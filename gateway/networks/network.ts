@@ -2,7 +2,7 @@ import { Auditor, type AuditorOptions } from '../audit/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { openFinalChain, openMethodCache, type CacheParts } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
-import { NetworkHeads } from '../heads/network-heads.ts';
+import { ChainPoller } from '../chain/poller.ts';
 import type { Metrics, SocketMetrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
@@ -62,7 +62,7 @@ export class Network implements ServedNetwork {
   readonly audit: Auditor | undefined;
   readonly coalesced: CoalescedCalls;
   readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
-  readonly heads: NetworkHeads;
+  readonly chain: ChainPoller<Upstream>;
   readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
   readonly filters: NetworkFilters;
@@ -96,8 +96,8 @@ export class Network implements ServedNetwork {
     this.sockets = metrics.socketMetrics(slug);
     const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
     const headMetrics = metrics.heads.networkMetrics(slug);
-    this.heads = reusable?.heads ?? new NetworkHeads(headSources, headMetrics, { isDevelopment, log });
-    const chain = this.heads;
+    const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log });
+    this.chain = chain;
     this.audit = openAudit(replaceable.audit, slug, metrics, { upstreams, permitted, chain, log });
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
@@ -113,7 +113,7 @@ export class Network implements ServedNetwork {
       metrics: metrics.routing.networkMetrics(slug),
       // Calls in progress still count towards the concurrency.
       slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
-      ...{ heads: chain, audit: this.audit, log },
+      ...{ chain, audit: this.audit, log },
     };
     this.router = new Router(upstreams, routerOptions, reusable?.router);
     this.coalesced = new CoalescedCalls(chain, metrics.calls.coalescedMetric(slug));
@@ -136,16 +136,16 @@ export class Network implements ServedNetwork {
 
   /** Moves the state that is shared with the previous network to the upstreams of this one. Never throws. */
   adoptSharedState(): void {
-    this.heads.replaceSources(this.router.headSources, this.router.all);
+    this.chain.replaceUpstreams(this.router.headSources, this.router.all);
     this.final?.moveTo(fetchBlockFrom(this.router));
     this.subscriptions.moveTo(sourcesIn(this.router));
   }
 
   #openMethod(spec: MethodSpec): NetworkMethod {
-    const { config, bounds, heads } = this;
+    const { config, bounds, chain } = this;
     const { units }: ReplaceableConfig = config;
     const { checks, metrics, usage, unitsTable } = this.#parts;
-    const head = (): bigint | undefined => heads.number;
+    const head = (): bigint | undefined => chain.view.number;
     // The node's accounts and name, in place of those of the gateway.
     const handler = config.developmentMethods.includes(spec.name) ? undefined : handlerOf(spec);
     // Callers can name any method of a wildcard.
@@ -172,13 +172,13 @@ export class Network implements ServedNetwork {
     return () => {
       this.coalesced.forgetAll();
       if (!rewritesChain(spec)) return;
-      this.heads.allowShorterChain();
+      this.chain.rewritten();
       this.final?.drop();
     };
   }
 
   #openRanges(spec: MethodSpec, label: string): RangedMethod {
-    const { config, bounds, final, router, heads, rangeLimits } = this;
+    const { config, bounds, final, router, chain, rangeLimits } = this;
     const { metrics, specs } = this.#parts;
     const { cache, redisCache } = this.#cacheParts;
     const limits = rangeLimits.get(spec.name) ?? new RangeLimits<Upstream>();
@@ -189,7 +189,7 @@ export class Network implements ServedNetwork {
       ...{ spec, limits, bounds, final },
       blockByNumber: specOf(nodeMethods.blockByNumber, specs),
       candidates: router.options.permitted.candidatesOf(spec.name) ?? router.all,
-      head: () => heads.number,
+      head: () => chain.view.number,
       metrics: metrics.ranges.networkMetrics(config.slug),
       cache: cache && final && new PartCache({ cache, redisCache, final, network, method: spec.name, count }),
     });
@@ -223,7 +223,7 @@ function openFilters(subscriptions: NetworkSubscriptions, { specs, memory, setti
 
 function openSubscriptions(
   slug: string,
-  chain: NetworkHeads,
+  chain: ChainPoller<Upstream>,
   router: Router,
   { specs, metrics, usage }: NetworkParts,
 ): NetworkSubscriptions {

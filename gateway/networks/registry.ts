@@ -102,9 +102,9 @@ export class NetworkRegistry {
     this.#watch?.close();
     this.#isClosed = true;
     await this.#queue;
-    for (const { heads, audit } of this.#open) {
+    for (const { chain, audit } of this.#open) {
       audit?.close();
-      heads.close();
+      chain.close();
     }
     await Promise.all([...this.#parts.openUpstreams.values()].map((upstream) => upstream.close()));
     await this.localChains.stop();
@@ -184,7 +184,7 @@ export class NetworkRegistry {
     await this.localChains.keepOnly(used);
     if (retired === undefined) return;
     retired.audit?.close();
-    if (![...this.#open].some(({ heads }) => heads === retired.heads)) retired.heads.close();
+    if (![...this.#open].some(({ chain }) => chain === retired.chain)) retired.chain.close();
     const { slug, upstreams } = retired.config;
     const open = [...this.#open].filter(({ config }) => config.slug === slug);
     const names = open.flatMap(({ config }) => config.upstreams).map(({ name }) => name);

@@ -10,8 +10,8 @@ import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 import type { Upstream } from '../../gateway/upstreams/upstream.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
-import { withHeads } from '../heads/with-heads.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
+import { withHeads } from '../chain/with-heads.ts';
 import { configOf } from '../network-files/load.ts';
 import { hang } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
@@ -60,14 +60,14 @@ describe('an audit', () => {
   });
 
   it('that ends after its network was removed leaves no series', async () => {
-    const { upstream, second, permitted, nodes, heads } = await withRequests();
+    const { upstream, second, permitted, nodes, poller } = await withRequests();
     const page = new Registry();
     const metrics = new AuditMetrics(page).networkMetrics('test', [upstream.name, second.name]);
     const options = {
       share: 1,
       upstreams: [upstream, second],
       permitted,
-      chain: heads,
+      chain: poller,
       metrics,
       log: openLog('silent'),
     };

@@ -47,6 +47,17 @@ it.each(['gateway', 'deploy', 'schemas', 'bench', 'test'])('%s/ names pages of d
   expect(missing).toEqual([]);
 });
 
+it('docs/consistency.md has the rules that test/chain/chain.test.ts runs, and names tests that exist', () => {
+  const page = textOf('docs/consistency.md');
+  const rules = [...page.matchAll(/^## Rule (\d: .*)$/gm)].map(([, rule = '']) => `rule ${rule.replaceAll('"', '')}`);
+  const tests = readFileSync(join(packageRoot, 'test/chain/chain.test.ts'), 'utf8');
+  expect(rules).toHaveLength(5);
+  expect(rules.filter((rule) => !tests.includes(`describe('${rule}`))).toEqual([]);
+  const named = [...page.matchAll(/`(test\/[\w/-]+\.test\.ts)`/g)].map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((path) => !existsSync(join(packageRoot, path)))).toEqual([]);
+});
+
 function isThere(page: string, link: string): boolean {
   const [path = '', anchor] = link.split('#');
   const target = path === '' ? page : relative(packageRoot, join(packageRoot, dirname(page), path));

@@ -97,12 +97,12 @@ export function displayedConfiguration(
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { config, router, heads, audit, subscriptions } = network;
+  const { config, router, chain, audit, subscriptions } = network;
   return {
     ...networkFacts(config),
     activity: history.activityOf(config.slug),
     ...(subscriptions.isBloomWrong && { bloomCheck: 'off' }),
-    ...networkStatus(router.all, heads, skipReasons(router, now), now, audit?.countsOf.bind(audit)),
+    ...networkStatus(router.all, chain.view, skipReasons(router, now), now, audit?.countsOf.bind(audit)),
   };
 }
 

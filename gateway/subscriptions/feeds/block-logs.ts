@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import type { Header } from '../../heads/header.ts';
+import type { Header } from '../../chain/header.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { parseResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { EventLog } from './log-filter.ts';

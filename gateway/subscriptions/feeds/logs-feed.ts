@@ -1,6 +1,7 @@
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
-import type { Header } from '../../heads/header.ts';
+import type { ChainChange } from '../../chain/header-ring.ts';
+import type { WatchedChain } from '../../chain/poller.ts';
+import type { Header } from '../../chain/header.ts';
 import type { BlockLogs } from './block-logs.ts';
 import type { Unsubscribe, Subscriber } from './subscriber.ts';
 import type { EventLog, LogFilter } from './log-filter.ts';
@@ -31,7 +32,7 @@ interface Added {
  * core/blockchain.go.) A subscriber gets only blocks that were added after it joined, and removals of those blocks.
  */
 export class LogsFeed {
-  readonly #chain: CanonicalChain;
+  readonly #chain: WatchedChain;
   readonly #blockLogs: BlockLogs;
   readonly #owner: string;
   readonly #filters = new LogFilterGroups();
@@ -43,7 +44,7 @@ export class LogsFeed {
   #stopWatching: Unsubscribe | undefined;
 
   /** @param owner whose event-loop time it is to find the filters of a log */
-  constructor(chain: CanonicalChain, blockLogs: BlockLogs, owner: string) {
+  constructor(chain: WatchedChain, blockLogs: BlockLogs, owner: string) {
     this.#chain = chain;
     this.#blockLogs = blockLogs;
     this.#owner = owner;

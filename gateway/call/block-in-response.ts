@@ -1,4 +1,4 @@
-import type { ServedBlock } from '../heads/agreed-head.ts';
+import type { ServedBlock } from '../chain/chain.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** The block whose number the response is. */

@@ -11,9 +11,9 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
     Array.from({ length: count }, () => chain.copy()),
     times,
   );
-  const { heads, nodes } = all;
-  heads.markUsed(performance.now());
-  await eventually(() => nodes.every(({ polls }) => polls() > 0) && heads.number !== undefined);
+  const { poller, nodes } = all;
+  poller.markUsed(performance.now());
+  await eventually(() => nodes.every(({ polls }) => polls() > 0) && poller.view.number !== undefined);
   // The same block for all of them.
   const mine = (...on: number[]): void => {
     const block = chain.mine();
@@ -23,9 +23,9 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
 }
 
 /** Uses the network until a condition is true. */
-async function untilUsed({ heads }: WithHeads, condition: () => boolean): Promise<void> {
+async function untilUsed({ poller }: WithHeads, condition: () => boolean): Promise<void> {
   await eventually(() => {
-    heads.markUsed(performance.now());
+    poller.markUsed(performance.now());
     return condition();
   });
 }
@@ -38,30 +38,31 @@ async function morePolls(all: WithHeads, more: number, nodes: readonly ScriptedN
 
 describe('the continuity of the chain', () => {
   it('ends with a pause of polls: 30 s without a use and a poll', async () => {
-    const { heads } = await inUse(1, { idleAfterMs: 3_600_000 });
-    const { continuity } = heads;
-    const now = heads.seenAt;
-    for (const ms of [29_000, 58_000, 87_000]) heads.markUsed(now + ms);
+    const { poller } = await inUse(1, { idleAfterMs: 3_600_000 });
+    const { unbrokenSince } = poller.view;
+    const now = poller.view.seenAt;
+    for (const ms of [29_000, 58_000, 87_000]) poller.markUsed(now + ms);
     // Used without a pause, although polls fail.
-    expect(heads.continuity).toBe(continuity);
-    heads.markUsed(now + 118_000);
-    expect(heads.continuity).toBe(continuity + 1);
-    heads.markUsed(now + 119_000);
-    expect(heads.continuity).toBe(continuity + 1);
+    expect(poller.view.unbrokenSince).toBe(unbrokenSince);
+    poller.markUsed(now + 118_000);
+    const { unbrokenSince: since } = poller.view;
+    expect(since).toBeGreaterThan(unbrokenSince);
+    poller.markUsed(now + 119_000);
+    expect(poller.view.unbrokenSince).toBe(since);
   });
 });
 
 describe('the network’s head', () => {
   it('is unknown before the network is used, and no request is sent', async () => {
-    const { heads, nodes } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
+    const { poller, nodes } = await withHeads([new ScriptedChain(), new ScriptedChain()]);
     await staysTrueFor(80, () => nodes.every(({ calls }) => calls.length === 0));
-    expect([heads.number, heads.head]).toEqual([undefined, undefined]);
+    expect([poller.view.number, poller.view.head]).toEqual([undefined, undefined]);
   });
 
   it('follows the upstreams while the network is in use', async () => {
     const all = await inUse(2);
     all.mine(0, 1);
-    await untilUsed(all, () => all.heads.number === 101n);
+    await untilUsed(all, () => all.poller.view.number === 101n);
     expect(all.nodes.map((node) => node.callsOf('eth_chainId').length)).toEqual([1, 1]);
     // Without watchers, only the newest block is requested.
     expect(all.nodes.map((node) => node.fetched())).toEqual([0, 0]);
@@ -72,10 +73,10 @@ describe('the network’s head', () => {
     const absurd = { ...all.nodes[1]?.chain.head, number: `0x${(10n ** 18n).toString(16)}` };
     all.nodes[1]?.response('eth_getBlockByNumber', absurd);
     await morePolls(all, 3);
-    expect([all.heads.number, all.heads.head?.number]).toEqual([100n, 100n]);
+    expect([all.poller.view.number, all.poller.view.head?.number]).toEqual([100n, 100n]);
     all.mine(0, 2);
-    await untilUsed(all, () => all.heads.number === 101n);
-    expect(all.heads.lagOf(all.upstreams[1] as never)).toBe(0);
+    await untilUsed(all, () => all.poller.view.number === 101n);
+    expect(all.poller.view.lagOf(all.upstreams[1] as never, performance.now())).toBe(0);
   });
 
   it('is not raised by an upstream on another chain, which gets one request: for its chain id', async () => {
@@ -83,7 +84,7 @@ describe('the network’s head', () => {
     const all = await withHeads([one, other]);
     all.nodes[1]?.response('eth_chainId', '0x8');
     await morePolls(all, 3, all.nodes.slice(0, 1));
-    expect(all.heads.number).toBe(100n);
+    expect(all.poller.view.number).toBe(100n);
     expect(all.nodes[1]?.calls.map(({ method }) => method)).toEqual(['eth_chainId']);
   });
 
@@ -93,7 +94,7 @@ describe('the network’s head', () => {
     await first?.refuse();
     await expect
       .poll(() => {
-        all.heads.markUsed(performance.now());
+        all.poller.markUsed(performance.now());
         return all.metrics.registry.metrics();
       })
       .toContain('gatehouse_head_polls_total{network="test",upstream="node-0",outcome="transport"}');
@@ -108,7 +109,7 @@ describe('the network’s head', () => {
   it('does not wait for an upstream that does not respond', async () => {
     const all = await withHeads([new ScriptedChain(), new ScriptedChain()]);
     all.nodes[1]?.always(hang, 'eth_getBlockByNumber');
-    await untilUsed(all, () => all.heads.number === 100n);
+    await untilUsed(all, () => all.poller.view.number === 100n);
     const before = all.nodes[0]?.polls() ?? 0;
     await untilUsed(all, () => (all.nodes[0]?.polls() ?? 0) > before + 2);
     expect(all.nodes[1]?.polls()).toBe(1);
@@ -116,61 +117,65 @@ describe('the network’s head', () => {
 
   it('decreases only when all agree, as after the reset of a development chain', async () => {
     const all = await inUse(2, { isDevelopment: true });
-    const { heads, nodes } = all;
+    const { poller, nodes } = all;
     const reset = new ScriptedChain({ from: 1 });
     if (nodes[0] !== undefined) nodes[0].chain = reset;
     await morePolls(all, 5);
-    expect(heads.number).toBe(100n);
+    expect(poller.view.number).toBe(100n);
     if (nodes[1] !== undefined) nodes[1].chain = reset;
-    await untilUsed(all, () => heads.number === 1n);
-    await untilUsed(all, () => heads.head?.hash === reset.head.hash);
+    await untilUsed(all, () => poller.view.number === 1n);
+    await untilUsed(all, () => poller.view.head?.hash === reset.head.hash);
   });
 
   it('does not decrease when the only remaining upstream is behind', async () => {
     const all = await inUse(2);
     all.mine(0);
-    await untilUsed(all, () => all.heads.number === 101n);
+    await untilUsed(all, () => all.poller.view.number === 101n);
     await all.nodes[0]?.refuse();
     await morePolls(all, 1, all.nodes.slice(1));
-    expect(all.heads.number).toBe(101n);
+    expect(all.poller.view.number).toBe(101n);
   });
 
   it('is raised by a response to a caller', async () => {
-    const { heads, upstreams } = await inUse(2, { usedMinMs: 1_000, usedMaxMs: 1_000 });
+    const { poller, upstreams } = await inUse(2, { usedMinMs: 1_000, usedMaxMs: 1_000 });
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
-    heads.recordServed(first, { number: 0x65n }, performance.now());
-    expect([heads.number, heads.headOf(first)?.number, heads.headOf(second)?.number]).toEqual([101n, 101n, 100n]);
-    heads.recordServed(second, { number: 0xde0b6b3a7640000n }, performance.now());
-    expect(heads.number).toBe(101n);
+    poller.served(first, { number: 0x65n }, performance.now());
+    expect([poller.view.number, poller.view.headOf(first)?.number, poller.view.headOf(second)?.number]).toEqual([
+      101n,
+      101n,
+      100n,
+    ]);
+    poller.served(second, { number: 0xde0b6b3a7640000n }, performance.now());
+    expect(poller.view.number).toBe(101n);
   });
 });
 
 describe('an upstream', () => {
   it('that lags has a lag in blocks until it has caught up', async () => {
     const all = await inUse(2);
-    const { heads, upstreams, metrics } = all;
+    const { poller, upstreams, metrics } = all;
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
-    expect([heads.lagOf(first), heads.lagOf(second)]).toEqual([0, 0]);
+    expect([poller.view.lagOf(first, performance.now()), poller.view.lagOf(second, performance.now())]).toEqual([0, 0]);
     all.mine(0);
     all.mine(0);
-    await untilUsed(all, () => heads.lagOf(second) === 2);
+    await untilUsed(all, () => poller.view.lagOf(second, performance.now()) === 2);
     await morePolls(all, 2);
-    expect([heads.lagOf(first), heads.lagOf(second)]).toEqual([0, 2]);
-    expect([heads.headOf(first)?.number, heads.headOf(second)?.number]).toEqual([102n, 100n]);
+    expect([poller.view.lagOf(first, performance.now()), poller.view.lagOf(second, performance.now())]).toEqual([0, 2]);
+    expect([poller.view.headOf(first)?.number, poller.view.headOf(second)?.number]).toEqual([102n, 100n]);
     const page = await metrics.registry.metrics();
     expect(page).toContain('gatehouse_upstream_head_lag_blocks{network="test",upstream="node-1"} 2');
     expect(page).toContain('gatehouse_network_head_block{network="test"} 102');
     all.mine(0, 1);
-    await untilUsed(all, () => heads.lagOf(second) === 0 && heads.number === 103n);
+    await untilUsed(all, () => poller.view.lagOf(second, performance.now()) === 0 && poller.view.number === 103n);
   });
 
   it('that is stuck lags as soon as the others advance', async () => {
     const all = await inUse(3);
     for (let block = 1; block <= 4; block++) {
       all.mine(1, 2);
-      await untilUsed(all, () => all.heads.lagOf(all.upstreams[0] as never) === block);
+      await untilUsed(all, () => all.poller.view.lagOf(all.upstreams[0] as never, performance.now()) === block);
     }
   });
 
@@ -196,11 +201,11 @@ describe('polls', () => {
     const before = polls();
     await staysTrueFor(150, () => polls() === before);
     all.mine(0);
-    await untilUsed(all, () => all.heads.number === 101n);
+    await untilUsed(all, () => all.poller.view.number === 101n);
   });
 
   it('are shared by all watchers, and stop when the last one stops', async () => {
-    const { heads, nodes, watch } = await withHeads([new ScriptedChain()], { idleAfterMs: 10 });
+    const { poller, nodes, watch } = await withHeads([new ScriptedChain()], { idleAfterMs: 10 });
     const stops = [await watch(), await watch(), await watch()];
     const start = performance.now();
     const before = nodes[0]?.polls() ?? 0;
@@ -211,16 +216,16 @@ describe('polls', () => {
     // At most the one in progress.
     const after = polls();
     await staysTrueFor(200, () => polls() <= after + 1);
-    expect(heads.number).toBe(100n);
+    expect(poller.view.number).toBe(100n);
   });
 
   it('are one at a time at each upstream, however many calls there are', async () => {
-    const { heads, nodes } = await withHeads([new ScriptedChain()]);
+    const { poller, nodes } = await withHeads([new ScriptedChain()]);
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
-    for (let calls = 0; calls < 1_000; calls++) heads.markUsed(performance.now());
+    for (let calls = 0; calls < 1_000; calls++) poller.markUsed(performance.now());
     await eventually(() => nodes[0]?.polls() === 1);
     await staysTrueFor(150, () => nodes[0]?.polls() === 1);
-    for (let calls = 0; calls < 1_000; calls++) heads.markUsed(performance.now());
+    for (let calls = 0; calls < 1_000; calls++) poller.markUsed(performance.now());
     await staysTrueFor(50, () => nodes[0]?.polls() === 1);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { parseHeader, type Header } from '../../gateway/heads/header.ts';
-import { HeaderRing } from '../../gateway/heads/header-ring.ts';
+import { parseHeader, type Header } from '../../gateway/chain/header.ts';
+import { HeaderRing } from '../../gateway/chain/header-ring.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 
 const MAX_HEADERS = 4;
@@ -47,8 +47,8 @@ it.each([1, 3])('a header ring has its newest headers only, after branches of %i
   ring.restartAt(first);
   for (let at = 0; at < later.length; at += length) ring.extend(later.slice(at, at + length));
   const held = headers.slice(-MAX_HEADERS);
-  expect([ring.oldest, ring.head]).toEqual([held[0], held.at(-1)]);
-  expect(headers.filter(({ number }) => ring.at(number) !== undefined)).toEqual(held);
+  expect([ring.headers.oldest, ring.headers.head]).toEqual([held[0], held.at(-1)]);
+  expect(headers.filter(({ number }) => ring.headers.at(number) !== undefined)).toEqual(held);
   // The hashes are forgotten too, else memory grows with each block.
-  expect(headers.filter(({ hash }) => ring.has(hash))).toEqual(held);
+  expect(headers.filter(({ hash }) => ring.headers.has(hash))).toEqual(held);
 });

@@ -1,3 +1,19 @@
+/** A block that an upstream reported. */
+export interface Block {
+  readonly number: bigint;
+  /** 0: the block has no usable gas limit. Undefined: only its number is known. */
+  readonly gasLimit?: bigint | undefined;
+  /** Unix time in seconds, from the block. */
+  readonly timestamp?: bigint | undefined;
+  readonly header?: Header | undefined;
+}
+
+/** The newest block of an upstream, from a poll, a notification or a response to a caller. */
+export interface SeenHead extends Block {
+  /** Time of the response or notification, by performance.now(). */
+  readonly at: number;
+}
+
 /** A block header: the fields that following the chain needs, and its members, of bounded length. */
 export interface Header {
   readonly number: bigint;
@@ -28,6 +44,16 @@ const MAX_HEADER_CHARS = 64_000;
 const MAX_MEMBER_CHARS = 4_000;
 
 const HASH = /^0x[0-9a-f]{64}$/i;
+
+/** Parses a block or a newHeads notification. Undefined if it has no number. */
+export function parseBlock(value: unknown): (Block & { readonly gasLimit: bigint }) | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const block = value as Record<string, unknown>;
+  const number = parseQuantity(block['number']);
+  if (number === undefined) return undefined;
+  const gasLimit = parseQuantity(block['gasLimit']) ?? 0n;
+  return { number, gasLimit, timestamp: parseQuantity(block['timestamp']), header: parseHeader(value) };
+}
 
 /**
  * Parses a block or a newHeads notification. Undefined if number, hash or parent is missing, or if the header is longer than

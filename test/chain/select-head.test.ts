@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { selectHead } from '../../gateway/heads/select-head.ts';
-import type { PolledHead } from '../../gateway/heads/polled-head.ts';
+import { selectHead } from '../../gateway/chain/select-head.ts';
+import type { SeenHead } from '../../gateway/chain/header.ts';
 
 const HOUR = 3_600;
 const now = 1_700_000_000;
 
 /** @param age of the block in seconds, if known */
-function head(number: number | bigint, age?: number, at = 0): PolledHead {
+function head(number: number | bigint, age?: number, at = 0): SeenHead {
   const timestamp = age === undefined ? undefined : BigInt(now - age);
   return { number: BigInt(number), timestamp, gasLimit: undefined, header: undefined, at };
 }
 
-const agreed = (polledHeads: readonly PolledHead[], last?: PolledHead, blockMs = 12_000) =>
+const agreed = (polledHeads: readonly SeenHead[], last?: SeenHead, blockMs = 12_000) =>
   Number(selectHead(polledHeads, last, blockMs)?.number ?? -1);
 
 describe('the agreed head of the upstreams', () => {

@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
-import type { ChainChange } from '../../gateway/heads/canonical-chain.ts';
-import type { HeadTimes } from '../../gateway/heads/head-times.ts';
+import type { ChainChange } from '../../gateway/chain/header-ring.ts';
+import type { PollTimes } from '../../gateway/chain/poll-times.ts';
+import { ChainPoller } from '../../gateway/chain/poller.ts';
 import { openLog, type Log } from '../../gateway/config/log.ts';
-import { NetworkHeads } from '../../gateway/heads/network-heads.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { HttpUpstream } from '../../gateway/upstreams/transport/http-upstream.ts';
 import { Upstream } from '../../gateway/upstreams/upstream.ts';
@@ -15,7 +15,7 @@ import type { ScriptedChain } from './scripted-chain.ts';
 export const CHAIN_ID = 7;
 
 /** About a hundredth of the default times. */
-export const quick: HeadTimes = {
+export const quick: PollTimes = {
   watchedMinMs: 20,
   watchedMaxMs: 40,
   usedMinMs: 30,
@@ -60,12 +60,12 @@ function firstOf(params: unknown): string {
   return (params as [string])[0];
 }
 
-export interface FollowOptions extends Partial<HeadTimes> {
+export interface FollowOptions extends Partial<PollTimes> {
   readonly isDevelopment?: boolean;
 }
 
 export interface Followed {
-  readonly heads: NetworkHeads;
+  readonly poller: ChainPoller<Upstream>;
   readonly upstreams: readonly Upstream[];
   /** All changes since `watch`. */
   readonly changes: ChainChange[];
@@ -74,7 +74,7 @@ export interface Followed {
   readonly metrics: Metrics;
 }
 
-/** Upstreams at these addresses, and the heads of a network with them. */
+/** Upstreams at these addresses, and the poller of a network with them. */
 export function follow(
   addresses: readonly { readonly url: string; readonly webSocketUrl?: string | undefined }[],
   { isDevelopment = false, ...times }: FollowOptions = {},
@@ -94,22 +94,22 @@ export function follow(
       log,
     });
   });
-  const heads = new NetworkHeads(upstreams, metrics.heads.networkMetrics('test'), {
+  const poller = new ChainPoller(upstreams, metrics.heads.networkMetrics('test'), {
     isDevelopment,
     times: { ...quick, ...times },
     log,
   });
   const changes: ChainChange[] = [];
   onTestFinished(async () => {
-    heads.close();
+    poller.close();
     await Promise.all(upstreams.map((upstream) => upstream.close()));
   });
   const watch = async (): Promise<() => void> => {
-    const stop = heads.watch((change) => changes.push(change));
-    await heads.waitForHead(2_000);
+    const stop = poller.watch((change) => changes.push(change));
+    await poller.waitForHead(2_000);
     return stop;
   };
-  return { heads, upstreams, changes, watch, metrics };
+  return { poller, upstreams, changes, watch, metrics };
 }
 
 export interface WithHeads extends Followed {

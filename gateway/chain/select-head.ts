@@ -1,4 +1,4 @@
-import type { PolledHead } from './polled-head.ts';
+import type { SeenHead } from './header.ts';
 
 /** Heads within this distance agree, because they are polled one after the other. A minimum for slow networks. */
 const MIN_NEAR_BLOCKS = 16n;
@@ -20,18 +20,18 @@ const DEFAULT_BLOCK_MS = 1_000;
  *    head then does not decrease because of one lower head.
  *
  * A single head is always selected, because there is nothing to compare it with.
- * @param polledHeads of available upstreams on the right chain, in order of preference
+ * @param heads of available upstreams on the right chain, in order of preference
  * @param last the network's previous head
  * @param blockMs time between blocks, if known
  */
 export function selectHead(
-  polledHeads: readonly PolledHead[],
-  last: PolledHead | undefined,
+  heads: readonly SeenHead[],
+  last: SeenHead | undefined,
   blockMs: number | undefined,
-): PolledHead | undefined {
+): SeenHead | undefined {
   const paceMs = blockMs ?? DEFAULT_BLOCK_MS;
   const near = nearBlocks(blockMs);
-  const highestFirst = polledHeads.toSorted((one, other) => compare(other.number, one.number));
+  const highestFirst = heads.toSorted((one, other) => compare(other.number, one.number));
   return highestFirst.find((polled, index) => {
     const lower = highestFirst.slice(index + 1);
     const [next] = lower;
@@ -49,7 +49,7 @@ export function nearBlocks(blockMs: number | undefined): bigint {
   return blocks > MIN_NEAR_BLOCKS ? blocks : MIN_NEAR_BLOCKS;
 }
 
-function isPlausiblyYounger(polled: PolledHead, next: PolledHead, near: bigint, paceMs: number): boolean {
+function isPlausiblyYounger(polled: SeenHead, next: SeenHead, near: bigint, paceMs: number): boolean {
   if (polled.timestamp === undefined || next.timestamp === undefined) return false;
   const seconds = Number(polled.timestamp - next.timestamp);
   return (
@@ -59,7 +59,7 @@ function isPlausiblyYounger(polled: PolledHead, next: PolledHead, near: bigint, 
 }
 
 /** The highest number that a block can plausibly have, some time after the network had this head. */
-export function highestPlausible(last: PolledHead, at: number, blockMs: number | undefined): bigint {
+export function highestPlausible(last: SeenHead, at: number, blockMs: number | undefined): bigint {
   return last.number + nearBlocks(blockMs) + maxBlocksIn(at - last.at, blockMs ?? DEFAULT_BLOCK_MS);
 }
 

@@ -1,5 +1,5 @@
-/** Intervals and timeouts for following heads. */
-export interface HeadTimes {
+/** Intervals and timeouts of polls. */
+export interface PollTimes {
   /** Bounds of the poll interval while there are watchers: half of the block time. */
   readonly watchedMinMs: number;
   readonly watchedMaxMs: number;
@@ -30,7 +30,7 @@ export interface HeadTimes {
 const FIRST_BACKOFF_MS = 1_000;
 
 /** About one poll per second at most, which public endpoints allow. Occasional calls cause only a few polls. */
-export const defaultTimes: HeadTimes = {
+export const defaultTimes: PollTimes = {
   watchedMinMs: 1_000,
   watchedMaxMs: 4_000,
   usedMinMs: 2_000,
@@ -50,11 +50,11 @@ export const defaultTimes: HeadTimes = {
 const DEFAULT_BLOCK_MS = 2_000;
 
 /**
- * The interval between polls.
+ * The interval between two rounds, in which the upstreams are polled.
  * @param sinceUseMs time since the last call; undefined: there are watchers
  * @param blockMs time between blocks, if known
  */
-function pollIntervalMs(times: HeadTimes, sinceUseMs: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
+export function pollIntervalMs(times: PollTimes, sinceUseMs: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
   if (sinceUseMs === undefined) return clamp(blockMs / 2, times.watchedMinMs, times.watchedMaxMs);
   return Math.max(clamp(blockMs, times.usedMinMs, times.usedMaxMs), 2 * sinceUseMs);
 }
@@ -63,40 +63,8 @@ function pollIntervalMs(times: HeadTimes, sinceUseMs: number | undefined, blockM
  * The interval between polls that confirm a lower head: one block time. A load balancer may have reached a node that is one
  * block behind, and that node has caught up by then.
  */
-export function confirmationIntervalMs(times: HeadTimes, blockMs = DEFAULT_BLOCK_MS): number {
+export function confirmationIntervalMs(times: PollTimes, blockMs = DEFAULT_BLOCK_MS): number {
   return clamp(blockMs, times.confirmMinMs, times.usedMaxMs);
-}
-
-/** The times of one round, in which the upstreams are polled. */
-export interface Round {
-  /** Minimum time between two polls of an upstream. */
-  readonly intervalMs: number;
-  /** Time after which a call may start the next round. */
-  readonly minIntervalMs: number;
-  /** Time after which the next round starts. */
-  readonly nextMs: number;
-}
-
-/** What the times of a round depend on. */
-export interface RoundState {
-  /** Time since the last call; undefined: there are watchers. */
-  readonly sinceUseMs: number | undefined;
-  /** The first watcher waits for the head. */
-  readonly isFirstWatch: boolean;
-  /** A lower head is being confirmed. */
-  readonly hasUnconfirmedLower: boolean;
-  readonly blockMs: number | undefined;
-}
-
-export function planRound(times: HeadTimes, state: RoundState): Round {
-  const { sinceUseMs, isFirstWatch, hasUnconfirmedLower, blockMs } = state;
-  const minIntervalMs = pollIntervalMs(times, sinceUseMs === undefined ? undefined : 0, blockMs);
-  const confirmMs = confirmationIntervalMs(times, blockMs);
-  return {
-    minIntervalMs,
-    intervalMs: isFirstWatch ? 0 : hasUnconfirmedLower ? confirmMs : minIntervalMs,
-    nextMs: hasUnconfirmedLower ? confirmMs : pollIntervalMs(times, sinceUseMs, blockMs),
-  };
 }
 
 /** Limits for the time without newHeads notifications. */
@@ -107,7 +75,7 @@ export interface Silence {
   readonly brokenMs: number;
 }
 
-export function silenceLimits(times: HeadTimes, blockMs: number | undefined): Silence {
+export function silenceLimits(times: PollTimes, blockMs: number | undefined): Silence {
   const brokenMs = Math.max(times.silenceMs, 3 * (blockMs ?? DEFAULT_BLOCK_MS));
   return { pollMs: blockMs === undefined ? brokenMs : Math.max(times.lateMs, 2 * blockMs), brokenMs };
 }

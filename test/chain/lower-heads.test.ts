@@ -19,18 +19,18 @@ async function withoutNewest(watched: boolean, options: FollowOptions = {}): Pro
   const all = await withHeads([chain, chain.copy()], options);
   const [first, survivor] = all.nodes;
   if (first === undefined || survivor === undefined) throw new Error('there are no two nodes');
-  all.heads.markUsed(performance.now());
+  all.poller.markUsed(performance.now());
   if (watched) await all.watch();
-  else await eventually(() => all.heads.number === 100n);
+  else await eventually(() => all.poller.view.number === 100n);
   const use = async (condition: () => boolean): Promise<void> => {
     await eventually(() => {
-      all.heads.markUsed(performance.now());
+      all.poller.markUsed(performance.now());
       return condition();
     });
   };
   for (const head of [103n, 106n]) {
     chain.mine(3);
-    await use(() => all.heads.head?.number === head);
+    await use(() => all.poller.view.head?.number === head);
   }
   await first.refuse();
   const confirm = async (): Promise<void> => {
@@ -45,18 +45,18 @@ describe('when the upstream with the newest head fails', () => {
   it('another branch is not followed within a second, also if calls poll more often', async () => {
     const clock = shiftClock();
     const rare = { usedMinMs: 60_000, usedMaxMs: 60_000, confirmMinMs: 500 };
-    const { heads, nodes, upstreams } = await withHeads([new ScriptedChain(), new ScriptedChain()], rare);
+    const { poller, nodes, upstreams } = await withHeads([new ScriptedChain(), new ScriptedChain()], rare);
     const [first, survivor] = nodes as [ScriptedNode, ScriptedNode];
-    heads.markUsed(performance.now());
-    await eventually(() => heads.head?.number === 100n);
+    poller.markUsed(performance.now());
+    await eventually(() => poller.view.head?.number === 100n);
     const poll = async (): Promise<bigint | undefined> => {
-      await Promise.all(upstreams.map((upstream) => heads.poll(upstream).catch(() => undefined)));
-      return heads.number;
+      await Promise.all(upstreams.map((upstream) => poller.poll(upstream).catch(() => undefined)));
+      return poller.view.number;
     };
     for (const number of [103n, 106n]) {
       first.chain.mine(3);
       // A poll that began before joins the next one.
-      await eventually(async () => (await poll()) === number && heads.head?.number === number);
+      await eventually(async () => (await poll()) === number && poller.view.head?.number === number);
     }
     survivor.chain.mine(3);
     await first.refuse();
@@ -68,16 +68,20 @@ describe('when the upstream with the newest head fails', () => {
   });
 
   it.each([true, false])('the head stays, and nothing is removed (watched: %s)', async (watched) => {
-    const { heads, changes, survivor } = await withoutNewest(watched);
-    const newest = heads.head;
-    expect([heads.number, newest?.number, heads.lagOf(heads as never)]).toEqual([106n, 106n, 0]);
-    if (watched) expect(heads.newestServed.number).toBe(106n);
+    const { poller, changes, survivor } = await withoutNewest(watched);
+    const newest = poller.view.head;
+    expect([poller.view.number, newest?.number, poller.view.lagOf('none' as never, performance.now())]).toEqual([
+      106n,
+      106n,
+      0,
+    ]);
+    if (watched) expect(poller.view.newestServed).toBe(106n);
     expect(replay(changes)).toHaveLength(watched ? 6 : 0);
     expect(survivor.polls()).toBeGreaterThan(8);
   });
 
   it('each block is delivered once, also those that the other upstream receives later', async () => {
-    const { nodes, heads, changes, survivor, confirm } = await withoutNewest(true);
+    const { nodes, poller, changes, survivor, confirm } = await withoutNewest(true);
     const [first] = nodes;
     const full = first?.chain.copy() ?? new ScriptedChain();
     for (const count of [2, 2, 2]) {
@@ -88,19 +92,19 @@ describe('when the upstream with the newest head fails', () => {
     }
     survivor.chain = full;
     full.mine();
-    await eventually(() => heads.head?.hash === full.head.hash);
+    await eventually(() => poller.view.head?.hash === full.head.hash);
     expect(changes.flatMap(({ removed }) => removed)).toEqual([]);
     expect(changes.some(({ hasGap }) => hasGap === true)).toBe(false);
     expect(replay(changes)).toHaveLength(7);
   });
 
   it.each([true, false])('another block at a known height is a reorg (watched: %s)', async (watched) => {
-    const { heads, changes, survivor, confirm } = await withoutNewest(watched);
+    const { poller, changes, survivor, confirm } = await withoutNewest(watched);
     // 101 of another branch; the unwatched chain knows the heads that it polled.
     survivor.chain.mine(3);
     await confirm();
-    await eventually(() => heads.head?.hash === survivor.chain.head.hash);
-    expect([heads.number, heads.newestServed.number]).toEqual([survivor.chain.number, watched ? 103n : 0n]);
+    await eventually(() => poller.view.head?.hash === survivor.chain.head.hash);
+    expect([poller.view.number, poller.view.newestServed]).toEqual([survivor.chain.number, watched ? 103n : 0n]);
     if (!watched) return;
     expect(changes.flatMap(({ removed }) => removed.map(({ number }) => Number(number)))).toEqual([
       106, 105, 104, 103, 102, 101,
@@ -110,15 +114,15 @@ describe('when the upstream with the newest head fails', () => {
 
   it('a lagging upstream on a branch that replaced an unwatched one is no reorg', async () => {
     const chain = new ScriptedChain();
-    const { heads, nodes } = await withHeads([chain, chain.copy()]);
+    const { poller, nodes } = await withHeads([chain, chain.copy()]);
     const [first, survivor] = nodes;
     const use = async (condition: () => boolean): Promise<void> => {
       await eventually(() => {
-        heads.markUsed(performance.now());
+        poller.markUsed(performance.now());
         return condition();
       });
     };
-    const reach = (number: bigint): Promise<void> => use(() => heads.head?.number === number);
+    const reach = (number: bigint): Promise<void> => use(() => poller.view.head?.number === number);
     await reach(100n);
     chain.mine(3);
     await reach(103n);
@@ -130,66 +134,66 @@ describe('when the upstream with the newest head fails', () => {
     survivor.chain.goBack(2);
     const before = survivor.polls();
     await use(() => survivor.polls() > before + 8);
-    expect([heads.number, heads.head?.hash]).toEqual([105n, chain.head.hash]);
+    expect([poller.view.number, poller.view.head?.hash]).toEqual([105n, chain.head.hash]);
   });
 
   it('a head of unknown number is followed if it is below a final block', async () => {
-    const { heads, survivor, confirm } = await withoutNewest(false);
+    const { poller, survivor, confirm } = await withoutNewest(false);
     survivor.chain = new ScriptedChain({ from: 90 });
     await confirm();
-    expect(heads.number).toBe(106n);
-    heads.recordFinal(90n);
+    expect(poller.view.number).toBe(106n);
+    poller.finalized(90n);
     await confirm();
-    expect(heads.number).toBe(106n);
-    heads.recordFinal(91n);
+    expect(poller.view.number).toBe(106n);
+    poller.finalized(91n);
     await confirm();
-    expect([heads.number, heads.head?.hash]).toEqual([90n, survivor.chain.head.hash]);
+    expect([poller.view.number, poller.view.head?.hash]).toEqual([90n, survivor.chain.head.hash]);
   });
 
   it('a known block is not followed even if a later block is final, as on chains with instant finality', async () => {
-    const { heads, confirm } = await withoutNewest(true);
-    heads.recordFinal(105n);
+    const { poller, confirm } = await withoutNewest(true);
+    poller.finalized(105n);
     await confirm();
-    expect([heads.number, heads.head?.number]).toEqual([106n, 106n]);
+    expect([poller.view.number, poller.view.head?.number]).toEqual([106n, 106n]);
   });
 
   it('a head more than 512 blocks lower is that of a chain that starts anew', async () => {
     const chain = new ScriptedChain({ from: 1_000 });
-    const { heads, nodes, watch } = await withHeads([chain]);
+    const { poller, nodes, watch } = await withHeads([chain]);
     await watch();
     const [node] = nodes;
     if (node === undefined) throw new Error('there is no node');
     node.chain = new ScriptedChain({ from: 488 });
     const polls = node.polls();
     await eventually(() => node.polls() > polls + 8);
-    expect(heads.number).toBe(1_000n);
+    expect(poller.view.number).toBe(1_000n);
     node.chain = new ScriptedChain({ from: 487 });
-    await eventually(() => heads.number === 487n && heads.head?.number === 487n);
+    await eventually(() => poller.view.number === 487n && poller.view.head?.number === 487n);
   });
 
   it('a development chain is followed', async () => {
-    const { heads, changes } = await withoutNewest(true, { isDevelopment: true });
-    await eventually(() => heads.number === 100n && heads.head?.number === 100n);
+    const { poller, changes } = await withoutNewest(true, { isDevelopment: true });
+    await eventually(() => poller.view.number === 100n && poller.view.head?.number === 100n);
     expect(changes.at(-1)?.removed).toHaveLength(6);
   });
 
   it('a new subscriber after a pause continues from the newest served block', async () => {
-    const { heads, changes, survivor, watch } = await withoutNewest(false);
+    const { poller, changes, survivor, watch } = await withoutNewest(false);
     const stop = await watch();
-    expect(heads.head?.number).toBe(106n);
+    expect(poller.view.head?.number).toBe(106n);
     const before = survivor.polls();
     await eventually(() => survivor.polls() > before + 8);
     stop();
-    expect([heads.head?.number, changes]).toEqual([106n, []]);
+    expect([poller.view.head?.number, changes]).toEqual([106n, []]);
   });
 
   it('polls are as frequent as before', async () => {
     // With the interval of confirmations, 10 ms, there would be 30 polls.
-    const { survivor, heads } = await withoutNewest(false, { usedMinMs: 100, usedMaxMs: 100, idleAfterMs: 5_000 });
+    const { survivor, poller } = await withoutNewest(false, { usedMinMs: 100, usedMaxMs: 100, idleAfterMs: 5_000 });
     const before = survivor.polls();
     const start = performance.now();
     await eventually(() => {
-      heads.markUsed(performance.now());
+      poller.markUsed(performance.now());
       return performance.now() - start > 300;
     });
     expect(survivor.polls() - before).toBeLessThanOrEqual((performance.now() - start) / 90 + 1);
@@ -201,17 +205,17 @@ describe('an error while the chain is followed', () => {
     const chain = new ScriptedChain();
     const lines: string[] = [];
     const log = { error: (_fields: unknown, message: string) => void lines.push(message) };
-    const { heads, changes, watch } = await withHeads([chain], {}, log as never);
+    const { poller, changes, watch } = await withHeads([chain], {}, log as never);
     await watch();
     let isBroken = true;
-    heads.watch(() => {
+    poller.watch(() => {
       if (isBroken) throw new Error('a defect');
     });
     chain.mine();
     await eventually(() => lines.length > 0);
     isBroken = false;
     chain.mine();
-    await eventually(() => heads.head?.hash === chain.head.hash && changes.length === 2);
+    await eventually(() => poller.view.head?.hash === chain.head.hash && changes.length === 2);
     expect(lines).toEqual(['following the chain failed']);
     expect(changes[1]).toMatchObject({ removed: [], added: [{ number: 102n }], hasGap: true });
     chain.mine();

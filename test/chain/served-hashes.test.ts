@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ServedHashes } from '../../gateway/routing/served-hashes.ts';
+import { ServedHashes } from '../../gateway/chain/served-hashes.ts';
 
 const has = (hashes: ServedHashes, hash: string, now: number): boolean => hashes.blockOf(hash, now) !== undefined;
 

@@ -10,17 +10,17 @@ it.each([
   ['to which the upstream went back', 0],
 ])('a branch that a reorg removed is not followed at a lower height: %s', async (_, index) => {
   const chain = new ScriptedChain();
-  const { heads, nodes, changes, watch } = await withHeads([chain, chain.copy()]);
+  const { poller, nodes, changes, watch } = await withHeads([chain, chain.copy()]);
   const [first, second] = nodes as [ScriptedNode, ScriptedNode];
   await watch();
   const old = chain.copy();
   old.mine(3);
   first.chain = second.chain = old;
-  await eventually(() => heads.head?.number === 103n);
+  await eventually(() => poller.view.head?.number === 103n);
   const branch = chain.copy();
   branch.mine(6);
   first.chain = branch;
-  await eventually(() => heads.head?.hash === branch.head.hash);
+  await eventually(() => poller.view.head?.hash === branch.head.hash);
   const { length } = changes;
   // A block more than those that were removed.
   old.mine();
@@ -29,76 +29,76 @@ it.each([
   await nodes[1 - index]?.refuse();
   const before = survivor.polls();
   await eventually(() => survivor.polls() > before + 8);
-  expect([heads.number, heads.head?.hash, changes.length]).toEqual([106n, branch.head.hash, length]);
+  expect([poller.view.number, poller.view.head?.hash, changes.length]).toEqual([106n, branch.head.hash, length]);
   // It is followed when it is higher.
   old.mine(3);
-  await eventually(() => heads.head?.hash === old.head.hash);
+  await eventually(() => poller.view.head?.hash === old.head.hash);
   expect(changes.at(-1)?.removed).toHaveLength(6);
 });
 
 it('an upstream alone is followed back to the branch that it had before', async () => {
   const chain = new ScriptedChain();
-  const { heads, nodes, watch } = await withHeads([chain]);
+  const { poller, nodes, watch } = await withHeads([chain]);
   const [node] = nodes as [ScriptedNode];
   await watch();
   const old = chain.copy();
   old.mine(3);
   node.chain = old;
-  await eventually(() => heads.head?.number === 103n);
+  await eventually(() => poller.view.head?.number === 103n);
   node.chain = chain.copy();
   node.chain.mine(6);
-  await eventually(() => heads.head?.hash === node.chain.head.hash);
+  await eventually(() => poller.view.head?.hash === node.chain.head.hash);
   node.chain = old;
-  await eventually(() => heads.number === 103n && heads.head?.hash === old.head.hash);
+  await eventually(() => poller.view.number === 103n && poller.view.head?.hash === old.head.hash);
 });
 
 it('a node that another one at the same URL left on a removed branch is not followed', async () => {
   const chain = new ScriptedChain();
   // Polls alone do not confirm the lower head within this test.
-  const { heads, nodes, changes, watch } = await withHeads([chain], { confirmMinMs: 60_000 });
+  const { poller, nodes, changes, watch } = await withHeads([chain], { confirmMinMs: 60_000 });
   const [node] = nodes as [ScriptedNode];
   await watch();
   const old = chain.copy();
   old.mine(3);
   node.chain = old;
-  await eventually(() => heads.head?.number === 103n);
+  await eventually(() => poller.view.head?.number === 103n);
   const branch = chain.copy();
   branch.mine(6);
   node.chain = branch;
-  await eventually(() => heads.head?.hash === branch.head.hash);
+  await eventually(() => poller.view.head?.hash === branch.head.hash);
   const { length } = changes;
   node.chain = old;
   const before = node.polls();
   await eventually(() => node.polls() > before + 3);
-  expect([heads.number, heads.head?.hash, changes.length]).toEqual([106n, branch.head.hash, length]);
+  expect([poller.view.number, poller.view.head?.hash, changes.length]).toEqual([106n, branch.head.hash, length]);
 });
 
 it('a block of another branch that was served counts as served after a reorg to a lower head', async () => {
   const chain = new ScriptedChain();
-  const { heads, nodes, upstreams, watch } = await withHeads([chain]);
+  const { poller, nodes, upstreams, watch } = await withHeads([chain]);
   const [[node], [upstream]] = [nodes, upstreams];
   if (node === undefined || upstream === undefined) throw new Error('there is no node');
   await watch();
   chain.mine(5);
-  await eventually(() => heads.newestServed.number === 105n);
+  await eventually(() => poller.view.newestServed === 105n);
   const branch = chain.copy();
   branch.reorganise(3, 1);
   const newer = branch.copy().mine();
   node.chain = branch;
-  heads.recordServed(upstream, { number: BigInt(newer.number), hash: newer.hash }, performance.now());
-  await eventually(() => heads.number === 103n);
+  poller.served(upstream, { number: BigInt(newer.number), hash: newer.hash }, performance.now());
+  await eventually(() => poller.view.number === 103n);
   // Else state of block 103 would be served from the cache.
-  expect(heads.newestServed.number).toBe(104n);
+  expect(poller.view.newestServed).toBe(104n);
 });
 
 it('a shorter branch is followed if it grows while its blocks are fetched', async () => {
   const chain = new ScriptedChain();
   // Polls alone do not confirm the lower head within this test.
-  const { heads, nodes, watch } = await withHeads([chain], { confirmMinMs: 60_000 });
+  const { poller, nodes, watch } = await withHeads([chain], { confirmMinMs: 60_000 });
   const [node] = nodes as [ScriptedNode];
   await watch();
   chain.mine(10);
-  await eventually(() => heads.head?.number === 110n);
+  await eventually(() => poller.view.head?.number === 110n);
   const branch = chain.copy();
   branch.reorganise(9, 2);
   let polls = Infinity;
@@ -111,26 +111,26 @@ it('a shorter branch is followed if it grows while its blocks are fetched', asyn
   await eventually(() => node.callsOf('eth_getBlockByHash').length > 0);
   branch.mine();
   polls = node.polls();
-  await eventually(() => heads.number === 104n && heads.head?.hash === branch.head.hash);
-  expect(heads.newestServed.number).toBe(104n);
+  await eventually(() => poller.view.number === 104n && poller.view.head?.hash === branch.head.hash);
+  expect(poller.view.newestServed).toBe(104n);
 });
 
 it('after a reorg to a lower block than one that was served, polls decide whether the chain is shorter', async () => {
   const clock = shiftClock({ isRunning: true });
   const chain = new ScriptedChain();
-  const { heads, nodes, upstreams, watch } = await withHeads([chain], { confirmMinMs: 30_000 });
+  const { poller, nodes, upstreams, watch } = await withHeads([chain], { confirmMinMs: 30_000 });
   const [[node], [upstream]] = [nodes, upstreams];
   if (node === undefined || upstream === undefined) throw new Error('there is no node');
   await watch();
   chain.mine(10);
-  await eventually(() => heads.head?.number === 110n);
+  await eventually(() => poller.view.head?.number === 110n);
   const branch = chain.copy();
   branch.reorganise(9, 10);
   // Of another node behind the URL, which has one block more of the new branch.
-  heads.recordServed(upstream, { number: 112n }, performance.now());
+  poller.served(upstream, { number: 112n }, performance.now());
   node.chain = branch;
-  await eventually(() => heads.head?.hash === branch.head.hash);
-  expect([heads.number, heads.newestServed.number]).toEqual([112n, 112n]);
+  await eventually(() => poller.view.head?.hash === branch.head.hash);
+  expect([poller.view.number, poller.view.newestServed]).toEqual([112n, 112n]);
   clock.forward(60_000);
-  await eventually(() => heads.number === 111n && heads.newestServed.number === 111n);
+  await eventually(() => poller.view.number === 111n && poller.view.newestServed === 111n);
 });

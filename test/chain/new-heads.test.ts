@@ -13,14 +13,14 @@ const slow = { silenceMs: 5_000, secondsApart: 12 };
 async function subscribed({ silenceMs = 150, secondsApart = 0 } = {}) {
   const chain = new ScriptedChain({ secondsApart });
   const all = await withNewHeads(chain, { silenceMs });
-  const { node, feed, heads } = all;
+  const { node, feed, poller } = all;
   await all.watch();
   await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
   await eventually(() => node.polls() === 2);
   const mine = async (): Promise<void> => {
     chain.mine();
     notifyHead(feed, chain);
-    await eventually(() => heads.head?.hash === chain.head.hash);
+    await eventually(() => poller.view.head?.hash === chain.head.hash);
   };
   await mine();
   return { ...all, chain, mine };
@@ -45,10 +45,10 @@ it('an upstream with a WebSocket sends its heads as notifications, and is not po
 });
 
 it('polls replace a disconnected WebSocket until it is open again', async () => {
-  const { node, feed, chain, heads, changes, mine } = await subscribed(slow);
+  const { node, feed, chain, poller, changes, mine } = await subscribed(slow);
   await feed.stop();
   chain.mine(3);
-  await eventually(() => heads.head?.number === chain.number);
+  await eventually(() => poller.view.head?.number === chain.number);
   expect(replay(changes)).toHaveLength(4);
   await feed.listen();
   await eventually(() => feed.calls.filter(({ method }) => method === 'eth_subscribe').length === 2);
@@ -64,9 +64,9 @@ it('polls replace a disconnected WebSocket until it is open again', async () => 
 });
 
 it('polls replace notifications that stop, and the subscription is renewed', async () => {
-  const { feed, chain, heads, changes, mine } = await subscribed();
+  const { feed, chain, poller, changes, mine } = await subscribed();
   chain.mine(2);
-  await eventually(() => heads.head?.number === chain.number);
+  await eventually(() => poller.view.head?.number === chain.number);
   expect(replay(changes)).toHaveLength(3);
   await eventually(() => feed.calls.filter(({ method }) => method === 'eth_subscribe').length === 2);
   expect(methodsOf(feed.calls)).toContain('eth_unsubscribe');
@@ -75,19 +75,19 @@ it('polls replace notifications that stop, and the subscription is renewed', asy
 });
 
 it('an upstream is polled if two blocks are missing in its notifications, long before they count as stopped', async () => {
-  const { node, feed, chain, heads } = await subscribed({ silenceMs: 60_000 });
+  const { node, feed, chain, poller } = await subscribed({ silenceMs: 60_000 });
   chain.mine();
-  await eventually(() => heads.number === chain.number);
+  await eventually(() => poller.view.number === chain.number);
   expect(node.polls()).toBeGreaterThan(2);
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
 });
 
 it('a subscription of a network without new blocks is not considered broken', async () => {
-  const { node, feed, heads } = await subscribed();
+  const { node, feed, poller } = await subscribed();
   const polls = node.polls();
   await eventually(() => node.polls() > polls + 3);
   expect(methodsOf(feed.calls)).toEqual(['eth_chainId', 'eth_subscribe']);
-  expect(heads.number).toBe(101n);
+  expect(poller.view.number).toBe(101n);
 });
 
 it('an upstream without notifications is polled while others advance, and its lag is found', async () => {
@@ -96,7 +96,7 @@ it('an upstream without notifications is polled while others advance, and its la
   const feed = await startFakeWebSocketNode(CHAIN_ID);
   onTestFinished(() => feed.stop());
   const addresses = nodes.map(({ url }, index) => ({ url, webSocketUrl: index === 1 ? feed.url : undefined }));
-  const { heads, upstreams, watch } = follow(addresses, { silenceMs: 60_000, lateMs: 150 });
+  const { poller, upstreams, watch } = follow(addresses, { silenceMs: 60_000, lateMs: 150 });
   await watch();
   await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe') && nodes[1]?.polls() === 2);
   // For a fast network, the last poll is long ago now.
@@ -106,15 +106,15 @@ it('an upstream without notifications is polled while others advance, and its la
     chain.mine();
     return (nodes[1]?.polls() ?? 0) > 2;
   });
-  await eventually(() => heads.lagOf(upstreams[1] as never) === Number(chain.number - 100n));
+  await eventually(() => poller.view.lagOf(upstreams[1] as never, performance.now()) === Number(chain.number - 100n));
 });
 
 it('a WebSocket of another chain is ignored, and gets no subscription', async () => {
   const chain = new ScriptedChain();
-  const { node, feed, heads, watch } = await withNewHeads(chain, {}, 8);
+  const { node, feed, poller, watch } = await withNewHeads(chain, {}, 8);
   await watch();
   chain.mine();
-  await eventually(() => heads.number === 101n);
+  await eventually(() => poller.view.number === 101n);
   expect(new Set(methodsOf(feed.calls))).toEqual(new Set(['eth_chainId']));
   expect(node.polls()).toBeGreaterThan(1);
 });
@@ -133,15 +133,15 @@ it('a WebSocket is closed when the network is no longer in use', async () => {
 it('an upstream whose notifications are missing is polled on time, also between two rounds', async () => {
   const clock = shiftClock();
   // As long as the block time is not known, silence of 6 s is late.
-  const { heads, feed, upstreams } = await withNewHeads(new ScriptedChain(), { usedMinMs: 2_000, usedMaxMs: 2_000 });
+  const { poller, feed, upstreams } = await withNewHeads(new ScriptedChain(), { usedMinMs: 2_000, usedMaxMs: 2_000 });
   const [upstream] = upstreams;
   if (upstream === undefined) throw new Error('there is no upstream');
-  heads.markUsed(performance.now());
+  poller.markUsed(performance.now());
   await eventually(() => feed.calls.some(({ method }) => method === 'eth_subscribe'));
-  await eventually(() => heads.headOf(upstream) !== undefined);
+  await eventually(() => poller.view.headOf(upstream) !== undefined);
   await new Promise(setImmediate);
   clock.forward(5_900);
   const timers = vi.spyOn(globalThis, 'setTimeout');
-  heads.markUsed(performance.now());
+  poller.markUsed(performance.now());
   expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([100]);
 });

@@ -1,6 +1,4 @@
-import type { HeadFollower } from './head-follower.ts';
-import type { HeadSource } from './head-source.ts';
-import type { PolledHead } from './polled-head.ts';
+import type { SeenHead } from './header.ts';
 import { highestPlausible, nearBlocks } from './select-head.ts';
 
 /** After this time the upstream that returned the block has it at each poll, or the number was wrong. */
@@ -14,13 +12,13 @@ const NONE = { number: -1n, at: -Infinity };
  * returned the block has a lower head 15 s later. It may be above the network's head, because a response can be newer than
  * the last poll.
  */
-export class NewestServedBlock {
+export class NewestServed<U> {
   #number = 0n;
   #recordedAt = -Infinity;
-  #source: HeadSource | undefined;
+  #source: U | undefined;
   /** The newest block that was served as the newest one although it is lower: the chain may be shorter now. */
   #lower = NONE;
-  #head: PolledHead | undefined;
+  #head: SeenHead | undefined;
   #blockMs: number | undefined;
 
   /** 0: no block was served. */
@@ -33,7 +31,7 @@ export class NewestServedBlock {
    * @param source the upstream that returned it; undefined: it was the network's head
    * @param mayBeNewest it was returned for `latest`, no newer one of that upstream is known, or it is of another branch
    */
-  record(number: bigint, source: HeadSource | undefined, now: number, mayBeNewest: boolean): void {
+  record(number: bigint, source: U | undefined, now: number, mayBeNewest: boolean): void {
     if (mayBeNewest && number < this.#number) this.#recordLower(number, now);
     if (number <= this.#number) return;
     if (this.#head !== undefined && number > highestPlausible(this.#head, now, this.#blockMs)) return;
@@ -52,17 +50,17 @@ export class NewestServedBlock {
    * The network has a new head.
    * @param blockMs time between blocks, if known
    * @param hasFallen the upstreams agree that the chain is shorter than before
-   * @param followers of all upstreams
+   * @param headOf the newest known block of an upstream
    */
   follow(
-    head: PolledHead,
+    head: SeenHead,
     blockMs: number | undefined,
     hasFallen: boolean,
-    followers: readonly Pick<HeadFollower, 'source' | 'latest'>[],
+    headOf: (upstream: U) => SeenHead | undefined,
   ): void {
     this.#head = head;
     this.#blockMs = blockMs;
-    const highest = hasFallen || this.#isWrong(followers) ? head.number : highestPlausible(head, head.at, blockMs);
+    const highest = hasFallen || this.#isWrong(headOf) ? head.number : highestPlausible(head, head.at, blockMs);
     if (this.#number > highest) this.#number = hasFallen ? this.#lowerFrom(head, blockMs) : head.number;
   }
 
@@ -75,15 +73,15 @@ export class NewestServedBlock {
   }
 
   /** Callers may have been served newer blocks of the shorter chain than its head, before it was agreed on. */
-  #lowerFrom(head: PolledHead, blockMs: number | undefined): bigint {
+  #lowerFrom(head: SeenHead, blockMs: number | undefined): bigint {
     const { number, at } = this.#lower;
     const isNew = head.at - at < MAX_ABOVE_HEAD_MS && number <= highestPlausible(head, head.at, blockMs);
     return isNew && number > head.number ? number : head.number;
   }
 
   /** An upstream that cannot be polled proves nothing: it may have failed after it returned the block. */
-  #isWrong(followers: readonly Pick<HeadFollower, 'source' | 'latest'>[]): boolean {
-    const latest = followers.find(({ source }) => source === this.#source)?.latest;
+  #isWrong(headOf: (upstream: U) => SeenHead | undefined): boolean {
+    const latest = this.#source === undefined ? undefined : headOf(this.#source);
     return latest !== undefined && latest.number < this.#number && latest.at - this.#recordedAt > MAX_ABOVE_HEAD_MS;
   }
 }
