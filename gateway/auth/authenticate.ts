@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { Gate, type SlotOwner } from '../admission/gate.ts';
-import { maxEntries } from '../config/max-entries.ts';
+import { expiringEntries, maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { addressGroup } from './formats/address-group.ts';
@@ -67,16 +67,13 @@ export class Authenticator {
   readonly #staleMaxMs: number;
   readonly #allowDevelopmentKeys: boolean;
   readonly #known = new LRUCache<string, KnownKey>(maxEntries(MAX_CACHED_KEYS));
-  readonly #unknown = new LRUCache<string, true>({ ...maxEntries(MAX_CACHED_KEYS), ttl: UNKNOWN_TTL_MS });
+  readonly #unknown = new LRUCache<string, true>(expiringEntries(MAX_CACHED_KEYS, UNKNOWN_TTL_MS));
   readonly #lookups = new Map<string, Lookup>();
   /**
    * Unknown keys by address, including lookups in progress. An entry expires 10 s after its first key: later keys do
    * not extend it.
    */
-  readonly #guesses = new LRUCache<string, Guesses>({
-    ...maxEntries(MAX_GUESSING_ADDRESSES),
-    ttl: GUESS_WINDOW_MS,
-  });
+  readonly #guesses = new LRUCache<string, Guesses>(expiringEntries(MAX_GUESSING_ADDRESSES, GUESS_WINDOW_MS));
   readonly #maxGuesses: number;
   /**
    * Lookups of addresses with too many unknown keys. They wait here and are not rejected: a valid key may have the same

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { maxEntries } from '../config/max-entries.ts';
+import { expiringEntries } from '../config/max-entries.ts';
 import type { LimitKind } from '../normalise/errors/limit-kind.ts';
 import { narrowerThan, widerThan } from './part-widths.ts';
 
@@ -21,7 +21,7 @@ interface Refusal {
  */
 export class RangeLimits<U extends object> {
   readonly #byUpstream = new WeakMap<U, Refusal>();
-  readonly #byFilter = new LRUCache<string, Map<U, Refusal>>({ ...maxEntries(MAX_FILTERS), ttl: LIMIT_TTL_MS });
+  readonly #byFilter = new LRUCache<string, Map<U, Refusal>>(expiringEntries(MAX_FILTERS, LIMIT_TTL_MS));
   /** Bytes of the largest result of upstreams that refused one. */
   readonly #largestResults = new WeakMap<U, number>();
   #isEmpty = true;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { maxEntries } from '../config/max-entries.ts';
+import { expiringEntries, maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import type { FailureClass } from './transport/upstream-response.ts';
 
@@ -36,7 +36,7 @@ interface ErrorRun {
 export class UnsupportedMethods {
   readonly #upstreamName: string;
   readonly #log: Log;
-  readonly #marks = new LRUCache<string, MethodMark>({ ...maxEntries(MAX_MARKS), ttl: UNSUPPORTED_TTL_MS });
+  readonly #marks = new LRUCache<string, MethodMark>(expiringEntries(MAX_MARKS, UNSUPPORTED_TTL_MS));
   readonly #slowCalls = new LRUCache<string, number>(maxEntries(MAX_MARKS));
   readonly #supported = new Set<string>();
   /** Of supported methods, since the last success. */

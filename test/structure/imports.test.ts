@@ -33,6 +33,7 @@ const layers: readonly (readonly string[])[] = [
   ['network-files/options', 'network-files/diagnostics'],
   ['network-files/providers'],
   ['config', 'collections', 'event-loop'],
+  ['clock'],
 ];
 
 const sources = sourcesIn('gateway');

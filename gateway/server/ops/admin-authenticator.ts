@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { addressGroup } from '../../auth/formats/address-group.ts';
-import { maxEntries } from '../../config/max-entries.ts';
+import { expiringEntries } from '../../config/max-entries.ts';
 import { adminRoles, type AdminRole, type AdminToken } from '../../config/admin-tokens.ts';
 import { AdminError } from './read-admin-api.ts';
 
@@ -22,7 +22,7 @@ export class AdminAuthenticator {
   readonly #tokens: readonly { readonly token: AdminToken; readonly digest: Buffer }[];
   readonly #onRejected: (reason: AdminRejection) => void;
   /** An entry expires 60 s after its first request: later ones do not extend it. */
-  readonly #wrong = new LRUCache<string, { count: number }>({ ...maxEntries(MAX_ADDRESSES), ttl: WINDOW_MS });
+  readonly #wrong = new LRUCache<string, { count: number }>(expiringEntries(MAX_ADDRESSES, WINDOW_MS));
 
   constructor(tokens: readonly AdminToken[], onRejected: (reason: AdminRejection) => void) {
     this.#tokens = tokens.map((token) => ({ token, digest: digestOf(token.value) }));

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { maxEntries } from '../../config/max-entries.ts';
+import { expiringEntries } from '../../config/max-entries.ts';
 import type { Log } from '../../config/log.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
@@ -41,7 +41,7 @@ export class SentTransactions {
     this.#all = all;
     this.#lookups = lookups;
     this.#isDevelopment = isDevelopment;
-    const newCache = (): LRUCache<string, Upstream> => new LRUCache({ ...maxEntries(MAX_TRANSACTIONS), ttl: TTL_MS });
+    const newCache = (): LRUCache<string, Upstream> => new LRUCache(expiringEntries(MAX_TRANSACTIONS, TTL_MS));
     this.#byHash = previous === undefined ? newCache() : previous.#byHash;
     this.#bySender = previous === undefined ? newCache() : previous.#bySender;
   }
