@@ -1,8 +1,9 @@
+import { clock, type Timer } from '../clock/clock.ts';
 import { InFlightSet } from '../collections/in-flight-set.ts';
 
 /** Work in progress with a time limit. */
 export interface Timed {
-  /** On the clock of performance.now(). */
+  /** By clock.now(). */
   readonly deadline: number;
   /** Among the work in progress. */
   deadlinePlace: number;
@@ -15,7 +16,7 @@ export interface Timed {
  * ends earlier, so that work in time costs none. When it fires, all work in progress is visited: some dozens.
  */
 export class Deadlines extends InFlightSet<'deadlinePlace', Timed> {
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #dueAt = Infinity;
 
   constructor() {
@@ -28,15 +29,15 @@ export class Deadlines extends InFlightSet<'deadlinePlace', Timed> {
   }
 
   #setTimer(dueAt: number): void {
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     this.#dueAt = dueAt;
     this.#timer =
-      dueAt === Infinity ? undefined : setTimeout(this.#expire, Math.max(0, dueAt - performance.now())).unref();
+      dueAt === Infinity ? undefined : clock.setTimeout(this.#expire, Math.max(0, dueAt - clock.now())).unref();
   }
 
   readonly #expire = (): void => {
     // A timer may fire early, by less than 1 ms.
-    const now = Math.max(performance.now() + 1, this.#dueAt);
+    const now = Math.max(clock.now() + 1, this.#dueAt);
     const due = this.entries.filter(({ deadline }) => deadline <= now);
     // Work that times out may end other work.
     for (const work of due) if (this.delete(work)) work.timeOut();

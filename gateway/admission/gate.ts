@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { LinkedList, type Linked } from '../collections/linked-list.ts';
 import type { Holder } from '../memory/holder.ts';
 import { Deadlines, type Timed } from './deadlines.ts';
@@ -118,7 +119,7 @@ export class Gate {
       if (departure?.isCancelled === true) rejected(departure.reason);
       else if (flow.waitingCount >= queueMax - this.#waitingCount) rejected(rejection());
       else {
-        const deadline = performance.now() + Math.min(maxWaitMs, timeLimitMs);
+        const deadline = clock.now() + Math.min(maxWaitMs, timeLimitMs);
         const request = new WaitingRequest(started, rejected, deadline, departure, (reason) => {
           this.#abandon(flow, request, reason ?? rejection());
         });

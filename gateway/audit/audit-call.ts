@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { clock } from '../clock/clock.ts';
 import type { ChainView } from '../chain/view.ts';
 import type { AuditOutcome } from '../metrics/audit-metrics.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -19,7 +19,7 @@ export interface AuditedCall {
   readonly params: readonly unknown[];
   readonly first: Upstream;
   readonly response: AuditedResponse;
-  /** On the clock of performance.now(). */
+  /** By clock.now(). */
   readonly deadline: number;
 }
 
@@ -73,7 +73,7 @@ async function confirmDifference(
   { pinned, params }: Repetition,
   { requests, chain }: AuditParts,
 ): Promise<AuditFinding> {
-  await delay(SETTLE_MS, undefined, { ref: false });
+  await clock.sleep(SETTLE_MS, { ref: false });
   const repeated = withGas(method, params);
   const send = (upstream: Upstream): Promise<AuditedResponse | undefined> =>
     requests.send(upstream, method, repeated, deadline);

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -65,7 +66,7 @@ export class AuditRequests {
     const { config, circuit, isOnOtherChain, limits, methods } = upstream;
     if (config.audit === 'off' || config.probe === 'off' || !circuit.isClosed || isOnOtherChain) return false;
     if (methods.isSkipped(name) || this.#permitted.candidatesOf(name)?.includes(upstream) === false) return false;
-    return limits?.hasCapacity(performance.now()) !== false;
+    return limits?.hasCapacity(clock.now()) !== false;
   }
 
   async #exchange(
@@ -74,9 +75,9 @@ export class AuditRequests {
     params: readonly unknown[],
     deadline: number,
   ): Promise<UpstreamResponse | undefined> {
-    if (deadline <= performance.now()) return undefined;
+    if (deadline <= clock.now()) return undefined;
     try {
-      const until = Math.min(deadline, performance.now() + upstream.timeoutMs);
+      const until = Math.min(deadline, clock.now() + upstream.timeoutMs);
       const response = await upstream.exchangeOwn(method, JSON.stringify(params), until, this.#cancellation);
       return isTooLarge(response) ? undefined : parseResponse(response);
     } catch (error) {

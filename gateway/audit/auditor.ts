@@ -1,3 +1,5 @@
+import { random } from '../clock/random.ts';
+import { clock } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { AuditCounts, NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
@@ -59,7 +61,7 @@ export class Auditor {
   sample(first: Upstream, call: RespondedCall, response: UpstreamResponse): void {
     const { method, pinned, cancellation, sinks } = call;
     const onAudit = sinks.find(({ audited }) => audited !== undefined)?.audited;
-    if (onAudit === undefined && Math.random() >= this.#options.share) return;
+    if (onAudit === undefined && random.number() >= this.#options.share) return;
     const isPossible = cancellation !== undefined && isAuditable(method) && this.#inProgress < MAX_IN_PROGRESS;
     if (!isPossible) return;
     const ended = this.#audit(first, method, pinned?.params ?? call.params, response);
@@ -89,12 +91,12 @@ export class Auditor {
     metrics.begun();
     try {
       // The caller's response goes first.
-      await new Promise((resolve) => setImmediate(resolve));
+      await clock.nextTurn();
       // It is normalised already, unless it is large.
       const response = given.kind === 'large' ? toAudited(method, params, given) : given;
       if (response === undefined || !isComparable(response)) return undefined;
       const parts = { requests: this.#requests, headers: this.#headers, chain };
-      const deadline = performance.now() + TIMEOUT_MS;
+      const deadline = clock.now() + TIMEOUT_MS;
       const finding = await auditCall({ method, params, first, response, deadline }, parts);
       if (this.#isClosed) return undefined;
       for (const { upstream, outcome } of finding.outcomes) metrics.audited(upstream.name, outcome);

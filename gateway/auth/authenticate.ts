@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { clock } from '../clock/clock.ts';
 import { Gate, type SlotOwner } from '../admission/gate.ts';
 import { expiringEntries, maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
@@ -174,7 +175,7 @@ export class Authenticator {
 
   /** Whether the cached key suffices, and is still valid `marginMs` from now; undefined if it needs a lookup. */
   #freshness(known: KnownKey, marginMs = 0): 'hit' | 'stale' | undefined {
-    const age = performance.now() + marginMs - known.confirmedAt;
+    const age = clock.now() + marginMs - known.confirmedAt;
     if (known.generation === this.#generation && age < this.#store.freshForMs) return 'hit';
     return !this.#store.isAvailable && age < this.#staleMaxMs ? 'stale' : undefined;
   }
@@ -191,7 +192,7 @@ export class Authenticator {
           await this.#limitedLookups.wait(limited, Infinity, undefined);
         }
         // Taken before the request is sent: the record is at least as new as this.
-        const confirmedAt = performance.now();
+        const confirmedAt = clock.now();
         const generation = this.#generation;
         const found = await this.#store.find(digest).finally(() => {
           if (limited !== undefined) this.#limitedLookups.leave(limited);
@@ -219,7 +220,7 @@ export class Authenticator {
   #accessWithoutStore(digest: string, cause: unknown): KeyAccess {
     // Read again: the key may have changed during the lookup.
     const known = this.#known.get(digest);
-    if (known !== undefined && performance.now() - known.confirmedAt < this.#staleMaxMs) {
+    if (known !== undefined && clock.now() - known.confirmedAt < this.#staleMaxMs) {
       this.counts.stale += 1;
       return known.access;
     }

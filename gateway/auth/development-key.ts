@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { clock } from '../clock/clock.ts';
 import { digestOf, isWellFormedKey, makeKey } from './formats/key.ts';
 import type { KeyStore } from './stores/key-store.ts';
 import { writePrivateFile } from './stores/private-file.ts';
@@ -18,7 +19,11 @@ export async function ensureDevelopmentKey(store: KeyStore, dataDir: string): Pr
     if (record?.development === true && record.revokedAt === undefined) return stored;
   }
   const key = makeKey();
-  await store.add(digestOf(key), { name: 'development', createdAt: new Date().toISOString(), development: true });
+  await store.add(digestOf(key), {
+    name: 'development',
+    createdAt: new Date(clock.unixMs()).toISOString(),
+    development: true,
+  });
   writePrivateFile(path, `${key}\n`);
   return key;
 }

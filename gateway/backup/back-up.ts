@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import type { ListedUsageStore } from '../usage/usage-store.ts';
 import { writeLine } from './backup-line.ts';
@@ -18,7 +19,7 @@ export async function backUp(
   usage: ListedUsageStore,
   write: (text: string) => Promise<void>,
 ): Promise<BackupCounts> {
-  await write(writeLine({ kind: 'start', at: new Date().toISOString() }));
+  await write(writeLine({ kind: 'start', at: new Date(clock.unixMs()).toISOString() }));
   const ids = new Set<string>();
   for (const [digest, { id, ...key }] of await keys.entries()) {
     if (key.development === true) continue;

@@ -1,3 +1,4 @@
+import { random } from '../clock/random.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { FinalBlock, SharedChain } from './shared-chain.ts';
 
@@ -80,7 +81,7 @@ export class FinalChain {
     this.#chain.replaced();
     this.#since = this.#chain.view.epoch;
     this.#refreshedAt = -Infinity;
-    this.#shared = this.#openShared(crypto.randomUUID());
+    this.#shared = this.#openShared(random.uuid());
   }
 
   #startCheck(now: number): void {

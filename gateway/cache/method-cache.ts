@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { clock } from '../clock/clock.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -52,7 +53,7 @@ export class MethodCache {
   /** @param text of the parameters, as JSON @returns the result as JSON, if memory has a valid entry */
   find(text: string): string | Buffer | undefined {
     const { cache, chain, final, count } = this.#options;
-    const now = performance.now();
+    const now = clock.now();
     const key = this.#prefix + text;
     const entry = cache.get(key);
     if (entry === undefined) return undefined;
@@ -128,7 +129,7 @@ export class MethodCache {
     const requested = requestedBlockOf(spec.cache ?? 'head', params);
     if (requested.kind === 'head' || requested.kind === 'none') return undefined;
     // After a pause, the chain is checked first.
-    chain.markUsed(performance.now());
+    chain.markUsed(clock.now());
     if (requested.kind === 'number' && !this.#isFinal(requested.number)) return undefined;
     const key = this.#redisKey(text);
     if (key === undefined) return undefined;
@@ -152,7 +153,7 @@ export class MethodCache {
   /** The parameters are hashed, because they may be long and private. Undefined: shared entries are not used now. */
   #redisKey(text: string): string | undefined {
     const { final, spec } = this.#options;
-    const id = final.sharedId(performance.now());
+    const id = final.sharedId(clock.now());
     return id && `${this.#redisPrefix}${id}:${spec.name}:${hash('sha256', text, 'base64url')}`;
   }
 
@@ -213,7 +214,7 @@ export class MethodCache {
     const number = isNumber ? BigInt(response.result as string) : head.number;
     if (number !== head.number || head.hash !== headHash || newestServed > head.number) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
-    return { while: 'head', epoch, deadline: performance.now() + HEAD_VALIDITY_MS };
+    return { while: 'head', epoch, deadline: clock.now() + HEAD_VALIDITY_MS };
   }
 
   #isValid(validity: Validity, now: number): boolean {
@@ -230,6 +231,6 @@ export class MethodCache {
   }
 
   #isFinal(number: bigint): boolean {
-    return this.#options.final.includes(number, performance.now());
+    return this.#options.final.includes(number, clock.now());
   }
 }

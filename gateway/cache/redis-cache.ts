@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../clock/clock.ts';
 import { version } from '../config/package.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { RedisCacheMetric } from '../metrics/cache-metrics.ts';
@@ -40,13 +41,13 @@ export class RedisCache {
       this.#count('not-requested');
       return undefined;
     }
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, this.#maxWaitMs, 'late');
+      timer = clock.setTimeout(resolve, this.#maxWaitMs, 'late');
     });
     const outcome = await Promise.race([this.read(key), late]);
-    clearTimeout(timer);
-    if (outcome === 'late') this.#pausedUntil = performance.now() + BACKOFF_MS;
+    clock.clearTimeout(timer);
+    if (outcome === 'late') this.#pausedUntil = clock.now() + BACKOFF_MS;
     const isFound = typeof outcome === 'object';
     this.#count(isFound ? 'found' : outcome);
     return isFound ? outcome.json : undefined;
@@ -96,7 +97,7 @@ export class RedisCache {
   }
 
   get #isUsable(): boolean {
-    return this.#link.isUp && performance.now() >= this.#pausedUntil;
+    return this.#link.isUp && clock.now() >= this.#pausedUntil;
   }
 
   /** An entry that cannot be decompressed is not a failure of Redis. */

@@ -1,3 +1,4 @@
+import { random } from '../clock/random.ts';
 import type { RedisCache } from './redis-cache.ts';
 
 export interface FinalBlock {
@@ -54,7 +55,7 @@ export class SharedChain {
     const isRecordNewer = isSame && record?.block !== undefined && !(newest && newest.number >= record.block.number);
     const block = isRecordNewer ? record.block : newest;
     if (block === undefined && !this.#replacesRecord) return undefined;
-    this.#ownId ??= crypto.randomUUID();
+    this.#ownId ??= random.uuid();
     if (!(await this.#redis.write(this.#key, recordText({ id: this.#ownId, block })))) return this.#suspend(block);
     this.#replacesRecord = false;
     this.id = block && this.#ownId;

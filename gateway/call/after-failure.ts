@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { changesNode } from '../spec/method-facts.ts';
 import { changesChain } from '../spec/method-group.ts';
@@ -52,7 +53,7 @@ function isAboveHead(call: Call, upstream: Upstream): boolean {
   const { view } = chain;
   const highest = highestOf(call);
   if (highest === undefined || view.headOf(upstream) === undefined) return false;
-  if (view.isLagging(upstream, performance.now())) return false;
+  if (view.isLagging(upstream, clock.now())) return false;
   const numbers = all.map((one) => view.headOf(one)?.number ?? -1n);
   return highest > Number(view.newestServed) && numbers.every((number) => highest > Number(number));
 }

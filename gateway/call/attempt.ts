@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { normalise } from '../normalise/normalise.ts';
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
@@ -73,7 +74,7 @@ async function outcomeAt(
   const { params, text } = call.pinned ?? call;
   const reservation = call.context?.reservation;
   if (method.sends === true && reservation !== undefined) reservation.mustDeliver = true;
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   let outcome: Outcome;
   try {
     const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
@@ -134,7 +135,7 @@ const noResponse: FailedOutcome = { final: false, failure: 'transport', response
 function mayResend(call: Call): boolean {
   const { candidates = call.router.all } = call;
   const isOnlyOne = candidates.length === 1 && call.hasAttempt && canSendAgain(call, noResponse);
-  return isOnlyOne && takeRetry(call, performance.now());
+  return isOnlyOne && takeRetry(call, clock.now());
 }
 
 /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
@@ -147,7 +148,7 @@ async function complete(
 ): Promise<Outcome> {
   const { router, deadline } = call;
   const isCandidate = router.options.permitted.candidatesOf(method)?.includes(upstream) !== false;
-  if (deadline - performance.now() < MIN_ATTEMPT_MS || !isCandidate) return outcome;
+  if (deadline - clock.now() < MIN_ATTEMPT_MS || !isCandidate) return outcome;
   try {
     const completion = parseResponse(await upstream.send(method, JSON.stringify(params), { deadline, cancellation }));
     const response = completed(completion);

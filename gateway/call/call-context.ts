@@ -16,7 +16,7 @@ export interface CallContext {
   readonly limiter: Limiter;
   /** Shown to the caller, and logged with internal errors. */
   readonly requestId: string;
-  /** When all calls of the body must have a response, on the clock of performance.now(). */
+  /** When all calls of the body must have a response, by clock.now(). */
   readonly deadline: number;
   /** Cancels the calls in progress when the caller disconnects. */
   readonly caller: Cancellation;

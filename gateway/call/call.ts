@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { gatehouse, type SlotOwner } from '../admission/gate.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
@@ -58,7 +59,7 @@ export class Call {
   readonly router: Router;
   readonly method: MethodSpec;
   params: readonly unknown[];
-  /** On the clock of performance.now(). */
+  /** By clock.now(). */
   readonly deadline: number;
   /** As JSON text, exactly as sent. Undefined: a notification, which gets no response. */
   id: string | undefined = undefined;
@@ -76,7 +77,7 @@ export class Call {
   checked: RpcError | 'none' | undefined = undefined;
   /** Set when they are first needed: for the charge, or for usage. */
   requestUnits: number | undefined = undefined;
-  readonly startedAt = performance.now();
+  readonly startedAt = clock.now();
   sinks = noSinks;
 
   // Its way over the upstreams
@@ -102,7 +103,7 @@ export class Call {
   ignored = noIgnored;
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */
   respondingUpstream: Upstream | undefined = undefined;
-  /** When that upstream was asked, by performance.now(). */
+  /** When that upstream was asked, by clock.now(). */
   sentAt = -Infinity;
   /** Whether the circuit of the last attempt's upstream was closed. */
   wasClosed = true;

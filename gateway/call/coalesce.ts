@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../clock/clock.ts';
 import type { SlotOwner } from '../admission/gate.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { InFlightMap } from '../collections/in-flight-map.ts';
@@ -17,7 +18,7 @@ interface EpochSource {
 
 /** One of the identical calls. */
 export interface Participant {
-  /** On the clock of performance.now(). */
+  /** By clock.now(). */
   readonly deadline: number;
   readonly caller: Cancellation;
   readonly owner?: SlotOwner | undefined;
@@ -98,7 +99,7 @@ export class CoalescedCalls {
     if (participant.caller.isCancelled) throw new Cancelled();
     this.#onCoalesced();
     participant.onCoalesced?.();
-    const isLate = !isRepeat && performance.now() - call.startedAt > LATE_JOIN_MS;
+    const isLate = !isRepeat && clock.now() - call.startedAt > LATE_JOIN_MS;
     try {
       return await call.wait(participant);
     } catch (error) {
@@ -114,7 +115,7 @@ export class CoalescedCalls {
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
 class InFlightCall {
   readonly epoch: number;
-  readonly startedAt = performance.now();
+  readonly startedAt = clock.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
   /** Apart from the others, because most calls have one participant and then need no Set. */
@@ -164,7 +165,7 @@ class ParticipantWait implements Cancellable {
   readonly #reject: (error: unknown) => void;
   readonly #call: InFlightCall;
   readonly #caller: Cancellation;
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #timer: Timer | undefined;
 
   constructor(
     call: InFlightCall,
@@ -177,9 +178,9 @@ class ParticipantWait implements Cancellable {
     this.#resolve = resolve;
     this.#reject = reject;
     if (deadline < call.deadline) {
-      this.#timer = setTimeout(() => {
+      this.#timer = clock.setTimeout(() => {
         this.#leaveWith(new RpcError('no-upstream'));
-      }, deadline - performance.now());
+      }, deadline - clock.now());
     }
     caller.add(this);
   }
@@ -199,7 +200,7 @@ class ParticipantWait implements Cancellable {
   }
 
   #release(): void {
-    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    if (this.#timer !== undefined) clock.clearTimeout(this.#timer);
     this.#caller.delete(this);
   }
 
@@ -216,7 +217,7 @@ function mayRepeat(
   { deadline, caller, owner }: Participant,
   isLate: boolean,
 ): boolean {
-  const now = performance.now();
+  const now = clock.now();
   if (caller.isCancelled || now + MIN_ATTEMPT_MS >= deadline) return false;
   const reason = error instanceof RpcError ? error.reason : undefined;
   const hasOnlyCallTimedOut = now + MIN_ATTEMPT_MS >= call.deadline;

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -119,11 +119,11 @@ export async function awaitIndex(call: Call, takeRetry: (call: Call, now: number
   if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || router.options.isDevelopment) return false;
   // A failure of another upstream, which was asked to confirm it, changes nothing.
   if (!call.isMissingAtHead || !hasServedCanonical(router.chain.view, call)) return false;
-  const now = performance.now();
+  const now = clock.now();
   const waitMs = INDEX_WAITS_MS[waits];
   if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(call, now)) return false;
   call.waits++;
-  await delay(waitMs);
+  await clock.sleep(waitMs);
   call.tried = [];
   return true;
 }
@@ -135,7 +135,7 @@ export function isAtHead({ router, respondingUpstream, sentAt }: Call): boolean 
 
 /** Whether the upstream's head was behind when it was asked, or may have been. */
 function mayLag({ chain: { view } }: Router, upstream: Upstream, sentAt: number): boolean {
-  if (upstream.isHeadUncertain || view.isLagging(upstream, performance.now())) return true;
+  if (upstream.isHeadUncertain || view.isLagging(upstream, clock.now())) return true;
   return view.hasAdvancedSince(upstream, sentAt); // what it returned before is no evidence
 }
 

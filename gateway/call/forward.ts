@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { namesGas } from '../spec/prepare-params.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
@@ -21,14 +22,14 @@ export async function forward(call: Call): Promise<UpstreamResponse> {
   const { owner } = call;
   // Calls of Gatehouse itself need none.
   const slots = call.context === undefined ? undefined : call.router.slots;
-  if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - performance.now(), call.cancellation);
+  if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - clock.now(), call.cancellation);
   try {
     if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
     for (;;) {
-      const poll = catchUp(call, performance.now());
+      const poll = catchUp(call, clock.now());
       if (poll !== undefined) await poll;
-      const now = performance.now();
+      const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
         if (await mayStillArrive(call)) continue;

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { capGas } from '../spec/prepare-params.ts';
 import { withTimeout } from '../upstreams/health/with-timeout.ts';
@@ -16,23 +17,23 @@ export async function lowerGas(call: Call): Promise<void> {
 
 /**
  * The gas limit of the newest known block; polls upstreams if no block is known. 0: blocks have no usable gas limit.
- * @param deadline on the clock of performance.now()
+ * @param deadline by clock.now()
  * @throws RpcError if no upstream responds in time
  */
 async function blockGasLimit(router: Router, deadline: number): Promise<bigint> {
-  const gasLimit = router.chain.view.gasLimit(performance.now());
+  const gasLimit = router.chain.view.gasLimit(clock.now());
   if (gasLimit !== undefined) return gasLimit;
   router.gasLimitRequest ??= pollGasLimit(router).finally(() => {
     router.gasLimitRequest = undefined;
   });
-  return withTimeout(router.gasLimitRequest, deadline - performance.now(), () => new RpcError('no-upstream'));
+  return withTimeout(router.gasLimitRequest, deadline - clock.now(), () => new RpcError('no-upstream'));
 }
 
 async function pollGasLimit(router: Router): Promise<bigint> {
   const call = headPoll(router);
   let hasBlock = false;
   for (;;) {
-    const now = performance.now();
+    const now = clock.now();
     const upstream = select(call, now);
     if (upstream === undefined && hasBlock) return 0n;
     if (upstream === undefined) throw noCandidateError(call.tried.length === 0 ? router.headSources : [], now);

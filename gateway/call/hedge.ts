@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../clock/clock.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -34,7 +35,7 @@ export async function sendHedged(
   let second: Running | undefined;
   try {
     if (await endsWithin(first.outcome, delayMs)) return await use(call, first);
-    const hedge = selectHedge(call, performance.now());
+    const hedge = selectHedge(call, clock.now());
     if (hedge === undefined) return await use(call, first);
     second = start(call, hedge, send, true);
     const [quick, slow] = (await isFirstToEnd(first, second)) ? [first, second] : [second, first];
@@ -63,7 +64,7 @@ export async function sendHedged(
 }
 
 function start(call: Call, upstream: Upstream, send: SendAttempt, isHedge: boolean): Running {
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   const cancellation = new Cancellation(call.owner);
   call.cancellation?.add(cancellation);
   if (call.cancellation?.isCancelled === true) cancellation.cancel();
@@ -82,14 +83,14 @@ async function use(call: Call, { upstream, startedAt, outcome }: Running): Promi
 }
 
 async function endsWithin(outcome: Promise<Outcome>, delayMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, delayMs, false);
+    timer = clock.setTimeout(resolve, delayMs, false);
   });
   try {
     return await Promise.race([outcome.then(isTrue), timeout]);
   } finally {
-    clearTimeout(timer);
+    clock.clearTimeout(timer);
   }
 }
 

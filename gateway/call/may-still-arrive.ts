@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { SeenHead } from '../chain/header.ts';
 import { isRead } from '../spec/method-group.ts';
 import { withTimeout } from '../upstreams/health/with-timeout.ts';
@@ -29,9 +30,9 @@ export async function pollLagging(call: Call): Promise<boolean> {
   const { router, method, deadline, tried, sentAt } = call;
   const { chain } = router;
   const upstreams = call.candidates ?? router.all;
-  const now = performance.now();
+  const now = clock.now();
   if (call.hasPolledHeads || !isRead(method) || deadline - now <= MIN_ATTEMPT_MS) return false;
-  const isLagging = (upstream: Upstream): boolean => chain.view.isLagging(upstream, performance.now());
+  const isLagging = (upstream: Upstream): boolean => chain.view.isLagging(upstream, clock.now());
   const mayLag = (upstream: Upstream): boolean => isLagging(upstream) || upstream.isHeadUncertain;
   // The last attempt may have taken so long that others got the block since they were asked.
   const hasAdvanced = (upstream: Upstream): boolean =>

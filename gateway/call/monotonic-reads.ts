@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { blockInResult } from '../cache/block-in-result.ts';
 import type { ServedBlock } from '../chain/chain.ts';
 import type { ChainPoller } from '../chain/poller.ts';
@@ -126,7 +127,7 @@ function isNullWrong({ method, params }: ReadCall): boolean {
 /** The hash of the block that callers were served, or of which they were served the transaction, if the method looks up that kind. */
 function servedBlockOf(view: ChainView<Upstream>, { method, params: [hash] }: ReadCall): string | undefined {
   if (typeof hash !== 'string' || hash.length !== 66) return undefined;
-  const block = view.servedBlockOf(hash, performance.now());
+  const block = view.servedBlockOf(hash, clock.now());
   return (block === hash) === looksUpTransaction(method) ? undefined : block;
 }
 

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import { inspectIfDue } from '../upstreams/inspect-result.ts';
 import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
@@ -17,13 +18,13 @@ function headHashAt({ router }: Call, upstream: Upstream): string | undefined {
   const { view } = router.chain;
   const { head } = view;
   if (head === undefined || view.headOf(upstream)?.header?.hash !== head.hash) return undefined;
-  return upstream.isHeadUncertain || view.isAlternating(upstream, performance.now()) ? undefined : head.hash;
+  return upstream.isHeadUncertain || view.isAlternating(upstream, clock.now()) ? undefined : head.hash;
 }
 
 export function recordSuccess(call: Call, upstream: Upstream, response: UpstreamResponse, startedAt: number): void {
   const { router, method } = call;
   const { chain, options, hedgeDelay } = router;
-  const now = performance.now();
+  const now = clock.now();
   upstream.recordSuccess(method.name, startedAt);
   const { ignored } = call;
   call.ignored = noIgnored;
@@ -40,7 +41,7 @@ export function recordSuccess(call: Call, upstream: Upstream, response: Upstream
   options.audit?.sample(upstream, call, response);
 }
 
-/** @param startedAt of the attempt, by performance.now() */
+/** @param startedAt of the attempt, by clock.now() */
 export function recordFailedAttempt(call: Call, upstream: Upstream, outcome: FailedOutcome, startedAt: number): void {
   const { router, method, range } = call;
   // Callers can name any method of a wildcard: only those that exist are marked.
@@ -72,10 +73,10 @@ export function recordNoResponse(call: Call, upstream: Upstream, error: unknown,
   return outcome;
 }
 
-/** Records that a hedged request responded before the upstream. @param startedAt of its attempt, by performance.now() */
+/** Records that a hedged request responded before the upstream. @param startedAt of its attempt, by clock.now() */
 export function recordOvertaken(call: Call, upstream: Upstream, startedAt: number): void {
   const { method, group } = call;
-  const now = performance.now();
+  const now = clock.now();
   upstream.latencyScore.recordLatency(group, now - startedAt, now);
   // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
   if (upstream.hasResponded(startedAt)) return;
@@ -122,7 +123,7 @@ function recordOutcome(
   canMark: boolean,
   call: FailedCall | undefined,
 ): void {
-  const hasOpened = upstream.recordFailure(method, failed, performance.now(), canMark, call);
+  const hasOpened = upstream.recordFailure(method, failed, clock.now(), canMark, call);
   upstream.health.logFailure(failed.failure, detail, hasOpened);
 }
 
@@ -139,7 +140,7 @@ function isMissingData({ method, blocks }: Call, { failure }: FailedOutcome): bo
 
 /** The upstream does not have the block or state that the call needs. */
 function recordMissingData({ router, method, blocks }: Call, upstream: Upstream): void {
-  const now = performance.now();
+  const now = clock.now();
   if (method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
   if (blocks !== undefined) upstream.blocks.recordMissing(method.name, blocks, router.chain.view.number, now);
 }

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { CallNeeds, CandidateState, NetworkState } from '../routing-policy/candidate.ts';
 import { selectCandidate, type Selected } from '../routing-policy/select-candidate.ts';
 import { skipReasonOf, type SkipReason } from '../routing-policy/skip-reasons.ts';
@@ -102,7 +103,7 @@ export function skipReasons(router: Router, now: number): Map<Upstream, SkipReas
 
 /** The upstreams without a skip reason for a range of blocks, of the first priority that has one, as ranked. */
 export function usableForRange(router: Router, method: MethodSpec, lowest: number, highest: number): Upstream[] {
-  const now = performance.now();
+  const now = clock.now();
   const call = new Call(router, method, [], Infinity, '');
   call.blocks = { lowest, highest, readsState: false };
   call.candidates = router.options.permitted.candidatesOf(method.name);

@@ -10,7 +10,7 @@ export interface Block {
 
 /** The newest block of an upstream, from a poll, a notification or a response to a caller. */
 export interface SeenHead extends Block {
-  /** Time of the response or notification, by performance.now(). */
+  /** Time of the response or notification, by clock.now(). */
   readonly at: number;
 }
 

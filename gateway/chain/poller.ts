@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
@@ -60,12 +61,12 @@ export interface Feed {
 /** The clock and the timers that polls use. */
 export interface Clock {
   now(): number;
-  setTimeout(run: () => void, ms: number): NodeJS.Timeout;
+  setTimeout(run: () => void, ms: number): Timer;
 }
 
 const systemClock: Clock = {
-  now: () => performance.now(),
-  setTimeout: (run, ms) => setTimeout(run, ms),
+  now: () => clock.now(),
+  setTimeout: (run, ms) => clock.setTimeout(run, ms),
 };
 
 export interface PollerOptions {
@@ -112,7 +113,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
   #reportedHead: bigint | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
   #nextRoundAt = -Infinity;
@@ -206,7 +207,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   waitForChange(timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const changed = (): void => {
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         resolve(!this.#isClosed);
       };
       const timer = this.#clock.setTimeout(() => {
@@ -303,7 +304,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   #stop(): void {
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#nextRoundAt = -Infinity;
     for (const [upstream, polls] of this.#polls) this.#stopPolls(upstream, polls);
@@ -318,7 +319,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   #setTimer(ms: number): void {
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     this.#timer = this.#clock
       .setTimeout(() => {
         this.#startRound(this.#clock.now());
@@ -396,7 +397,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #pollForCalls(upstream: U, polls: Polls): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         polls.catchUp = undefined;
         resolve();
       };

@@ -20,7 +20,7 @@ export interface TaggedBlock<U> {
 
 /**
  * What is known of the blocks of one network at one moment: the only answer to "what is the newest block?". It never changes;
- * the next event has another view. The memory of served hashes grows meanwhile. Times are on the clock of performance.now().
+ * the next event has another view. The memory of served hashes grows meanwhile. Times are by clock.now().
  */
 export class ChainView<U> {
   /**

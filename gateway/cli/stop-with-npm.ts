@@ -1,3 +1,5 @@
+import { clock } from '../clock/clock.ts';
+
 const CHECK_INTERVAL_MS = 500;
 
 /**
@@ -7,9 +9,11 @@ const CHECK_INTERVAL_MS = 500;
 export function stopWithNpm(env: Readonly<Record<string, string | undefined>>): void {
   if (env['npm_lifecycle_event'] === undefined) return;
   const parent = process.ppid;
-  const timer = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(timer);
-    process.kill(process.pid, 'SIGTERM');
-  }, CHECK_INTERVAL_MS).unref();
+  const timer = clock
+    .setInterval(() => {
+      if (process.ppid === parent) return;
+      clock.clearInterval(timer);
+      process.kill(process.pid, 'SIGTERM');
+    }, CHECK_INTERVAL_MS)
+    .unref();
 }

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { isObject } from '../collections/is-object.ts';
 import { knownMethods } from './known-methods.ts';
 import type { ProbeClient, ProbeResult } from './probe-client.ts';
@@ -11,7 +12,7 @@ const MAX_MISSES = 3;
  * Finds out which methods outside the spec an upstream has: it requests each without parameters, of the namespaces that
  * `rpc_modules` names, or of all if the node does not know that method. An error about parameters shows that it has one.
  * @param served methods that need no request
- * @param deadline on the clock of performance.now(); methods that are not tested by then are not found
+ * @param deadline by clock.now(); methods that are not tested by then are not found
  * @returns undefined if the upstream does not distinguish unknown methods
  */
 export async function findMethods(
@@ -36,7 +37,7 @@ export async function findMethods(
 async function methodsOf(client: ProbeClient, methods: readonly string[], deadline: number): Promise<string[]> {
   const found: string[] = [];
   for (const [index, method] of methods.entries()) {
-    if ((index === MAX_MISSES && found.length === 0) || performance.now() >= deadline) break;
+    if ((index === MAX_MISSES && found.length === 0) || clock.now() >= deadline) break;
     if (hasMethod(await client.request(method, []))) found.push(method);
   }
   return found;

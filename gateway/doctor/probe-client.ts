@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { normalise } from '../normalise/normalise.ts';
 import { passThrough } from '../spec/method-spec.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
@@ -25,7 +26,7 @@ export class ProbeClient {
   #id = 0;
 
   /**
-   * @param deadline on the clock of performance.now()
+   * @param deadline by clock.now()
    * @param permits whether the network file permits the method; other methods are not sent
    */
   constructor(transport: Transport, deadline: number, permits: (method: string) => boolean) {
@@ -46,8 +47,8 @@ export class ProbeClient {
     const spec = specs.find(({ name }) => name === method) ?? passThrough(method);
     try {
       const text = JSON.stringify({ jsonrpc: '2.0', id, method, params });
-      const timeoutMs = Math.max(this.#deadline - performance.now(), 1);
-      const received = await this.#transport.send({ id, body: text, deadline: performance.now() + timeoutMs });
+      const timeoutMs = Math.max(this.#deadline - clock.now(), 1);
+      const received = await this.#transport.send({ id, body: text, deadline: clock.now() + timeoutMs });
       const outcome = normalise(spec, params, readResponse(received, id, this.#secrets));
       const response = outcome.response === undefined ? undefined : parseResponse(outcome.response);
       if (outcome.final && response?.kind === 'result') return { result: response.result };

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
+import { clock } from '../clock/clock.ts';
 import { errorCode } from '../config/log.ts';
 import { tunnelTo, type ConnectOptions } from '../upstreams/transport/connect/connector.ts';
 import { openTunnel } from '../upstreams/transport/connect/open-tunnel.ts';
@@ -45,7 +46,7 @@ export async function probeCertificate(url: URL, timeoutMs: number, options: Con
         const { authorized, authorizationError } = socket as TLSSocket;
         const code = typeof authorizationError === 'string' ? authorizationError : errorCode(authorizationError);
         if (!authorized) reject(new Error(`its certificate is not trusted (${code})`));
-        else resolve(Math.floor((Date.parse(socket?.getPeerCertificate().valid_to ?? '') - Date.now()) / DAY_MS));
+        else resolve(Math.floor((Date.parse(socket?.getPeerCertificate().valid_to ?? '') - clock.unixMs()) / DAY_MS));
       });
     });
   } finally {

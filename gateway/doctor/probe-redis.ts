@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { openLog } from '../config/log.ts';
 import { SettingsError } from '../config/settings.ts';
 import { primariesOf } from '../redis/client.ts';
@@ -47,9 +48,9 @@ export async function probeRedis(settings: RedisSettings, timeoutMs: number): Pr
     }
     const [primary] = primariesOf(link.redis);
     if (primary === undefined) return found;
-    const start = performance.now();
+    const start = clock.now();
     await primary.ping();
-    found.latencyMs = performance.now() - start;
+    found.latencyMs = clock.now() - start;
     addFacts(found, await primary.info(), await hasSnapshots(() => primary.config('GET', 'save')));
   } catch (error) {
     if (error instanceof SettingsError) throw error;

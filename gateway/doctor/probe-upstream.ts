@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import { TimedOut } from '../upstreams/transport/upstream-response.ts';
@@ -53,7 +54,7 @@ export async function probeUpstream(
 ): Promise<UpstreamFindings> {
   const found: UpstreamFindings = { name: upstream.name, problems: [], notes: [] };
   const { url, websocketUrl, ...others } = upstream;
-  const deadline = performance.now() + timeoutMs;
+  const deadline = clock.now() + timeoutMs;
   const transports: Transport[] = [];
   const connect = (config: UpstreamConfig): ProbeClient | undefined => {
     const transport = open(config);
@@ -91,7 +92,7 @@ async function probeCalls(
   found: UpstreamFindings,
   { timeoutMs, tls, proxyUrl }: ConnectOptions & { readonly timeoutMs: number },
 ): Promise<void> {
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   try {
     // A proxy resolves the name itself.
     if (proxyUrl === undefined) found.addresses = await probeName(address);
@@ -111,16 +112,16 @@ async function probeCalls(
   if (client.permits('eth_getBalance')) found.history = await probeHistory(client, head);
   const ofNetwork = await probeMethods(client, methods, quantity(head));
   found.methods = { ...ofNetwork, others: [] };
-  const remainingMs = startedAt + timeoutMs - performance.now();
-  const others = await findMethods(client, methods, performance.now() + remainingMs * FIND_SHARE);
+  const remainingMs = startedAt + timeoutMs - clock.now();
+  const others = await findMethods(client, methods, clock.now() + remainingMs * FIND_SHARE);
   if (others !== undefined) found.methods = { ...ofNetwork, others };
 }
 
 async function probeWebSocket(client: ProbeClient, chainId: number, found: UpstreamFindings): Promise<void> {
-  const start = performance.now();
+  const start = clock.now();
   const isSameChain = await probeChain(client, chainId, found, 'WebSocket: ');
   // The time includes the handshake, which later calls do not need.
-  if (isSameChain) found.webSocketMs = performance.now() - start;
+  if (isSameChain) found.webSocketMs = clock.now() - start;
 }
 
 async function probeChain(
@@ -152,7 +153,7 @@ async function probeHead(client: ProbeClient, found: UpstreamFindings): Promise<
     found.problems.push(`eth_getBlockByNumber of latest: ${problemOf(probed)}`);
     return undefined;
   }
-  found.head = { number, ageS: Math.max(0, Math.round(Date.now() / 1000 - timestamp)) };
+  found.head = { number, ageS: Math.max(0, Math.round(clock.unixMs() / 1000 - timestamp)) };
   if (found.head.ageS > MAX_HEAD_AGE_S)
     found.notes.push(`its newest block is ${Math.round(found.head.ageS / 60)} min old`);
   return number;
@@ -161,9 +162,9 @@ async function probeHead(client: ProbeClient, found: UpstreamFindings): Promise<
 async function probeLatency(client: ProbeClient): Promise<number> {
   const times: number[] = [];
   for (let call = 0; call < LATENCY_CALLS; call++) {
-    const start = performance.now();
+    const start = clock.now();
     await client.request('eth_blockNumber', []);
-    times.push(performance.now() - start);
+    times.push(clock.now() - start);
   }
   return times.toSorted((a, b) => a - b)[LATENCY_CALLS >> 1] ?? 0;
 }

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { turnBudget } from './turn-budget.ts';
 
 /** Shorter slices of work are not worth a look at the budget. */
@@ -6,7 +7,7 @@ const SLICE_MS = 0.5;
 /** Long work of one owner, which is charged step by step, and goes on when the owner may run. */
 export class OwnedSteps {
   readonly #owner: string;
-  #startedAt = performance.now();
+  #startedAt = clock.now();
 
   constructor(owner: string) {
     this.#owner = owner;
@@ -21,18 +22,18 @@ export class OwnedSteps {
 
   /** The same between two of many short steps, which are charged together. */
   afterSlice(): Promise<void> | undefined {
-    return performance.now() - this.#startedAt < SLICE_MS ? undefined : this.next();
+    return clock.now() - this.#startedAt < SLICE_MS ? undefined : this.next();
   }
 
   /** After the last step. */
   charge(): void {
-    const now = performance.now();
+    const now = clock.now();
     turnBudget.charge(this.#owner, now - this.#startedAt);
     this.#startedAt = now;
   }
 
   readonly #resumed = (): void => {
     turnBudget.begin();
-    this.#startedAt = performance.now();
+    this.#startedAt = clock.now();
   };
 }

@@ -1,3 +1,5 @@
+import { clock } from '../clock/clock.ts';
+
 /** Event-loop time of all metered work in one turn. Work that has begun by then is completed. */
 const TURN_MS = 3;
 /** Time constant by which what an owner has used is forgotten. */
@@ -30,9 +32,11 @@ export interface Clock {
 }
 
 const eventLoop: Clock = {
-  now: () => performance.now(),
-  nextTurn: (callback) => void setImmediate(callback),
-  later: (callback, ms) => void setTimeout(callback, ms).unref(),
+  now: () => clock.now(),
+  nextTurn: (callback) => {
+    clock.setImmediate(callback);
+  },
+  later: (callback, ms) => void clock.setTimeout(callback, ms).unref(),
   cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;

@@ -1,3 +1,5 @@
+import { clock } from '../clock/clock.ts';
+
 /** Time of large work in one turn of the event loop. A step that has started by then is completed. */
 const SLICE_MS = 1;
 /** Time of one task before the next waiting task resumes. Alternating after each step would cost more than the steps. */
@@ -16,7 +18,7 @@ export class TimeSlicer {
 
   /** Called before each step. @returns undefined to continue at once, or a promise to await first */
   next(): Promise<void> | undefined {
-    const now = performance.now();
+    const now = clock.now();
     if (!this.#hasBegun) this.#begin(now);
     if (now < this.#endsAt && (this.#waiting.length === 0 || now < this.#stepEndsAt)) return undefined;
     return new Promise((resolve) => {
@@ -27,18 +29,18 @@ export class TimeSlicer {
   #begin(now: number): void {
     this.#hasBegun = true;
     this.#endsAt = now + SLICE_MS;
-    setImmediate(this.#onTick);
+    clock.setImmediate(this.#onTick);
   }
 
   readonly #onTick = (): void => {
     this.#hasBegun = false;
     if (this.#waiting.length === 0) return;
-    this.#begin(performance.now());
+    this.#begin(clock.now());
     this.#resumeNext();
   };
 
   readonly #resumeNext = (): void => {
-    this.#stepEndsAt = performance.now() + STEP_MS;
+    this.#stepEndsAt = clock.now() + STEP_MS;
     this.#waiting.shift()?.();
     if (this.#waiting.length > 0) queueMicrotask(this.#afterStep);
   };
@@ -49,7 +51,7 @@ export class TimeSlicer {
   };
 
   readonly #resumeIfTimeLeft = (): void => {
-    if (performance.now() < this.#endsAt) this.#resumeNext();
+    if (clock.now() < this.#endsAt) this.#resumeNext();
   };
 }
 

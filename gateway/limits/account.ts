@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { Allowance } from '../jsonrpc/errors.ts';
 import {
@@ -34,7 +35,7 @@ export interface Account {
   limits: KeyLimits | undefined;
   /** Whether any charge had a quota. The keys of a team may have different limits. */
   hasQuota: boolean;
-  /** When Redis was sent the last request that it responded to, on the clock of performance.now(). */
+  /** When Redis was sent the last request that it responded to, by clock.now(). */
   confirmedAt: number;
   /** The connection to Redis that had the last response: a later one may be to a Redis that lost data. */
   connection: number;
@@ -91,12 +92,12 @@ const noMethods: ReadonlyMap<string, number> = new Map();
 
 /** Adds units to the state without checking the limits, and without methods: of a lease, and of charges not reported. */
 export function addUnreported({ state }: Account, limits: KeyLimits, units: number): void {
-  if (units !== 0) take(state, limits, { units, byMethod: noMethods }, performance.now(), utcDate());
+  if (units !== 0) take(state, limits, { units, byMethod: noMethods }, clock.now(), utcDate());
 }
 
 /** Takes a charge from the state in memory, if the limits allow it. */
 export function takeFrom({ state }: Account, limits: KeyLimits, charge: Charge): ChargeOutcome {
-  const now = performance.now();
+  const now = clock.now();
   const date = utcDate();
   const shortage = shortageOf(state, limits, charge, now, date);
   if (shortage === undefined) take(state, limits, charge, now, date);

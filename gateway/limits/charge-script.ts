@@ -198,7 +198,7 @@ export interface ChargeRequest {
   readonly leaseUnits: number;
   readonly leaseMs: number;
   readonly date: UtcDate;
-  /** On the clock of performance.now(). `state` is as of then, so it never shows a bucket emptier than it is. */
+  /** By clock.now(). `state` is as of then, so it never shows a bucket emptier than it is. */
   readonly sentAt: number;
 }
 

@@ -9,7 +9,7 @@ export interface Charge {
   readonly byMethod: ReadonlyMap<string, number>;
 }
 
-/** The units that a bucket lacked at a time, on the clock of performance.now(). More than its burst: it is in debt. */
+/** The units that a bucket lacked at a time, by clock.now(). More than its burst: it is in debt. */
 export interface Bucket {
   missing: number;
   at: number;

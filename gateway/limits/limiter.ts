@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { clock, type Timer } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
@@ -56,7 +57,7 @@ export class Limiter {
   });
   /** Accounts with a lease, or with units that were charged without Redis. */
   readonly #unreported = new Set<Account>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   #hasLoggedRejection = false;
 
   constructor({ link, shouldServeWithoutRedis, log }: LimiterOptions) {
@@ -64,9 +65,11 @@ export class Limiter {
     if (link !== undefined) addChargeCommand(link.redis);
     this.#shouldServeWithoutRedis = shouldServeWithoutRedis;
     this.#log = log;
-    this.#timer = setInterval(() => {
-      if (link?.isUp === true) void this.#reportAll(performance.now());
-    }, REPORT_INTERVAL_MS).unref();
+    this.#timer = clock
+      .setInterval(() => {
+        if (link?.isUp === true) void this.#reportAll(clock.now());
+      }, REPORT_INTERVAL_MS)
+      .unref();
   }
 
   /** Takes a charge as a whole, or reports the limit that rejects it. The promise never rejects. */
@@ -79,7 +82,7 @@ export class Limiter {
       return takeFrom(account, limits, charge);
     }
     if (!this.#link.isUp) return this.#chargeWithoutRedis(account, limits, charge);
-    const now = performance.now();
+    const now = clock.now();
     const { state } = account;
     const fromLease = this.#chargeFromLease(account, limits, charge, now);
     if (fromLease !== undefined) return fromLease;
@@ -96,14 +99,14 @@ export class Limiter {
       if (account.isCharging) return;
       account.isCharging = true;
       // Runs after all requests that have arrived are read, so that they share the round trip.
-      setImmediate(() => void this.#chargeWaiting(account));
+      clock.setImmediate(() => void this.#chargeWaiting(account));
     });
   }
 
   /** The limit that rejects a charge of one unit now, as far as this gateway knows: Redis may have newer counts. */
   shortageOf(limits: KeyLimits): Shortage | undefined {
     const account = this.#accounts.get(limits.account);
-    const now = performance.now();
+    const now = clock.now();
     const isKnown =
       this.#link?.isUp !== true || (account !== undefined && now - account.confirmedAt < EXHAUSTED_TTL_MS);
     if (account === undefined || !isKnown) return undefined;
@@ -116,7 +119,7 @@ export class Limiter {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     if (this.#link?.isUp === true) await this.#reportAll(Infinity);
     await this.#link?.close();
   }
@@ -143,7 +146,7 @@ export class Limiter {
 
   async #chargeWaiting(account: Account): Promise<void> {
     while (account.waiting.length > 0) {
-      const now = performance.now();
+      const now = clock.now();
       const batch = account.waiting
         .splice(0, Math.min(chargedAlike(account.waiting), MAX_CHARGES_PER_TRIP))
         .filter(({ limits, charge, decide }) => {
@@ -193,7 +196,7 @@ export class Limiter {
   async #send(account: Account, limits: KeyLimits, charges: readonly Charge[], link: RedisLink): Promise<boolean[]> {
     const { state, lease, hasQuota } = account;
     const { connection } = link;
-    const [now, date] = [performance.now(), utcDate()];
+    const [now, date] = [clock.now(), utcDate()];
     const leaseUnits = charges.length === 0 || limits.methodRates !== undefined ? 0 : leaseFor(account, now);
     const report = takeReport(account, limits, connection, date);
     try {

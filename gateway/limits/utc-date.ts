@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { UtcDate } from './limit-state.ts';
 
 const DAY_S = 86_400;
@@ -6,7 +7,7 @@ let cachedSecond = 0;
 
 /** The date in UTC. Every call with limits needs it, so the object is computed once per second. */
 export function utcDate(): UtcDate {
-  const second = Math.floor(Date.now() / 1000);
+  const second = Math.floor(clock.unixMs() / 1000);
   if (second !== cachedSecond) [cached, cachedSecond] = [dateAt(second), second];
   return cached;
 }

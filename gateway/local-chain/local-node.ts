@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
+import { clock } from '../clock/clock.ts';
 import type { Log } from '../config/log.ts';
 import { packageRoot } from '../config/package.ts';
 import { ACCOUNT_BALANCE, AccountsFile, type FundedAccounts } from './funded-accounts.ts';
@@ -76,9 +76,9 @@ export async function startLocalNode({ chainId, log }: { chainId: number; log: L
   async function stop(): Promise<void> {
     state = 'stopping';
     child.kill('SIGTERM');
-    const kill = setTimeout(() => child.kill('SIGKILL'), KILL_TIMEOUT_MS);
+    const kill = clock.setTimeout(() => child.kill('SIGKILL'), KILL_TIMEOUT_MS);
     await ended;
-    clearTimeout(kill);
+    clock.clearTimeout(kill);
   }
 
   return { url, pid: child.pid, ready, stop };
@@ -162,7 +162,9 @@ async function whenReady(
   const result = await Promise.race([
     waitForResponse(url, chainId, accountsFile, probing.signal),
     ended.then((why) => `it ended before it responded: ${why}`),
-    delay(READY_TIMEOUT_MS, `it did not respond within ${READY_TIMEOUT_MS / 1000} s`, { signal: probing.signal }),
+    clock
+      .sleep(READY_TIMEOUT_MS, { signal: probing.signal })
+      .then(() => `it did not respond within ${READY_TIMEOUT_MS / 1000} s`),
   ]);
   probing.abort();
   if (typeof result === 'string') throw new Error(`the local node did not start: ${result}`);
@@ -180,7 +182,7 @@ async function waitForResponse(
     const response = await callLocalNode(url, 'eth_chainId').catch(() => undefined);
     const accounts = response === expected ? accountsFile.read() : undefined;
     if (accounts !== undefined) return accounts;
-    await delay(PROBE_INTERVAL_MS);
+    await clock.sleep(PROBE_INTERVAL_MS);
   }
   return 'the wait for it was cancelled';
 }

@@ -2,6 +2,7 @@ import { totalmem } from 'node:os';
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { clock, type Timer } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { cgroupLimit } from './cgroup-limit.ts';
 import type { Holder } from './holder.ts';
@@ -47,7 +48,7 @@ export class MemoryGuard {
   readonly #bytesOf = new Map<string, number>();
   readonly #reliefs: Relief[] = [];
   readonly #observer: PerformanceObserver;
-  readonly #timers: NodeJS.Timeout[];
+  readonly #timers: Timer[];
   #collect: ReturnType<typeof exposedCollector> | undefined;
   #collectedBytes = getHeapStatistics().used_heap_size;
   /** Owners that have lost what they had open, since memory became high. */
@@ -74,8 +75,8 @@ export class MemoryGuard {
     });
     this.#observer.observe({ entryTypes: ['gc'] });
     this.#timers = [
-      setInterval(this.#tick, CHECK_INTERVAL_MS).unref(),
-      setInterval(this.#fade, FADE_INTERVAL_MS).unref(),
+      clock.setInterval(this.#tick, CHECK_INTERVAL_MS).unref(),
+      clock.setInterval(this.#fade, FADE_INTERVAL_MS).unref(),
     ];
   }
 
@@ -101,7 +102,7 @@ export class MemoryGuard {
     if (this.#isCheckDue || this.#uncheckedBytes < CHECK_PART * this.limitBytes) return;
     this.#isCheckDue = true;
     // Not now: the caller may be a part of what is closed to free memory.
-    setImmediate(this.#checkEarly);
+    clock.setImmediate(this.#checkEarly);
   }
 
   /** Whether `take` accepts bytes. */
@@ -124,7 +125,7 @@ export class MemoryGuard {
 
   close(): void {
     this.#observer.disconnect();
-    for (const timer of this.#timers) clearInterval(timer);
+    for (const timer of this.#timers) clock.clearInterval(timer);
   }
 
   #isHeavy(name: string): boolean {
@@ -153,7 +154,7 @@ export class MemoryGuard {
   readonly #check = (): void => {
     this.#uncheckedBytes = 0;
     this.#skipped = 0;
-    const now = performance.now();
+    const now = clock.now();
     const { used_heap_size: heapBytes, heap_size_limit: heapLimitBytes, external_memory } = getHeapStatistics();
     this.#collectedBytes = Math.min(this.#collectedBytes, heapBytes);
     const part = Math.max((heapBytes + external_memory) / this.limitBytes, heapBytes / heapLimitBytes);

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { clock } from '../clock/clock.ts';
 import type { CounterMetric, CounterValue, GaugeMetric, HistogramMetric, HistogramValue } from './counters.ts';
 import { fastCounter, fastGauge, fastHistogram } from './instruments.ts';
 
@@ -65,7 +66,7 @@ export class CallMetric {
   /** @param outcome a name from a closed list, never text that a caller sent */
   ended(outcome: string, startedAt: number): void {
     this.#inFlight.value--;
-    this.#seconds.observe((performance.now() - startedAt) / 1000);
+    this.#seconds.observe((clock.now() - startedAt) / 1000);
     this.count(outcome);
   }
 

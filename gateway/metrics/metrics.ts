@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { clock, type Timer } from '../clock/clock.ts';
 import { version } from '../config/package.ts';
 import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
@@ -69,7 +70,7 @@ export class Metrics {
     callSeconds: this.calls.seconds,
     cacheLookups: this.cache.lookupCounts,
   });
-  #historyTimer: NodeJS.Timeout | undefined;
+  #historyTimer: Timer | undefined;
 
   constructor() {
     // Includes the delay of the event loop, as nodejs_eventloop_lag_….
@@ -79,15 +80,17 @@ export class Metrics {
 
   /** Samples the metrics for the status page until `stopHistory`. */
   startHistory(): void {
-    this.networkHistory.sample(performance.now());
-    this.#historyTimer ??= setInterval(() => {
-      this.networkHistory.sample(performance.now());
-      void this.upstreamHistory.sample(this.routing.active());
-    }, BUCKET_MS).unref();
+    this.networkHistory.sample(clock.now());
+    this.#historyTimer ??= clock
+      .setInterval(() => {
+        this.networkHistory.sample(clock.now());
+        void this.upstreamHistory.sample(this.routing.active());
+      }, BUCKET_MS)
+      .unref();
   }
 
   stopHistory(): void {
-    clearInterval(this.#historyTimer);
+    clock.clearInterval(this.#historyTimer);
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamMetrics {

@@ -41,7 +41,7 @@ export class NetworkHistory {
     this.#counters = counters;
   }
 
-  /** @param now on the clock of performance.now() */
+  /** @param now by clock.now() */
   sample(now: number): void {
     this.#samples.push({ at: now, totals: this.#read() });
     if (this.#samples.length > MAX_SAMPLES + 1) this.#samples.shift();

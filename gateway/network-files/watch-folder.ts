@@ -1,6 +1,7 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { clock, type Timer } from '../clock/clock.ts';
 import { findFolder, isNetworkFile } from './load-networks.ts';
 
 export interface WatchOptions {
@@ -24,11 +25,11 @@ export class FolderWatcher {
   readonly #folder: string;
   readonly #onChange: () => void;
   readonly #options: WatchOptions;
-  readonly #intervalTimer: NodeJS.Timeout;
+  readonly #intervalTimer: Timer;
   #watcher: FSWatcher | undefined;
   /** Inode of the watched folder: another folder may replace it under the same name. */
   #watchedInode: bigint | undefined;
-  #checkTimer: NodeJS.Timeout | undefined;
+  #checkTimer: Timer | undefined;
   #isChecking = false;
   /** An event came during a check, so that its result may be outdated. */
   #hasPendingEvent = false;
@@ -42,25 +43,29 @@ export class FolderWatcher {
     this.#folder = folder;
     this.#onChange = onChange;
     this.#options = { ...defaultOptions, ...options };
-    this.#intervalTimer = setInterval(() => {
-      this.#scheduleCheck(0);
-    }, this.#options.checkIntervalMs).unref();
+    this.#intervalTimer = clock
+      .setInterval(() => {
+        this.#scheduleCheck(0);
+      }, this.#options.checkIntervalMs)
+      .unref();
     this.#scheduleCheck(0);
   }
 
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#intervalTimer);
-    clearTimeout(this.#checkTimer);
+    clock.clearInterval(this.#intervalTimer);
+    clock.clearTimeout(this.#checkTimer);
     this.#watcher?.close();
   }
 
   #scheduleCheck(ms: number): void {
     if (this.#isClosed) return;
-    this.#checkTimer ??= setTimeout(() => {
-      this.#checkTimer = undefined;
-      void this.#check();
-    }, ms).unref();
+    this.#checkTimer ??= clock
+      .setTimeout(() => {
+        this.#checkTimer = undefined;
+        void this.#check();
+      }, ms)
+      .unref();
   }
 
   async #check(): Promise<void> {

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { FetchBlock } from '../cache/final-chain.ts';
 import { requestUpstreams } from '../call/forward.ts';
 import type { Router } from '../call/router.ts';
@@ -13,7 +14,7 @@ const method = new Map(methods.map((spec) => [spec.name, spec])).get(nodeMethods
 /** Fetches blocks without their transactions from the upstreams of a network, past the cache. */
 export function fetchBlockFrom(router: Router): FetchBlock {
   return async (block) => {
-    const deadline = performance.now() + TIMEOUT_MS;
+    const deadline = clock.now() + TIMEOUT_MS;
     const response = parseResponse(await requestUpstreams(router, method, [block, false], deadline));
     return response.kind === 'result' ? response.result : undefined;
   };

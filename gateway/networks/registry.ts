@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { causeOf } from '../config/log.ts';
 import { LocalChains } from '../local-chain/local-chains.ts';
 import { removeSeries } from '../metrics/remove-series.ts';
@@ -131,7 +132,7 @@ export class NetworkRegistry {
     finder.replace(active);
     for (const network of active) this.#open.add(network);
     this.onChange();
-    this.#configuration = { digest, loadedAt: new Date().toISOString(), refused: null };
+    this.#configuration = { digest, loadedAt: new Date(clock.unixMs()).toISOString(), refused: null };
     this.#metrics.applied(previous.length === 0);
     if (previous.length > 0) this.#logChange(previous, active);
     for (const network of previous) if (!active.includes(network)) void this.#retire(network);
@@ -158,7 +159,7 @@ export class NetworkRegistry {
     const more = all.length > shown.length ? [`and ${all.length - shown.length} more`] : [];
     const diagnostics = [...shown.map(formatDiagnostic), ...more];
     const places = [...shown.map(formatPosition), ...more];
-    const rejected = { at: new Date().toISOString(), digest, mistakes: diagnostics, places };
+    const rejected = { at: new Date(clock.unixMs()).toISOString(), digest, mistakes: diagnostics, places };
     this.#configuration = { ...this.#configuration, refused: rejected };
     this.#metrics.rejected();
     const cause = error instanceof NetworkFilesError ? {} : causeOf(error);

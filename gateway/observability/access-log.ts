@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { Log } from '../config/log.ts';
 import type { Envelope } from '../jsonrpc/envelope.ts';
 import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
@@ -20,7 +21,7 @@ interface AccessLogLine {
 /** One line of the access log, for one HTTP request or one WebSocket message. Created only if ACCESS_LOG is on. */
 export class AccessLogEntry implements CallSinks {
   readonly #log: Log;
-  readonly #startedAt = performance.now();
+  readonly #startedAt = clock.now();
   readonly #line: AccessLogLine;
   #outcome: string | undefined;
 
@@ -80,7 +81,7 @@ export class AccessLogEntry implements CallSinks {
 
   /** @param outcome of the whole request, if it ended before its calls */
   write(outcome = this.#outcome): void {
-    const ms = Math.round((performance.now() - this.#startedAt) * 10) / 10;
+    const ms = Math.round((clock.now() - this.#startedAt) * 10) / 10;
     this.#log.info({ ...this.#line, outcome, ms }, 'request');
   }
 }

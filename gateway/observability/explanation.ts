@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
@@ -28,11 +29,11 @@ class ExplainedAttempts implements CallSink {
   }
 
   attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
-    const startedAt = performance.now();
+    const startedAt = clock.now();
     const attempt: ExplainedAttempt = { upstream, ...(isHedge && { hedge: true }) };
     this.#attempts.push(attempt);
     return (outcome) => {
-      attempt.ms = Math.round(performance.now() - startedAt);
+      attempt.ms = Math.round(clock.now() - startedAt);
       attempt.outcome = outcome;
     };
   }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { clock } from '../clock/clock.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { redisPrefixOf, type RedisCache } from '../cache/redis-cache.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
@@ -91,7 +92,7 @@ export class PartCache {
   /** Undefined: shared entries are not used now. */
   #redisKey(filter: RangeFilter, range: BlockRange): string | undefined {
     const { final, network, method } = this.#options;
-    const id = final.sharedId(performance.now());
+    const id = final.sharedId(clock.now());
     return id && `${redisPrefixOf(network)}${id}:${method}:${hash('sha256', this.#keyOf(filter, range), 'base64url')}`;
   }
 }

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { MIN_ATTEMPT_MS, type ErrorResponse } from '../upstreams/transport/upstream-response.ts';
 import type { BlockRange } from './pending-ranges.ts';
@@ -31,7 +32,7 @@ export function failedPart(response: ErrorResponse, range: BlockRange): FailedPa
 
 /** Whether an error is due to the deadline: then upstreams had no time to respond. */
 export function isTimeOver(error: unknown, deadline: number): boolean {
-  return error instanceof RpcError && error.reason === 'no-upstream' && performance.now() + MIN_ATTEMPT_MS >= deadline;
+  return error instanceof RpcError && error.reason === 'no-upstream' && clock.now() + MIN_ATTEMPT_MS >= deadline;
 }
 
 function withRange(message: string, { from, to }: BlockRange): string {

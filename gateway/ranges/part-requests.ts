@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { clock } from '../clock/clock.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Shortage } from '../limits/limit-state.ts';
@@ -103,13 +103,13 @@ export class PartRequests {
       if (cancellation.isCancelled) throw new Cancelled();
       if (shortage === undefined) return;
       const { reason, waitS = Infinity } = shortage;
-      if (performance.now() + 1_000 * waitS >= deadline) {
+      if (clock.now() + 1_000 * waitS >= deadline) {
         // The rejection names the range that has arrived.
         await Promise.allSettled(this.#inProgress);
-        await delay(0);
+        await clock.sleep(0);
         throw received.beyond(new RpcError(reason).message);
       }
-      await delay(Math.min(1_000 * waitS, MAX_WAIT_MS));
+      await clock.sleep(Math.min(1_000 * waitS, MAX_WAIT_MS));
     }
   }
 }

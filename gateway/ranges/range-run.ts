@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { clock } from '../clock/clock.ts';
 import type { KeyShare } from '../admission/key-share.ts';
 import type { FoundPart, PartCache } from './part-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -117,7 +117,7 @@ export class RangeRun {
     for (;;) {
       const { lowest } = this.#pending;
       if (lowest === undefined || this.#failure !== undefined) return undefined;
-      const cached = cache?.findAtStart(filter, lowest, performance.now());
+      const cached = cache?.findAtStart(filter, lowest, clock.now());
       if (cached === undefined) return this.#cutPart(lowest);
       this.#addCached(this.#pending.takeLowest(cached.to), cached);
     }
@@ -142,7 +142,7 @@ export class RangeRun {
     this.#maxWorkers = limits.isSettled ? maxWorkers : 1;
     let first: Upstream | undefined;
     for (const one of candidates) if (first === undefined || this.#loadOf(one) < this.#loadOf(first)) first = one;
-    const now = performance.now();
+    const now = clock.now();
     const maxBlocks = first === undefined ? UNPLANNED_BLOCKS : limits.widestFor(first, filter.key, now);
     const part =
       first === undefined || atStart.includes(first)
@@ -208,9 +208,9 @@ export class RangeRun {
    */
   async #waitForCapacity(): Promise<boolean> {
     const waitMs = this.#options.capacityWaitMs();
-    if (waitMs === undefined || performance.now() + waitMs >= this.#options.deadline) return false;
+    if (waitMs === undefined || clock.now() + waitMs >= this.#options.deadline) return false;
     this.#maxAtOnce = Math.max(1, this.#workers - 1);
-    if (this.#workers === 1) await delay(Math.min(waitMs, MAX_WAIT_MS));
+    if (this.#workers === 1) await clock.sleep(Math.min(waitMs, MAX_WAIT_MS));
     return true;
   }
 

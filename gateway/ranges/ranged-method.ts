@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { KeyShare } from '../admission/key-share.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
@@ -118,7 +119,7 @@ export class RangedMethod {
     if (limits.isEmpty || blocksIn(range) < 2) return undefined;
     const candidates = call.sender.candidatesFor(range.from, range.to);
     if (candidates.length === 0) return undefined;
-    const now = performance.now();
+    const now = clock.now();
     return candidates.find((one) => limits.widestFor(one, filter.key, now) >= blocksIn(range)) ?? 'none';
   }
 
@@ -166,7 +167,7 @@ export class RangedMethod {
       onSplit: metrics.split,
       isFinal: (block) => this.#isFinal(block),
       candidatesAt: (block) => sender.candidatesFor(block, block),
-      capacityWaitMs: () => capacityWaitMs(candidates, performance.now()),
+      capacityWaitMs: () => capacityWaitMs(candidates, clock.now()),
       send: (params, part, ofPart) => sender.send(params, JSON.stringify(params), part, cancellation, ofPart),
     });
     try {
@@ -194,7 +195,7 @@ export class RangedMethod {
   }
 
   #isFinal(block: number): boolean {
-    return this.#options.final?.includes(BigInt(block), performance.now()) === true;
+    return this.#options.final?.includes(BigInt(block), clock.now()) === true;
   }
 
   #blockFetcher({ sender }: RangedCall, cancellation: Cancellation): FetchBlockOfCall {

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { PartOutcome } from '../metrics/range-metrics.ts';
 import { limitKindOf } from '../normalise/errors/limit-kind.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -41,7 +42,7 @@ export class SentRange {
     if (
       this.#limits.isEmpty ||
       upstream === this.first ||
-      blocks <= this.#limits.widestFor(upstream, this.#filter.key, performance.now())
+      blocks <= this.#limits.widestFor(upstream, this.#filter.key, clock.now())
     )
       return true;
     this.hasSkipped = true;
@@ -52,7 +53,7 @@ export class SentRange {
   refused(upstream: Upstream, response: UpstreamResponse | undefined): void {
     this.#count?.(upstream.name, 'too-large');
     const kind = limitKindOf(response?.kind === 'error' ? response.message : '');
-    this.#limits.recordRefused(upstream, this.#filter.key, kind, blocksIn(this.range), performance.now());
+    this.#limits.recordRefused(upstream, this.#filter.key, kind, blocksIn(this.range), clock.now());
   }
 
   /** The upstream returned nothing usable. */

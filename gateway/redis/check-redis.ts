@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { openLog, type Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
@@ -96,8 +97,8 @@ export async function findRedisProblem(
   link.redis.on('error', (error: Error) => messages.push(error.message));
   link.redis.on('sentinelError', (error: Error) => messages.push(error.message));
   try {
-    const deadline = performance.now() + timeoutMs;
-    while (!link.isUp && link.lastError === undefined && performance.now() < deadline) await link.waitUntilUp(STEP_MS);
+    const deadline = clock.now() + timeoutMs;
+    while (!link.isUp && link.lastError === undefined && clock.now() < deadline) await link.waitUntilUp(STEP_MS);
     if (link.isUp) return await problemOfServer(link.redis, address, uses);
     if (link.lastError !== undefined) messages.push(textOf(link.lastError));
     const known = messages.map(connectionProblem).find((problem) => problem !== undefined);

@@ -1,4 +1,5 @@
 import type * as Ioredis from 'ioredis';
+import { random } from '../clock/random.ts';
 import { loadPackage } from '../config/load-package.ts';
 import type { RedisAddress } from './url.ts';
 
@@ -91,5 +92,5 @@ export function refreshTopology(redis: RedisClient): void {
 
 /** Randomised, so that many gateways do not reconnect at the same time. */
 function retryDelay(times: number): number {
-  return Math.min(50 * times, MAX_RETRY_MS) * (0.5 + Math.random() / 2);
+  return Math.min(50 * times, MAX_RETRY_MS) * (0.5 + random.number() / 2);
 }

@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../clock/clock.ts';
 import { errorCode, type Log } from '../config/log.ts';
 import { connectTo, DISCONNECT_TIMEOUT_MS, refreshTopology, ping, type RedisClient } from './client.ts';
 import type { RedisAddress } from './url.ts';
@@ -25,7 +26,7 @@ export interface RedisLinkOptions {
 export class RedisLink {
   readonly redis: RedisClient;
   readonly #options: RedisLinkOptions;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   #isUp = false;
   #lastError: unknown = undefined;
   /** Number of the current connection: the result of a heartbeat on an earlier one is ignored. */
@@ -54,7 +55,7 @@ export class RedisLink {
       this.#startConnection();
       this.#setState(false);
     });
-    this.#timer = setInterval(() => void this.#beat(), HEARTBEAT_INTERVAL_MS).unref();
+    this.#timer = clock.setInterval(() => void this.#beat(), HEARTBEAT_INTERVAL_MS).unref();
   }
 
   /** Whether the connection is prepared and Redis responded to the last command or heartbeat. */
@@ -77,11 +78,11 @@ export class RedisLink {
     if (this.#isUp) return true;
     await new Promise<void>((resolve) => {
       const done = (): void => {
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         this.#waiting.delete(done);
         resolve();
       };
-      const timer = setTimeout(done, timeoutMs);
+      const timer = clock.setTimeout(done, timeoutMs);
       this.#waiting.add(done);
     });
     return this.#isUp;
@@ -103,14 +104,14 @@ export class RedisLink {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     const hasSocket = this.redis.status !== 'end' && this.redis.status !== 'reconnecting';
     const end = new Promise<void>((resolve) => {
       if (!hasSocket) return;
       // A cluster without a reachable node emits no event.
-      const timer = setTimeout(resolve, 2 * DISCONNECT_TIMEOUT_MS);
+      const timer = clock.setTimeout(resolve, 2 * DISCONNECT_TIMEOUT_MS);
       this.redis.once('end', () => {
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         resolve();
       });
     });

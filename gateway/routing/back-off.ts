@@ -1,4 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { random } from '../clock/random.ts';
+import { clock } from '../clock/clock.ts';
 
 const FIRST_WAIT_MS = 25;
 
@@ -7,6 +8,6 @@ const FIRST_WAIT_MS = 25;
  * so that calls do not retry in the same moment. It is skipped if it would take more than half of the remaining time.
  */
 export async function backOff(failures: number, remainingMs: number): Promise<void> {
-  const waitMs = FIRST_WAIT_MS * 2 ** failures * (0.5 + Math.random() / 2);
-  if (2 * waitMs < remainingMs) await delay(waitMs);
+  const waitMs = FIRST_WAIT_MS * 2 ** failures * (0.5 + random.number() / 2);
+  if (2 * waitMs < remainingMs) await clock.sleep(waitMs);
 }

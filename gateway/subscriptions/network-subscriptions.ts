@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { WatchedChain } from '../chain/poller.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
@@ -64,7 +65,7 @@ export class NetworkSubscriptions {
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
       fetchTransaction: (hash) =>
-        this.request(transactionByHash, [hash], performance.now() + REQUEST_TIMEOUT_MS).then(
+        this.request(transactionByHash, [hash], clock.now() + REQUEST_TIMEOUT_MS).then(
           (response) => (response.kind === 'result' ? (response.result ?? undefined) : undefined),
           () => undefined,
         ),

@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { makeId } from './subscription.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
@@ -31,7 +32,7 @@ export class PolledFilter implements Subscriber {
   release: () => void = () => undefined;
   readonly #remove: () => void;
   readonly #memory: FilterMemory;
-  readonly #idleTimer: NodeJS.Timeout;
+  readonly #idleTimer: Timer;
   #pending: string[] = [];
   #pendingChars = 0;
   isClosed = false;
@@ -43,7 +44,7 @@ export class PolledFilter implements Subscriber {
     this.subscription = subscription;
     this.#memory = memory;
     this.#remove = remove;
-    this.#idleTimer = setTimeout(remove, IDLE_TIMEOUT_MS).unref();
+    this.#idleTimer = clock.setTimeout(remove, IDLE_TIMEOUT_MS).unref();
   }
 
   /**
@@ -68,9 +69,9 @@ export class PolledFilter implements Subscriber {
 
   #waitForResults(delivery: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, MAX_WAIT_MS);
+      const timer = clock.setTimeout(resolve, MAX_WAIT_MS);
       const wake = (): void => {
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         resolve();
       };
       this.#wake = wake;
@@ -118,7 +119,7 @@ export class PolledFilter implements Subscriber {
 
   close(): void {
     this.isClosed = true;
-    clearTimeout(this.#idleTimer);
+    clock.clearTimeout(this.#idleTimer);
     this.#takePending();
     this.#wake();
     this.unsubscribe();

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { random } from '../clock/random.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import { NOTIFICATION_METHOD } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -73,7 +73,8 @@ export class Subscription implements Subscriber {
 
 /** Same format as geth's ids (rpc/subscription.go, `NewID`): 16 random bytes without leading zeros. */
 export function makeId(): string {
-  return `0x${randomBytes(16)
+  return `0x${random
+    .bytes(16)
     .toString('hex')
     .replace(/^0+(?=.)/, '')}`;
 }

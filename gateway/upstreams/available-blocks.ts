@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 
@@ -54,7 +55,7 @@ export class AvailableBlocks {
 
   /** Whether part of the chain was missing or not indexed in the last 10 minutes. */
   get isMissingHistory(): boolean {
-    return performance.now() < this.#missingHistoryUntil;
+    return clock.now() < this.#missingHistoryUntil;
   }
 
   isMissing(method: string, { lowest }: NamedBlocks, now: number): boolean {

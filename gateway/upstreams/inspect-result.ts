@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { Log } from '../config/log.ts';
 import type { ResultCheck } from '../spec/result-check.ts';
 import type { LargeResponse, ResultResponse, UpstreamResponse } from './transport/upstream-response.ts';
@@ -21,7 +22,7 @@ export function inspectIfDue(
 ): void {
   if (response.kind === 'error') return;
   if (response.kind === 'large' && response.parts[0].length > MAX_INSPECTED_BYTES) return;
-  if (upstream.sampler.takeIfDue(method, now)) setImmediate(inspect, upstream, method, response, options);
+  if (upstream.sampler.takeIfDue(method, now)) clock.setImmediate(inspect, upstream, method, response, options);
 }
 
 function inspect(

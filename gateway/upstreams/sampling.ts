@@ -7,7 +7,7 @@ export class Sampler {
     this.#intervalMs = intervalMs;
   }
 
-  /** Whether an event of this kind is due; if so, it is recorded. @param now on the clock of performance.now() */
+  /** Whether an event of this kind is due; if so, it is recorded. @param now by clock.now() */
   takeIfDue(kind: string, now: number): boolean {
     if (now - (this.#sampledAt.get(kind) ?? -Infinity) < this.#intervalMs) return false;
     this.#sampledAt.set(kind, now);

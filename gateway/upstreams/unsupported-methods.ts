@@ -22,7 +22,7 @@ export type MarkReason = 'unsupported' | 'malformed' | 'slow';
 export interface MethodMark {
   readonly method: string;
   readonly reason: MarkReason;
-  /** On the clock of performance.now(). */
+  /** By clock.now(). */
   readonly deadline: number;
 }
 

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import type { ChainView } from '../chain/view.ts';
 import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import { describeTrouble } from './health/upstream-health.ts';
@@ -36,7 +37,7 @@ export interface UpstreamSummary {
 }
 
 export function summariseUpstreams(all: readonly Upstream[]): UpstreamSummary {
-  const now = performance.now();
+  const now = clock.now();
   const failing = all.flatMap(({ name, health }) => {
     const trouble = health.trouble(now);
     return trouble === undefined ? [] : [[name, describeTrouble(trouble)] as const];
@@ -44,7 +45,7 @@ export function summariseUpstreams(all: readonly Upstream[]): UpstreamSummary {
   return { upstreams: all.length, up: all.length - failing.length, failing: Object.fromEntries(failing) };
 }
 
-/** @param now on the clock of performance.now() @param auditsOf the audits of an upstream by its name */
+/** @param now by clock.now() @param auditsOf the audits of an upstream by its name */
 export function networkStatus(
   all: readonly Upstream[],
   view: ChainView<Upstream>,

@@ -1,3 +1,4 @@
+import { clock } from '../clock/clock.ts';
 import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
@@ -50,7 +51,7 @@ const LARGE_PARAMS_CHARS = 100_000;
 
 /** How a call is sent. */
 export interface SendOptions {
-  /** On the clock of performance.now(). */
+  /** By clock.now(). */
   readonly deadline: number;
   /** Of the method; undefined: the upstream's. */
   readonly timeoutMs?: number | undefined;
@@ -101,7 +102,7 @@ export class Upstream {
       chainId: options.chainId,
       classifyError: options.classifyError,
       starting: options.starting,
-      request: (method) => this.#exchange(method, '[]', performance.now() + this.timeoutMs),
+      request: (method) => this.#exchange(method, '[]', clock.now() + this.timeoutMs),
     });
     this.#own = new OwnRequests({
       health: this.health,
@@ -131,7 +132,7 @@ export class Upstream {
   async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse> {
     const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch } = options;
     if (cancellation?.isCancelled === true) throw new Cancelled();
-    const sentAt = performance.now();
+    const sentAt = clock.now();
     this.limits?.beginRequest(sentAt);
     this.inFlight++;
     try {
@@ -139,12 +140,12 @@ export class Upstream {
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
       const body = bodyOf(id, method, params);
-      const sent = { id, body, deadline: Math.min(deadline, performance.now() + timeoutMs), clientBatch };
+      const sent = { id, body, deadline: Math.min(deadline, clock.now() + timeoutMs), clientBatch };
       const received = await this.#options.transport.send(sent, cancellation);
       const owner = cancellation?.owner?.holder?.name ?? `upstream ${this.name}`;
       if (received.body.length >= LARGE_RESPONSE_BYTES) await turnBudget.next(owner);
       const response = turnBudget.run(owner, () => readResponse(received, id, this.#secretsFor(method)));
-      this.#respondedAt = performance.now();
+      this.#respondedAt = clock.now();
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;
     } catch (error) {
@@ -167,7 +168,7 @@ export class Upstream {
 
   /** @returns the error to throw */
   #recordFailedCall(error: unknown, sentAt: number, timeLimitMs: number, timeoutMs: number): unknown {
-    const seconds = (performance.now() - sentAt) / 1000;
+    const seconds = (clock.now() - sentAt) / 1000;
     if (error instanceof Cancelled) this.metrics.failed('cancelled', seconds);
     if (!(error instanceof UpstreamFailure)) return error;
     if (error.failure === 'transport') this.isHeadUncertain = true;
@@ -179,7 +180,7 @@ export class Upstream {
     return failure;
   }
 
-  /** @param since on the clock of performance.now() */
+  /** @param since by clock.now() */
   hasResponded(since: number): boolean {
     return this.#respondedAt > since || this.#own.respondedAt > since;
   }
@@ -214,7 +215,7 @@ export class Upstream {
       );
   }
 
-  /** State for the status page. Sends no request. @param now on the clock of performance.now() */
+  /** State for the status page. Sends no request. @param now by clock.now() */
   status(now: number): UpstreamState {
     return upstreamStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt), now);
   }
@@ -225,7 +226,7 @@ export class Upstream {
     return this.circuit.isClosed || this.circuit.tryBeginTrial(now);
   }
 
-  /** @param sentAt on the clock of performance.now() */
+  /** @param sentAt by clock.now() */
   recordSuccess(method: string, sentAt: number): void {
     this.health.recordSuccess(sentAt);
     this.methods.recordSuccess(method);
@@ -264,7 +265,7 @@ export class Upstream {
    */
   async fetchResult(method: string, params: string): Promise<unknown> {
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
-    if (this.circuit.pauseMs(performance.now()) !== undefined) throw new UpstreamFailure('rate', 'asked for a pause');
+    if (this.circuit.pauseMs(clock.now()) !== undefined) throw new UpstreamFailure('rate', 'asked for a pause');
     return this.#own.send(async (startedAt) => {
       const deadline = startedAt + this.timeoutMs;
       if (!this.#chain.isDone) await this.#chain.prepare(deadline);
@@ -326,7 +327,7 @@ export class Upstream {
   /** After the loss of all connections, the next call waits for a check; after another new one, it does not. */
   #watchConnections(): void {
     const { transport, webSocket } = this.#options;
-    const sinceCheckMs = (): number => performance.now() - this.#chain.checkedAt;
+    const sinceCheckMs = (): number => clock.now() - this.#chain.checkedAt;
     const lost = (): void => {
       if (sinceCheckMs() >= LOST_CHECK_MS) this.#chain.isDone = false;
       else this.#hasNewConnection = true;
@@ -349,7 +350,7 @@ export class Upstream {
   ): Promise<UpstreamResponse> {
     if (work?.isCancelled === true) throw new Cancelled();
     const id = ++this.#id;
-    this.limits?.beginRequest(performance.now());
+    this.limits?.beginRequest(clock.now());
     try {
       const received = await this.#options.transport.send({ id, body: bodyOf(id, method, params), deadline }, work);
       if (received.body.length > maxBytes) throw new ResponseTooLarge();

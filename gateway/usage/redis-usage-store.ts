@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { random } from '../clock/random.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { primariesOf, type RedisClient } from '../redis/client.ts';
 import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
@@ -53,7 +53,7 @@ export class RedisUsageStore implements ListedUsageStore {
   readonly #link: RedisLink;
   readonly #redis: CountingRedis;
   /** Field with the number of this gateway's last batch. */
-  readonly #numberField = `from ${randomBytes(4).toString('hex')}`;
+  readonly #numberField = `from ${random.bytes(4).toString('hex')}`;
 
   /** @param link closed by `close` */
   constructor(link: RedisLink) {

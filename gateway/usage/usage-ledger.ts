@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../clock/clock.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { MethodUsage, type Count } from './method-usage.ts';
 import { dayOf, type Amounts, type UsageBatch, type UsageStore } from './usage-store.ts';
@@ -19,10 +20,10 @@ export class UsageLedger {
   readonly #store: UsageStore;
   readonly #onWritten: ((key: string, amounts: Readonly<Amounts>) => void) | undefined;
   readonly #methods = new Map<string, MethodUsage>();
-  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #timers: readonly Timer[];
   /** Counts above zero by key; keys that wait longest come first. */
   readonly #active = new Map<string, Count[]>();
-  #day = dayOf(Date.now());
+  #day = dayOf(clock.unixMs());
   /** Batches that the store has not confirmed, in the order of writing. */
   readonly #pending: (readonly UsageBatch[])[] = [];
   #number = 0;
@@ -33,10 +34,12 @@ export class UsageLedger {
     this.#store = store;
     this.#onWritten = onWritten;
     this.#timers = [
-      setInterval(() => void this.write(), WRITE_INTERVAL_MS).unref(),
-      setInterval(() => {
-        for (const usage of this.#methods.values()) usage.removeIdle();
-      }, FORGET_INTERVAL_MS).unref(),
+      clock.setInterval(() => void this.write(), WRITE_INTERVAL_MS).unref(),
+      clock
+        .setInterval(() => {
+          for (const usage of this.#methods.values()) usage.removeIdle();
+        }, FORGET_INTERVAL_MS)
+        .unref(),
     ];
   }
 
@@ -65,7 +68,7 @@ export class UsageLedger {
 
   /** Writes all remaining usage, if the store is available. */
   async close(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer);
+    for (const timer of this.#timers) clock.clearInterval(timer);
     await this.#writing;
     await this.write(Infinity);
     await this.#store.close();
@@ -78,7 +81,7 @@ export class UsageLedger {
   };
 
   async #write(maxKeys = Math.max(MIN_KEYS_PER_WRITE, this.#active.size * KEYS_PER_WRITE_RATIO)): Promise<void> {
-    const today = dayOf(Date.now());
+    const today = dayOf(clock.unixMs());
     // In one step, because later calls are of the new day.
     if (today !== this.#day) this.#pending.push([...this.#active.keys()].map((key) => this.#take(key)));
     this.#day = today;

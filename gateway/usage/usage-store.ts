@@ -1,3 +1,5 @@
+import { clock } from '../clock/clock.ts';
+
 /** The usage of a day is removed after this number of days. */
 export const USAGE_RETENTION_DAYS = 90;
 
@@ -92,7 +94,7 @@ export function byDayAndMethod(a: UsageRow, b: UsageRow): number {
 }
 
 /** The last `count` days in UTC, including today, oldest first. */
-export function lastDays(count: number, now = Date.now()): string[] {
+export function lastDays(count: number, now = clock.unixMs()): string[] {
   return Array.from({ length: count }, (_, index) => dayOf(now - (count - 1 - index) * 86_400_000));
 }
 

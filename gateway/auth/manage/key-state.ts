@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { compileAccess } from '../key-access.ts';
 import { InvalidPermissionsError } from '../permissions/permissions.ts';
 import type { KeyRecord } from '../stores/key-store.ts';
@@ -21,7 +22,7 @@ export function isActive(record: KeyRecord): boolean {
 }
 
 export function hasExpired({ permissions }: KeyRecord): boolean {
-  return Date.parse(permissions?.['expiresAt'] ?? '') <= Date.now();
+  return Date.parse(permissions?.['expiresAt'] ?? '') <= clock.unixMs();
 }
 
 /** Problems in the record for which the key is rejected. */

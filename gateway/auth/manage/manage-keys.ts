@@ -1,4 +1,5 @@
 import { hostname, userInfo } from 'node:os';
+import { clock } from '../../clock/clock.ts';
 import { parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
 import { withNewSecret } from '../permissions/secrets.ts';
 import {
@@ -56,7 +57,9 @@ export class KeyManager {
     const key = options.given ?? makeKey();
     const digest = digestOf(key);
     const id = keyIdOf(digest);
-    if (!(await this.#store.add(digest, { name, createdAt: new Date().toISOString(), permissions: all }))) {
+    if (
+      !(await this.#store.add(digest, { name, createdAt: new Date(clock.unixMs()).toISOString(), permissions: all }))
+    ) {
       throw new KeyOperationError('already-exists', 'This key already exists', `gatehouse keys show ${id}`);
     }
     // The operator already has a key of another service: it is not shown.
@@ -88,7 +91,7 @@ export class KeyManager {
     const account = permissions?.['account'] ?? id;
     await this.#store.add(digest, {
       name,
-      createdAt: new Date().toISOString(),
+      createdAt: new Date(clock.unixMs()).toISOString(),
       permissions: { ...permissions, account },
     });
     const warnings: string[] = [];
@@ -186,14 +189,14 @@ export class KeyManager {
   }
 
   async #audit(act: AuditEntry['act'], key: string, detail = ''): Promise<void> {
-    const at = new Date().toISOString();
+    const at = new Date(clock.unixMs()).toISOString();
     await this.#store.audit({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
   }
 }
 
 /** The end of the grace period, or the existing end if it is earlier. */
 function earlierEnd(end: string | undefined, graceMs: number): string {
-  const grace = new Date(Date.now() + graceMs).toISOString();
+  const grace = new Date(clock.unixMs() + graceMs).toISOString();
   return end !== undefined && Date.parse(end) < Date.parse(grace) ? end : grace;
 }
 

@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { durationOf } from '../formats/duration.ts';
 import { rateOf, type Rate } from './key-limits.ts';
 
@@ -35,7 +36,7 @@ export function readTime(text: string): number | undefined {
 /** Converts a duration from now, such as `90d`, to a time. Any other text stays as it is. */
 export function timeFromNow(text: string): string {
   const durationMs = durationOf(text);
-  return durationMs === undefined ? text : new Date(Date.now() + durationMs).toISOString();
+  return durationMs === undefined ? text : new Date(clock.unixMs() + durationMs).toISOString();
 }
 
 export function readWhole(text: string): number | undefined {

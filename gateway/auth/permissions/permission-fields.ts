@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { AddressRanges, isAddressRange } from '../../config/address-ranges.ts';
 import { isKeyId } from '../formats/key.ts';
 import { isOriginPattern, originMatcher } from '../formats/origin-pattern.ts';
@@ -89,7 +90,7 @@ const fields = {
     read: readTime,
     fromFlag: timeFromNow,
     rejection: 'key-invalid',
-    check: (end) => () => Date.now() < end,
+    check: (end) => () => clock.unixMs() < end,
   }),
   rate: chargedField({
     flag: '--rate <number>',

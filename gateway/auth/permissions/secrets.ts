@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { clock } from '../../clock/clock.ts';
 import { isDigest, keyIdOf } from '../formats/key.ts';
 import type { Caller } from './entry-permissions.ts';
 import { entriesOf, readEntries, readTime } from './field-formats.ts';
@@ -25,7 +26,7 @@ export function secretCheck(secrets: readonly Secret[]): (caller: Caller) => boo
     const given = passwordIn(authorization);
     if (given === undefined) return false;
     const digest = hash('sha256', given, 'buffer');
-    const now = Date.now();
+    const now = clock.unixMs();
     return secrets.some((secret) => timingSafeEqual(secret.digest, digest) && now < secret.deadline);
   };
 }
@@ -40,7 +41,7 @@ export function displayedSecrets(text: string): string {
 
 /** The text with a new secret. Those before it expire at the time that `endOf` returns; expired ones are removed. */
 export function withNewSecret(text: string, newDigest: string, endOf: (expiresAt?: string) => string): string {
-  const now = Date.now();
+  const now = clock.unixMs();
   const expiring = editSecrets(text, (digest, expiresAt) => {
     const hasEnded = expiresAt !== undefined && Date.parse(expiresAt) <= now;
     return hasEnded ? [] : [`${digest}@${endOf(expiresAt)}`];

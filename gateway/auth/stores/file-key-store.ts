@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { clock, type Timer } from '../../clock/clock.ts';
 import { errorCode, type Log } from '../../config/log.ts';
 import { withFileLock } from './file-lock.ts';
 import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
@@ -38,7 +39,7 @@ export class FileKeyStore implements KeyStore {
   readonly location: string;
   readonly #auditPath: string;
   readonly #log: Log;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   readonly #listeners = new Set<ChangeListener>();
   #records: ReadonlyMap<string, KeyRecord>;
   #file: KeyFile;
@@ -47,7 +48,7 @@ export class FileKeyStore implements KeyStore {
   /** The version that was read last, valid or not: an invalid one is logged once. */
   #version: string;
   #isDiskFull = false;
-  #diskCheckedAt = performance.now();
+  #diskCheckedAt = clock.now();
 
   /** @throws KeyFileError if the file exists but is invalid, or others may write it */
   constructor(dataDir: string, log: Log) {
@@ -59,9 +60,11 @@ export class FileKeyStore implements KeyStore {
     this.#version = this.#file.version;
     this.#records = recordsOf(this.#file);
     this.#warnIfReadable();
-    this.#timer = setInterval(() => {
-      this.#poll();
-    }, POLL_INTERVAL_MS).unref();
+    this.#timer = clock
+      .setInterval(() => {
+        this.#poll();
+      }, POLL_INTERVAL_MS)
+      .unref();
   }
 
   get isFull(): boolean {
@@ -96,7 +99,10 @@ export class FileKeyStore implements KeyStore {
   }
 
   revoke(id: string): Promise<KeyRecord | undefined> {
-    return this.#changeOne(id, (key) => ({ ...key, revokedAt: key.revokedAt ?? new Date().toISOString() }));
+    return this.#changeOne(id, (key) => ({
+      ...key,
+      revokedAt: key.revokedAt ?? new Date(clock.unixMs()).toISOString(),
+    }));
   }
 
   /** One write of the file, because all revocations start in one turn of the event loop. */
@@ -125,7 +131,7 @@ export class FileKeyStore implements KeyStore {
   }
 
   close(): Promise<void> {
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     this.#listeners.clear();
     return Promise.resolve();
   }
@@ -184,7 +190,7 @@ export class FileKeyStore implements KeyStore {
 
   /** Synchronous, so that it cannot interleave with a change by this process. A stat takes microseconds. */
   #poll(): void {
-    if (performance.now() - this.#diskCheckedAt >= DISK_CHECK_INTERVAL_MS) this.#noteDisk(isDiskFullAt(this.path));
+    if (clock.now() - this.#diskCheckedAt >= DISK_CHECK_INTERVAL_MS) this.#noteDisk(isDiskFullAt(this.path));
     try {
       const version = keyFileVersion(this.path);
       if (version === this.#version) return;
@@ -200,7 +206,7 @@ export class FileKeyStore implements KeyStore {
   }
 
   #noteDisk(isFull: boolean): void {
-    this.#diskCheckedAt = performance.now();
+    this.#diskCheckedAt = clock.now();
     if (isFull === this.#isDiskFull) return;
     this.#isDiskFull = isFull;
     if (isFull) this.#log.error('the disk of DATA_DIR is full: keys cannot be changed, and usage stays in memory');

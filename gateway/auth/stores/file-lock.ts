@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { random } from '../../clock/random.ts';
+import { clock } from '../../clock/clock.ts';
 import { KeyStoreError } from './key-store.ts';
 
 /** A lock is held for milliseconds. A lock older than this was left by a process that ended. */
@@ -18,14 +18,14 @@ export async function withFileLock<Result>(
   path: string,
   work: (isHeld: () => boolean) => Result | Promise<Result>,
 ): Promise<Result> {
-  const token = `${hostname()} ${process.pid} ${randomUUID()}`;
+  const token = `${hostname()} ${process.pid} ${random.uuid()}`;
   const isHeld = (): boolean => holderOf(path) === token;
-  const deadline = Date.now() + TIMEOUT_MS;
+  const deadline = clock.unixMs() + TIMEOUT_MS;
   while (!acquire(path, token)) {
-    if (Date.now() > deadline)
+    if (clock.unixMs() > deadline)
       throw new KeyStoreError(`${path} is locked by another process; remove the file if no such process exists`);
     removeIfStale(path);
-    await sleep(5 + Math.random() * 15);
+    await clock.sleep(5 + random.number() * 15);
   }
   try {
     return await work(isHeld);
@@ -59,7 +59,7 @@ function removeIfStale(path: string): void {
   const holder = holderOf(path);
   if (holder === undefined || !isStale(path, holder)) return;
   // Renamed before it is read: a new lock may have replaced the stale one meanwhile.
-  const removed = `${path}.${randomUUID()}`;
+  const removed = `${path}.${random.uuid()}`;
   try {
     renameSync(path, removed);
   } catch {
@@ -78,7 +78,7 @@ function isStale(path: string, holder: string): boolean {
   const [host, pid] = holder.split(' ');
   if (host === hostname() && hasEnded(Number(pid))) return true;
   const modified = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-  return modified !== undefined && Date.now() - modified > MAX_LOCK_AGE_MS;
+  return modified !== undefined && clock.unixMs() - modified > MAX_LOCK_AGE_MS;
 }
 
 function hasEnded(pid: number): boolean {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   appendFileSync,
   chownSync,
@@ -13,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { random } from '../../clock/random.ts';
 import { errorCode } from '../../config/log.ts';
 
 /**
@@ -40,7 +40,7 @@ export function makePrivateFolderFor(path: string): void {
  */
 export function writePrivateFile(path: string, text: string, { isLasting = true } = {}): void {
   makePrivateFolderFor(path);
-  const draft = `${path}.${randomUUID()}.tmp`;
+  const draft = `${path}.${random.uuid()}.tmp`;
   try {
     const file = openSync(draft, 'wx', 0o600);
     try {

@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import type { Log } from '../../config/log.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { isDigest, isKeyId } from '../formats/key.ts';
@@ -189,7 +190,7 @@ export class RedisKeyStore implements KeyStore {
 
   async #revokeDigest(digest: string | undefined): Promise<KeyRecord | undefined> {
     if (digest === undefined) return undefined;
-    await this.#run((redis) => redis.hsetnx(KEY_PREFIX + digest, 'revokedAt', new Date().toISOString()));
+    await this.#run((redis) => redis.hsetnx(KEY_PREFIX + digest, 'revokedAt', new Date(clock.unixMs()).toISOString()));
     await this.#publish(digest);
     return this.find(digest);
   }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { clock } from '../../clock/clock.ts';
 import { digestOf } from '../../auth/formats/key.ts';
 import type { Network } from '../../call/network.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
@@ -347,10 +348,9 @@ let arrival: { readonly first: ClientConnection; readonly startedAt: number } | 
 
 /** Whether waiting requests have arrived for a long time of this turn, first those of another connection. */
 function isArrivalLong(connection: ClientConnection): boolean {
-  if (arrival !== undefined)
-    return arrival.first !== connection && performance.now() - arrival.startedAt > MAX_ARRIVAL_MS;
-  arrival = { first: connection, startedAt: performance.now() };
-  setImmediate(() => (arrival = undefined));
+  if (arrival !== undefined) return arrival.first !== connection && clock.now() - arrival.startedAt > MAX_ARRIVAL_MS;
+  arrival = { first: connection, startedAt: clock.now() };
+  clock.setImmediate(() => (arrival = undefined));
   return false;
 }
 

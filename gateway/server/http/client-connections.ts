@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { clock, type Timer } from '../../clock/clock.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { areBoundsCounted } from '../../memory/counted-bounds.ts';
 import { ClientConnection, type ConnectionOptions, type RequestHandler } from './client-connection.ts';
@@ -21,7 +22,7 @@ export class ClientConnections {
   readonly #upgraded = new Set<ClientConnection>();
   readonly #heads = { large: 0 };
   /** Undefined while there is no connection over HTTP. */
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   constructor(options: ConnectionOptions, handle: RequestHandler) {
     this.#options = options;
@@ -45,9 +46,11 @@ export class ClientConnections {
     });
     if (this.#open.size > this.#max) this.#closeOne();
     // After pending input is read: a connection with an unread request also looks idle.
-    this.#timer ??= setInterval(() => {
-      setImmediate(() => void this.#check());
-    }, CHECK_INTERVAL_MS).unref();
+    this.#timer ??= clock
+      .setInterval(() => {
+        clock.setImmediate(() => void this.#check());
+      }, CHECK_INTERVAL_MS)
+      .unref();
     return connection;
   }
 
@@ -65,7 +68,7 @@ export class ClientConnections {
   #delete(connection: ClientConnection): void {
     this.#open.delete(connection);
     if (this.#open.size > 0) return;
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     this.#timer = undefined;
   }
 

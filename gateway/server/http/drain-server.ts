@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { clock } from '../../clock/clock.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { pendingResponse } from './node-internals.ts';
 
@@ -28,7 +28,7 @@ export async function waitForIdleBacklog(server: Server): Promise<void> {
   server.on('connection', onConnection);
   for (let ticks = 0; hasAccepted && ticks < TICKS_MAX; ticks++) {
     hasAccepted = false;
-    await nextTick();
+    await clock.nextTurn();
   }
   server.off('connection', onConnection);
 }
@@ -37,21 +37,21 @@ export async function waitForIdleBacklog(server: Server): Promise<void> {
 export async function closeServer(server: Server, connections: ClientConnections, timeoutMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
   // Browsers open connections in advance. Node does not count them as idle before their first byte.
-  const firstByteTimer = setTimeout(() => {
+  const firstByteTimer = clock.setTimeout(() => {
     for (const socket of connections.sockets) if (socket.bytesRead === 0) socket.destroy();
   }, FIRST_BYTE_TIMEOUT_MS);
   // A connection whose last response is sent after `close` would otherwise stay open for its keep-alive time.
-  const idleTimer = setInterval(() => {
+  const idleTimer = clock.setInterval(() => {
     // After pending input is read: a connection with an unread request also looks idle.
-    setImmediate(() => {
+    clock.setImmediate(() => {
       server.closeIdleConnections();
     });
   }, CLOSE_IDLE_EVERY_MS);
-  const deadlineTimer = setTimeout(() => {
+  const deadlineTimer = clock.setTimeout(() => {
     for (const socket of connections.sockets) socket.destroy();
   }, timeoutMs);
   await closed;
-  clearTimeout(firstByteTimer);
-  clearInterval(idleTimer);
-  clearTimeout(deadlineTimer);
+  clock.clearTimeout(firstByteTimer);
+  clock.clearInterval(idleTimer);
+  clock.clearTimeout(deadlineTimer);
 }

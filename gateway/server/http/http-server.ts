@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { clock } from '../../clock/clock.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
@@ -137,7 +137,7 @@ export async function listen(
       isDraining = true;
       announceClose(connections);
       if (delayMs > 0) {
-        await sleep(delayMs);
+        await clock.sleep(delayMs);
         await waitForIdleBacklog(server);
       }
       upgradeHandler?.drain(timeoutMs);
@@ -186,5 +186,5 @@ function rejectSocket(socket: Duplex, rejection: RpcError, requestId: string, he
   );
   // Input is read and dropped for a while: closing with unread bytes resets the connection and may lose the response.
   socket.resume();
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  clock.setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

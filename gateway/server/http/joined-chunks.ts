@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { clock, type Timer } from '../../clock/clock.ts';
 import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import { divertBody, watchBodies } from './node-internals.ts';
 
@@ -29,7 +30,7 @@ export interface HeldConnection {
 
 /** Connections in the order of their turns. One for the process, because the process has one event loop. */
 const waiting = new Set<JoinedChunks>();
-let timer: NodeJS.Timeout | undefined;
+let timer: Timer | undefined;
 
 /** The chunks of one turn of the event loop. */
 let loopTurn: { chunks: number; first: JoinedChunks | undefined } | undefined;
@@ -117,7 +118,7 @@ export class JoinedChunks {
   #countInLoopTurn(): void {
     if (loopTurn === undefined) {
       loopTurn = { chunks: 0, first: undefined };
-      setImmediate(() => (loopTurn = undefined));
+      clock.setImmediate(() => (loopTurn = undefined));
     }
     if (this.#loopTurn !== loopTurn) [this.#loopTurn, this.#loopCount] = [loopTurn, 0];
     loopTurn.chunks++;
@@ -131,7 +132,7 @@ export class JoinedChunks {
 
   #wait(): void {
     waiting.add(this);
-    timer ??= setInterval(giveTurn, TURN_MS).unref();
+    timer ??= clock.setInterval(giveTurn, TURN_MS).unref();
   }
 }
 
@@ -140,6 +141,6 @@ function giveTurn(): void {
   let hasTurn = true;
   for (const chunks of waiting) if (chunks.takeInterval(hasTurn)) hasTurn = false;
   if (waiting.size > 0) return;
-  clearInterval(timer);
+  clock.clearInterval(timer);
   timer = undefined;
 }

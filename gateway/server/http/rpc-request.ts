@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { clock } from '../../clock/clock.ts';
 import type { KeyShare } from '../../admission/key-share.ts';
 import { originMatcher } from '../../auth/formats/origin-pattern.ts';
 import { namesOrigin, type KeyAccess } from '../../auth/key-access.ts';
@@ -191,7 +192,7 @@ function respondToBody(
     access,
     limiter,
     requestId,
-    deadline: performance.now() + callTimeoutMs,
+    deadline: clock.now() + callTimeoutMs,
     caller: connection.caller,
     sinks: sinksOf(explanation, tracing?.under(request.headers), logEntry),
     log,

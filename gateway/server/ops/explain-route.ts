@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import type { CallContext } from '../../call/call-context.ts';
 import type { BatchLimits } from '../../call/handle-batch.ts';
 import { handleBody } from '../../call/handle-body.ts';
@@ -41,7 +42,7 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
       const context = {
         ...{ network, limiter, log, access: operator, sinks: [explanation], requestId: nextRequestId() },
         isOperator: true as const,
-        ...{ deadline: performance.now() + callTimeoutMs, caller: new Cancellation() },
+        ...{ deadline: clock.now() + callTimeoutMs, caller: new Cancellation() },
       };
       const rpcResponse = await responseTo(Buffer.from(JSON.stringify(body)), context, batch);
       await explanation.whenAudited();

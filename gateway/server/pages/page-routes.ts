@@ -1,4 +1,5 @@
 import { Router, type Request, type Response } from 'express';
+import { clock } from '../../clock/clock.ts';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
@@ -44,7 +45,7 @@ export function pageRoutes(options: PageRouteOptions): Router {
 
   /** Status of one network or of all, at most 1 s old. */
   const statusText = (network: Network | undefined): string => {
-    const now = performance.now();
+    const now = clock.now();
     const rendered = renderedStatus.get(network ?? options);
     if (rendered !== undefined && now - rendered.at < STATUS_MAX_AGE_MS) return rendered.text;
     const networks =

@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import type { Log } from '../../config/log.ts';
 import type { BatchLimits } from '../../call/handle-batch.ts';
 import type { CallContext } from '../../call/call-context.ts';
@@ -54,7 +55,7 @@ export function createContext(
   const logEntry = openAccessLogEntry(accessLog, requestId);
   logEntry?.setNetwork(network.config.slug);
   logEntry?.setKey(access.record.id);
-  const deadline = performance.now() + callTimeoutMs;
+  const deadline = clock.now() + callTimeoutMs;
   const reservation = new Reservation(memory, access.share.holder);
   return {
     network,

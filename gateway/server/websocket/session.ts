@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import { clock } from '../../clock/clock.ts';
 import type { KeyShare } from '../../admission/key-share.ts';
 import { rejectBody } from '../../call/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
@@ -56,7 +57,7 @@ export class Session {
 
   /** Pings and pongs of the client since the last ping of the gateway. */
   #controlFrames = 0;
-  #pingAt = performance.now() + PING_INTERVAL_MS;
+  #pingAt = clock.now() + PING_INTERVAL_MS;
   #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
   #lastCheck: { readonly access?: object; readonly bytesRead: number; readonly nextAt: number } = {
     bytesRead: 0,
@@ -110,7 +111,7 @@ export class Session {
     });
   }
 
-  /** To be called every `TICK_MS`. Idle sockets are checked twice a second. @param now on the clock of performance.now() */
+  /** To be called every `TICK_MS`. Idle sockets are checked twice a second. @param now by clock.now() */
   tick(now: number): void {
     if (!this.#buffers.hasUnread && !this.#isCheckDue(now)) return;
     this.#recheckPermissions();

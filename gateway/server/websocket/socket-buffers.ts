@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import { clock } from '../../clock/clock.ts';
 import { BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
@@ -191,7 +192,7 @@ class TurnWrites {
     }
     if (isHeld) return;
     connection.cork();
-    if (this.#connections.push(connection) === 1) setImmediate(this.#release);
+    if (this.#connections.push(connection) === 1) clock.setImmediate(this.#release);
   }
 
   readonly #release = (): void => {

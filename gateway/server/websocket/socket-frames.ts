@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { clock } from '../../clock/clock.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { FrameScan } from './frame-scan.ts';
@@ -51,7 +52,7 @@ export class SocketFrames {
   #resumesAt = 0;
   /** `bytesRead` of the connection when the last message was complete. */
   #startBytes: number;
-  #startedAt = performance.now();
+  #startedAt = clock.now();
 
   /** @param key its account is charged */
   constructor(socket: WebSocket, connection: Socket, buffers: SocketBuffers, key: { readonly access: KeyAccess }) {
@@ -83,7 +84,7 @@ export class SocketFrames {
 
   /** Reads no further frame for this time, but those of the current piece. */
   delay(ms: number): void {
-    this.#resumesAt = performance.now() + ms;
+    this.#resumesAt = clock.now() + ms;
   }
 
   /** To be called for each complete message. */
@@ -122,10 +123,10 @@ export class SocketFrames {
     while (this.#rest.length > 0) {
       // `resume` continues.
       if (this.#socket.isPaused) return;
-      const restMs = this.#resumesAt - performance.now();
+      const restMs = this.#resumesAt - clock.now();
       if (restMs > 0) {
         this.#wait();
-        setTimeout(this.#resume, restMs).unref();
+        clock.setTimeout(this.#resume, restMs).unref();
         return;
       }
       const owner = this.#key.access.share.holder.name;

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { clock, type Timer } from '../../clock/clock.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
@@ -35,7 +36,7 @@ export class WebSocketUpgrades {
   readonly #server: WebSocketServer;
   readonly #keySessions = new Map<string, KeySessions>();
   readonly #accounts = new OpenCounts();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #isDraining = false;
 
   constructor(options: WebSocketUpgradesOptions) {
@@ -90,9 +91,11 @@ export class WebSocketUpgrades {
     const sessions = [...this.#keySessions.values()].flatMap((keySessions) => [...keySessions.sessions]);
     const gapMs = Math.min(STAGGER_GAP_MS, Math.min(STAGGER_MS, timeoutMs / 2) / sessions.length);
     for (const [index, session] of sessions.entries()) {
-      setTimeout(() => {
-        session.drain('stopping');
-      }, gapMs * index).unref();
+      clock
+        .setTimeout(() => {
+          session.drain('stopping');
+        }, gapMs * index)
+        .unref();
     }
   }
 
@@ -162,19 +165,21 @@ export class WebSocketUpgrades {
       keySessions.remove(session);
       if (keySessions.sessions.size === 0) this.#keySessions.delete(digest);
       if (this.#keySessions.size > 0) return;
-      clearInterval(this.#timer);
+      clock.clearInterval(this.#timer);
       this.#timer = undefined;
     });
     network.sockets.opened();
     keySessions.add(session);
     this.#keySessions.set(digest, keySessions);
-    this.#timer ??= setInterval(() => {
-      this.#tick();
-    }, TICK_MS).unref();
+    this.#timer ??= clock
+      .setInterval(() => {
+        this.#tick();
+      }, TICK_MS)
+      .unref();
   }
 
   #tick(): void {
-    const now = performance.now();
+    const now = clock.now();
     for (const keySessions of this.#keySessions.values()) {
       this.#recheckKey(keySessions);
       for (const session of keySessions.sessions) session.tick(now);

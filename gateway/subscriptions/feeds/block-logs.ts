@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { clock } from '../../clock/clock.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import type { Header } from '../../chain/header.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
@@ -77,7 +77,7 @@ export class BlockLogs {
 
   /** Whether the bloom filters of this chain were found to differ from its logs, so that they check nothing for a while. */
   get isBloomWrong(): boolean {
-    return performance.now() < this.#checkOffUntil;
+    return clock.now() < this.#checkOffUntil;
   }
 
   /**
@@ -110,7 +110,7 @@ export class BlockLogs {
       }
       if (this.#unresolvedBlocks >= MAX_DIFFERENT_BLOCKS) offers.hurry();
       // Another upstream is asked at once.
-      if (logs === undefined || !offers.hasNew) await sleep(delayMs, undefined, { ref: false });
+      if (logs === undefined || !offers.hasNew) await clock.sleep(delayMs, { ref: false });
     }
   }
 
@@ -127,14 +127,14 @@ export class BlockLogs {
     if (because !== 'has-more' && this.#agreedBlocks < MAX_DIFFERENT_BLOCKS) return;
     this.#agreedBlocks = 0;
     this.#wasBloomWrong = true;
-    this.#checkOffUntil = performance.now() + CHECK_OFF_MS;
+    this.#checkOffUntil = clock.now() + CHECK_OFF_MS;
   }
 
   /** Undefined: the attempt failed. */
   async #fetch(blockHash: string, offers: Offers): Promise<readonly EventLog[] | undefined> {
     try {
       const response = parseResponse(
-        await this.#request(this.#method, [{ blockHash }], performance.now() + offers.timeoutMs, offers),
+        await this.#request(this.#method, [{ blockHash }], clock.now() + offers.timeoutMs, offers),
       );
       if (response.kind === 'error' || !Array.isArray(response.result)) return undefined;
       const logs = response.result.map(parseLog);
@@ -197,12 +197,12 @@ class Offers implements AskedUpstreams {
   /** Of the next request: those of later blocks wait for it. */
   get timeoutMs(): number {
     if (this.#until === undefined) return REQUEST_TIMEOUT_MS;
-    return Math.max(FIRST_RETRY_MS, this.#until - performance.now());
+    return Math.max(FIRST_RETRY_MS, this.#until - clock.now());
   }
 
   /** No list is waited for: the other upstreams are asked once more. */
   hurry(): void {
-    if (this.#until !== undefined) this.#until = Math.min(this.#until, performance.now() + FIRST_RETRY_MS);
+    if (this.#until !== undefined) this.#until = Math.min(this.#until, clock.now() + FIRST_RETRY_MS);
   }
 
   /** @returns the logs on which two upstreams agree, or the longest list after some time; undefined: neither */
@@ -211,7 +211,7 @@ class Offers implements AskedUpstreams {
     const others = [...this.#offers].filter(([other]) => other !== upstream);
     this.hasNew = upstream !== undefined && !this.#offers.has(upstream);
     this.#offers.set(upstream, { logs, difference });
-    this.#until ??= performance.now() + MAX_DIFFERENCE_MS;
+    this.#until ??= clock.now() + MAX_DIFFERENCE_MS;
     if (upstream !== undefined) this.#excluded.add(upstream);
     const text = JSON.stringify(logs.map(identityOf));
     const isAgreed = logs.length > 0 && others.some(([, other]) => JSON.stringify(other.logs.map(identityOf)) === text);
@@ -230,7 +230,7 @@ class Offers implements AskedUpstreams {
   }
 
   #acceptLongest(): Accepted | undefined {
-    if (this.#until === undefined || performance.now() < this.#until) return undefined;
+    if (this.#until === undefined || clock.now() < this.#until) return undefined;
     const lists = [...this.#offers.values()].map(({ logs }) => logs);
     const logs = lists.reduce((one, other) => (other.length > one.length ? other : one), []);
     return { logs, because: 'unresolved' };

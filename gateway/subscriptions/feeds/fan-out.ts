@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { Subscriber } from './subscriber.ts';
 
@@ -33,7 +34,7 @@ export class FanOut {
       if (!subscriber.isClosed) turnBudget.run(owner, subscriber.deliver.bind(subscriber, results));
       return;
     }
-    const entry = { subscriber, results, since: performance.now() };
+    const entry = { subscriber, results, since: clock.now() };
     if (queue !== undefined) queue.waiting.push(entry);
     else {
       const opened: Queue = { waiting: [entry], delivery: undefined };
@@ -58,7 +59,7 @@ export class FanOut {
           if (pause !== undefined) await pause;
           turnBudget.run(owner, () => {
             if (subscriber.isClosed) return;
-            if (performance.now() - since > MAX_WAIT_MS) subscriber.markGap();
+            if (clock.now() - since > MAX_WAIT_MS) subscriber.markGap();
             else subscriber.deliver(results.slice(at, at + MAX_RESULTS));
           });
         }

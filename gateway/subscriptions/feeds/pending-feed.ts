@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { clock } from '../../clock/clock.ts';
 import { maxEntries } from '../../config/max-entries.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { fanOut } from './fan-out.ts';
@@ -105,7 +105,7 @@ export class PendingFeed {
       try {
         return await this.#open(failed);
       } catch (error) {
-        await sleep(RETRY_DELAY_MS, undefined, { ref: false });
+        await clock.sleep(RETRY_DELAY_MS, { ref: false });
         if (!this.#hasSubscribers) throw error;
       }
     }

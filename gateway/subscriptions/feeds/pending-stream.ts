@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../../clock/clock.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
 
 /** The part of an upstream that pending transactions use. */
@@ -64,7 +65,7 @@ async function openPolledFilter(source: PendingSource, events: StreamEvents): Pr
   const id = await source.fetchResult(nodeMethods.newPendingFilter, '[]');
   if (typeof id !== 'string') throw new Error('the upstream returned no filter id');
   const params = JSON.stringify([id]);
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let isClosed = false;
   const poll = async (): Promise<void> => {
     const hashes = await source.fetchResult(nodeMethods.filterChanges, params).catch(() => undefined);
@@ -74,15 +75,15 @@ async function openPolledFilter(source: PendingSource, events: StreamEvents): Pr
       events.ended();
       return;
     }
-    timer = setTimeout(() => void poll(), POLL_INTERVAL_MS).unref();
+    timer = clock.setTimeout(() => void poll(), POLL_INTERVAL_MS).unref();
     events.notified(hashes.slice(0, MAX_HASHES).filter(isHash));
   };
-  timer = setTimeout(() => void poll(), POLL_INTERVAL_MS).unref();
+  timer = clock.setTimeout(() => void poll(), POLL_INTERVAL_MS).unref();
   return {
     close: () => {
       if (isClosed) return;
       isClosed = true;
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       source.fetchResult(nodeMethods.removeFilter, params).catch(() => undefined);
     },
   };

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { clock } from '../../clock/clock.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { ChainChange } from '../../chain/header-ring.ts';
 import type { WatchedChain } from '../../chain/poller.ts';
@@ -121,7 +121,7 @@ export class ReceiptsFeed {
     for (let attempt = 0, delayMs = FIRST_RETRY_MS; attempt < MAX_ATTEMPTS && isNeeded(); attempt++) {
       const receipts = await this.#fetch(hash);
       if (receipts !== undefined) return receipts;
-      await sleep(delayMs, undefined, { ref: false });
+      await clock.sleep(delayMs, { ref: false });
       delayMs = Math.min(2 * delayMs, MAX_RETRY_MS);
     }
     return undefined;
@@ -130,7 +130,7 @@ export class ReceiptsFeed {
   /** Undefined: the attempt failed. */
   async #fetch(hash: string): Promise<readonly Receipt[] | undefined> {
     try {
-      const response = await this.#request(this.#method, [hash], performance.now() + REQUEST_TIMEOUT_MS);
+      const response = await this.#request(this.#method, [hash], clock.now() + REQUEST_TIMEOUT_MS);
       const parsed = response.kind === 'large' ? response.parse() : response;
       return parsed.kind === 'result' && Array.isArray(parsed.result) ? (parsed.result as Receipt[]) : undefined;
     } catch {

@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
 import { checkChain } from '../transport/check-chain.ts';
 import {
@@ -57,10 +58,10 @@ export class ChainCheck {
       const started = this.#localNodeStart.catch(() => {
         throw new UpstreamFailure('transport', 'the local node did not start');
       });
-      await withTimeout(started, deadline - performance.now(), () => new TimedOut());
+      await withTimeout(started, deadline - clock.now(), () => new TimedOut());
       this.#localNodeStart = undefined;
     }
-    await withTimeout(this.run(), deadline - performance.now(), () => new TimedOut());
+    await withTimeout(this.run(), deadline - clock.now(), () => new TimedOut());
   }
 
   /** Checks the chain id. @throws UpstreamFailure */
@@ -72,7 +73,7 @@ export class ChainCheck {
   }
 
   async #check(): Promise<void> {
-    this.checkedAt = performance.now();
+    this.checkedAt = clock.now();
     const response = await this.#options.request(nodeMethods.chainId);
     const failed = response.kind === 'error' ? this.#options.classifyError?.(response) : undefined;
     if (failed !== undefined && generalFailures.has(failed.failure))

@@ -1,3 +1,4 @@
+import { random } from '../../clock/random.ts';
 import type { CircuitState } from '../../metrics/routing-metrics.ts';
 import type { FailureClass } from '../transport/upstream-response.ts';
 
@@ -25,7 +26,7 @@ export interface FailedCall {
   readonly mayBeCause: boolean;
   /** The calls of one batch fail with one error, and count once. Undefined: the upstream responded. */
   readonly error: object | undefined;
-  /** By performance.now(). */
+  /** By clock.now(). */
   readonly sentAt: number;
   /** Another upstream served the call afterwards, so the call is not the cause. */
   readonly wasServed?: boolean;
@@ -44,7 +45,7 @@ export interface FailedCall {
  * call causes, nor a last resort when all circuits are open. It also wraps each call in additional promises.
  */
 export class CircuitBreaker {
-  readonly #random: () => number;
+  readonly #jitter: () => number;
   /** False from a failure until the next success. */
   isClosed = true;
   #excessSlowCalls = 0;
@@ -64,9 +65,9 @@ export class CircuitBreaker {
   /** Owners of the calls that got a `Retry-After` since the last success: two at most. */
   readonly #pausedOwners = new Set<unknown>();
 
-  /** @param random from 0 to 1: jitter shortens estimated cooldowns by up to 25 %, so that they do not end together */
-  constructor(random = Math.random) {
-    this.#random = random;
+  /** @param jitter from 0 to 1: it shortens estimated cooldowns by up to 25 %, so that they do not end together */
+  constructor(jitter = () => random.number()) {
+    this.#jitter = jitter;
   }
 
   get state(): CircuitState {
@@ -148,7 +149,7 @@ export class CircuitBreaker {
     }
     const maxPauseMs = call === undefined || this.#pausedOwners.size > 1 ? MAX_RETRY_AFTER_MS : MAX_COOLDOWN_MS;
     const cooldownMs =
-      retryAfterMs === undefined ? estimateMs * (1 - this.#random() / 4) : Math.min(retryAfterMs, maxPauseMs);
+      retryAfterMs === undefined ? estimateMs * (1 - this.#jitter() / 4) : Math.min(retryAfterMs, maxPauseMs);
     const wasClosed = this.isClosed;
     if (isNewFailure) this.#failures++;
     this.isClosed = this.#failures === 0;

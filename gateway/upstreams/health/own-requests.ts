@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { UpstreamFailure } from '../transport/upstream-response.ts';
 import type { UpstreamHealth } from './upstream-health.ts';
 
@@ -34,11 +35,11 @@ export class OwnRequests {
   /** Makes a request and records its outcome. @throws the error of `request` */
   async send<T>(request: (startedAt: number) => Promise<T>): Promise<T> {
     const { health, onEnd } = this.#options;
-    const startedAt = performance.now();
+    const startedAt = clock.now();
     this.#sentAt = startedAt;
     try {
       const result = await request(startedAt);
-      this.respondedAt = performance.now();
+      this.respondedAt = clock.now();
       onEnd('response');
       // It is a trial too: an upstream that is ranked below a working one may get no call.
       if (!health.circuit.isClosed && health.circuit.isCooldownOver(this.respondedAt))
@@ -53,7 +54,7 @@ export class OwnRequests {
   /** One failed poll may be chance. The second one without a response in between counts like the failure of a call. */
   #recordFailure({ failure, message, retryAfterMs }: UpstreamFailure, startedAt: number): void {
     const { health, onEnd, hasServedCall } = this.#options;
-    const now = performance.now();
+    const now = clock.now();
     onEnd(failure);
     if (failure === 'node-state') {
       this.respondedAt = now;

@@ -76,7 +76,7 @@ export class UpstreamHealth {
     this.#log = log;
   }
 
-  /** @param sentAt by performance.now() @param isOwn a request of the gateway itself */
+  /** @param sentAt by clock.now() @param isOwn a request of the gateway itself */
   recordSuccess(sentAt: number, isOwn = false): void {
     if (!this.circuit.isClosed) this.#log.info({ upstream: this.#upstream }, 'upstream recovered');
     this.circuit.recordSuccess(sentAt, isOwn);
@@ -97,7 +97,7 @@ export class UpstreamHealth {
     this.#log[hasOpened ? 'warn' : 'debug']({ upstream: this.#upstream, failure, detail }, 'upstream failed');
   }
 
-  /** Undefined while the circuit is closed. @param now on the clock of performance.now() */
+  /** Undefined while the circuit is closed. @param now by clock.now() */
   trouble(now: number): UpstreamTrouble | undefined {
     if (this.circuit.isClosed) return undefined;
     const forS = Math.max(0, Math.round((now - this.#since) / 1000));

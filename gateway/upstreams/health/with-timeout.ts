@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../../clock/clock.ts';
 import { MIN_COUNTED_TIMEOUT_MS, TimedOut, type UpstreamFailure } from '../transport/upstream-response.ts';
 
 /**
@@ -5,16 +6,16 @@ import { MIN_COUNTED_TIMEOUT_MS, TimedOut, type UpstreamFailure } from '../trans
  * @throws the error from `makeError` after `timeoutMs`
  */
 export async function withTimeout<T>(promise: Promise<T>, timeoutMs: number, makeError: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+    timer = clock.setTimeout(() => {
       reject(makeError());
     }, timeoutMs);
   });
   try {
     return await Promise.race([promise, timeout]);
   } finally {
-    clearTimeout(timer);
+    clock.clearTimeout(timer);
   }
 }
 

@@ -51,7 +51,7 @@ export class SentTransactions {
    * successful: the response to an earlier attempt may be lost, or another sender was faster. An error without a rule
    * does not concern the transaction: one other upstream gets it. On a development chain it is final, because the node
    * may have mined the transaction.
-   * @param deadline on the clock of performance.now()
+   * @param deadline by clock.now()
    */
   async resolveOutcome(
     upstream: Upstream,

@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import type { Deadlines } from '../../admission/deadlines.ts';
 import type { SlotOwner } from '../../admission/gate.ts';
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
@@ -85,7 +86,7 @@ export class Batch {
     try {
       const sent = this.#pending.size;
       const body = `[${Array.from(this.#pending.values(), (request) => request.body).join()}]`;
-      const deadline = Math.max(this.#lastDeadline, performance.now()) + TIMEOUT_MARGIN_MS;
+      const deadline = Math.max(this.#lastDeadline, clock.now()) + TIMEOUT_MARGIN_MS;
       await this.#handleResponse(await this.#http.post({ body, deadline }, this.#cancellation), sent);
     } catch (error) {
       // Cancelled: the callers of all requests have disconnected. None is pending then.

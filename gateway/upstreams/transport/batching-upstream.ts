@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { Deadlines } from '../../admission/deadlines.ts';
 import { Batch } from './batch.ts';
 import type { Cancellation } from './cancellation.ts';
@@ -42,7 +43,7 @@ export class BatchingUpstream implements Transport {
 
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {
     const { clientBatch, body } = request;
-    if (clientBatch === undefined || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
+    if (clientBatch === undefined || body.length > MAX_ITEM_CHARS || clock.now() < this.#rejectedUntil)
       return this.#http.send(request, cancellation);
     return withSlot(this.#http.slots, request, cancellation, () =>
       this.#batchFor(clientBatch, cancellation).add(request, cancellation),
@@ -62,7 +63,7 @@ export class BatchingUpstream implements Transport {
     if (open?.isFull === false) return open;
     const batch = new Batch(this.#http, cancellation?.owner, this.#deadlines, this.#pause);
     this.#open.set(clientBatch, batch);
-    if (this.#turn.push(batch) === 1) setImmediate(this.#sendTurn);
+    if (this.#turn.push(batch) === 1) clock.setImmediate(this.#sendTurn);
     return batch;
   }
 
@@ -74,6 +75,6 @@ export class BatchingUpstream implements Transport {
   };
 
   readonly #pause = (): void => {
-    this.#rejectedUntil = performance.now() + this.#pauseMs;
+    this.#rejectedUntil = clock.now() + this.#pauseMs;
   };
 }

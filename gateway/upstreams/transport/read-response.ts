@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { exceeds } from '../../json/nesting.ts';
 import type { Secrets } from './credentials.ts';
@@ -189,6 +190,6 @@ function raise(failure: UpstreamFailure): never {
  */
 function retryAfterMs(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
-  const ms = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
+  const ms = /^\d+(?:\.\d+)?$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - clock.unixMs();
   return ms > 0 ? ms : undefined;
 }

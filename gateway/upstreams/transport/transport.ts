@@ -14,7 +14,7 @@ export interface SentRequest {
   /** The id in the body. */
   readonly id: number;
   readonly body: string;
-  /** For the last byte of the response, on the clock of performance.now(). The wait for a slot counts. */
+  /** For the last byte of the response, by clock.now(). The wait for a slot counts. */
   readonly deadline: number;
   /** The client's batch, if the request may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;

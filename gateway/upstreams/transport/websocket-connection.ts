@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws';
+import { clock, type Timer } from '../../clock/clock.ts';
 import { Deadlines } from '../../admission/deadlines.ts';
 import { InFlightMap } from '../../collections/in-flight-map.ts';
 import { errorCode } from '../../config/log.ts';
@@ -77,8 +78,8 @@ export class WebSocketConnection {
   /** Ended calls whose responses may still arrive. */
   readonly #abandonedIds = new Set<number>();
   #incoming: IncomingMessageBytes | undefined;
-  #heartbeat: NodeJS.Timeout | undefined;
-  #pongTimer: NodeJS.Timeout | undefined;
+  #heartbeat: Timer | undefined;
+  #pongTimer: Timer | undefined;
   #hasOpened = false;
   #hasEnded = false;
   #usedAt = 0;
@@ -135,7 +136,7 @@ export class WebSocketConnection {
 
   /** Sends a request at once. A response after its deadline or cancellation is ignored. @throws UpstreamFailure, Cancelled */
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {
-    this.#usedAt = performance.now();
+    this.#usedAt = clock.now();
     const pending = new PendingRequest<HttpResponse>(request, cancellation, this.#deadlines, this.#abandoned);
     this.#pending.set(request.id, pending);
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.#end(new UpstreamFailure('transport', 'stopped reading'));
@@ -151,8 +152,8 @@ export class WebSocketConnection {
   #handleOpen(): void {
     this.#hasOpened = true;
     for (const { body } of this.#pending.values()) this.#socket.send(body);
-    this.#heartbeat = setInterval(() => {
-      const isIdle = this.#pending.size === 0 && performance.now() - this.#usedAt >= this.#times.idleMs;
+    this.#heartbeat = clock.setInterval(() => {
+      const isIdle = this.#pending.size === 0 && clock.now() - this.#usedAt >= this.#times.idleMs;
       if (isIdle) this.#socket.close(1000);
       else this.#ping();
     }, this.#times.pingMs);
@@ -166,7 +167,7 @@ export class WebSocketConnection {
     if (this.#hasEnded) return;
     const id = responseId(body);
     if (id === 'notification') {
-      this.#usedAt = performance.now();
+      this.#usedAt = clock.now();
       if (this.#isFlood(body.length)) this.#end(new NotificationFlood());
       else this.#onNotification?.(body);
     } else if (id === 'not-json') this.#settleAll({ status: 200, body });
@@ -176,7 +177,7 @@ export class WebSocketConnection {
   }
 
   #isFlood(bytes: number): boolean {
-    const now = performance.now();
+    const now = clock.now();
     const read = this.#notificationBytes - (now - this.#notifiedAt) * NOTIFICATION_BYTES_PER_MS;
     this.#notifiedAt = now;
     const { maxBytes, countedBytes } = HASH_NOTIFICATION;
@@ -215,13 +216,13 @@ export class WebSocketConnection {
   #ping(): void {
     if (this.#pongTimer !== undefined || this.#hasEnded || this.#socket.readyState !== WebSocket.OPEN) return;
     this.#socket.ping();
-    this.#pongTimer = setTimeout(() => {
+    this.#pongTimer = clock.setTimeout(() => {
       this.#end(new UpstreamFailure('transport', 'no pong', true));
     }, this.#times.pongMs);
   }
 
   #stopPongTimer(): void {
-    clearTimeout(this.#pongTimer);
+    clock.clearTimeout(this.#pongTimer);
     this.#pongTimer = undefined;
   }
 
@@ -237,7 +238,7 @@ export class WebSocketConnection {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     failure.isUnsent = !this.#hasOpened;
-    clearInterval(this.#heartbeat);
+    clock.clearInterval(this.#heartbeat);
     this.#stopPongTimer();
     this.#socket.terminate();
     this.#incoming?.finished();

@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
 import { checkChain } from './check-chain.ts';
 import type { Secrets } from './credentials.ts';
@@ -73,7 +74,7 @@ export function openSubscription(
   const request = async (method: string, requestParams: string): Promise<UpstreamResponse> => {
     const id = nextId();
     const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${requestParams}}`;
-    return readResponse(await link.send({ id, body, deadline: performance.now() + timeoutMs }), id, secrets);
+    return readResponse(await link.send({ id, body, deadline: clock.now() + timeoutMs }), id, secrets);
   };
   const deliver = ({ subscription: id, result }: Notification): void => {
     if (!hasEnded && id === subscription) events.notified(result);

@@ -1,3 +1,5 @@
+import { random } from '../../clock/random.ts';
+import { clock } from '../../clock/clock.ts';
 import { Gate } from '../../admission/gate.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
@@ -65,7 +67,7 @@ export class WebSocketUpstream implements Transport {
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened, failure) => {
-        if (failure instanceof NotificationFlood) this.#floodedUntil = performance.now() + FLOOD_PAUSE_MS;
+        if (failure instanceof NotificationFlood) this.#floodedUntil = clock.now() + FLOOD_PAUSE_MS;
         this.#handleEnd(hasOpened);
       });
   }
@@ -104,8 +106,8 @@ export class WebSocketUpstream implements Transport {
   #usableConnection(): WebSocketConnection {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-    if (performance.now() < this.#floodedUntil) throw new UpstreamFailure('transport', 'too many notifications');
-    if (performance.now() < this.#retryAt) {
+    if (clock.now() < this.#floodedUntil) throw new UpstreamFailure('transport', 'too many notifications');
+    if (clock.now() < this.#retryAt) {
       const failure = new UpstreamFailure('transport', 'backoff after a failed handshake');
       failure.isUnsent = true;
       throw failure;
@@ -122,6 +124,6 @@ export class WebSocketUpstream implements Transport {
     }
     const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(this.#failedHandshakes, 10), MAX_BACKOFF_MS);
     this.#failedHandshakes++;
-    this.#retryAt = performance.now() + backoffMs * (0.5 + Math.random() / 2);
+    this.#retryAt = clock.now() + backoffMs * (0.5 + random.number() / 2);
   }
 }

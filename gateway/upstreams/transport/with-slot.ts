@@ -1,3 +1,4 @@
+import { clock } from '../../clock/clock.ts';
 import { type Gate, gatehouse } from '../../admission/gate.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
@@ -17,8 +18,8 @@ export async function withSlot(
   const owner = cancellation?.owner ?? gatehouse;
   let isLate = false;
   if (!slots.tryEnter(owner)) {
-    await slots.wait(owner, deadline - performance.now(), cancellation);
-    isLate = deadline - performance.now() < MIN_COUNTED_TIMEOUT_MS;
+    await slots.wait(owner, deadline - clock.now(), cancellation);
+    isLate = deadline - clock.now() < MIN_COUNTED_TIMEOUT_MS;
   }
   try {
     // The caller may leave after the slot is free and before this continuation.

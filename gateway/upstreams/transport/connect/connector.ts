@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
+import { clock } from '../../../clock/clock.ts';
 import { codedError, openTunnel, type Tunnel } from './open-tunnel.ts';
 
 /** How connections to an upstream are opened, beside its URL. */
@@ -37,13 +38,13 @@ export class Connector {
   /** The connector of undici, and `createConnection` of node:http. The parameters of both have no more than the URL. */
   readonly connect = (_options: unknown, callback: Callback): void => {
     const controller = new AbortController();
-    const timer = setTimeout(() => {
+    const timer = clock.setTimeout(() => {
       controller.abort(codedError('PROXY_TIMEOUT'));
     }, CONNECT_TIMEOUT_MS);
     this.#pending.add(controller);
     if (this.#isClosed) controller.abort(codedError('PROXY_CLOSED'));
     const end = (): void => {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       this.#pending.delete(controller);
     };
     openTunnel(this.#tunnel, controller.signal).then(
