@@ -2,6 +2,21 @@ import js from '@eslint/js';
 import { existsSync } from 'node:fs';
 import tseslint from 'typescript-eslint';
 
+const processRules = [
+  {
+    selector: 'MemberExpression[object.name="process"][property.name="env"]',
+    message: 'Only program.ts reads process.env.',
+  },
+  {
+    selector: 'CallExpression[callee.object.name="process"][callee.property.name="exit"]',
+    message: 'Only program.ts ends the process.',
+  },
+];
+const timers = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate'];
+const timeGlobals = [...timers, 'performance'];
+const onlyClock = 'Time and timers are from gateway/clock/clock.ts.';
+const onlyRandom = 'Random values are from gateway/clock/random.ts.';
+
 export default tseslint.config(
   {
     ignores: [
@@ -24,16 +39,39 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-non-null-assertion': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
-      'no-restricted-syntax': [
+      'no-restricted-syntax': ['error', ...processRules],
+    },
+  },
+  {
+    // A simulation replaces the clock and the randomness of gateway/clock/. young-heap.ts is loaded before all modules.
+    files: ['gateway/**/*.ts'],
+    ignores: ['gateway/clock/**', 'gateway/config/young-heap.ts'],
+    rules: {
+      'no-restricted-globals': ['error', ...timeGlobals.map((name) => ({ name, message: onlyClock }))],
+      'no-restricted-properties': [
+        'error',
+        ...timeGlobals.map((property) => ({ object: 'globalThis', property, message: onlyClock })),
+        { object: 'Date', property: 'now', message: onlyClock },
+        { object: 'process', property: 'hrtime', message: onlyClock },
+        { object: 'Math', property: 'random', message: onlyRandom },
+        { object: 'crypto', property: 'randomUUID', message: onlyRandom },
+        { object: 'crypto', property: 'getRandomValues', message: onlyRandom },
+      ],
+      '@typescript-eslint/no-restricted-imports': [
         'error',
         {
-          selector: 'MemberExpression[object.name="process"][property.name="env"]',
-          message: 'Only program.ts reads process.env.',
+          paths: [
+            ...['node:timers', 'node:timers/promises'].map((name) => ({ name, message: onlyClock })),
+            { name: 'node:perf_hooks', importNames: ['performance'], message: onlyClock },
+            { name: 'node:crypto', importNames: ['randomUUID', 'randomBytes'], message: onlyRandom },
+          ],
         },
-        {
-          selector: 'CallExpression[callee.object.name="process"][callee.property.name="exit"]',
-          message: 'Only program.ts ends the process.',
-        },
+      ],
+      // The time of the constructor.
+      'no-restricted-syntax': [
+        'error',
+        ...processRules,
+        { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: onlyClock },
       ],
     },
   },
