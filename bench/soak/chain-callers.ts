@@ -1,20 +1,20 @@
-import { once } from 'node:events';
-import { Agent, request as httpRequest } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
-import { WebSocket } from 'ws';
+import { clock } from '../../gateway/clock/clock.ts';
 import type { Random } from '../random.ts';
 import { checkedReads } from './checked-reads.ts';
 import type { CheckedRead, ConsistencyChecker, RpcReply } from './consistency-checker.ts';
 import type { SentCall } from './exchange.ts';
+import { RESPONSE_TIMEOUT_MS, type Client } from './client.ts';
 import { callText, responseText } from './recent-events.ts';
 import { ancestorAt, logFilters, type TrueBlock } from './true-chain.ts';
 
 export interface ChainCallerParts {
-  readonly url: string;
-  readonly webSocketUrl: string;
+  /** Makes a client of the gateway with connections of its own. */
+  readonly connect: () => Client;
   readonly checker: ConsistencyChecker;
   readonly random: Random;
-  /** The end of new calls, on the clock of performance.now(). */
+  /** Between two calls of one client. */
+  readonly maxPauseMs: number;
+  /** The end of new calls, by clock.now(). */
   readonly deadline: number;
   /** Called with a description of each message to this client. */
   readonly onMessage: (text: string) => void;
@@ -27,14 +27,12 @@ interface PendingRead {
 
 type IdentifiedReply = RpcReply & { readonly id?: unknown };
 
-const MAX_PAUSE_MS = 120;
 const MAX_BATCH = 6;
 const MAX_DEPTH = 45;
 const MAX_FIRST = 8;
-const RESPONSE_TIMEOUT_MS = 30_000;
 
 /** A random read, about one of the newest blocks that this gateway served. */
-export function pickRead(checker: ConsistencyChecker, random: Random, now = performance.now()): CheckedRead {
+export function pickRead(checker: ConsistencyChecker, random: Random, now = clock.now()): CheckedRead {
   const newest = checker.newest(now);
   if (newest === undefined || random.next() < 0.45) return random.pick(newestReads)();
   const target = below(newest, pickDepth(newest, random));
@@ -97,12 +95,12 @@ class PendingReads {
   /** @returns the request object */
   add(read: CheckedRead): object {
     const id = ++this.#id;
-    this.#pending.set(id, { read, sent: this.#checker.send(performance.now()) });
+    this.#pending.set(id, { read, sent: this.#checker.send(clock.now()) });
     return { jsonrpc: '2.0', id, method: read.method, params: read.params };
   }
 
   receive(text: string): void {
-    const at = performance.now();
+    const at = clock.now();
     for (const reply of [JSON.parse(text) as IdentifiedReply | IdentifiedReply[]].flat()) {
       const pending = this.#pending.get(reply.id);
       this.#pending.delete(reply.id);
@@ -117,7 +115,7 @@ class PendingReads {
 
   /** The connection ended, or time is up. */
   drop(reason: string): void {
-    const at = performance.now();
+    const at = clock.now();
     for (const { read, sent } of this.#pending.values()) {
       const of = `${read.method} ${JSON.stringify(read.params)}`;
       this.#checker.violate('unanswered', { at, of }, 'a response', `${reason} after ${(at - sent.at).toFixed(0)} ms`);
@@ -128,55 +126,36 @@ class PendingReads {
 
 /** Sends one read or batch after the other over HTTP. */
 export async function readOverHttp(parts: ChainCallerParts): Promise<void> {
-  const { url, checker, random, deadline } = parts;
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const { checker, random, deadline, maxPauseMs } = parts;
+  const client = parts.connect();
   const pending = new PendingReads(parts);
-  while (performance.now() < deadline) {
+  while (clock.now() < deadline) {
     const size = random.next() < 0.2 ? random.between(1, MAX_BATCH) : 0;
     const requests = Array.from({ length: Math.max(size, 1) }, () => pending.add(pickRead(checker, random)));
     try {
-      pending.receive(await post(url, agent, JSON.stringify(size === 0 ? requests[0] : requests)));
+      pending.receive(await client.post(JSON.stringify(size === 0 ? requests[0] : requests)));
     } catch (error) {
       pending.drop(String(error));
     }
     pending.drop('no response in the batch');
-    await delay(random.between(0, MAX_PAUSE_MS));
+    await clock.sleep(random.between(0, maxPauseMs));
   }
-  agent.destroy();
+  client.close();
 }
 
 /** Sends reads over one WebSocket, without waiting for the responses before. */
 export async function readOverWebSocket(parts: ChainCallerParts): Promise<void> {
-  const { webSocketUrl, checker, random, deadline } = parts;
-  const socket = new WebSocket(webSocketUrl);
+  const { checker, random, deadline, maxPauseMs } = parts;
   const pending = new PendingReads(parts);
-  socket.on('message', (data) => {
-    pending.receive((data as Buffer).toString());
+  const socket = await parts.connect().openSocket((text) => {
+    pending.receive(text);
   });
-  await once(socket, 'open');
-  while (performance.now() < deadline && socket.readyState === socket.OPEN) {
+  while (clock.now() < deadline && socket.isOpen) {
     socket.send(JSON.stringify(pending.add(pickRead(checker, random))));
-    await delay(random.between(0, MAX_PAUSE_MS));
+    await clock.sleep(random.between(0, maxPauseMs));
   }
-  const end = performance.now() + RESPONSE_TIMEOUT_MS;
-  while (pending.size > 0 && performance.now() < end && socket.readyState === socket.OPEN) await delay(20);
-  pending.drop(`socket state ${socket.readyState}`);
+  const end = clock.now() + RESPONSE_TIMEOUT_MS;
+  while (pending.size > 0 && clock.now() < end && socket.isOpen) await clock.sleep(20);
+  pending.drop(`the socket is ${socket.isOpen ? 'open' : 'closed'}`);
   socket.terminate();
-}
-
-export function post(url: string, agent: Agent, body: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const sent = httpRequest(url, { method: 'POST', agent, headers, timeout: RESPONSE_TIMEOUT_MS }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => {
-        resolve(text);
-      });
-      response.on('error', reject);
-    });
-    sent.on('timeout', () => sent.destroy(new Error('timeout')));
-    sent.on('error', reject);
-    sent.end(body);
-  });
 }

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { clock } from '../../gateway/clock/clock.ts';
 import type { ConnectionFault } from '../../test/faults/fault-proxy.ts';
 import type { Random } from '../random.ts';
 import type { ChainNetwork, NetworkNode } from './chain-network.ts';
@@ -15,7 +15,7 @@ const faults: Readonly<Record<string, Fault>> = {
     const node = pickHealthy(network, random);
     if (node === undefined) return;
     node.lagBlocks = random.between(1, 12);
-    await delay(random.between(3, 15) * network.options.blockMs);
+    await clock.sleep(random.between(3, 15) * network.options.blockMs);
     node.lagBlocks = 0;
     network.update(node);
   },
@@ -24,7 +24,7 @@ const faults: Readonly<Record<string, Fault>> = {
     const node = pickHealthy(network, random);
     if (node === undefined) return;
     node.isStuck = true;
-    await delay(random.between(3, 25) * network.options.blockMs);
+    await clock.sleep(random.between(3, 25) * network.options.blockMs);
     node.isStuck = false;
     network.update(node);
   },
@@ -34,9 +34,9 @@ const faults: Readonly<Record<string, Fault>> = {
     if (node === undefined) return;
     node.isStuck = random.next() < 0.5;
     await network.setFault(node, random.pick(outages));
-    await delay(random.between(1_000, 12_000));
+    await clock.sleep(random.between(1_000, 12_000));
     await network.setFault(node, undefined);
-    if (node.isStuck) await delay(random.between(100, 3_000));
+    if (node.isStuck) await clock.sleep(random.between(100, 3_000));
     node.isStuck = false;
     network.update(node);
   },
@@ -46,14 +46,14 @@ const faults: Readonly<Record<string, Fault>> = {
     if (best === undefined) return;
     const others = network.nodes.filter((node) => node !== best && node.isLive && !node.isStuck);
     for (const node of others) node.isStuck = true;
-    await delay(random.between(2, 8) * network.options.blockMs);
+    await clock.sleep(random.between(2, 8) * network.options.blockMs);
     await network.setFault(best, random.pick(outages));
-    await delay(random.between(2_000, 12_000));
+    await clock.sleep(random.between(2_000, 12_000));
     for (const node of others) {
       node.isStuck = false;
       network.update(node);
     }
-    await delay(random.between(0, 4_000));
+    await clock.sleep(random.between(0, 4_000));
     await network.setFault(best, undefined);
   },
   /** A node sends no new heads over its WebSocket. */
@@ -61,7 +61,7 @@ const faults: Readonly<Record<string, Fault>> = {
     const node = pickHealthy(network, random);
     if (node === undefined) return;
     node.server.isMuted = true;
-    await delay(random.between(5, 20) * network.options.blockMs);
+    await clock.sleep(random.between(5, 20) * network.options.blockMs);
     node.server.isMuted = false;
   },
   /** The newest blocks are replaced. Half of the time, a node stays on the old branch for a while. */
@@ -71,7 +71,7 @@ const faults: Readonly<Record<string, Fault>> = {
     const removed = random.next() < 0.6 ? random.between(1, 3) : random.between(4, MAX_REORG_BLOCKS);
     network.reorg(removed, Math.max(1, removed + random.between(-1, 2)));
     if (node === undefined) return;
-    await delay(random.between(1, 8) * network.options.blockMs);
+    await clock.sleep(random.between(1, 8) * network.options.blockMs);
     node.isStuck = false;
     network.update(node);
   },
@@ -82,7 +82,7 @@ async function restart(network: ChainNetwork, random: Random): Promise<void> {
   const [node] = network.nodes;
   if (node === undefined) return;
   await network.setFault(node, { kind: 'refuse' });
-  await delay(random.between(300, 2_000));
+  await clock.sleep(random.between(300, 2_000));
   network.restart();
   network.update(node);
   await network.setFault(node, undefined);
@@ -94,7 +94,7 @@ const RESTART_BLOCKS = 45;
 /**
  * Makes the nodes of a network fail at random times, of which several may be faulty at the same time. A network with one
  * node starts again from genesis from time to time.
- * @param deadline of new faults, on the clock of performance.now() @returns the number of faults by kind
+ * @param deadline of new faults, by clock.now() @returns the number of faults by kind
  */
 export async function runChainFaults(
   network: ChainNetwork,
@@ -102,7 +102,7 @@ export async function runChainFaults(
   deadline: number,
 ): Promise<Record<string, number>> {
   const { blockMs, isPool } = network.options;
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   const counts: Record<string, number> = {};
   const active: Promise<void>[] = [];
   // Behind one URL, an outage of all nodes is the same as for a single node.
@@ -113,11 +113,11 @@ export async function runChainFaults(
   const pauseMs = (): number =>
     kinds.length === 0 ? RESTART_BLOCKS * blockMs : random.between(1, 6) * Math.max(blockMs, 500);
   for (;;) {
-    await delay(Math.max(0, Math.min(pauseMs(), deadline - performance.now())));
-    if (performance.now() >= deadline) break;
+    await clock.sleep(Math.max(0, Math.min(pauseMs(), deadline - clock.now())));
+    if (clock.now() >= deadline) break;
     const kind = kinds.length === 0 ? 'restart' : random.pick(kinds);
     counts[kind] = (counts[kind] ?? 0) + 1;
-    const label = `${kind} since ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
+    const label = `${kind} since ${((clock.now() - startedAt) / 1_000).toFixed(1)} s`;
     network.activeFaults.add(label);
     network.events?.addChange(`fault begins: ${label}`);
     const ended = (faults[kind] ?? restart)(network, random).finally(() => {

@@ -35,7 +35,7 @@ const OUTAGE_MS = 16_000;
 const SHARED_MS = 1_500;
 /** A call that joins another one shares its error, unless that one began longer ago. */
 const JOINED_MS = 100;
-/** Before a change, on the clock of performance.now(). */
+/** Before a change, by clock.now(). */
 const BEFORE_MS = 0.001;
 /** A lower head of another branch is followed after three polls, which are half a second apart at least. */
 const ABANDONED_MS = 1_000;

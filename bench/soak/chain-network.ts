@@ -1,7 +1,8 @@
+import { clock, type Timer } from '../../gateway/clock/clock.ts';
 import type { ConnectionFault } from '../../test/faults/fault-proxy.ts';
 import type { Random } from '../random.ts';
 import { ChainHistory, type NodeHistory } from './chain-history.ts';
-import { ChainNode, type OnNodeCall } from './chain-node.ts';
+import { ChainNode, type ChainServer, type OnNodeCall } from './chain-node.ts';
 import type { NodeSoftware, NodeView } from './node-responses.ts';
 import { callText, responseText, type RecentEvents } from './recent-events.ts';
 import { ancestorAt, includes, makeGenesis, mineBlock, type TrueBlock } from './true-chain.ts';
@@ -31,12 +32,15 @@ const softwares: readonly NodeSoftware[] = [
 export interface NetworkNode {
   readonly view: NodeView & { head: TrueBlock };
   readonly history: NodeHistory;
-  readonly server: ChainNode;
+  readonly server: ChainServer;
   isLive: boolean;
   /** Whether the node takes no blocks. */
   isStuck: boolean;
   lagBlocks: number;
 }
+
+/** Starts the nodes behind one URL. */
+export type StartNode = (...args: Parameters<typeof ChainNode.start>) => Promise<ChainServer>;
 
 /** A network of scripted nodes that follow one true chain. */
 export class ChainNetwork {
@@ -50,7 +54,7 @@ export class ChainNetwork {
   readonly #random: Random;
   #head: TrueBlock;
   #salt = 0;
-  #mining: NodeJS.Timeout | undefined;
+  #mining: Timer | undefined;
 
   private constructor(
     options: ChainNetworkOptions,
@@ -64,13 +68,19 @@ export class ChainNetwork {
     this.history = history;
     this.nodes = nodes;
     this.#random = random;
-    this.#head = history.headAt(performance.now());
+    this.#head = history.headAt(clock.now());
   }
 
-  static async start(options: ChainNetworkOptions, random: Random, events?: RecentEvents): Promise<ChainNetwork> {
+  /** @param startNode default: nodes that are servers of this process */
+  static async start(
+    options: ChainNetworkOptions,
+    random: Random,
+    events?: RecentEvents,
+    startNode: StartNode = (...args) => ChainNode.start(...args),
+  ): Promise<ChainNetwork> {
     const { nodes: count, isPool, chainId, blockMs } = options;
     const history = new ChainHistory(isPool);
-    let head = makeGenesis(Math.floor((Date.now() - FIRST_HEIGHT * blockMs) / 1_000));
+    let head = makeGenesis(Math.floor((clock.unixMs() - FIRST_HEIGHT * blockMs) / 1_000));
     while (head.number < FIRST_HEIGHT) {
       head = mineBlock(head, options.name, Math.floor(head.timestamp + blockMs / 1_000), head);
     }
@@ -86,10 +96,10 @@ export class ChainNetwork {
           `node ${first + index} ← ${client}: ${callText(method, params)}: ${responseText(response)}`,
         );
       };
-    const pool = isPool ? await ChainNode.start(chainId, views, random, onCall(0)) : undefined;
+    const pool = isPool ? await startNode(chainId, views, random, onCall(0)) : undefined;
     const nodes: NetworkNode[] = [];
     for (const [index, view] of views.entries()) {
-      const server = pool ?? (await ChainNode.start(chainId, [view], random, onCall(index)));
+      const server = pool ?? (await startNode(chainId, [view], random, onCall(index)));
       const node = { view, server, history: history.addNode(), isLive: true, isStuck: false, lagBlocks: 0 };
       // Before the start, the nodes were at the head for as long as the checker asks.
       node.history.add(-Infinity, head, true);
@@ -115,7 +125,7 @@ export class ChainNetwork {
 
   /** Mines a block per block time until `close`. */
   mine(): void {
-    this.#mining = setInterval(() => {
+    this.#mining = clock.setInterval(() => {
       this.#setHead(this.#mineOn(this.#head, this.#head));
     }, this.options.blockMs);
   }
@@ -149,13 +159,13 @@ export class ChainNetwork {
     const head = ancestorAt(this.#head, Math.max(this.#head.number - lagBlocks, 0)) as TrueBlock;
     if (isStuck || includes(view.head, head)) return;
     view.head = head;
-    history.add(performance.now(), head, node.isLive);
+    history.add(clock.now(), head, node.isLive);
     server.announce(view);
     this.events?.addChange(`node ${this.nodes.indexOf(node)}: block ${head.number} ${head.hash.slice(0, 10)}`);
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#mining);
+    clock.clearInterval(this.#mining);
     await Promise.all([...new Set(this.nodes.map(({ server }) => server))].map((server) => server.close()));
   }
 
@@ -163,12 +173,12 @@ export class ChainNetwork {
     // Behind one URL, all nodes are reached or none.
     for (const one of this.nodes.filter(({ server }) => server === node.server)) {
       one.isLive = isLive;
-      one.history.add(performance.now(), one.view.head, isLive);
+      one.history.add(clock.now(), one.view.head, isLive);
     }
   }
 
   #mineOn(parent: TrueBlock, head: TrueBlock | undefined): TrueBlock {
-    const now = Math.floor(Date.now() / 1_000);
+    const now = Math.floor(clock.unixMs() / 1_000);
     const timestamp = Math.min(now, Math.max(parent.timestamp + Math.ceil(this.options.blockMs / 1_000), now - 60));
     return mineBlock(parent, String(this.#salt++), timestamp, head);
   }
@@ -176,12 +186,12 @@ export class ChainNetwork {
   /** One node has the block immediately, the others a little later. */
   #setHead(head: TrueBlock): void {
     this.#head = head;
-    this.history.setHead(performance.now(), head);
+    this.history.setHead(clock.now(), head);
     const first = this.#random.between(0, this.nodes.length - 1);
     for (const [index, node] of this.nodes.entries()) {
       if (index === first) this.update(node);
       else {
-        setTimeout(
+        clock.setTimeout(
           () => {
             this.update(node);
           },

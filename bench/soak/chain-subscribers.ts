@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { Agent } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
-import { WebSocket } from 'ws';
-import { post, type ChainCallerParts } from './chain-callers.ts';
+import { clock } from '../../gateway/clock/clock.ts';
+import type { ChainCallerParts } from './chain-callers.ts';
+import type { ClientSocket } from './client.ts';
 import type { RpcReply } from './consistency-checker.ts';
 import { DeliveredHeads } from './delivered-heads.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
@@ -33,24 +31,23 @@ const POLL_MS = 100;
 
 /** Follows new heads and logs over WebSockets, one after the other. */
 export async function subscribe(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
-  while (performance.now() < parts.deadline) await followSocket(parts, ends);
+  while (clock.now() < parts.deadline) await followSocket(parts, ends);
 }
 
 /** Follows a block filter and a log filter over HTTP. */
 export async function pollFilters(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
-  while (performance.now() < parts.deadline) await followFilters(parts, ends);
+  while (clock.now() < parts.deadline) await followFilters(parts, ends);
 }
 
 async function followSocket(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
-  const { webSocketUrl, checker, random, deadline, onMessage } = parts;
-  const socket = new WebSocket(webSocketUrl);
+  const { checker, random, deadline, onMessage } = parts;
   const filter = random.pick(logFilters);
   const { address } = filter;
   const kinds = [['newHeads'], ['logs', filter]] as const;
   const delivered = new Map<string, Delivered>();
-  socket.on('message', (data) => {
-    const at = performance.now();
-    const { id, result, error, params } = JSON.parse((data as Buffer).toString()) as SubscriptionMessage;
+  const receive = (text: string): void => {
+    const at = clock.now();
+    const { id, result, error, params } = JSON.parse(text) as SubscriptionMessage;
     if (params !== undefined) {
       const isRemoved = params.result['removed'] === true ? ' removed' : '';
       onMessage(`notification ${params.subscription.slice(0, 8)}${isRemoved}: ${responseText(params.result)}`);
@@ -61,48 +58,45 @@ async function followSocket(parts: ChainCallerParts, ends: EndCounts): Promise<v
     } else if (error !== undefined) count(ends, `eth_subscribe ${error.code}`);
     else if (id === 0) delivered.set(String(result), new DeliveredHeads(checker, 'eth_subscribe newHeads', at));
     else delivered.set(String(result), new DeliveredLogs(checker, `eth_subscribe logs ${address ?? ''}`, at, address));
-  });
-  const closed = once(socket, 'close') as Promise<[number]>;
-  closed.catch(() => undefined);
+  };
+  let socket: ClientSocket;
   try {
-    await once(socket, 'open');
+    socket = await parts.connect().openSocket(receive);
   } catch {
     count(ends, 'WebSocket rejected');
-    await delay(200);
+    await clock.sleep(200);
     return;
   }
   for (const [id, params] of kinds.entries()) {
     socket.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_subscribe', params }));
   }
-  const end = Math.min(performance.now() + random.between(MIN_FOLLOWED_MS, MAX_FOLLOWED_MS), deadline);
+  const end = Math.min(clock.now() + random.between(MIN_FOLLOWED_MS, MAX_FOLLOWED_MS), deadline);
   const ended = new AbortController();
-  const waiting = delay(Math.max(0, end - performance.now()), undefined, { signal: ended.signal }).catch(
-    () => undefined,
-  );
-  const code = await Promise.race([closed.then(([closeCode]) => closeCode), waiting]);
+  const waiting = clock.sleep(Math.max(0, end - clock.now()), { signal: ended.signal }).catch(() => undefined);
+  const code = await Promise.race([socket.closed, waiting]);
   ended.abort();
   if (code !== undefined) count(ends, `WebSocket closed with ${code}`);
-  else if (end === deadline) await finishAll(parts, [...delivered.values()], () => delay(POLL_MS));
+  else if (end === deadline) await finishAll(parts, [...delivered.values()], () => clock.sleep(POLL_MS));
   socket.terminate();
 }
 
 async function followFilters(parts: ChainCallerParts, ends: EndCounts): Promise<void> {
-  const { url, checker, random, deadline } = parts;
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const { checker, random, deadline } = parts;
+  const client = parts.connect();
   const call = async (method: string, params: readonly unknown[]): Promise<RpcReply> =>
-    JSON.parse(await post(url, agent, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))) as RpcReply;
+    JSON.parse(await client.post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))) as RpcReply;
   const filter = random.pick(logFilters);
   const { address } = filter;
   const blocks = await call('eth_newBlockFilter', []);
-  const heads = new DeliveredHeads(checker, 'eth_newBlockFilter', performance.now());
+  const heads = new DeliveredHeads(checker, 'eth_newBlockFilter', clock.now());
   const logFilter = await call('eth_newFilter', [filter]);
-  const logs = new DeliveredLogs(checker, `eth_newFilter ${address ?? ''}`, performance.now(), address);
+  const logs = new DeliveredLogs(checker, `eth_newFilter ${address ?? ''}`, clock.now(), address);
   const poll = async (): Promise<boolean> => {
     const replies = [
       await call('eth_getFilterChanges', [blocks.result]),
       await call('eth_getFilterChanges', [logFilter.result]),
     ];
-    const at = performance.now();
+    const at = clock.now();
     for (const reply of replies) parts.onMessage(`eth_getFilterChanges: ${responseText(reply)}`);
     for (const hash of (replies[0]?.result ?? []) as unknown[]) heads.add(hash, at);
     for (const log of (replies[1]?.result ?? []) as Readonly<Record<string, unknown>>[]) logs.add(log, at);
@@ -110,16 +104,16 @@ async function followFilters(parts: ChainCallerParts, ends: EndCounts): Promise<
     if (error !== undefined) count(ends, `eth_getFilterChanges ${error.code}`);
     return error === undefined;
   };
-  const end = Math.min(performance.now() + random.between(MIN_FOLLOWED_MS, MAX_FOLLOWED_MS), deadline);
+  const end = Math.min(clock.now() + random.between(MIN_FOLLOWED_MS, MAX_FOLLOWED_MS), deadline);
   let isUsable = blocks.error === undefined && logFilter.error === undefined;
   if (!isUsable) count(ends, 'filter rejected');
-  while (isUsable && performance.now() < end) {
-    await delay(Math.max(0, Math.min(random.between(50, MAX_POLL_PAUSE_MS), end - performance.now())));
+  while (isUsable && clock.now() < end) {
+    await clock.sleep(Math.max(0, Math.min(random.between(50, MAX_POLL_PAUSE_MS), end - clock.now())));
     isUsable = await poll();
   }
   if (isUsable && end === deadline) await finishAll(parts, [heads, logs], poll);
-  else if (!isUsable) await delay(200);
-  agent.destroy();
+  else if (!isUsable) await clock.sleep(200);
+  client.close();
 }
 
 /** Waits until the head of the end of the run is delivered, and checks that nothing before it is missing. */
@@ -128,10 +122,10 @@ async function finishAll(
   delivered: readonly Delivered[],
   poll: () => Promise<unknown>,
 ): Promise<void> {
-  const newest = checker.history.headAt(performance.now());
-  const end = performance.now() + DELIVERY_MS;
-  while (performance.now() < end && !delivered.every((one) => one.has(newest, performance.now()))) await poll();
-  for (const one of delivered) one.finish(newest, performance.now());
+  const newest = checker.history.headAt(clock.now());
+  const end = clock.now() + DELIVERY_MS;
+  while (clock.now() < end && !delivered.every((one) => one.has(newest, clock.now()))) await poll();
+  for (const one of delivered) one.finish(newest, clock.now());
 }
 
 function count(ends: EndCounts, cause: string): void {

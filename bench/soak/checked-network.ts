@@ -1,5 +1,6 @@
 import { Random } from '../random.ts';
 import { readOverHttp, readOverWebSocket } from './chain-callers.ts';
+import { NetworkClient } from './client.ts';
 import type { ChainNetwork, ChainNetworkOptions } from './chain-network.ts';
 import { pollFilters, subscribe, type EndCounts } from './chain-subscribers.ts';
 import { ConsistencyChecker } from './consistency-checker.ts';
@@ -20,6 +21,9 @@ export const networks = [
 /** Two HTTP readers, one WebSocket reader, two subscribers and one filter client for each network at each gateway. */
 const callers = [readOverHttp, readOverHttp, readOverWebSocket] as const;
 const followers = [subscribe, subscribe, pollFilters] as const;
+
+/** Between two calls of one client. */
+const MAX_PAUSE_MS = 120;
 
 /** The callers of one network at one gateway, and the checker of what they receive. */
 export class CheckedNetwork {
@@ -44,11 +48,12 @@ export class CheckedNetwork {
     this.#chain = chain;
   }
 
-  /** Runs all callers until the deadline, on the clock of performance.now(). */
+  /** Runs all callers until the deadline, by clock.now(). */
   async run(random: Random, deadline: number): Promise<void> {
     const { name, hasFollowers } = this.#chain.options;
     const parts = () => ({
-      ...{ url: this.#gateway.urlOf(name), webSocketUrl: this.#gateway.webSocketUrlOf(name) },
+      connect: () => new NetworkClient(this.#gateway.urlOf(name), this.#gateway.webSocketUrlOf(name)),
+      maxPauseMs: MAX_PAUSE_MS,
       ...{ checker: this.checker, deadline, random: new Random(random.between(1, 1e9)) },
       onMessage: (text: string): void => {
         this.#chain.events?.addExchange(`client of ${this.#gateway.name}: ${text}`);

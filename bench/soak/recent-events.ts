@@ -1,3 +1,5 @@
+import { clock } from '../../gateway/clock/clock.ts';
+
 const MAX_SHOWN = 200;
 const MAX_TEXT = 100;
 /** Changes of nodes are rare, and explain exchanges long after them. */
@@ -19,12 +21,12 @@ export class RecentEvents {
   readonly #exchanges: Event[] = [];
 
   /** A node changed, or a fault began or ended. */
-  addChange(text: string, at = performance.now()): void {
+  addChange(text: string, at = clock.now()): void {
     add(this.#changes, { at, text: `** ${text}` }, MAX_CHANGES);
   }
 
   /** A node or a client got a message. */
-  addExchange(text: string, at = performance.now()): void {
+  addExchange(text: string, at = clock.now()): void {
     add(this.#exchanges, { at, text }, MAX_EXCHANGES);
   }
 

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { Random } from '../../../bench/random.ts';
 import { readOverHttp, readOverWebSocket } from '../../../bench/soak/chain-callers.ts';
+import { NetworkClient } from '../../../bench/soak/client.ts';
 import { ChainNetwork } from '../../../bench/soak/chain-network.ts';
 import { ConsistencyChecker } from '../../../bench/soak/consistency-checker.ts';
 import { Violations } from '../../../bench/soak/violations.ts';
@@ -34,9 +35,9 @@ async function callNodes(
   const violations = new Violations(100, performance.now(), (text) => texts.push(text));
   const checker = new ConsistencyChecker(network.history, violations);
   const port = network.nodes[0]?.server.port ?? 0;
-  const urls = { url: `http://127.0.0.1:${port}`, webSocketUrl: `ws://127.0.0.1:${port}` };
+  const connect = () => new NetworkClient(`http://127.0.0.1:${port}`, `ws://127.0.0.1:${port}`);
   const messages: string[] = [];
-  const parts = { ...urls, checker, onMessage: (text: string) => messages.push(text) };
+  const parts = { connect, checker, maxPauseMs: 120, onMessage: (text: string) => messages.push(text) };
   const found = (): Found => ({ texts, checked: checker.counts.checked });
   network.mine();
   const change = during(network);
