@@ -3,6 +3,8 @@ import type { Clock, SleepOptions, Timer } from '../../gateway/clock/clock.ts';
 
 /** An arbitrary start above the times that modules read while they were loaded. */
 const STARTED_AT_MS = 100_000_000;
+/** Of `advanceUntil`. */
+const STEP_MS = 1_000;
 
 /**
  * A clock that stands still until `advance` moves it. Timers fire in the order of their times, those with equal times in the
@@ -90,6 +92,17 @@ export class SimulatedClock implements Clock {
       await this.#runTurns();
     }
     this.#now = end;
+  }
+
+  /** Moves the time until the work has ended. @returns its result @throws its error (rejects with it) */
+  async advanceUntil<Result>(work: Promise<Result>): Promise<Result> {
+    const state: { hasEnded: boolean } = { hasEnded: false };
+    const end = (): void => {
+      state.hasEnded = true;
+    };
+    work.then(end, end);
+    while (!state.hasEnded) await this.advance(STEP_MS);
+    return work;
   }
 
   /** Turns of the event loop, until nothing waits for one. A real turn runs all microtasks. */

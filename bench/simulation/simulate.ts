@@ -1,0 +1,102 @@
+import { clock } from '../../gateway/clock/clock.ts';
+import { Random } from '../random.ts';
+import { readOverHttp, readOverWebSocket, type ChainCallerParts } from '../soak/chain-callers.ts';
+import { runChainFaults } from '../soak/chain-faults.ts';
+import { ChainNetwork, type ChainNetworkOptions } from '../soak/chain-network.ts';
+import { RespondingNodes } from '../soak/chain-node.ts';
+import { pollFilters, subscribe, type EndCounts } from '../soak/chain-subscribers.ts';
+import { checkedReads } from '../soak/checked-reads.ts';
+import type { Client } from '../soak/client.ts';
+import { ConsistencyChecker, type CheckerCounts } from '../soak/consistency-checker.ts';
+import { Violations, type ViolationKind } from '../soak/violations.ts';
+import { MemoryNode } from './memory-node.ts';
+import { RecordedEvents } from './recorded-events.ts';
+import { SimulatedGateway } from './simulated-gateway.ts';
+
+export interface SimulationOptions {
+  readonly seed: number;
+  readonly minutes: number;
+  readonly network: Omit<ChainNetworkOptions, 'blockMs'>;
+  /** Whether the events before a violation are in its text. */
+  readonly showsEvents?: boolean;
+  /** Changes the clients, to plant a violation. */
+  readonly wrap?: (client: Client) => Client;
+}
+
+export interface SimulationResult {
+  readonly seed: number;
+  /** Of all events with their times. */
+  readonly digest: string;
+  readonly events: number;
+  readonly blocks: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly counts: CheckerCounts;
+  /** How subscriptions and filters ended. */
+  readonly ends: EndCounts;
+  readonly violations: number;
+  readonly kinds: readonly ViolationKind[];
+  /** The first violations of each kind. */
+  readonly texts: readonly string[];
+}
+
+const BLOCK_MS = 2_000;
+const MAX_PAUSE_MS = 4_000;
+/** Faults end before the run does, by the time after which the gateway knows all nodes again. */
+const CALM_MS = 60_000;
+const SHOWN = 3;
+
+/** Runs one network for a time of the clock, which must be a simulated one that something advances. */
+export async function simulate({
+  seed,
+  minutes,
+  network,
+  showsEvents = false,
+  wrap = (client) => client,
+}: SimulationOptions): Promise<SimulationResult> {
+  const random = new Random(seed);
+  const next = (): Random => new Random(random.between(1, 1e9));
+  const events = new RecordedEvents();
+  const nodes: MemoryNode[] = [];
+  const chain = await ChainNetwork.start({ ...network, blockMs: BLOCK_MS }, next(), events, (...args) => {
+    const [chainId, views, , onCall] = args;
+    const node = new MemoryNode(nodes.length + 1, new RespondingNodes(chainId, views, onCall), next());
+    nodes.push(node);
+    return Promise.resolve(node);
+  });
+  chain.mine();
+  const gateway = new SimulatedGateway(chain, nodes);
+  const connect = () => wrap(gateway.connect());
+  await untilServing(connect());
+  const startedAt = clock.now();
+  const deadline = startedAt + minutes * 60_000;
+  const texts: string[] = [];
+  const violations = new Violations(SHOWN, startedAt, (text) => {
+    texts.push(
+      `${showsEvents ? `${events.describe(startedAt)}\n` : ''}${text} [${[...chain.activeFaults].join(', ')}]`,
+    );
+  });
+  const checker = new ConsistencyChecker(chain.history, violations);
+  const ends: EndCounts = {};
+  const onMessage = (text: string): void => {
+    events.addExchange(`client: ${text}`);
+  };
+  const parts = (): ChainCallerParts => ({
+    ...{ connect, checker, random: next(), maxPauseMs: MAX_PAUSE_MS, deadline, onMessage },
+  });
+  const faults = runChainFaults(chain, next(), deadline - CALM_MS);
+  const callers = [readOverHttp, readOverHttp, readOverWebSocket].map((call) => call(parts()));
+  const followers = network.hasFollowers ? [subscribe, subscribe, pollFilters] : [];
+  await Promise.all([...callers, ...followers.map((follow) => follow(parts(), ends))]);
+  checker.checkMeanLag(clock.now(), network.name);
+  return {
+    ...{ seed, digest: events.digest(), events: events.count, blocks: chain.head.number, faults: await faults },
+    ...{ counts: checker.counts, ends, violations: violations.total, kinds: violations.kinds, texts },
+  };
+}
+
+/** Waits until the network returns its head. */
+async function untilServing(client: Client): Promise<void> {
+  const { method, params } = checkedReads.taggedBlock('latest');
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  while ('error' in (JSON.parse(await client.post(body)) as object)) await clock.sleep(100);
+}

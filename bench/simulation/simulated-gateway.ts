@@ -1,0 +1,176 @@
+import { compileAccess } from '../../gateway/auth/key-access.ts';
+import { ResponseCache } from '../../gateway/cache/response-cache.ts';
+import type { CallContext } from '../../gateway/call/call-context.ts';
+import { handleBody } from '../../gateway/call/handle-body.ts';
+import type { Network } from '../../gateway/call/network.ts';
+import { clock } from '../../gateway/clock/clock.ts';
+import { openLog } from '../../gateway/config/log.ts';
+import { readSettings } from '../../gateway/config/settings.ts';
+import { Limiter } from '../../gateway/limits/limiter.ts';
+import { LocalChains } from '../../gateway/local-chain/local-chains.ts';
+import { Metrics } from '../../gateway/metrics/metrics.ts';
+import { upstreamIdentity } from '../../gateway/network-files/network-config.ts';
+import { readNetwork } from '../../gateway/network-files/read-network.ts';
+import { adoptSharedState, openNetwork } from '../../gateway/networks/open-network.ts';
+import { compileParamChecks } from '../../gateway/spec/check-params.ts';
+import { methodFacts } from '../../gateway/spec/method-facts.ts';
+import { methods as specs } from '../../gateway/spec/methods.generated.ts';
+import { attemptTimesMs } from '../../gateway/spec/method-spec.ts';
+import { compileResultCheck } from '../../gateway/spec/result-check.ts';
+import { SocketSubscriptions } from '../../gateway/subscriptions/socket-subscriptions.ts';
+import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
+import { Upstream } from '../../gateway/upstreams/upstream.ts';
+import { UsageLedger } from '../../gateway/usage/usage-ledger.ts';
+import type { UsageStore } from '../../gateway/usage/usage-store.ts';
+import type { ChainNetwork } from '../soak/chain-network.ts';
+import type { Client, ClientSocket } from '../soak/client.ts';
+import type { MemoryNode } from './memory-node.ts';
+
+const settings = readSettings({ NETWORKS_DIR: '.', DATA_DIR: '.', LOG_LEVEL: 'silent' });
+/** From the client to the gateway. Without it, a client that polls in a loop would stop the time. */
+const REQUEST_MS = 1;
+const SUBSCRIPTIONS_MAX = 1_000;
+/** "Try again later": the gateway ended the socket. */
+const CLOSED_BY_GATEWAY = 1013;
+
+/** Keeps nothing. */
+const usageStore: UsageStore = {
+  isUp: true,
+  add: () => Promise.resolve([]),
+  read: () => Promise.resolve([]),
+  sum: () => Promise.resolve([]),
+  waitUntilReady: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};
+
+/**
+ * One network as the gateway constructs it, over nodes in memory, and its callers. What is missing is the server: HTTP,
+ * WebSocket frames, keys, Redis. The clock must have been replaced before.
+ */
+export class SimulatedGateway {
+  readonly #log = openLog('silent');
+  readonly #limiter = new Limiter({ link: undefined, shouldServeWithoutRedis: true, log: this.#log });
+  readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
+  readonly #network: Network;
+  #requests = 0;
+
+  /** @param nodes by the ports in the network file of the chain */
+  constructor(chain: ChainNetwork, nodes: readonly MemoryNode[]) {
+    const { name } = chain.options;
+    const options = { folder: '.', ...methodFacts, env: {} };
+    const { network: config, diagnostics } = readNetwork(name, JSON.stringify(chain.file()), options);
+    if (config === undefined || diagnostics.length > 0) throw new Error(JSON.stringify(diagnostics));
+    const metrics = new Metrics();
+    const openUpstreams = new Map<string, Upstream>();
+    for (const upstream of config.upstreams) {
+      const node = nodes.find(({ port }) => port === Number(new URL(upstream.url ?? '').port));
+      if (node === undefined) throw new Error(`there is no node for ${upstream.name}`);
+      const parts = {
+        chainId: config.chainId,
+        transport: node,
+        defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS ?? attemptTimesMs.lookup,
+        ...(upstream.websocketUrl !== undefined && { webSocket: node }),
+        metrics: metrics.upstreamMetrics(name, upstream.name),
+        log: this.#log,
+      };
+      openUpstreams.set(upstreamIdentity(config, upstream), new Upstream(upstream, upstream, parts));
+    }
+    this.#network = openNetwork(config, {
+      ...{ settings, specs, unitsTable: {}, metrics, log: this.#log, openUpstreams },
+      ...{ checks: compileParamChecks(), resultCheck: compileResultCheck() },
+      usage: new UsageLedger(usageStore),
+      cache: new ResponseCache(settings.CACHE_MAX_BYTES),
+      redisCache: undefined,
+      localChains: new LocalChains(settings, this.#log),
+    });
+    adoptSharedState(this.#network);
+  }
+
+  /** A client with connections of its own. */
+  connect(): Client {
+    const caller = new Cancellation(this.#access.share);
+    return {
+      post: (body) => this.#handle(body, this.#contextOf(caller)),
+      openSocket: (onMessage) => Promise.resolve(this.#openSocket(onMessage)),
+      close: () => {
+        caller.cancel();
+      },
+    };
+  }
+
+  #openSocket(onMessage: (text: string) => void): ClientSocket {
+    const access = this.#access;
+    const caller = new Cancellation(access.share);
+    let openSubscriptions = 0;
+    let isOpen = true;
+    let end: (code: number) => void = () => undefined;
+    const closed = new Promise<number>((resolve) => (end = resolve));
+    const close = (code: number): void => {
+      if (!isOpen) return;
+      isOpen = false;
+      caller.cancel();
+      subscriptions.close();
+      end(code);
+    };
+    const deliver = (text: string): void => {
+      if (isOpen) onMessage(text);
+    };
+    const subscriptions: SocketSubscriptions = new SocketSubscriptions({
+      subscriptions: this.#network.subscriptions,
+      keySessions: {
+        access,
+        get openSubscriptions() {
+          return openSubscriptions;
+        },
+        countSubscriptions: (change) => (openSubscriptions += change),
+      },
+      max: SUBSCRIPTIONS_MAX,
+      kept: { memory: undefined, valuesMax: settings.FILTER_VALUES_PER_KEY },
+      send: (texts) => {
+        texts.forEach(deliver);
+      },
+      end: () => {
+        close(CLOSED_BY_GATEWAY);
+      },
+    });
+    const respondTo = async (body: string): Promise<void> => {
+      const context = this.#contextOf(caller, subscriptions);
+      deliver(await this.#handle(body, context));
+      subscriptions.startNotifications(context);
+    };
+    return {
+      get isOpen() {
+        return isOpen;
+      },
+      closed,
+      send: (text) => {
+        // A body that is rejected as a whole has no response, which the checker finds.
+        respondTo(text).catch(() => undefined);
+      },
+      terminate: () => {
+        close(1006);
+      },
+    };
+  }
+
+  #contextOf(caller: Cancellation, subscriptions?: SocketSubscriptions): CallContext {
+    return {
+      ...{ network: this.#network, access: this.#access, limiter: this.#limiter, log: this.#log, caller },
+      requestId: String(++this.#requests),
+      deadline: clock.now() + settings.CALL_TIMEOUT_MS,
+      sinks: [],
+      ...(subscriptions !== undefined && { subscriptions }),
+    };
+  }
+
+  async #handle(body: string, context: CallContext): Promise<string> {
+    await clock.sleep(REQUEST_MS);
+    const response = await handleBody(Buffer.from(body), context, {
+      maxItems: settings.BATCH_MAX_ITEMS,
+      maxValues: settings.CALL_MAX_VALUES,
+      maxResponseBytes: settings.BATCH_ANSWER_MAX_BYTES,
+      concurrency: settings.BATCH_CONCURRENCY,
+    });
+    return String(response?.body ?? '');
+  }
+}
