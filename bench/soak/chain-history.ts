@@ -195,6 +195,12 @@ export class ChainHistory {
     return this.isPool ? Math.min(...known) : Math.max(...known);
   }
 
+  /** The lowest `bestLive` from one time to another: during a long call, all nodes may have failed for a while. */
+  leastLive(from: number, to: number): number {
+    const changes = this.#nodes.flatMap((node) => node.during(from, to).map(({ at }) => Math.max(at, from)));
+    return Math.min(...[...changes, to].map((at) => this.bestLive(at) ?? -1));
+  }
+
   /** The same for a call: behind one URL, it may share the error of a call that began before it. */
   bestServing(sentAt: number): number {
     const best = this.bestLive(sentAt) ?? -1;

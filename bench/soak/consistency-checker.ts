@@ -208,7 +208,8 @@ export class ConsistencyChecker {
     const best = this.history.bestServing(sent.at);
     // A node may have failed, or changed its branch, while it had the call.
     const isStable = (this.history.bestLive(at) ?? -1) >= best;
-    if (!isStable || best < (target?.number ?? this.#knownFloor(exchange))) return;
+    const needed = target?.number ?? this.#knownFloor(exchange);
+    if (!isStable || best < needed || this.history.leastLive(sent.at, at) < needed) return;
     const came = `${JSON.stringify(error)} after ${(at - sent.at).toFixed(0)} ms`;
     if (this.#wasDelayed(sent.at - 1_000)) this.#counts.excused++;
     else this.violate('failed', exchange, `a result of a node at ${best}`, came);

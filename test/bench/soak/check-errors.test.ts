@@ -49,4 +49,20 @@ describe('errors for what was served', () => {
     rig.read(checkedReads.blockNumber(), error);
     expect(rig.kinds).toEqual(['failed']);
   });
+
+  it('accepts an error after a long call, during which no node could be reached for a while', () => {
+    const error = { error: { code: -32603, message: 'no upstream could answer' } };
+    const rig = served();
+    const read = checkedReads.blockByHash(rig.head);
+    const sent = rig.checker.send(rig.now);
+    rig.wait(100);
+    for (const node of rig.nodes) node.add(rig.now, rig.head, false);
+    rig.wait(100);
+    for (const node of rig.nodes) node.add(rig.now, rig.head, true);
+    rig.wait(20_000);
+    rig.checker.receive(read, sent, rig.now, error);
+    expect(rig.kinds).toEqual([]);
+    rig.read(read, error);
+    expect(rig.kinds).toEqual(['failed']);
+  });
 });
