@@ -2,7 +2,6 @@ import { compileAccess } from '../../gateway/auth/key-access.ts';
 import { ResponseCache } from '../../gateway/cache/response-cache.ts';
 import type { CallContext } from '../../gateway/call/call-context.ts';
 import { handleBody } from '../../gateway/call/handle-body.ts';
-import type { Network } from '../../gateway/call/network.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
@@ -11,7 +10,7 @@ import { LocalChains } from '../../gateway/local-chain/local-chains.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { upstreamIdentity } from '../../gateway/network-files/network-config.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
-import { adoptSharedState, openNetwork } from '../../gateway/networks/open-network.ts';
+import { Network } from '../../gateway/networks/network.ts';
 import { compileParamChecks } from '../../gateway/spec/check-params.ts';
 import { methodFacts } from '../../gateway/spec/method-facts.ts';
 import { methods as specs } from '../../gateway/spec/methods.generated.ts';
@@ -75,7 +74,7 @@ export class SimulatedGateway {
       };
       openUpstreams.set(upstreamIdentity(config, upstream), new Upstream(upstream, upstream, parts));
     }
-    this.#network = openNetwork(config, {
+    this.#network = new Network(config, {
       ...{ settings, specs, unitsTable: {}, metrics, log: this.#log, openUpstreams },
       ...{ checks: compileParamChecks(), resultCheck: compileResultCheck() },
       usage: new UsageLedger(usageStore),
@@ -83,7 +82,7 @@ export class SimulatedGateway {
       redisCache: undefined,
       localChains: new LocalChains(settings, this.#log),
     });
-    adoptSharedState(this.#network);
+    this.#network.adoptSharedState();
   }
 
   /** A client with connections of its own. */

@@ -58,22 +58,10 @@ export interface Feed {
   close(): void;
 }
 
-/** The clock and the timers that polls use. */
-export interface Clock {
-  now(): number;
-  setTimeout(run: () => void, ms: number): Timer;
-}
-
-const systemClock: Clock = {
-  now: () => clock.now(),
-  setTimeout: (run, ms) => clock.setTimeout(run, ms),
-};
-
 export interface PollerOptions {
   /** A development chain, whose blocks can be removed: lower heads are always followed. */
   readonly isDevelopment: boolean;
   readonly times?: Partial<PollTimes>;
-  readonly clock?: Clock;
   readonly log: Log;
 }
 
@@ -103,7 +91,6 @@ class Polls {
 export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #chain: Chain<U>;
   readonly #times: PollTimes;
-  readonly #clock: Clock;
   readonly #log: Log;
   readonly #metrics: NetworkHeadMetrics;
   readonly #polls = new Map<U, Polls>();
@@ -121,7 +108,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   constructor(upstreams: readonly U[], metrics: NetworkHeadMetrics, options: PollerOptions) {
     this.#times = { ...defaultTimes, ...options.times };
-    this.#clock = options.clock ?? systemClock;
     this.#log = options.log;
     this.#metrics = metrics;
     const { confirmMinMs, pauseMs, usedMaxMs } = this.#times;
@@ -185,12 +171,12 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   watch(listener: (change: ChainChange) => void): () => void {
     // A function of its own, because the same listener may be added twice.
     const watcher = listener.bind(undefined);
-    const now = this.#clock.now();
+    const now = clock.now();
     this.#watchers.add(watcher);
     this.#chain.watched(true, now);
     this.#startRound(now, this.#watchers.size === 1);
     return () => {
-      if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#chain.watched(false, this.#clock.now());
+      if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#chain.watched(false, clock.now());
     };
   }
 
@@ -210,7 +196,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         clock.clearTimeout(timer);
         resolve(!this.#isClosed);
       };
-      const timer = this.#clock.setTimeout(() => {
+      const timer = clock.setTimeout(() => {
         this.#waiting.delete(changed);
         resolve(false);
       }, timeoutMs);
@@ -315,14 +301,14 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#closeFeed(upstream, polls);
     const { polling, catchUp } = polls;
     Object.assign(polls, new Polls(), { polling, catchUp });
-    this.#chain.gone(upstream, 'not-followed', this.#clock.now());
+    this.#chain.gone(upstream, 'not-followed', clock.now());
   }
 
   #setTimer(ms: number): void {
     clock.clearTimeout(this.#timer);
-    this.#timer = this.#clock
+    this.#timer = clock
       .setTimeout(() => {
-        this.#startRound(this.#clock.now());
+        this.#startRound(clock.now());
       }, ms)
       .unref();
   }
@@ -378,7 +364,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   async #poll(upstream: U, polls: Polls): Promise<PolledBlock | undefined> {
-    const sentAt = this.#clock.now();
+    const sentAt = clock.now();
     polls.polledAt = sentAt;
     let block: PolledBlock | undefined;
     try {
@@ -389,7 +375,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       throw error;
     }
     if (block === undefined) this.#lose(upstream, 'no-response');
-    else this.#see(upstream, block, { by: 'poll', sentAt }, this.#clock.now());
+    else this.#see(upstream, block, { by: 'poll', sentAt }, clock.now());
     return block;
   }
 
@@ -401,8 +387,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         polls.catchUp = undefined;
         resolve();
       };
-      const timer = this.#clock.setTimeout(() => {
-        polls.behindSince ??= this.#clock.now();
+      const timer = clock.setTimeout(() => {
+        polls.behindSince ??= clock.now();
         end();
       }, this.#times.catchUpWaitMs);
       this.poll(upstream).then(end, end);
@@ -414,7 +400,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     polls.feed = upstream.subscribe('["newHeads"]', {
       started: () => {
         this.#chain.subscribed(upstream, true);
-        polls.notifiedAt = this.#clock.now();
+        polls.notifiedAt = clock.now();
         polls.notifiedNumber = undefined;
         // There may be a block between the last poll and the start of the subscription.
         this.poll(upstream).then(
@@ -425,7 +411,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       notified: (result) => {
         const block = parseBlock(result);
         if (block === undefined) return;
-        polls.notifiedAt = this.#clock.now();
+        polls.notifiedAt = clock.now();
         polls.notifiedNumber = block.number;
         polls.feedFailures = 0;
         upstream.metrics.notified();
@@ -448,7 +434,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #backOffFeed(upstream: U, polls: Polls): void {
     this.#closeFeed(upstream, polls);
     polls.feedFailures++;
-    polls.feedRetryAt = this.#clock.now() + backoffAfter(polls.feedFailures, this.#times.backoffMaxMs);
+    polls.feedRetryAt = clock.now() + backoffAfter(polls.feedFailures, this.#times.backoffMaxMs);
   }
 
   #isSubscribed(upstream: U): boolean {
@@ -468,7 +454,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   #lose(upstream: U, why: Absence): void {
-    const now = this.#clock.now();
+    const now = clock.now();
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.gone(upstream, why, now));
     this.#recordPosition(upstream, now);
@@ -540,12 +526,12 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       (upstream) => upstream !== from && upstream.circuit.isClosed && !upstream.isOnOtherChain,
     );
     const branch = await fetchBranch(head, headers, [from, ...others], this.#fetched);
-    this.#handle(this.#chain.fetched(branch, this.#clock.now()));
+    this.#handle(this.#chain.fetched(branch, clock.now()));
   }
 
   async #verify(upstream: U): Promise<void> {
     const isRight = await upstream.verifyChain();
-    const now = this.#clock.now();
+    const now = clock.now();
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.verified(upstream, isRight, now));
   }
