@@ -33,9 +33,9 @@ export function metricsPage(): string {
 
 /** The labels of every metric on `/metrics`, by name: those of the gateway and those that prom-client adds. */
 export function labelsByMetric(): Map<string, readonly string[]> {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const defaults = registry.getMetricsAsArray() as unknown as readonly { name: string; labelNames?: string[] }[];
+  const defaultMetrics = new Registry();
+  collectDefaultMetrics({ register: defaultMetrics });
+  const defaults = defaultMetrics.getMetricsAsArray() as unknown as readonly { name: string; labelNames?: string[] }[];
   return new Map([
     ...defaults.map(({ name, labelNames = [] }): [string, readonly string[]] => [name, labelNames]),
     ...Object.entries(instruments).map(([name, { labels }]): [string, readonly string[]] => [name, labels]),

@@ -16,7 +16,7 @@ describe('a poll of a filter without results', () => {
   const never = new Promise<void>(() => undefined);
   let filter: PolledFilter;
   beforeEach(() => {
-    vi.useFakeTimers();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const memory = { take: () => undefined, release: () => undefined };
     filter = new PolledFilter({}, { kind: 'logs', filter: parseLogFilter({}) }, memory, () => undefined);
   });

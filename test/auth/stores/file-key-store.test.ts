@@ -45,9 +45,8 @@ describe('the key file', () => {
   });
 
   it('loses nothing if several processes write concurrently and one is killed', async () => {
-    const folder = makeFolder();
-    const dataDir = join(folder, 'data');
-    const [killed, ...writers] = ['killed', 'a', 'b', 'c', 'd'].map((name) => startFileWriter(folder, dataDir, name));
+    const dataDir = join(makeFolder(), 'data');
+    const [killed, ...writers] = ['killed', 'a', 'b', 'c', 'd'].map((name) => startFileWriter(dataDir, name));
     await eventually(async () => (await open(dataDir).entries()).size > 10, 10_000);
     killed?.kill('SIGKILL');
     const codes = await Promise.all(writers.map(async (child) => ((await once(child, 'exit')) as [number])[0]));
