@@ -5,6 +5,7 @@ import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
+import type { HttpResponse } from './transport/http-exchange.ts';
 import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
@@ -142,9 +143,11 @@ export class Upstream {
       const body = bodyOf(id, method, params);
       const sent = { id, body, deadline: Math.min(deadline, clock.now() + timeoutMs), clientBatch };
       const received = await this.#options.transport.send(sent, cancellation);
-      const owner = cancellation?.owner?.holder?.name ?? `upstream ${this.name}`;
-      if (received.body.length >= LARGE_RESPONSE_BYTES) await turnBudget.next(owner);
-      const response = turnBudget.run(owner, () => readResponse(received, id, this.#secretsFor(method)));
+      const secrets = this.#secretsFor(method);
+      const response =
+        received.body.length < LARGE_RESPONSE_BYTES
+          ? readResponse(received, id, secrets)
+          : await this.#readInTurn(received, id, secrets, cancellation);
       this.#respondedAt = clock.now();
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;
@@ -154,6 +157,18 @@ export class Upstream {
       this.limits?.endRequest();
       this.inFlight--;
     }
+  }
+
+  /** Reads a large response in a turn of the call's account. @throws UpstreamFailure (rejects with it) */
+  async #readInTurn(
+    received: HttpResponse,
+    id: number,
+    secrets: Secrets | undefined,
+    cancellation: Cancellation | undefined,
+  ): Promise<UpstreamResponse> {
+    const owner = cancellation?.owner?.holder?.name ?? `upstream ${this.name}`;
+    await turnBudget.next(owner);
+    return turnBudget.run(owner, () => readResponse(received, id, secrets));
   }
 
   /** @throws UpstreamFailure (rejects with it) */
