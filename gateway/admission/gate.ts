@@ -58,6 +58,8 @@ class Flow {
   taken = 0;
   /** Rises when it begins to wait, takes a slot or releases one: those with equally many slots take turns. */
   turn = 0;
+  /** In the list of those that wait. */
+  place = -1;
 
   constructor(owner: SlotOwner) {
     this.owner = owner;
@@ -181,7 +183,7 @@ export class Gate {
 
   #add(flow: Flow, request: WaitingRequest): void {
     if (flow.waitingCount === 0) {
-      this.#waiting.push(flow);
+      flow.place = this.#waiting.push(flow) - 1;
       flow.turn = ++this.#turn;
     }
     flow.waiting.push(request);
@@ -196,11 +198,19 @@ export class Gate {
     request.isWaiting = false;
     flow.waiting.remove(request);
     flow.waitingCount--;
-    if (flow.waitingCount === 0) this.#waiting.splice(this.#waiting.indexOf(flow), 1);
+    if (flow.waitingCount === 0) this.#stopWaiting(flow);
     this.#waitingCount--;
     this.#deadlines.delete(request);
     request.departure?.delete(request);
     this.#options.onQueued?.(-1);
+  }
+
+  /** The last one takes its place: the order is that of `turn`. */
+  #stopWaiting({ place }: Flow): void {
+    const last = this.#waiting.pop() as Flow;
+    if (place === this.#waiting.length) return;
+    this.#waiting[place] = last;
+    last.place = place;
   }
 
   #abandon(flow: Flow, request: WaitingRequest, reason: Error): void {

@@ -19,6 +19,8 @@ export class MemberFault extends Error {
 
 /** An escaped character takes up to six characters: `\u0074`. */
 const MAX_ESCAPED_CHARS = 6;
+const BACKSLASH = 0x5c;
+const FIRST_NOT_ASCII = 0x80;
 /** Each name has one bit in `seen`. */
 const MAX_NAMES = 31;
 
@@ -52,12 +54,23 @@ export class MemberNames {
     let index = 0;
     while (index < known.length && !isAt(known[index] as Buffer, bytes, nameStart, nameEnd)) index++;
     if (index === known.length) {
-      if (nameEnd - nameStart > this.#maxLength * MAX_ESCAPED_CHARS) return -1;
+      if (nameEnd - nameStart > this.#maxLength * MAX_ESCAPED_CHARS || !this.#mayBeVariant(reader)) return -1;
       const name = JSON.parse(bytes.toString('utf8', nameStart - 1, nameEnd + 1)) as string;
       index = this.names.indexOf(name);
       if (index === -1) return this.#variantOf(name) ?? -1;
     }
     return (seen & (1 << index)) === 0 ? index : new MemberFault(this.names[index] ?? '', false);
+  }
+
+  /** Whether the unknown name that the reader has read needs decoding. Most need not: they have another length. */
+  #mayBeVariant({ nameStart, nameEnd, bytes }: JsonReader): boolean {
+    const length = nameEnd - nameStart;
+    if (this.#bytes.some((known) => known.length === length)) return true;
+    for (let at = nameStart; at < nameEnd; at++) {
+      const byte = bytes[at] as number;
+      if (byte === BACKSLASH || byte >= FIRST_NOT_ASCII) return true;
+    }
+    return false;
   }
 
   /** The first member whose name differs from a known one in case only. @param object without duplicates */

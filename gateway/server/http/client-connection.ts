@@ -21,10 +21,10 @@ const MAX_IN_PROGRESS = 5;
 /** Memory of a request that waits, with its response object. */
 const WAITING_REQUEST_BYTES = 8_192;
 /**
- * When requests that wait have arrived for this time of a turn, a connection with more than so many is closed, unless it is the
- * first one: Node parses the 1,700 requests of a read at once, in 25 ms, and those of 100 connections in one turn.
+ * When so many requests that wait have arrived in a turn, a connection with more than 32 is closed, unless it is the first one:
+ * Node parses the 1,700 requests of a read at once, in 25 ms, and those of 100 connections in one turn.
  */
-const MAX_ARRIVAL_MS = 25;
+const MAX_ARRIVALS = 1_700;
 const MAX_WAITING_IN_LONG_TURN = 32;
 /** Other proxies allow no more: Envoy 100, HAProxy 101, Apache 100. */
 const MANY_HEADERS = 100;
@@ -234,8 +234,8 @@ export class ClientConnection implements HeldConnection {
   #wait(request: IncomingMessage, response: ServerResponse, reservation: Reservation): void {
     if (this.isClosed) return;
     reservation.moveTo(this.#options.holderOf(request));
-    const isLong = isArrivalLong(this) && (this.#waiting?.length ?? 0) >= MAX_WAITING_IN_LONG_TURN;
-    if (isLong || !reservation.canTake(WAITING_REQUEST_BYTES)) {
+    const isLong = areArrivalsMany(this) && (this.#waiting?.length ?? 0) >= MAX_WAITING_IN_LONG_TURN;
+    if (this.#mayClose() && (isLong || !reservation.canTake(WAITING_REQUEST_BYTES))) {
       // A rejection would have to wait, too: it is the response to the last request.
       skipInput(this.socket);
       this.close();
@@ -303,10 +303,14 @@ export class ClientConnection implements HeldConnection {
 
   /** Whether it has a request of an owner in progress, and none that has sent a transaction. */
   mayCloseFor(owner: string): boolean {
-    return (
-      this.#reservations.some(({ holder }) => holder?.name === owner) &&
-      !this.#reservations.some(({ mustDeliver }) => mustDeliver)
-    );
+    const isOwn = ({ holder }: Reservation): boolean => holder?.name === owner;
+    const isInUse = this.#reservations.some(isOwn) || this.#waiting?.some(({ reservation }) => isOwn(reservation));
+    return isInUse === true && this.#mayClose();
+  }
+
+  /** Whether no transaction has been sent whose response is to be delivered. */
+  #mayClose(): boolean {
+    return !this.#reservations.some(({ mustDeliver }) => mustDeliver);
   }
 
   /** To be called after a response is written: closes the connection if the client does not read it. */
@@ -343,14 +347,14 @@ export class ClientConnection implements HeldConnection {
   }
 }
 
-/** The first connection of this turn of the event loop whose requests wait. */
-let arrival: { readonly first: ClientConnection; readonly startedAt: number } | undefined;
+/** The requests that wait of this turn of the event loop, and the connection of the first one. */
+let arrivals: { readonly first: ClientConnection; count: number } | undefined;
 
-/** Whether waiting requests have arrived for a long time of this turn, first those of another connection. */
-function isArrivalLong(connection: ClientConnection): boolean {
-  if (arrival !== undefined) return arrival.first !== connection && clock.now() - arrival.startedAt > MAX_ARRIVAL_MS;
-  arrival = { first: connection, startedAt: clock.now() };
-  clock.setImmediate(() => (arrival = undefined));
+/** Whether many waiting requests have arrived in this turn, first those of another connection. */
+function areArrivalsMany(connection: ClientConnection): boolean {
+  if (arrivals !== undefined) return ++arrivals.count > MAX_ARRIVALS && arrivals.first !== connection;
+  arrivals = { first: connection, count: 1 };
+  clock.setImmediate(() => (arrivals = undefined));
   return false;
 }
 

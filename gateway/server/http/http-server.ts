@@ -87,21 +87,24 @@ export async function listen(
     // An ignored upgrade emits this event again for its socket.
     if (!isConnection(socket)) connections.add(socket);
   });
-  const rejectInvalid = (error: Error, socket: Duplex): void => {
+  const rejectInvalid = (error: Error, socket: Duplex, pending: ServerResponse | undefined): void => {
     turnBudget.run(LATE_REQUESTS, () => {
+      // Its request has arrived after all: the rejection would be a part of the response, or follow it.
+      if (pendingResponse(socket) !== pending || pending?.headersSent === true) socket.destroy();
       // A socket that is not writable has been rejected already.
-      if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
+      else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
     });
   };
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const last = connectionOf(socket).last;
+    const pending = pendingResponse(socket);
     // The body of the ambiguous request cannot be read. Its response closes the connection.
     if (last !== undefined) last.end();
-    else if (error.code === 'ECONNRESET' || pendingResponse(socket)?.headersSent === true) socket.destroy();
+    else if (error.code === 'ECONNRESET' || pending?.headersSent === true) socket.destroy();
     else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || turnBudget.mayRun(LATE_REQUESTS))
-      rejectInvalid(error, socket);
+      rejectInvalid(error, socket, pending);
     // Node reports all that are late at once.
-    else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, socket));
+    else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, socket, pending));
   });
   server.on('connect', ({ socket }) => {
     if (connectionOf(socket).last !== undefined) return;
