@@ -192,9 +192,9 @@ export class Session {
     this.#closeReason ??= reason;
     this.#pending.length = 0;
     const closeFrame = closeReasons[reason];
-    // A close frame would wait behind what the client does not read, and keep its memory.
-    const isUnread = reason === 'memory-pressure' && this.#socket.bufferedAmount > 0;
-    if (closeFrame === undefined || isUnread) this.#socket.terminate();
+    // A close frame would wait behind what the client does not read, and its calls would go on until the client responds.
+    const keepsMemory = reason === 'memory-pressure' && (this.#socket.bufferedAmount > 0 || this.#inFlight > 0);
+    if (closeFrame === undefined || keepsMemory) this.#socket.terminate();
     else this.#socket.close(closeFrame.code, closeFrame.text);
     // Otherwise the client's close frame would not be read.
     this.#socket.resume();
