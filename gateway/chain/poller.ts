@@ -486,10 +486,14 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           this.#deliver(effect.change);
           break;
         case 'fetch':
-          void this.#fetch(effect);
+          this.#fetch(effect).catch((error: unknown) => {
+            this.#recover(error);
+          });
           break;
         case 'verify':
-          void this.#verify(effect.upstream);
+          this.#verify(effect.upstream).catch((error: unknown) => {
+            this.#recover(error);
+          });
           break;
         case 'poll':
           if (effect.upstream.isHeadUncertain) break;
@@ -514,6 +518,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       this.#log.error(causeOf(error), 'following the chain failed');
     }
     this.#resolveWaiting();
+  }
+
+  /** A defect of Gatehouse, after which the chain restarts at the next head. */
+  #recover(error: unknown): void {
+    this.#log.error(causeOf(error), 'following the chain failed');
+    this.#chain.missed();
+    this.#handle(this.#chain.fetched('unknown', clock.now()));
   }
 
   #resolveWaiting(): void {
