@@ -462,13 +462,16 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /** Upstreams that were found to be on another chain, by calls too. They are polled again after a minute. */
   #leaveOtherChains(now: number): void {
+    const left: U[] = [];
     for (const [upstream, polls] of this.#polls) {
       if (!upstream.isOnOtherChain || (polls.feed === undefined && this.view.headOf(upstream) === undefined)) continue;
       this.#closeFeed(upstream, polls);
       polls.polledAt = now;
-      this.#fetched.clear();
-      this.#handle(this.#chain.gone(upstream, 'other-chain', now));
+      left.push(upstream);
     }
+    if (left.length === 0) return;
+    this.#fetched.clear();
+    this.#handle(this.#chain.left(left, now));
   }
 
   #recordPosition(upstream: U, now: number): void {
