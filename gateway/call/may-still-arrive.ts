@@ -37,9 +37,12 @@ export async function pollLagging(call: Call): Promise<boolean> {
   // The last attempt may have taken so long that others got the block since they were asked.
   const hasAdvanced = (upstream: Upstream): boolean =>
     chain.view.hasAdvancedSince(upstream, sentAt) && !mayLag(upstream);
-  const advanced = call.failed.some(isMissing) ? tried.filter(hasAdvanced) : [];
+  const wasMissing = call.unconfirmed !== undefined || call.failed.some(isMissing);
+  const advanced = wasMissing ? tried.filter(hasAdvanced) : [];
   if (advanced.length > 0) {
-    for (const upstream of advanced) forgetAttempt(call, upstream);
+    // After null only once: on a fast chain, heads advance during each attempt.
+    call.hasPolledHeads = call.unconfirmed !== undefined;
+    forgetAttempts(call, advanced);
     return true;
   }
   call.hasPolledHeads = true;
@@ -61,16 +64,19 @@ export async function pollLagging(call: Call): Promise<boolean> {
   );
   const caughtUp = lagging.filter((upstream) => !mayLag(upstream));
   if (caughtUp.length === 0) return false;
-  // A null of an upstream at the head stays, for the case that those that have caught up fail.
-  if (!call.isMissingAtHead) call.unconfirmed = undefined;
-  call.pinned = undefined;
-  for (const upstream of caughtUp) forgetAttempt(call, upstream);
+  forgetAttempts(call, caughtUp);
   return true;
 }
 
-function forgetAttempt(call: Call, upstream: Upstream): void {
-  const at = call.tried.indexOf(upstream);
-  if (at !== -1) call.tried = call.tried.toSpliced(at, 1);
+/** The call may be sent to these upstreams again, which have newer blocks than before. */
+function forgetAttempts(call: Call, upstreams: readonly Upstream[]): void {
+  // A null of an upstream at the head stays, for the case that these fail.
+  if (!call.isMissingAtHead) call.unconfirmed = undefined;
+  call.pinned = undefined;
+  for (const upstream of upstreams) {
+    const at = call.tried.indexOf(upstream);
+    if (at !== -1) call.tried = call.tried.toSpliced(at, 1);
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { BlockTimes } from './block-times.ts';
 import { HeaderRing, type ChainChange, type Headers } from './header-ring.ts';
 import { parseBlock, type Block, type Header, type SeenHead } from './header.ts';
 import { NewestServed } from './newest-served.ts';
-import { selectHead } from './select-head.ts';
+import { highestPlausible, selectHead } from './select-head.ts';
 import { ServedHashes } from './served-hashes.ts';
 import { isAlternating, UpstreamBlocks } from './upstream-blocks.ts';
 import { ChainView, type FinalTag, type TaggedBlock } from './view.ts';
@@ -42,7 +42,7 @@ export type How =
     };
 
 /** Why what is known of an upstream does not count any more. */
-export type Absence = 'no-response' | 'other-chain' | 'not-followed';
+export type Absence = 'no-response' | 'not-followed';
 
 /** What follows from an event, for the poller to do. */
 export type Effect<U> =
@@ -79,6 +79,15 @@ interface Move<U> {
   /** The upstream has just returned the chain id of the network. */
   readonly isChecked?: boolean;
 }
+
+/** A move that waits for the check of its upstream's chain. */
+interface UncheckedMove<U> {
+  readonly move: Move<U>;
+  /** The head of the chain when the check began. */
+  readonly before: Header | undefined;
+}
+
+const finalTags = ['safe', 'finalized'] as const satisfies readonly FinalTag[];
 
 let epochs = 0;
 
@@ -140,7 +149,9 @@ export class Chain<U> {
   #fetching: Move<U> | undefined;
   #next: Move<U> | undefined;
   /** The latest head of each upstream whose chain is being checked. Heads of others are followed meanwhile. */
-  readonly #unchecked = new Map<U, { readonly move: Move<U>; readonly before: Header | undefined }>();
+  readonly #unchecked = new Map<U, UncheckedMove<U>>();
+  /** Those whose check has ended while blocks are being fetched. */
+  #checked: UncheckedMove<U>[] = [];
 
   constructor(options: ChainOptions) {
     this.#options = options;
@@ -188,6 +199,14 @@ export class Chain<U> {
     this.#upstreams.clear();
     for (const upstream of upstreams)
       this.#upstreams.set(upstream, previous.get(upstream) ?? new UpstreamBlocks(upstream));
+    for (const upstream of this.#awaited) if (!this.#upstreams.has(upstream)) this.#awaited.delete(upstream);
+    for (const tag of finalTags) {
+      const { number, olderAt } = this.#tagged[tag];
+      this.#tagged[tag] = {
+        number,
+        olderAt: new Map([...olderAt].filter(([upstream]) => this.#upstreams.has(upstream))),
+      };
+    }
     this.#view = undefined;
   }
 
@@ -197,6 +216,8 @@ export class Chain<U> {
     if (how.by === 'response') this.#serve(upstream, known, block, how, at);
     else if (known !== undefined) {
       known.failures = 0;
+      known.isSuspected = false;
+      known.isBelowFinal = false;
       this.#awaited.delete(upstream);
       if (how.by === 'notification' || !known.isNewerThan(block, how.sentAt)) known.set(block, at);
       // A notification, or a response to a caller, that came during the poll is newer.
@@ -214,13 +235,28 @@ export class Chain<U> {
     if (why === 'no-response') {
       known.failures++;
       this.#update(known, at);
-    } else if (why === 'other-chain') this.#leave(known, at);
-    else {
+    } else {
       known.forget();
       known.failures = 0;
       known.pollsBelow = 0;
       this.#view = undefined;
     }
+    return this.#takeEffects();
+  }
+
+  /** These upstreams are on another chain: what is known only from them does not count. */
+  left(upstreams: readonly U[], at: number): readonly Effect<U>[] {
+    const left = upstreams.flatMap((upstream) => this.#upstreams.get(upstream) ?? []);
+    const numbers = left.flatMap(({ head, header }) => head?.number ?? header?.number ?? []);
+    for (const known of left) {
+      known.forget();
+      this.#awaited.delete(known.upstream);
+    }
+    this.#checked = this.#checked.filter(({ move }) => !upstreams.includes(move.from));
+    if (this.#next !== undefined && upstreams.includes(this.#next.from)) this.#next = undefined;
+    if (numbers.length > 0) this.#leave(upstreams, numbers, at);
+    this.#view = undefined;
+    this.#decide(undefined, at);
     return this.#takeEffects();
   }
 
@@ -253,6 +289,7 @@ export class Chain<U> {
 
   /** The head is selected when these upstreams were polled, or at this time. */
   waitFor(upstreams: readonly U[], until: number): void {
+    this.#awaited.clear();
     for (const upstream of upstreams) this.#awaited.add(upstream);
     this.#awaitedUntil = until;
   }
@@ -296,11 +333,8 @@ export class Chain<U> {
   verified(upstream: U, isRight: boolean, at: number): readonly Effect<U>[] {
     const unchecked = this.#unchecked.get(upstream);
     this.#unchecked.delete(upstream);
-    if (unchecked !== undefined && isRight) {
-      // The upstreams agreed on it before the chain moved.
-      const isConfirmed = unchecked.move.isConfirmed && this.#ring.headers.head === unchecked.before;
-      this.#follow({ ...unchecked.move, isConfirmed, isChecked: true }, at);
-    }
+    if (unchecked !== undefined && isRight) this.#checked.push(unchecked);
+    this.#continue(at);
     return this.#takeEffects();
   }
 
@@ -337,26 +371,21 @@ export class Chain<U> {
     return number > head.number + BigInt(MAX_HEADERS) || number < oldest.number - BigInt(MAX_HEADERS);
   }
 
-  /** Drops what is known only from an upstream that is on another chain. */
-  #leave(known: UpstreamBlocks<U>, at: number): void {
-    const number = known.head?.number ?? known.header?.number;
-    if (number !== undefined) {
-      known.forget();
-      const highest = this.#network?.number ?? 0n;
-      const others = [...this.#upstreams.values()].filter(({ isUsable }) => isUsable);
-      if (number >= highest && !others.some(({ head }) => (head?.number ?? -1n) >= highest)) this.#forgetNetwork();
-      this.#leaveReporter(known.upstream, others.length > 0, at);
-    }
-    this.#view = undefined;
-    this.#decide(undefined, at);
-  }
-
-  /** If the next head of another upstream continues the chain, the one that left reported no other. Without others, it restarts. */
-  #leaveReporter(upstream: U, hasOthers: boolean, at: number): void {
+  /**
+   * Drops what is known only from upstreams that are on another chain. If the next head of another one continues the chain,
+   * they reported no block of theirs. Without others, it restarts.
+   * @param numbers of their heads
+   */
+  #leave(upstreams: readonly U[], numbers: readonly bigint[], at: number): void {
+    const highest = this.#network?.number ?? 0n;
+    const others = [...this.#upstreams.values()].filter(({ isUsable }) => isUsable);
+    const isOnlyTheirs = !others.some(({ head }) => (head?.number ?? -1n) >= highest);
+    if (isOnlyTheirs && numbers.some((number) => number >= highest)) this.#forgetNetwork();
     this.#gapSince = undefined;
-    if (upstream !== this.#reporter || this.#ring.headers.head === undefined) return;
+    if (this.#reporter === undefined || !upstreams.includes(this.#reporter)) return;
+    if (this.#ring.headers.head === undefined) return;
     this.#isDoubtful = true;
-    if (hasOthers) return;
+    if (others.length > 0) return;
     this.#ring.clear();
     this.#changed({ removed: [], added: [], hasGap: true }, undefined, at);
     this.#isCurrent = false;
@@ -384,11 +413,15 @@ export class Chain<U> {
     }
     const isContradicted = known?.head !== undefined && number < known.head.number && known.head.at < sentAt;
     if ((isOnOtherBranch || (isLatest && isContradicted)) && known && !isAlternating(known, at)) {
-      this.#changeEpoch();
+      if (!known.isSuspected) this.#changeEpoch();
+      known.isSuspected = true;
       this.#effects.push({ kind: 'poll', upstream });
     }
     // Below a final block, it is of another chain.
-    if (isLatest && this.#final !== undefined && number < this.#final) this.#break();
+    if (isLatest && this.#final !== undefined && number < this.#final && known?.isBelowFinal !== true) {
+      if (known !== undefined) known.isBelowFinal = true;
+      this.#break();
+    }
     if (known?.head !== undefined && number > known.head.number) {
       known.set({ number }, at);
       this.#awaited.delete(upstream);
@@ -398,7 +431,13 @@ export class Chain<U> {
     this.#recordServed(number, upstream, at, mayBeNewest);
   }
 
+  /** A number that the chain cannot have is ignored. One that was served before the head was known, or fell, is forgotten. */
   #serveTagged(upstream: U, number: bigint, tag: FinalTag, at: number): void {
+    const head = this.#network;
+    if (head !== undefined) {
+      if (number > highestPlausible(head, at, this.#times.blockMs)) return;
+      this.#dropTagsAbove(head.number);
+    }
     const { number: newest, olderAt } = this.#tagged[tag];
     if (number >= newest && number === newest && !olderAt.has(upstream)) return;
     const older = new Map(olderAt);
@@ -519,7 +558,7 @@ export class Chain<U> {
   }
 
   #dropTagsAbove(number: bigint): void {
-    for (const tag of ['safe', 'finalized'] as const)
+    for (const tag of finalTags)
       if (this.#tagged[tag].number > number) this.#tagged[tag] = { number: -1n, olderAt: new Map() };
   }
 
@@ -532,6 +571,7 @@ export class Chain<U> {
     this.#otherBranch = undefined;
     this.#isConfirming = false;
     this.#served.forget();
+    this.#dropTagsAbove(-1n);
     this.#break();
   }
 
@@ -558,11 +598,23 @@ export class Chain<U> {
 
   #continue(at: number): void {
     while (this.#fetching === undefined) {
-      const move = this.#next;
+      const move = this.#takeNext();
       if (move === undefined) return;
-      this.#next = undefined;
       this.#moveTo(move, at);
     }
+  }
+
+  /** Checked heads are first: a later head does not replace them. */
+  #takeNext(): Move<U> | undefined {
+    const checked = this.#checked.shift();
+    if (checked !== undefined) {
+      // The upstreams agreed on it before the chain moved.
+      const isConfirmed = checked.move.isConfirmed && this.#ring.headers.head === checked.before;
+      return { ...checked.move, isConfirmed, isChecked: true };
+    }
+    const next = this.#next;
+    this.#next = undefined;
+    return next;
   }
 
   #moveTo(move: Move<U>, at: number): void {

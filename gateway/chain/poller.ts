@@ -462,13 +462,16 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /** Upstreams that were found to be on another chain, by calls too. They are polled again after a minute. */
   #leaveOtherChains(now: number): void {
+    const left: U[] = [];
     for (const [upstream, polls] of this.#polls) {
       if (!upstream.isOnOtherChain || (polls.feed === undefined && this.view.headOf(upstream) === undefined)) continue;
       this.#closeFeed(upstream, polls);
       polls.polledAt = now;
-      this.#fetched.clear();
-      this.#handle(this.#chain.gone(upstream, 'other-chain', now));
+      left.push(upstream);
     }
+    if (left.length === 0) return;
+    this.#fetched.clear();
+    this.#handle(this.#chain.left(left, now));
   }
 
   #recordPosition(upstream: U, now: number): void {
@@ -486,10 +489,14 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           this.#deliver(effect.change);
           break;
         case 'fetch':
-          void this.#fetch(effect);
+          this.#fetch(effect).catch((error: unknown) => {
+            this.#recover(error);
+          });
           break;
         case 'verify':
-          void this.#verify(effect.upstream);
+          this.#verify(effect.upstream).catch((error: unknown) => {
+            this.#recover(error);
+          });
           break;
         case 'poll':
           if (effect.upstream.isHeadUncertain) break;
@@ -514,6 +521,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       this.#log.error(causeOf(error), 'following the chain failed');
     }
     this.#resolveWaiting();
+  }
+
+  /** A defect of Gatehouse, after which the chain restarts at the next head. */
+  #recover(error: unknown): void {
+    this.#log.error(causeOf(error), 'following the chain failed');
+    this.#chain.missed();
+    this.#handle(this.#chain.fetched('unknown', clock.now()));
   }
 
   #resolveWaiting(): void {

@@ -29,6 +29,10 @@ export class UpstreamBlocks<U> {
   pollsBelow = 0;
   /** Its head did not continue the chain. */
   isForeign = false;
+  /** Since its last poll or notification, it returned a block older than its head, or of another branch. */
+  isSuspected = false;
+  /** Since its last poll or notification, its block for `latest` was below a final one. */
+  isBelowFinal = false;
   /** Its head before it last fell, and when it fell. */
   #beforeFall: bigint | undefined;
   #fellAt = -Infinity;
@@ -74,6 +78,8 @@ export class UpstreamBlocks<U> {
     this.head = undefined;
     this.header = undefined;
     this.isForeign = false;
+    this.isSuspected = false;
+    this.isBelowFinal = false;
     this.isSubscribed = false;
   }
 }

@@ -11,6 +11,9 @@ import { ScriptedChain } from './scripted-chain.ts';
 
 const options = { isDevelopment: false, minLowerMs: 1_000, pauseMs: 30_000, inUseMs: 15_000 };
 
+type Fetch = Extract<Effect<string>, { kind: 'fetch' }>;
+type Verify = Extract<Effect<string>, { kind: 'verify' }>;
+
 /** The hash of a block of another branch. */
 const other = `0x${'e'.repeat(64)}`;
 
@@ -21,6 +24,8 @@ class Network {
   readonly changes: ChainChange[] = [];
   /** Upstreams whose head may be replaced, and those whose chain id is to be checked. */
   readonly asked: string[] = [];
+  /** After `hold`: fetches and checks of chain ids that are not answered yet, in order. */
+  #held: (Fetch | Verify)[] | undefined;
   at = 1_000;
 
   constructor(nodes: Record<string, ScriptedChain>, more: object = {}) {
@@ -54,8 +59,42 @@ class Network {
     for (const name of names) this.#handle(this.chain.gone(name, 'no-response', (this.at += 100)));
   }
 
-  leave(name: string): void {
-    this.#handle(this.chain.gone(name, 'other-chain', (this.at += 100)));
+  leave(...names: string[]): void {
+    this.#handle(this.chain.left(names, (this.at += 100)));
+  }
+
+  /** From now on, `answerFetch` and `answerVerify` answer. */
+  hold(): void {
+    this.#held = [];
+  }
+
+  /** Answers the fetch in progress. @param branch undefined: what its upstream has */
+  answerFetch(branch?: 'unknown'): this {
+    const fetch = this.#release((effect): effect is Fetch => effect.kind === 'fetch');
+    this.#handle(this.chain.fetched(branch ?? this.#branchTo(fetch), (this.at += 100)));
+    return this;
+  }
+
+  /** The chain id of the upstream is right. */
+  answerVerify(name: string): this {
+    this.#release((effect): effect is Verify => effect.kind === 'verify' && effect.upstream === name);
+    this.#handle(this.chain.verified(name, true, (this.at += 100)));
+    return this;
+  }
+
+  #release<E extends Fetch | Verify>(isAnswered: (effect: Fetch | Verify) => effect is E): E {
+    const effect = this.#held?.find(isAnswered);
+    if (effect === undefined) throw new Error('nothing was asked');
+    this.#held = this.#held?.filter((one) => one !== effect);
+    return effect;
+  }
+
+  get isFetching(): boolean {
+    return this.#held?.some(({ kind }) => kind === 'fetch') === true;
+  }
+
+  isVerifying(name: string): boolean {
+    return this.#held?.some((effect) => effect.kind === 'verify' && effect.upstream === name) === true;
   }
 
   serve(
@@ -73,6 +112,10 @@ class Network {
   #handle(effects: readonly Effect<string>[]): void {
     for (const effect of effects) {
       if (effect.kind === 'changed' && effect.change !== undefined) this.changes.push(effect.change);
+      if (this.#held !== undefined && (effect.kind === 'fetch' || effect.kind === 'verify')) {
+        this.#held.push(effect);
+        continue;
+      }
       if (effect.kind === 'fetch') this.#handle(this.chain.fetched(this.#branchTo(effect), this.at));
       if (effect.kind === 'poll') this.asked.push(`poll ${effect.upstream}`);
       if (effect.kind !== 'verify') continue;
@@ -81,7 +124,7 @@ class Network {
     }
   }
 
-  #branchTo({ head, from, headers }: Extract<Effect<string>, { kind: 'fetch' }>): Header[] | 'unknown' | 'too-long' {
+  #branchTo({ head, from, headers }: Fetch): Header[] | 'unknown' | 'too-long' {
     if (head.number < (headers.oldest?.number ?? 0n)) return 'too-long';
     const branch = [head];
     for (;;) {
@@ -165,6 +208,33 @@ describe('rule 1: the head falls only if the chain was replaced', () => {
     expect(network.numbers[0]).toBe(number);
   });
 
+  it.each<[string, object, number | undefined]>([
+    ['without others, nothing is known', {}, undefined],
+    ['with others, the head is theirs', { three: new ScriptedChain({ from: 90 }) }, 90],
+  ])('upstreams are found on another chain together: %s', (_, others, number) => {
+    const chain = new ScriptedChain();
+    const network = new Network({ one: chain, two: chain.copy(), ...others });
+    network.leave('one', 'two');
+    expect(network.numbers.slice(0, 2)).toEqual([number, number]);
+    expect(network.chain.view.has(chain.head.hash)).toBe(false);
+  });
+
+  it('the head of an upstream that was removed is not awaited', () => {
+    const { network } = twoNodes();
+    network.chain.waitFor(['one', 'two'], network.at + 10_000);
+    network.chain.replaceUpstreams(['one']);
+    network.mine('one').poll('one');
+    expect(network.numbers[0]).toBe(101);
+  });
+
+  it('the heads of an earlier start are not awaited', () => {
+    const { network } = twoNodes();
+    network.chain.waitFor(['one', 'two'], network.at + 10_000);
+    network.chain.waitFor(['one'], network.at + 10_000);
+    network.mine('one').poll('one');
+    expect(network.numbers[0]).toBe(101);
+  });
+
   it('on a development chain, a lower head is followed after three polls', () => {
     const { network, one, two } = twoNodes({ isDevelopment: true });
     one.mine(5);
@@ -216,6 +286,43 @@ describe('rule 2: reads do not go back', () => {
       [false, true],
       [false, false],
     ]);
+  });
+
+  it('for a tag, a number that the chain cannot have is ignored', () => {
+    const { network } = twoNodes();
+    network.serve('one', 10 ** 9, { tag: 'finalized' });
+    network.serve('two', 90, { tag: 'finalized' });
+    network.serve('one', 80, { tag: 'finalized' });
+    const { view } = network.chain;
+    expect(view.newestOf('finalized')).toBe(90n);
+    expect(['one', 'two'].map((name) => view.isTagOlder(name, 'finalized', network.at))).toEqual([true, false]);
+  });
+
+  it('a block of a tag that was served before the head was known, and is above it, does not count', () => {
+    const network = new Network({});
+    network.chain.replaceUpstreams(['one', 'two']);
+    network.serve('one', 10 ** 9, { tag: 'finalized' });
+    network.nodes['two'] = new ScriptedChain();
+    network.poll('two');
+    network.serve('two', 90, { tag: 'finalized' });
+    const { view } = network.chain;
+    expect([view.newestOf('finalized'), view.isTagOlder('two', 'finalized', network.at)]).toEqual([90n, false]);
+  });
+
+  it('blocks of a tag on another chain are forgotten with its head', () => {
+    const { network } = twoNodes();
+    network.serve('one', 95, { tag: 'finalized' });
+    network.leave('one', 'two');
+    network.poll('two');
+    expect(network.chain.view.newestOf('finalized')).toBe(-1n);
+  });
+
+  it('an upstream that was removed is not known to have an older block', () => {
+    const { network } = twoNodes();
+    network.serve('one', 90, { tag: 'finalized' }).serve('two', 80, { tag: 'finalized' });
+    network.chain.replaceUpstreams(['one']);
+    const { number, olderAt } = network.chain.view.tagged.finalized;
+    expect([number, olderAt.size]).toEqual([90n, 0]);
   });
 });
 
@@ -273,6 +380,54 @@ describe('rule 3: another block at a known height is a reorg', () => {
     for (let polls = 0; polls < 14; polls++) network.poll();
     expect(network.numbers).toEqual([1, 1, 1]);
     expect(network.changes).toMatchObject([{ removed: [], added: [{ number: 1n }], hasGap: true }]);
+  });
+
+  it('the latest head waits for missing blocks, also if a check ends meanwhile', () => {
+    const chain = new ScriptedChain();
+    const network = new Network({ one: chain, two: chain.copy(), three: chain.copy() });
+    const mineOf = (name: string, count: number): void => {
+      chain.mine(count);
+      network.nodes[name] = chain.copy();
+    };
+    network.hold();
+    network.chain.resumed();
+    mineOf('three', 5);
+    network.poll('three');
+    mineOf('two', 5);
+    network.poll('two').answerVerify('two');
+    mineOf('one', 3);
+    network.poll('one');
+    mineOf('two', 1);
+    network.poll('two');
+    // Block 114 waits for blocks 111 and 112.
+    network.answerVerify('three').answerFetch();
+    expect(network.chain.view.head?.number).toBe(114n);
+  });
+
+  it('a chain with a missing block restarts after a minute, also if heads arrive during each check', () => {
+    const { network, one } = twoNodes();
+    network.hold();
+    for (let seconds = 0; seconds < 100; seconds += 10) {
+      one.mine(3);
+      network.poll('one');
+      network.at += 10_000;
+      if (network.isFetching) network.answerFetch('unknown');
+      if (network.isVerifying('one')) network.answerVerify('one');
+      one.mine();
+      network.poll('one');
+    }
+    expect(network.changes.map(({ hasGap }) => hasGap)).toContain(true);
+  });
+
+  it('a head that waits is dropped if its upstream is found on another chain', () => {
+    const { network, one } = twoNodes();
+    network.hold();
+    one.mine(3);
+    network.poll('one');
+    one.mine(3);
+    network.poll('one').leave('one', 'two');
+    network.answerFetch();
+    expect(network.chain.view.head).toBeUndefined();
   });
 });
 
@@ -359,6 +514,37 @@ describe('rule 5: an earlier answer is reused in its epoch only', () => {
     const { view } = network.chain;
     const isBroken = view.unbrokenSince !== unbrokenSince;
     expect(view.epoch === epoch ? 'same' : isBroken ? 'broken' : 'epoch').toBe(expected);
+  });
+
+  it.each<[string, (network: Network) => unknown]>([
+    ['a block older than the head', (network) => network.serve('one', 99, { isLatest: true })],
+    ['a block of another branch', (network) => network.serve('one', 100, { hash: other })],
+    ['a block below a final one', (network) => network.serve('one', 90, { isLatest: true })],
+  ])('%s is a sign once until the next poll of its upstream', (_, happens) => {
+    const { network } = twoNodes();
+    network.chain.finalized(95n);
+    const epochs = (): number[] =>
+      [1, 2, 3].map(() => {
+        happens(network);
+        return network.chain.view.epoch;
+      });
+    const { epoch } = network.chain.view;
+    const [first, ...more] = epochs();
+    expect(first).not.toBe(epoch);
+    expect(more).toEqual([first, first]);
+    network.poll('one');
+    expect(network.chain.view.epoch).toBe(first);
+    expect(epochs()).not.toContain(first);
+  });
+
+  it('a block below a final one is another sign than one that is only older than the head', () => {
+    const { network } = twoNodes();
+    network.chain.finalized(95n);
+    const { unbrokenSince } = network.chain.view;
+    network.serve('one', 99, { isLatest: true });
+    expect(network.chain.view.unbrokenSince).toBe(unbrokenSince);
+    network.serve('one', 90, { isLatest: true });
+    expect(network.chain.view.unbrokenSince).not.toBe(unbrokenSince);
   });
 
   it('the branch is uncertain from a newest served block of another branch until the chain has moved', () => {
