@@ -99,8 +99,7 @@ export class MethodCache {
     if (response.kind === 'error' || (response.kind === 'result' && isEmptyResult(response.result))) return undefined;
     const validity = this.#validityOf(params, response, headHash);
     if (validity === undefined) return undefined;
-    const result =
-      response.kind === 'large' ? Buffer.concat(response.parts) : (response.text ?? JSON.stringify(response.result));
+    const result = response.kind === 'large' ? Buffer.concat(response.parts) : toShared(response);
     if (validity.while === 'always') this.#storePermanently(text, result);
     else this.#storeInMemory(text, result, validity);
     return result;
@@ -233,4 +232,12 @@ export class MethodCache {
   #isFinal(number: bigint): boolean {
     return this.#options.final.includes(number, clock.now());
   }
+}
+
+/** A long result in bytes: the responses with it share them, and copy each string. */
+const MAX_STRING_CHARS = 32_768;
+
+function toShared({ text, result }: Extract<UpstreamResponse, { readonly kind: 'result' }>): string | Buffer {
+  const json = text ?? JSON.stringify(result);
+  return json.length > MAX_STRING_CHARS ? Buffer.from(json) : json;
 }

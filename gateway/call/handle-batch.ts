@@ -70,7 +70,7 @@ export async function handleBatch(
   /** Handles one call after the other, until all have begun. A call without upstream ends at once. */
   const work = async (hasOwnSlot: boolean): Promise<void> => {
     try {
-      while (next < items.length && defect === undefined) {
+      while (next < items.length && defect === undefined && !context.caller.isCancelled) {
         const turn = turnBudget.next(owner);
         if (turn !== undefined) await turn;
         const index = next++;
@@ -80,9 +80,14 @@ export async function handleBatch(
           turnBudget.run(owner, checkOnce.bind(undefined, item, context.access));
           await turnBudget.next(owner);
         }
-        const response = turnBudget.run(owner, handle.bind(undefined, item));
-        if (response instanceof Promise) addWorker();
-        add(index, item, response instanceof Promise ? await response : response);
+        const response = turnBudget.run(owner, () => {
+          const begun = handle(item);
+          if (!(begun instanceof Promise)) add(index, item, begun);
+          return begun;
+        });
+        if (!(response instanceof Promise)) continue;
+        addWorker();
+        add(index, item, await response);
       }
     } catch (error) {
       defect ??= error;
