@@ -1,18 +1,38 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { isToken, tokenInProtocols } from './tokens/token-form.ts';
+
+/** Where requests may have a key or a token, beside the path. */
+export interface KeyPlaces {
+  /** Keys in `X-API-Key` and `Authorization: Bearer`. */
+  readonly keyHeaders: boolean;
+  /** Tokens in `Authorization: Bearer`, and of an upgrade in `Sec-WebSocket-Protocol`. */
+  readonly tokens: boolean;
+  /** Tokens in the path of an upgrade. */
+  readonly tokensInPath: boolean;
+}
 
 /**
- * The key of a request: in its path, in `X-API-Key` or in `Authorization: Bearer`. Basic authentication has a secret, no key.
+ * The key or token of a request. Basic authentication has a secret, no key.
  * @param pathKey '' if the path has none
  * @returns '' if there is none
- * @throws RpcError key-invalid if two places have different keys
+ * @throws RpcError key-invalid if two places have different ones; token-invalid if the path may not have a token
  */
-export function sentKey(pathKey: string, headers: IncomingHttpHeaders): string {
+export function sentKey(pathKey: string, headers: IncomingHttpHeaders, places: KeyPlaces, isUpgrade = false): string {
+  if (places.tokens && isToken(pathKey) && !(isUpgrade && places.tokensInPath)) {
+    throw new RpcError('token-invalid', 'invalid token: send it in Authorization: Bearer');
+  }
+  const bearer = bearerIn(headers.authorization);
+  const given = [
+    places.keyHeaders ? headers['x-api-key'] : undefined,
+    places.keyHeaders || (places.tokens && bearer !== undefined && isToken(bearer)) ? bearer : undefined,
+    places.tokens && isUpgrade ? tokenInProtocols(headers['sec-websocket-protocol']) : undefined,
+  ];
   let key = pathKey;
-  for (const given of [headers['x-api-key'], bearerIn(headers.authorization)]) {
-    if (given === undefined || given === key) continue;
+  for (const each of given) {
+    if (each === undefined || each === key) continue;
     if (key !== '') throw new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
-    key = String(given);
+    key = String(each);
   }
   return key;
 }

@@ -29,7 +29,8 @@ import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.t
 export const OPEN_TIMEOUT_MS = 1_500;
 
 export interface KeysCommandContext {
-  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
+  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'> &
+    Partial<Pick<Settings, 'AUTH_ISSUER'>>;
   /** Standard input, for `--key-stdin`. */
   readonly input: AsyncIterable<Uint8Array | string>;
   /** Write text unchanged to standard output and standard error. */
@@ -184,6 +185,30 @@ export function keysCommand(context: KeysCommandContext): Command {
           else out(`Key ${record.id} (${record.name}) is revoked.\n`);
         }
         if (failed.length > 0) throw joinFailures(failed);
+      }),
+    );
+
+  keys
+    .command('revoke-tokens')
+    .description('Revoke JSON Web Tokens on all gateways, within a second: all of a subject, or one by its id')
+    .option('--subject <sub>', 'claim `sub`: all tokens of this subject, also later ones')
+    .option('--jti <id>', 'claim `jti`: one token')
+    .option('--json', 'print the record on one line')
+    .addHelpText(
+      'after',
+      `\nAUTH_ISSUER must be set, as for the gateways.\n${examples('keys revoke-tokens --subject user-17')}`,
+    )
+    .action(({ subject, jti, json }: { subject?: string; jti?: string; json?: true }) =>
+      withManager(async (manager) => {
+        const { AUTH_ISSUER: issuer } = context.settings();
+        if (issuer === undefined) throw new UsageError('AUTH_ISSUER is not set: it is a part of what is revoked');
+        if ((subject === undefined) === (jti === undefined)) throw new UsageError('Give one of --subject and --jti');
+        const record = await manager.revokeTokens(issuer, subject === undefined ? { tokenId: jti ?? '' } : { subject });
+        out(
+          json
+            ? `${JSON.stringify(displayedRecord(record))}\n`
+            : `The tokens of ${record.id} (${record.name}) are revoked.\n`,
+        );
       }),
     );
 

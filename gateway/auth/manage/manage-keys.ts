@@ -11,6 +11,7 @@ import {
 } from '../stores/key-store.ts';
 import { digestOf, keyIdOf, makeKey, makeSecret } from '../formats/key.ts';
 import { teamIn } from '../formats/team.ts';
+import { subjectDigest, tokenIdDigest } from '../tokens/revocations.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
 import { KeyOperationError, noSuchKey } from './key-operation-error.ts';
 import { isActive } from './key-state.ts';
@@ -122,6 +123,18 @@ export class KeyManager {
   async revokeAll(ids: readonly string[]): Promise<RevokedKeys> {
     const wanted = [...new Set(ids)];
     return toRevokedKeys(wanted, await this.#store.revokeAll(wanted, ({ id }) => this.#audit('revoke', id)));
+  }
+
+  /** Revokes all tokens of a subject, also later ones, or one token. The record has neither in clear. */
+  async revokeTokens(issuer: string, which: { subject: string } | { tokenId: string }): Promise<KeyRecord> {
+    const [digest, name] =
+      'subject' in which
+        ? [subjectDigest(issuer, which.subject), 'token subject']
+        : [tokenIdDigest(issuer, which.tokenId), 'token id'];
+    const now = new Date().toISOString();
+    await this.#store.add(digest, { name, createdAt: now, revokedAt: now });
+    await this.#audit('revoke', keyIdOf(digest), name);
+    return this.#existing(keyIdOf(digest));
   }
 
   auditLogLevel(level: string): Promise<void> {

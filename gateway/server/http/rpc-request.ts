@@ -115,12 +115,12 @@ function checkRoute({ networks }: RpcRouteOptions, { request, route }: HttpReque
 
 /** @throws RpcError (or rejects with it) */
 function authenticate(
-  { acceptsKeyHeaders, authenticator }: RpcRouteOptions,
+  { keyPlaces, authenticator }: RpcRouteOptions,
   { request, route, connection }: HttpRequest,
   address: string,
 ): KeyAccess | Promise<KeyAccess> {
-  const key = acceptsKeyHeaders ? sentKey(route.key, request.headers) : route.key;
-  return authenticator.authenticate(key, address, key === route.key ? connection.digestOf(key) : undefined);
+  const key = keyPlaces === undefined ? route.key : sentKey(route.key, request.headers, keyPlaces);
+  return authenticator.authenticate(key, address, key === route.key ? connection.digestOf(key) : undefined, false);
 }
 
 /**
