@@ -6,6 +6,7 @@ import type { CallContext } from '../gateway/call/call-context.ts';
 import { largeResponse, resultResponse } from '../gateway/jsonrpc/response.ts';
 import { readEnvelope, type RpcRequest } from '../gateway/jsonrpc/envelope.ts';
 import type { KeyAccess } from '../gateway/auth/key-access.ts';
+import { mayReturnText } from '../gateway/spec/method-facts.ts';
 import { normalise } from '../gateway/normalise/normalise.ts';
 import { openTransport } from '../gateway/networks/open-transport.ts';
 import { Cancellation } from '../gateway/upstreams/transport/cancellation.ts';
@@ -35,7 +36,8 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   const url = `/bench/v3/${key}`;
   const network = networks.finder.get('bench');
   const method = network?.methods.get(kind.method);
-  const [request] = readEnvelope(text, 1).items as RpcRequest[];
+  const sent = Buffer.from(text);
+  const [request] = readEnvelope(sent, 1).items as RpcRequest[];
   const access: KeyAccess = await authenticator.authenticate(key, '127.0.0.1');
   const [upstream] = network?.config.upstreams ?? [];
   const transport = upstream && openTransport(upstream, { UPSTREAM_CONNECTIONS: 64, UPSTREAM_RESPONSE_MAX_BYTES: 1e9 });
@@ -44,7 +46,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
   }
   const { spec } = method;
   const received = { status: 200, body };
-  const secrets = new Secrets(transport.secrets);
+  const secrets = mayReturnText(spec.name) ? new Secrets(transport.secrets) : undefined;
   const { params } = request;
   const call = new Call(network.router, spec, params, Infinity);
   const { response } = normalise(spec, params, readResponse(received, 1, secrets));
@@ -74,7 +76,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       name: 'authenticate: the network and the key of a path',
       work: () => [networks.finder.find(url, '127.0.0.1:8545'), authenticator.authenticate(key, '127.0.0.1')],
     },
-    { name: 'parse: the body', work: () => readEnvelope(text, 1) },
+    { name: 'parse: the body', work: () => readEnvelope(sent, 1) },
     { name: 'limits: a rate, without Redis', work: () => limits && limiter.charge(limits, charge) },
     { name: 'validate: the parameters', work: () => checkParams(method, params, request.originalParamsText, access) },
     { name: 'select: the upstream', work: () => select(call, performance.now()) },

@@ -1,6 +1,6 @@
 import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
-import type { Row as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
+import type { PermissionRow as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
 import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
 import { patternsOf, rightRows } from '../gateway/redis/rights.ts';
 import { skipReasonNames, skipReasons } from '../gateway/routing-policy/skip-reasons.ts';
@@ -9,7 +9,7 @@ import { networkFile } from '../gateway/network-files/options/network-file.ts';
 import type { Option, OptionSchema, ValueSchema } from '../gateway/network-files/options/option.ts';
 import { faultSummary } from './fault-summary.ts';
 import { notNull } from './json-schema.ts';
-import { code, table, type Row } from './markdown-table.ts';
+import { code, table, type TableRow } from './markdown-table.ts';
 import type { ProviderSource } from './provider-module.ts';
 import type { MethodSource, NeverOpened } from './read-sources.ts';
 import { providerRows, unitsRows, type UnitsSources } from './units-tables.ts';
@@ -29,7 +29,7 @@ interface DocsTable {
   /** The table is the first one under this heading. */
   readonly heading: string;
   /** @param page text of the page that the table is in */
-  readonly rows: (sources: DocsSources, page: string) => readonly Row[];
+  readonly rows: (sources: DocsSources, page: string) => readonly TableRow[];
 }
 
 /** The tables in docs/ that are generated from schemas, code, network files and measurements. */
@@ -63,7 +63,7 @@ export function docsPages(sources: DocsSources, read: (path: string) => string):
   return pages;
 }
 
-function methodRows({ methods }: DocsSources): Row[] {
+function methodRows({ methods }: DocsSources): TableRow[] {
   return [['method', 'returns'], ...methods.map((method) => [code(method.name), meaningOf(method)])];
 }
 
@@ -77,16 +77,16 @@ function meaningOf({ summary, result, errors, 'x-gatehouse': notes }: Method): s
   return sentences.join(' ');
 }
 
-function neverOpenedRows({ neverOpened }: DocsSources): Row[] {
+function neverOpenedRows({ neverOpened }: DocsSources): TableRow[] {
   const rows = neverOpened.map(({ methods, effect, source }) => [methods.map(code).join(', '), effect, source]);
   return [['methods', 'what they change', 'source'], ...rows];
 }
 
-function networkOptionRows(): Row[] {
+function networkOptionRows(): TableRow[] {
   return [['option', 'default', 'a change replaces', 'meaning'], ...optionRows(networkFile, '', '')];
 }
 
-function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWithMap: string): Row[] {
+function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWithMap: string): TableRow[] {
   const options: Readonly<Record<string, OptionSchema & Partial<Option<string>>>> = properties;
   return Object.entries(options).flatMap(([name, option]) => {
     const { description, default: value, replaces = replacedWithMap, items, additionalProperties: member } = option;
@@ -96,14 +96,14 @@ function optionRows({ properties = {} }: ValueSchema, prefix: string, replacedWi
   });
 }
 
-function networkRows({ methods, networks: folder }: DocsSources): Row[] {
+function networkRows({ methods, networks: folder }: DocsSources): TableRow[] {
   const knownMethods = methods.map(({ name }) => name);
   const networks = loadNetworks({ folder, knownMethods, env: {} });
   const rows = networks.map(({ name, slug, chainId }) => [name, code(slug), String(chainId)]);
   return [['network', 'slug', 'chain id'], ...rows];
 }
 
-function providerUrlRows({ providerUrls }: DocsSources): Row[] {
+function providerUrlRows({ providerUrls }: DocsSources): TableRow[] {
   const rows = providerUrls.map(({ name, url, lists }) => [
     code(name),
     code(url),
@@ -113,7 +113,7 @@ function providerUrlRows({ providerUrls }: DocsSources): Row[] {
   return [['provider', 'URL', 'chains', 'with WebSocket'], ...rows];
 }
 
-function permissionRows(): Row[] {
+function permissionRows(): TableRow[] {
   const rows = permissionNames.map((name) => {
     const row = permissionFields[name];
     return [code(name), row.flag === undefined ? '' : code(row.flag), row.meaning, rejectionOf(row)];
@@ -141,7 +141,7 @@ function rejectionOf(row: PermissionRow): string {
   }
 }
 
-function errorRows(): Row[] {
+function errorRows(): TableRow[] {
   const rows = reasons.map((reason) => {
     const { code: number, status, message } = new RpcError(reason);
     return [code(reason), String(number), String(status), message];
@@ -149,7 +149,7 @@ function errorRows(): Row[] {
   return [['reason (metric label)', 'code', 'HTTP', 'message'], ...rows];
 }
 
-function skipReasonRows(): Row[] {
+function skipReasonRows(): TableRow[] {
   const rows = skipReasonNames.map((name) => [
     code(name),
     skipReasons[name].meaning,
@@ -158,7 +158,7 @@ function skipReasonRows(): Row[] {
   return [['skip reason', 'meaning', 'last resort'], ...rows];
 }
 
-function settingTableRows(): Row[] {
+function settingTableRows(): TableRow[] {
   const rows = settingRows.map(({ name, default: value, meaning }) => [
     code(name),
     value === undefined ? 'unset' : code(value),
@@ -167,7 +167,7 @@ function settingTableRows(): Row[] {
   return [['name', 'default', 'meaning'], ...rows];
 }
 
-function redisRightRows(): Row[] {
+function redisRightRows(): TableRow[] {
   const users = { serve: 'gateway', list: 'operator', manage: 'operator', cache: 'cache' };
   const failures = {
     serve: 'the gateway does not start',
@@ -185,7 +185,7 @@ function redisRightRows(): Row[] {
   return [['user', 'commands', 'keys, channels', 'for', 'without them'], ...rows];
 }
 
-function replaceTable(page: string, text: string, heading: string, rows: readonly Row[]): string {
+function replaceTable(page: string, text: string, heading: string, rows: readonly TableRow[]): string {
   const section = text.indexOf(`\n## ${heading}\n`);
   const start = text.indexOf('\n|', section) + 1;
   const end = /\n(?!\|)/.exec(text.slice(start))?.index;

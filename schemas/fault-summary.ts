@@ -1,11 +1,11 @@
-import type { Row } from './markdown-table.ts';
+import type { TableRow } from './markdown-table.ts';
 
 /** Kinds of upstream faults, by the prefix of a fault's name. */
 const prefixes = { TLS: 'TLS of an upstream', WebSocket: 'WebSocket upstream' } as const;
 const others = 'HTTP upstream: connection, response, chain';
 
 /** A summary of the tables in docs/faults.md: for each kind of fault, the median and the maximum of all its faults. */
-export function faultSummary(page: string): Row[] {
+export function faultSummary(page: string): TableRow[] {
   const faults = rowsOf(page, 'upstreams');
   const upstreams = [others, ...Object.values(prefixes)].map((kind) => {
     const own = faults.filter(([name = '']) => kindOf(name) === kind);
@@ -26,7 +26,7 @@ function kindOf(name: string): string {
 }
 
 /** The rows of a table between its comments, without the heading. */
-function rowsOf(page: string, name: string): Row[] {
+function rowsOf(page: string, name: string): TableRow[] {
   const [, section = ''] = page.split(`<!-- ${name} -->`);
   const lines = (section.split('<!--')[0] ?? '').split('\n').filter((line) => line.startsWith('|'));
   if (lines.length < 3) throw new Error(`docs/faults.md has no table ${name}`);
@@ -39,7 +39,7 @@ function rowsOf(page: string, name: string): Row[] {
 }
 
 /** Median and maximum of cells such as `3.4 ms`. */
-function times(rows: readonly Row[], column: number): string {
+function times(rows: readonly TableRow[], column: number): string {
   const sorted = rows.map((cells) => Number.parseFloat(cells[column] ?? '')).sort((a, b) => a - b);
   const [median = NaN, max = NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
   return `${write(median)}, max ${write(max)} ms`;

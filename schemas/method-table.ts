@@ -11,7 +11,7 @@ import { blockPlace } from './block-place.ts';
 import { contractPlace } from './contract-place.ts';
 import { countPlaces } from './count-places.ts';
 import { gasPlaces } from './gas-places.ts';
-import { notNull, refTo, resolve, type JsonSchema, type Types } from './json-schema.ts';
+import { notNull, partsOf, refTo, resolve, type JsonSchema, type Types } from './json-schema.ts';
 import type { CacheSource, MethodSource, Sources } from './read-sources.ts';
 import { objectInResult, objectAmong } from './result-object.ts';
 
@@ -74,6 +74,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(unsupported !== undefined && { nullWhenUnsupported: true }),
     resultKinds,
     ...(isMap(resolve(result, types)) && { resultIsMap: true as const }),
+    ...(mayHaveText(method.result.schema, types) && { resultHasText: true as const }),
     ...(pattern !== undefined && { resultPattern: pattern }),
     ...(notes?.pad !== undefined && { padResult: notes.pad }),
     ...(isA('Quantity', result) && { resultIsQuantity: true as const }),
@@ -94,6 +95,15 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),
   };
+}
+
+/** Whether a value may have a text without a pattern, or is an object of which the schema has no members. */
+function mayHaveText(schema: JsonSchema, types: Types): boolean {
+  const resolved = resolve(schema, types);
+  const parts = partsOf(resolved);
+  if (parts.length > 0) return parts.some((part) => mayHaveText(part, types));
+  const { type, pattern, const: constant } = resolved;
+  return (type === 'string' && pattern === undefined && constant === undefined) || type === 'object';
 }
 
 function groupOf(reverts: boolean, resultKinds: readonly ResultKind[]): MethodGroup {

@@ -1,19 +1,10 @@
-import type { Registry } from 'prom-client';
-import { metricLabels } from '../gateway/metrics/labels.ts';
-import { Metrics } from '../gateway/metrics/metrics.ts';
-import { ReloadMetrics } from '../gateway/metrics/reload-metrics.ts';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { instruments, metricLabels } from '../gateway/metrics/instruments.ts';
 import { code, table } from './markdown-table.ts';
-
-interface Instrument {
-  readonly name: string;
-  readonly kind: string;
-  readonly help: string;
-  readonly labels: readonly string[];
-}
 
 /** The text of docs/metrics.md: every metric of the gateway, by name. */
 export function metricsPage(): string {
-  const rows = instruments().map(({ name, kind, labels, help }) => [
+  const rows = Object.entries(instruments).map(([name, { kind, labels, help }]) => [
     code(name),
     kind,
     labels.map(code).join(', '),
@@ -40,33 +31,13 @@ export function metricsPage(): string {
   ].join('\n');
 }
 
-/** A registry with every instrument, those that depend on settings included. */
-export function everyInstrument(): Registry {
-  const metrics = new Metrics();
-  metrics.watchKeys(() => ({ isUp: true, counts: {} }));
-  metrics.watchLimits(() => ({}));
-  metrics.watchMemory(() => ({ bytes: 0, counts: {} }));
-  metrics.keyMetric();
-  metrics.cache.watch(() => ({ entries: 0, bytes: 0 }));
-  metrics.cache.redisCache();
-  new ReloadMetrics(metrics.registry);
-  return metrics.registry;
-}
-
-/** The metrics of the gateway itself, by name. */
-export function instruments(): Instrument[] {
-  return everyInstrument()
-    .getMetricsAsArray()
-    .filter(({ name }) => name.startsWith('gatehouse_'))
-    .map((instrument) => {
-      const {
-        name,
-        help,
-        labelNames = [],
-      } = instrument as unknown as { name: string; help: string; labelNames?: string[] };
-      // The name of a class in counters.ts starts with the name of the prom-client class that it replaces.
-      const [kind = ''] = /^(counter|gauge|histogram)/.exec(instrument.constructor.name.toLowerCase()) ?? [];
-      return { name, kind, help, labels: labelNames };
-    })
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+/** The labels of every metric on `/metrics`, by name: those of the gateway and those that prom-client adds. */
+export function labelsByMetric(): Map<string, readonly string[]> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const defaults = registry.getMetricsAsArray() as unknown as readonly { name: string; labelNames?: string[] }[];
+  return new Map([
+    ...defaults.map(({ name, labelNames = [] }): [string, readonly string[]] => [name, labelNames]),
+    ...Object.entries(instruments).map(([name, { labels }]): [string, readonly string[]] => [name, labels]),
+  ]);
 }

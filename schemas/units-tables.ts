@@ -1,4 +1,4 @@
-import { code, type Row } from './markdown-table.ts';
+import { code, type TableRow } from './markdown-table.ts';
 import type { MethodSource, ProviderUnits, Sources } from './read-sources.ts';
 
 export interface UnitsSources extends Pick<Sources, 'passThroughUnits' | 'providers'> {
@@ -6,7 +6,7 @@ export interface UnitsSources extends Pick<Sources, 'passThroughUnits' | 'provid
 }
 
 /** The table of request units in docs/methods.md, beside the published units of providers. */
-export function unitsRows({ methods, passThroughUnits, providers }: UnitsSources): Row[] {
+export function unitsRows({ methods, passThroughUnits, providers }: UnitsSources): TableRow[] {
   const own = methods.map(({ name, 'x-gatehouse': notes }) => [name, notes?.units ?? 1] as const);
   const rows = [...own, ...Object.entries(passThroughUnits)].map(([name, units]) => [
     code(name),
@@ -16,7 +16,7 @@ export function unitsRows({ methods, passThroughUnits, providers }: UnitsSources
   return [['method', 'request units', ...providers.map(({ name }) => name)], ...rows];
 }
 
-export function providerRows({ providers }: UnitsSources): Row[] {
+export function providerRows({ providers }: UnitsSources): TableRow[] {
   return [
     ['provider', 'its units', 'source', 'date'],
     ...providers.map(({ name, unit, source, date }) => [name, unit, source, date]),

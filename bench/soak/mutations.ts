@@ -13,7 +13,7 @@ export interface Edit {
 /** A mend that is taken out of the gateway, and what the checker must find then. */
 export interface Mutation {
   readonly name: string;
-  /** The mend, as a row of docs/consistency.md. */
+  /** The mend, as a row of docs/measured/soak.md. */
   readonly takenOut: string;
   readonly edits: readonly Edit[];
   /** The network in which the defect shows. */
@@ -39,7 +39,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'shorter-is-reorg',
     takenOut: 'A shorter part of the same chain is not a reorg',
-    edits: [{ file: 'heads/agreed-head', find: 'return header.hash !== knownHash', replace: 'return true' }],
+    edits: [{ file: 'chain/chain', find: 'return header.hash !== knownHash', replace: 'return true' }],
     network: 'nodes',
     kinds: ['removed', 'head-twice', 'log-twice'],
   },
@@ -61,7 +61,7 @@ export const mutations: readonly Mutation[] = [
     takenOut: 'A read at `latest` is cached only from an upstream that had the head, until a newer block is served',
     edits: [
       { file: 'cache/method-cache', find: '|| head.hash !== headHash ||', replace: '||' },
-      { file: 'cache/method-cache', find: '&& chain.newestServed.number <= head.number', replace: '' },
+      { file: 'cache/method-cache', find: 'validity.epoch === view.epoch &&', replace: '' },
     ],
     network: 'nodes',
     kinds: ['older-read'],
@@ -69,14 +69,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'older-block',
     takenOut: 'A block older than one that was served is requested again',
-    edits: [{ file: 'call/confirm', find: 'router.monotonic.isOlder(call, response)', replace: 'false' }],
+    edits: [{ file: 'call/confirm', find: 'isOlderThanServed(router.chain.view, call, response)', replace: 'false' }],
     network: 'pool',
     kinds: ['older-read'],
   },
   {
     name: 'restarted-chain',
     takenOut: 'The recorded final block is compared before entries are used',
-    edits: [{ file: 'cache/final-chain', find: 'continuity === this.#checkedContinuity', replace: 'true' }],
+    edits: [{ file: 'cache/final-chain', find: 'unbrokenSince === this.#checkedSince', replace: 'true' }],
     network: 'restarts',
     kinds: ['wrong', 'replaced', 'logs-gap'],
   },

@@ -1,7 +1,6 @@
 import { RpcError, type Allowance } from '../jsonrpc/errors.ts';
 import type { Holder } from '../memory/holder.ts';
-import { FairQueue } from './fair-queue.ts';
-import type { SlotOwner } from './fair-slots.ts';
+import { Gate, type SlotOwner } from './gate.ts';
 
 /** Requests in flight of a key without `--concurrency`. */
 export const DEFAULT_CONCURRENCY = 256;
@@ -22,7 +21,7 @@ export class KeyShare implements SlotOwner {
   /** Of the keys that set one. */
   readonly #limits = new Map<string, number>();
   /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
-  readonly requests = new FairQueue({
+  readonly requests = new Gate({
     slots: DEFAULT_CONCURRENCY,
     hasOneOwner: true,
     queueMax: 2 * DEFAULT_CONCURRENCY,

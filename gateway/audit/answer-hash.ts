@@ -1,7 +1,8 @@
+import { isObject } from '../collections/is-object.ts';
 import { hash } from 'node:crypto';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { comparedFields } from '../spec/methods.generated.ts';
-import { isMissing, isObject, withoutZeros, type AuditedResponse } from './compare-responses.ts';
+import { isMissing, withoutZeros, type AuditedResponse } from './compare-responses.ts';
 
 /**
  * The SHA-256 of what is compared of a response, in hexadecimal.

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import type { ChainView } from '../chain/view.ts';
 import type { AuditOutcome } from '../metrics/audit-metrics.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
@@ -26,9 +26,7 @@ export interface AuditedCall {
 export interface AuditParts {
   readonly requests: AuditRequests;
   readonly headers: HeaderChecks;
-  readonly chain: Pick<CanonicalChain, 'at' | 'has' | 'head'> & {
-    headOf(upstream: Upstream): { readonly number: bigint } | undefined;
-  };
+  readonly chain: { readonly view: ChainView<Upstream> };
 }
 
 /** The repeated call. */
@@ -97,7 +95,7 @@ async function confirmDifference(
     return hash !== undefined && more.every((another) => another === hash);
   };
   if (compared === 'incomparable' || !(await haveSameBlock([first, second]))) return both('other-block', 'cannot-tell');
-  const third = others.find((other) => other !== second && hasBlock(other, pinned, chain));
+  const third = others.find((other) => other !== second && hasBlock(other, pinned, chain.view));
   const ofThird = third && (await send(third));
   if (third === undefined || ofThird === undefined || !(await haveSameBlock([first, third])))
     return both('undecided', 'differs');
@@ -121,8 +119,8 @@ function selectSecond(
   { chain }: AuditParts,
 ): { second: Upstream; pinned: PinnedCall } | undefined {
   for (const second of others) {
-    const pinned = pinCall(method, params, response, newestOf([first, second], chain));
-    if (pinned !== undefined && hasBlock(second, pinned, chain)) return { second, pinned };
+    const pinned = pinCall(method, params, response, newestOf([first, second], chain.view));
+    if (pinned !== undefined && hasBlock(second, pinned, chain.view)) return { second, pinned };
   }
   return undefined;
 }
@@ -135,23 +133,23 @@ async function paramsOf(
   { chain, requests }: AuditParts,
 ): Promise<readonly unknown[] | undefined> {
   if (pinned.kind !== 'by-hash') return pinned.params;
-  const hash = chain.at(pinned.number)?.hash ?? (await requests.blockHash(second, pinned.number, deadline));
+  const hash = chain.view.at(pinned.number)?.hash ?? (await requests.blockHash(second, pinned.number, deadline));
   return hash === undefined ? undefined : withBlockHash(pinned, hash);
 }
 
 /** The number of the newest block that the network and all these upstreams have; undefined: not known. */
-function newestOf(upstreams: readonly Upstream[], chain: AuditParts['chain']): bigint | undefined {
-  let newest = chain.head?.number;
+function newestOf(upstreams: readonly Upstream[], view: ChainView<Upstream>): bigint | undefined {
+  let newest = view.head?.number;
   for (const upstream of upstreams) {
-    const number = chain.headOf(upstream)?.number;
+    const number = view.headOf(upstream)?.number;
     if (newest !== undefined && number !== undefined && number < newest) newest = number;
   }
   return newest;
 }
 
 /** Whether the upstream is not known to lack the block. */
-function hasBlock(upstream: Upstream, pinned: PinnedCall, chain: AuditParts['chain']): boolean {
-  const head = chain.headOf(upstream)?.number;
+function hasBlock(upstream: Upstream, pinned: PinnedCall, view: ChainView<Upstream>): boolean {
+  const head = view.headOf(upstream)?.number;
   return pinned.kind === 'exact' || head === undefined || head >= pinned.number;
 }
 

@@ -1,5 +1,5 @@
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { normalise } from '../normalise/normalise.ts';
@@ -16,15 +16,15 @@ const MAX_AUDITED_BYTES = 250_000;
  * its heads, latency or metrics depend on them.
  */
 export class AuditRequests {
-  readonly #routes: MethodRoutes<Upstream>;
+  readonly #permitted: PermittedUpstreams<Upstream>;
   readonly #all: readonly Upstream[];
   readonly #cancellation = new Cancellation();
   #turn = 0;
 
   /** @param all upstreams of the network */
-  constructor(all: readonly Upstream[], routes: MethodRoutes<Upstream>) {
+  constructor(all: readonly Upstream[], permitted: PermittedUpstreams<Upstream>) {
     this.#all = all;
-    this.#routes = routes;
+    this.#permitted = permitted;
   }
 
   /** The other upstreams that may get the call now, each first in turn. */
@@ -49,7 +49,7 @@ export class AuditRequests {
   /** The hash of an upstream's block of this number; undefined if it has none. */
   async blockHash(upstream: Upstream, number: bigint, deadline: number): Promise<string | undefined> {
     const method = nodeMethods.blockByNumber;
-    if (!this.#routes.sourcesOf(method).includes(upstream) || !this.#canSend(upstream, method)) return undefined;
+    if (!this.#permitted.sourcesOf(method).includes(upstream) || !this.#canSend(upstream, method)) return undefined;
     const params = [`0x${number.toString(16)}`, false];
     const response = await this.#exchange(upstream, method, params, deadline);
     const block = response?.kind === 'result' ? (response.result as { readonly hash?: unknown } | null) : undefined;
@@ -64,7 +64,7 @@ export class AuditRequests {
   #canSend(upstream: Upstream, name: string): boolean {
     const { config, circuit, isOnOtherChain, limits, methods } = upstream;
     if (config.audit === 'off' || config.probe === 'off' || !circuit.isClosed || isOnOtherChain) return false;
-    if (methods.isSkipped(name) || this.#routes.candidatesOf(name)?.includes(upstream) === false) return false;
+    if (methods.isSkipped(name) || this.#permitted.candidatesOf(name)?.includes(upstream) === false) return false;
     return limits?.hasCapacity(performance.now()) !== false;
   }
 

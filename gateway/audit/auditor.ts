@@ -2,7 +2,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import type { AuditCounts, NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
 import type { CallSink } from '../observability/call-sink.ts';
-import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -34,7 +34,7 @@ export interface AuditorOptions {
   /** Of the reads, from 0 to 1. */
   readonly share: number;
   readonly upstreams: readonly Upstream[];
-  readonly routes: MethodRoutes<Upstream>;
+  readonly permitted: PermittedUpstreams<Upstream>;
   readonly chain: AuditParts['chain'];
   readonly metrics: NetworkAuditMetrics;
   /** Of the network. */
@@ -51,7 +51,7 @@ export class Auditor {
 
   constructor(options: AuditorOptions) {
     this.#options = options;
-    this.#requests = new AuditRequests(options.upstreams, options.routes);
+    this.#requests = new AuditRequests(options.upstreams, options.permitted);
     this.#headers = new HeaderChecks(options.chain);
   }
 

@@ -1,3 +1,4 @@
+import { isObject } from '../collections/is-object.ts';
 import { blockInResult } from '../cache/block-in-result.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { comparedFields } from '../spec/methods.generated.ts';
@@ -68,8 +69,4 @@ export function withoutZeros(text: string): string {
 
 export function isMissing(value: unknown): boolean {
   return value === undefined || value === null;
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,10 +1,14 @@
-import type { CanonicalChain } from '../heads/canonical-chain.ts';
-import { parseHeader } from '../heads/header.ts';
+import { parseHeader } from '../chain/header.ts';
+import type { ChainView } from '../chain/view.ts';
 import { checkHeader, formOf } from './check-header.ts';
 import type { AuditedResponse } from './compare-responses.ts';
 
 /** `wrong-hash` and `wrong-parent` are certain. `unknown`: there is no header, or its form is not known. */
 export type HeaderOutcome = 'verified' | 'wrong-hash' | 'wrong-parent' | 'unknown';
+
+interface FollowedChain {
+  readonly view: Pick<ChainView<unknown>, 'at' | 'has'>;
+}
 
 /**
  * Checks the headers in the results of one network: their hashes, and their parents in the followed chain. A wrong hash is
@@ -12,11 +16,11 @@ export type HeaderOutcome = 'verified' | 'wrong-hash' | 'wrong-parent' | 'unknow
  * That header must be of the same or a later block, and have no more members: an upstream may omit those of the last fork.
  */
 export class HeaderChecks {
-  readonly #chain: Pick<CanonicalChain, 'at' | 'has'>;
+  readonly #chain: FollowedChain;
   /** The highest number of a verified header, by its form. */
   readonly #verified = new Map<number, bigint>();
 
-  constructor(chain: Pick<CanonicalChain, 'at' | 'has'>) {
+  constructor(chain: FollowedChain) {
     this.#chain = chain;
   }
 
@@ -29,7 +33,8 @@ export class HeaderChecks {
     if (checked === 'verified' && header.number > (this.#verified.get(form) ?? -1n))
       this.#verified.set(form, header.number);
     if (checked === 'mismatch' && this.#isWhole(form, header.number)) return 'wrong-hash';
-    const parent = this.#chain.has(header.hash) ? this.#chain.at(header.number - 1n) : undefined;
+    const { view } = this.#chain;
+    const parent = view.has(header.hash) ? view.at(header.number - 1n) : undefined;
     if (parent !== undefined && parent.hash !== header.parentHash) return 'wrong-parent';
     return checked === 'verified' ? 'verified' : 'unknown';
   }

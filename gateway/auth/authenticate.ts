@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { FairQueue } from '../admission/fair-queue.ts';
-import type { SlotOwner } from '../admission/fair-slots.ts';
+import { Gate, type SlotOwner } from '../admission/gate.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -88,10 +87,10 @@ export class Authenticator {
    * Lookups of addresses with too many unknown keys. They wait here and are not rejected: a valid key may have the same
    * address. REQUESTS_MAX limits how many wait.
    */
-  readonly #limitedLookups = new FairQueue({
+  readonly #limitedLookups = new Gate({
     slots: MAX_LIMITED_LOOKUPS,
     maxWaitMs: MAX_LIMITED_WAIT_MS,
-    rejection: () => new Error('too many lookups are queued'),
+    rejection: () => new RpcError('unknown-key-limit', undefined, { retryAfterS: GUESS_WINDOW_MS / 1_000 }),
   });
   readonly #log: Log;
   readonly #shares = new KeyShares();
@@ -218,6 +217,11 @@ export class Authenticator {
     try {
       access = await lookup.access;
     } catch (error) {
+      // It has waited too long behind unknown keys of its address. The store is available.
+      if (error instanceof RpcError) {
+        this.counts.unknown += 1;
+        throw error;
+      }
       return this.#accessWithoutStore(digest, error);
     }
     if (access === undefined) {

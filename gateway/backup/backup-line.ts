@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { isDigest, isKeyId } from '../auth/formats/key.ts';
 import { fieldsOfKey, keyFromFields, type StoredKey } from '../auth/stores/key-store.ts';
 import { amountNames, type PlacedAmounts, type UsageDay } from '../usage/usage-store.ts';
@@ -25,7 +26,7 @@ export function readLine(text: string): BackupLine | string {
   } catch {
     return 'expected a JSON object';
   }
-  if (!isMap(members)) return 'expected a JSON object';
+  if (!isObject(members)) return 'expected a JSON object';
   if ('format' in members) return readStart(members);
   if ('digest' in members) return readKey(members);
   if ('usage' in members) return readUsage(members);
@@ -40,18 +41,18 @@ function membersOf(line: BackupLine): object {
   return { usage: line.key, day: line.day, rows };
 }
 
-function readStart({ format, version, at }: Members): BackupLine | string {
+function readStart({ format, version, at }: JsonObject): BackupLine | string {
   if (format !== FORMAT || version !== VERSION) return `expected "${FORMAT}" of version ${VERSION}`;
   return { kind: 'start', at: String(at) };
 }
 
-function readKey({ digest, key }: Members): BackupLine | string {
+function readKey({ digest, key }: JsonObject): BackupLine | string {
   if (typeof digest !== 'string' || !isDigest(digest)) return 'digest: expected 64 hexadecimal digits';
-  if (!isMap(key) || typeof key['name'] !== 'string') return 'key: expected an object with a name';
+  if (!isObject(key) || typeof key['name'] !== 'string') return 'key: expected an object with a name';
   return { kind: 'key', digest, key: keyFromFields(key) };
 }
 
-function readUsage({ usage: key, day, rows }: Members): BackupLine | string {
+function readUsage({ usage: key, day, rows }: JsonObject): BackupLine | string {
   if (typeof key !== 'string' || !isKeyId(key)) return 'usage: expected the id of a key, 12 hexadecimal digits';
   if (typeof day !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(day)) return 'day: expected a day as 2026-01-31';
   const amounts = Array.isArray(rows) ? rows.map(readRow) : [undefined];
@@ -71,13 +72,7 @@ function readRow(row: unknown): PlacedAmounts | undefined {
   return { place, calls, units, errors, bytes };
 }
 
-function readEnd({ keys, days }: Members): BackupLine | string {
+function readEnd({ keys, days }: JsonObject): BackupLine | string {
   if (typeof keys !== 'number' || typeof days !== 'number') return 'end: expected the numbers of keys and days';
   return { kind: 'end', keys, days };
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-function isMap(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import type { ChainPoller } from '../chain/poller.ts';
 import type { FinalBlock, SharedChain } from './shared-chain.ts';
 
 /** Most chains finalise every few minutes. Between refreshes, entries for newer blocks are valid while canonical. */
@@ -10,38 +10,36 @@ const CHECK_MS = 1_000;
 /** Fetches the block with this number or tag from an upstream. */
 export type FetchBlock = (block: string) => Promise<unknown>;
 
-/** Unique in the process: entries of a closed network must not be valid again in one with the same name. */
-let generations = 0;
-
 /**
  * Records the newest final block of one network, and checks that its upstreams still have it: a node may be wiped and
  * restart at the same address. One block is enough, because its hash covers all earlier blocks. Blocks are fetched only while
  * calls need them.
  */
 export class FinalChain {
-  readonly #chain: CanonicalChain;
+  readonly #chain: ChainPoller;
   readonly #openShared: (id?: string) => SharedChain | undefined;
   #shared: SharedChain | undefined;
   #fetch: FetchBlock;
   #newest: FinalBlock | undefined;
-  #generation = ++generations;
-  /** The `continuity` of the chain at the last successful check. */
-  #checkedContinuity = -1;
+  #since: number;
+  /** `unbrokenSince` of the chain at the last successful check. */
+  #checkedSince = -1;
   #checkedAt = -Infinity;
   #refreshedAt = -Infinity;
   #isWorking = false;
 
   /** @param openShared opens the record that gateways share, with this id or that of the record; undefined: not shared */
-  constructor(chain: CanonicalChain, fetch: FetchBlock, openShared: (id?: string) => SharedChain | undefined) {
+  constructor(chain: ChainPoller, fetch: FetchBlock, openShared: (id?: string) => SharedChain | undefined) {
     this.#chain = chain;
+    this.#since = chain.view.epoch;
     this.#fetch = fetch;
     this.#openShared = openShared;
     this.#shared = openShared();
   }
 
-  /** The number of chains until now. An entry of another generation is from a chain that does not exist any more. */
-  get generation(): number {
-    return this.#generation;
+  /** The epoch at which this chain began. An entry of another one is from a chain that does not exist any more. */
+  get since(): number {
+    return this.#since;
   }
 
   /** Blocks are fetched by this function from now on. */
@@ -51,9 +49,9 @@ export class FinalChain {
 
   /** Whether the chain is the one of the entries. False while this is being checked: entries are then not used. */
   isChecked(now: number): boolean {
-    const { continuity } = this.#chain;
-    if (continuity === this.#checkedContinuity) return true;
-    if (this.#newest === undefined) this.#checkedContinuity = continuity;
+    const { unbrokenSince } = this.#chain.view;
+    if (unbrokenSince === this.#checkedSince) return true;
+    if (this.#newest === undefined) this.#checkedSince = unbrokenSince;
     else this.#startCheck(now);
     return this.#newest === undefined;
   }
@@ -62,7 +60,7 @@ export class FinalChain {
   includes(number: bigint, now: number): boolean {
     if (!this.isChecked(now)) return false;
     if (this.#newest !== undefined && number <= this.#newest.number) return true;
-    if (this.#chain.head !== undefined && now - this.#refreshedAt >= REFRESH_MS && !this.#isWorking) {
+    if (this.#chain.view.head !== undefined && now - this.#refreshedAt >= REFRESH_MS && !this.#isWorking) {
       this.#refreshedAt = now;
       this.#start(() => this.#refresh());
     }
@@ -79,7 +77,8 @@ export class FinalChain {
   /** The chain was replaced, or changed by a request: no entry is valid any more, in memory and in Redis. */
   drop(): void {
     this.#newest = undefined;
-    this.#generation = ++generations;
+    this.#chain.replaced();
+    this.#since = this.#chain.view.epoch;
     this.#refreshedAt = -Infinity;
     this.#shared = this.#openShared(crypto.randomUUID());
   }
@@ -101,7 +100,7 @@ export class FinalChain {
   }
 
   async #check(): Promise<void> {
-    const { continuity, head } = this.#chain;
+    const { unbrokenSince, head } = this.#chain.view;
     const newest = this.#newest;
     // Other gateways may have recorded a newer block since.
     if (this.#shared !== undefined) this.#shared.id = undefined;
@@ -109,15 +108,15 @@ export class FinalChain {
       const isAbove = head !== undefined && newest.number > head.number;
       if (!this.#isRetained(newest, isAbove ? false : await this.#hasBlock(newest))) return;
     }
-    this.#checkedContinuity = continuity;
+    this.#checkedSince = unbrokenSince;
     await this.#share(newest);
   }
 
   async #refresh(): Promise<void> {
     const newest = this.#newest;
-    const generation = this.#generation;
+    const since = this.#since;
     const found = blockOf(await this.#fetch('finalized'));
-    if (generation !== this.#generation || found === undefined || !this.#isPlausible(found)) return;
+    if (since !== this.#since || found === undefined || !this.#isPlausible(found)) return;
     if (newest !== undefined) {
       const isSame = found.number === newest.number ? found.hash === newest.hash : await this.#hasBlock(newest);
       if (!this.#isRetained(newest, isSame)) return;
@@ -141,17 +140,18 @@ export class FinalChain {
 
   /** False above the head, and for a block that differs from the canonical chain: the upstream may be on another branch. */
   #isPlausible({ number, hash }: FinalBlock): boolean {
-    const { head } = this.#chain;
-    const canonical = this.#chain.at(number);
+    const { view } = this.#chain;
+    const { head } = view;
+    const canonical = view.at(number);
     return head !== undefined && number <= head.number && (canonical === undefined || canonical.hash === hash);
   }
 
   async #share(newest: FinalBlock | undefined): Promise<void> {
-    const generation = this.#generation;
+    const since = this.#since;
     const recorded = await this.#shared?.synchronise(newest, (block) => this.#hasBlock(block));
-    if (generation !== this.#generation) return;
+    if (since !== this.#since) return;
     this.#newest = recorded !== undefined && this.#isPlausible(recorded) ? recorded : newest;
-    if (this.#newest !== undefined) this.#chain.recordFinal(this.#newest.number);
+    if (this.#newest !== undefined) this.#chain.finalized(this.#newest.number);
   }
 }
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import type { ChainPoller } from '../chain/poller.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { ResponseCache, Validity, CachedResponse, SentTo } from './response-cache.ts';
+import type { ResponseCache, Validity } from './response-cache.ts';
 import { blockInResult, isEmptyResult, type BlockInResult } from './block-in-result.ts';
 import { requestedBlockOf } from './requested-block.ts';
 import type { FinalChain } from './final-chain.ts';
@@ -23,7 +23,7 @@ export interface MethodCacheOptions {
   readonly spec: MethodSpec;
   readonly cache: ResponseCache;
   readonly redisCache: RedisCache | undefined;
-  readonly chain: CanonicalChain;
+  readonly chain: ChainPoller;
   readonly final: FinalChain;
   readonly count: (outcome: 'hit' | 'redis' | 'miss') => void;
 }
@@ -43,30 +43,6 @@ export class MethodCache {
     this.#redisPrefix = redisPrefixOf(options.network);
   }
 
-  /**
-   * Finds the entry of the shared Redis cache, or else requests the result and caches it if possible.
-   * @param params as they are sent to upstreams
-   * @param text the same parameters as JSON; `find` returned undefined for it
-   * @param sentTo of the call that `request` sends
-   * @throws what `request` throws
-   */
-  async fetch(
-    params: readonly unknown[],
-    text: string,
-    sentTo: SentTo,
-    request: () => Promise<UpstreamResponse>,
-  ): Promise<UpstreamResponse | CachedResponse> {
-    const { redisCache, final, count } = this.#options;
-    const found = redisCache === undefined ? undefined : await this.#findInRedis(redisCache, params, text);
-    if (found !== undefined) return { kind: 'cached', result: found };
-    count('miss');
-    const { generation } = final;
-    const response = await request();
-    // The cached JSON is reused, so that the result is serialised once.
-    const result = generation === final.generation ? this.store(params, text, response, sentTo.headHash) : undefined;
-    return result === undefined ? response : { kind: 'cached', result };
-  }
-
   /** Whether the result for these parameters can be cached, if the result itself allows it. */
   isCacheable(params: readonly unknown[]): boolean {
     const { cache } = this.#options.spec;
@@ -83,8 +59,8 @@ export class MethodCache {
     // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
     const isChecked = final.isChecked(now); // may drop all entries
-    const { validity, result, generation } = entry;
-    if (generation !== final.generation || !this.#isValid(validity, now)) {
+    const { validity, result, since } = entry;
+    if (since !== final.since || !this.#isValid(validity, now)) {
       cache.delete(key);
       return undefined;
     }
@@ -96,13 +72,29 @@ export class MethodCache {
     return result;
   }
 
-  /** @param headHash of `SentTo` @returns the result as JSON, if it is cached */
+  /**
+   * Counts a call that is sent to upstreams, because neither memory nor the shared cache has its result.
+   * @returns for `store`
+   */
+  missed(): number {
+    this.#options.count('miss');
+    return this.#options.final.since;
+  }
+
+  /**
+   * Stores the response to a call, unless all entries were dropped since it was sent.
+   * @param headHash of the network's head, if each upstream that got the call is known to have had it before
+   * @param since of the final chain when the call was sent
+   * @returns the result as JSON, if it is cached
+   */
   store(
     params: readonly unknown[],
     text: string,
     response: UpstreamResponse,
     headHash: string | undefined,
+    since: number,
   ): string | Buffer | undefined {
+    if (since !== this.#options.final.since) return undefined;
     if (response.kind === 'error' || (response.kind === 'result' && isEmptyResult(response.result))) return undefined;
     const validity = this.#validityOf(params, response, headHash);
     if (validity === undefined) return undefined;
@@ -115,7 +107,7 @@ export class MethodCache {
 
   #storeInMemory(text: string, result: string | Buffer, validity: Validity): void {
     const { cache, final } = this.#options;
-    cache.set(this.#prefix + text, { result, validity, generation: final.generation });
+    cache.set(this.#prefix + text, { result, validity, since: final.since });
   }
 
   #storePermanently(text: string, result: string | Buffer): void {
@@ -125,13 +117,14 @@ export class MethodCache {
     if (key !== undefined) redisCache?.set(key, result);
   }
 
-  /** Reads the shared cache, for parameters whose results can be permanently valid. */
-  async #findInRedis(
-    redisCache: RedisCache,
-    params: readonly unknown[],
-    text: string,
-  ): Promise<string | Buffer | undefined> {
-    const { chain, final, spec } = this.#options;
+  /** Whether Redis has entries of all gateways, too. */
+  get isShared(): boolean {
+    return this.#options.redisCache !== undefined;
+  }
+
+  /** @returns the result as JSON, if the shared cache has it: those that are permanently valid */
+  async findShared(params: readonly unknown[], text: string): Promise<string | Buffer | undefined> {
+    const { redisCache, chain, final, spec } = this.#options;
     const requested = requestedBlockOf(spec.cache ?? 'head', params);
     if (requested.kind === 'head' || requested.kind === 'none') return undefined;
     // After a pause, the chain is checked first.
@@ -139,9 +132,9 @@ export class MethodCache {
     if (requested.kind === 'number' && !this.#isFinal(requested.number)) return undefined;
     const key = this.#redisKey(text);
     if (key === undefined) return undefined;
-    const { generation } = final;
-    const result = await redisCache.get(key);
-    if (result === undefined || generation !== final.generation || this.#isOnOtherBranch(result)) return undefined;
+    const { since } = final;
+    const result = await redisCache?.get(key);
+    if (result === undefined || since !== final.since || this.#isOnOtherBranch(result)) return undefined;
     this.#storeInMemory(text, result, { while: 'always' });
     this.#options.count('redis');
     return result;
@@ -152,7 +145,7 @@ export class MethodCache {
     // An uncle always differs from the canonical block of its number.
     if (this.#options.spec.resultIs === 'uncle') return false;
     const block = blockInResult(jsonResponse(result));
-    const canonical = block && this.#options.chain.at(block.number);
+    const canonical = block && this.#options.chain.view.at(block.number);
     return canonical !== undefined && canonical.hash !== block?.hash;
   }
 
@@ -195,14 +188,14 @@ export class MethodCache {
 
   /** @param finalizesAt the result is permanently valid once this block is final */
   #validityAtBlock(blockHash: string, finalizesAt: bigint | undefined): Validity | undefined {
-    const { chain } = this.#options;
-    if (chain.has(blockHash)) {
+    const { view } = this.#options.chain;
+    if (view.has(blockHash)) {
       return finalizesAt !== undefined && this.#isFinal(finalizesAt)
         ? { while: 'always' }
         : { while: 'canonical', hash: blockHash, finalizesAt };
     }
     // The block is older than the known chain, or on another branch.
-    if (finalizesAt === undefined || !this.#isFinal(finalizesAt) || chain.at(finalizesAt) !== undefined)
+    if (finalizesAt === undefined || !this.#isFinal(finalizesAt) || view.at(finalizesAt) !== undefined)
       return undefined;
     return { while: 'always' };
   }
@@ -214,28 +207,25 @@ export class MethodCache {
     headHash: string | undefined,
   ): Validity | undefined {
     const { chain, spec } = this.#options;
-    const { head } = chain;
+    const { head, newestServed, epoch } = chain.view;
     if (head === undefined) return undefined;
     const isNumber = spec.resultIs === 'head-number' && response.kind === 'result';
     const number = isNumber ? BigInt(response.result as string) : head.number;
-    if (number !== head.number || head.hash !== headHash || chain.newestServed.number > head.number) return undefined;
+    if (number !== head.number || head.hash !== headHash || newestServed > head.number) return undefined;
     if (block !== undefined && block.hash !== head.hash) return undefined;
-    const deadline = performance.now() + HEAD_VALIDITY_MS;
-    return { while: 'head', hash: head.hash, version: chain.headVersion, deadline };
+    return { while: 'head', epoch, deadline: performance.now() + HEAD_VALIDITY_MS };
   }
 
   #isValid(validity: Validity, now: number): boolean {
-    const { chain } = this.#options;
-    const { head } = chain;
-    if (chain.isBranchUncertain && validity.while !== 'always') return false;
+    const { view } = this.#options.chain;
+    if (view.branch === 'uncertain' && validity.while !== 'always') return false;
     switch (validity.while) {
       case 'always':
         return true;
       case 'head':
-        if (head?.hash !== validity.hash || chain.headVersion !== validity.version) return false;
-        return now < validity.deadline && chain.newestServed.number <= head.number;
+        return validity.epoch === view.epoch && now < validity.deadline;
       case 'canonical':
-        return chain.has(validity.hash) && now - chain.seenAt < MAX_CHAIN_AGE_MS;
+        return view.has(validity.hash) && now - view.seenAt < MAX_CHAIN_AGE_MS;
     }
   }
 

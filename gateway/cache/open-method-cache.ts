@@ -1,4 +1,4 @@
-import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import type { ChainPoller } from '../chain/poller.ts';
 import type { CacheMetrics } from '../metrics/cache-metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
@@ -15,7 +15,7 @@ export interface CacheParts {
   readonly cache: ResponseCache | undefined;
   /** Undefined: the cache is not shared with other gateways. */
   readonly redisCache: RedisCache | undefined;
-  readonly chain: CanonicalChain;
+  readonly chain: ChainPoller;
   readonly metrics: CacheMetrics;
 }
 

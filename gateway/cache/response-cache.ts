@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** A cached result, in place of an upstream response. */
 export interface CachedResponse {
@@ -7,28 +8,25 @@ export interface CachedResponse {
   readonly result: string | Buffer;
 }
 
+/** A response from an upstream of the network, sent now or cached. */
+export type NetworkResponse = UpstreamResponse | CachedResponse;
+
 /** A serialised result and its validity. The response adds the request's id. */
 export interface CacheEntry {
   /** As JSON: a string, or the bytes of a large upstream response. */
   readonly result: string | Buffer;
   readonly validity: Validity;
-  /** Of the chain of the entry, from `FinalChain`. */
-  readonly generation: number;
-}
-
-/** Where the request for a cacheable result was sent. */
-export interface SentTo {
-  /** The hash of the network's head, if each upstream that got the request is known to have had it before. */
-  readonly headHash: string | undefined;
+  /** The epoch at which its chain began, from `FinalChain`. */
+  readonly since: number;
 }
 
 /**
- * Permanently valid; or valid while a block is the network's head; or while a block is canonical, and permanently once the
+ * Permanently valid; or valid in one epoch of the chain; or while a block is canonical, and permanently once the
  * block number `finalizesAt` is final.
  */
 export type Validity =
   | { readonly while: 'always' }
-  | { readonly while: 'head'; readonly hash: string; readonly version: number; readonly deadline: number }
+  | { readonly while: 'head'; readonly epoch: number; readonly deadline: number }
   | { readonly while: 'canonical'; readonly hash: string; readonly finalizesAt: bigint | undefined };
 
 /** Approximate bytes of an entry without key and result. */

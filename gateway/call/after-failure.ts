@@ -6,6 +6,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { isAtHead } from './confirm.ts';
 import { highestOf, isMissing, responseOfFailures } from './exhausted.ts';
+import { hasServedCanonical } from './monotonic-reads.ts';
 
 /**
  * The response if the failed attempt was for confirmation, or shows that no other upstream can help. Undefined: the call is
@@ -18,7 +19,7 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
   if (unconfirmed !== undefined) {
     if (call.isEvidence) return unconfirmed;
     const isEvidence = failure === 'not-found' && call.isMissingAtHead;
-    return isEvidence && !router.monotonic.hasServedCanonical(call) ? unconfirmed : undefined;
+    return isEvidence && !hasServedCanonical(router.chain.view, call) ? unconfirmed : undefined;
   }
   const wasCircuitOpen = !call.wasClosed && response === undefined;
   call.failed = [...call.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
@@ -47,9 +48,11 @@ export function canSendAgain(
 
 /** Whether the call names a block above every polled head, and the upstream that does not have it is not lagging. */
 function isAboveHead(call: Call, upstream: Upstream): boolean {
-  const { heads, monotonic, all } = call.router;
+  const { chain, all } = call.router;
+  const { view } = chain;
   const highest = highestOf(call);
-  if (highest === undefined || heads.headOf(upstream) === undefined || monotonic.isLagging(upstream)) return false;
-  const numbers = all.map((one) => heads.headOf(one)?.number ?? -1n);
-  return highest > Number(monotonic.newest) && numbers.every((number) => highest > Number(number));
+  if (highest === undefined || view.headOf(upstream) === undefined) return false;
+  if (view.isLagging(upstream, performance.now())) return false;
+  const numbers = all.map((one) => view.headOf(one)?.number ?? -1n);
+  return highest > Number(view.newestServed) && numbers.every((number) => highest > Number(number));
 }

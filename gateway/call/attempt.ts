@@ -146,7 +146,7 @@ async function complete(
   cancellation: Cancellation | undefined,
 ): Promise<Outcome> {
   const { router, deadline } = call;
-  const isCandidate = router.options.routes.candidatesOf(method)?.includes(upstream) !== false;
+  const isCandidate = router.options.permitted.candidatesOf(method)?.includes(upstream) !== false;
   if (deadline - performance.now() < MIN_ATTEMPT_MS || !isCandidate) return outcome;
   try {
     const completion = parseResponse(await upstream.send(method, JSON.stringify(params), { deadline, cancellation }));

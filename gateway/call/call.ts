@@ -1,4 +1,4 @@
-import { gatehouse, type SlotOwner } from '../admission/fair-slots.ts';
+import { gatehouse, type SlotOwner } from '../admission/gate.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import type { CallSink } from '../observability/call-sink.ts';

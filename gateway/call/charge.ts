@@ -1,7 +1,7 @@
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import type { InvalidItem } from '../jsonrpc/envelope.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { ChargeOutcome } from '../limits/account.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { PartCharges } from '../ranges/part-requests.ts';
@@ -20,33 +20,38 @@ export function chargeCalls(
   limits: KeyLimits,
   context: CallContext,
 ): ChargeOutcome | Promise<ChargeOutcome> {
-  if (items.length > MAX_SYNC_ITEMS) return chargeInTimeSlices(items, limits, context);
+  if (items.length > MAX_SYNC_ITEMS) return chargeInSteps(items, limits, context);
   const cost: Cost = { units: 0, byMethod: undefined };
   for (const item of items) addCost(item, cost, limits, context);
   return charge(cost, limits, context);
 }
 
-async function chargeInTimeSlices(
+async function chargeInSteps(
   items: readonly (Call | InvalidItem)[],
   limits: KeyLimits,
   context: CallContext,
 ): Promise<ChargeOutcome> {
   const cost: Cost = { units: 0, byMethod: undefined };
+  const steps = new OwnedSteps(context.access.share.holder.name);
   for (const item of items) {
-    const pause = timeSlicer.next();
+    const pause = steps.afterSlice();
     if (pause !== undefined) await pause;
     addCost(item, cost, limits, context);
   }
+  steps.charge();
   return charge(cost, limits, context);
 }
 
+/** The parts of a call's context that a charge needs. */
+export type ChargeContext = Pick<CallContext, 'access' | 'limiter'>;
+
 /** Charges a key for a body that is rejected as a whole. It is rejected in any case, so nothing waits for Redis. */
-export function chargeRejected({ access: { limits }, limiter }: CallContext): void {
+export function chargeRejected({ access: { limits }, limiter }: ChargeContext): void {
   if (limits?.isCharged === true) void limiter.charge(limits, { units: REJECTED_UNITS, byMethod: noMethods });
 }
 
 /** The limit that will reject a body with at least one unit, as far as is known without Redis. */
-export function exhaustedLimit({ access: { limits }, limiter }: CallContext): Shortage | undefined {
+export function exhaustedLimit({ access: { limits }, limiter }: ChargeContext): Shortage | undefined {
   return limits?.isCharged === true ? limiter.shortageOf(limits) : undefined;
 }
 

@@ -1,21 +1,18 @@
-import type { SlotOwner } from '../admission/fair-slots.ts';
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { SlotOwner } from '../admission/gate.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import { InFlightMap } from '../collections/in-flight-map.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../upstreams/transport/cancellation.ts';
-import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 
 /** An upstream may have recovered, or got the block, since a call began this long ago. */
 const LATE_JOIN_MS = 100;
 
-type Response = UpstreamResponse | CachedResponse;
-type Send = (cancellation: Cancellation) => Promise<Response>;
+type SendCall = (cancellation: Cancellation) => Promise<NetworkResponse>;
 
-/** The state of the chain that callers were served. `heads/` implements it. */
-export interface ServedChain {
-  /** The polled head; another object after each change. */
-  readonly head: unknown;
-  readonly newestServed: { readonly number: bigint };
+/** The chain of the network, by whose epoch calls are joined. */
+interface EpochSource {
+  readonly view: { readonly epoch: number };
 }
 
 /** One of the identical calls. */
@@ -30,17 +27,17 @@ export interface Participant {
 
 /**
  * Coalesces identical read calls of one network: a call joins an identical call in progress and gets the same response. It
- * does not join if a newer block was served, or a transaction was sent through this gateway, since that call began; nor
- * if that call waits for a slot behind others of another key. If the call fails with `no-upstream`, one that joined it late
+ * does not join if the epoch of the chain has changed, or a transaction was sent through this gateway, since that call began;
+ * nor if that call waits for a slot behind others of another key. If the call fails with `no-upstream`, one that joined it late
  * is sent once more.
  */
 export class CoalescedCalls {
   readonly #inFlight = new InFlightMap<string, InFlightCall>();
-  readonly #chain: ServedChain;
+  readonly #chain: EpochSource;
   readonly #onCoalesced: () => void;
 
   /** @param onCoalesced called for each call that joins another one */
-  constructor(chain: ServedChain, onCoalesced: () => void) {
+  constructor(chain: EpochSource, onCoalesced: () => void) {
     this.#chain = chain;
     this.#onCoalesced = onCoalesced;
   }
@@ -51,7 +48,7 @@ export class CoalescedCalls {
    * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline (rejects
    *   with it)
    */
-  request(name: string, participant: Participant, send: Send): Promise<Response> {
+  request(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
     const existing = this.#find(name, participant);
     return existing === undefined
       ? this.#begin(name, participant, send)
@@ -66,14 +63,13 @@ export class CoalescedCalls {
   #find(name: string, { owner }: Participant): InFlightCall | undefined {
     const call = this.#inFlight.get(name);
     if (call === undefined || call.cancellation.isCancelled) return undefined;
-    const { head, newestServed } = this.#chain;
-    if (call.head !== head || call.newestServed !== newestServed.number) return undefined;
+    if (call.epoch !== this.#chain.view.epoch) return undefined;
     return call.cancellation.owner === owner || !call.cancellation.isWaiting ? call : undefined;
   }
 
-  #begin(name: string, participant: Participant, send: Send): Promise<Response> {
+  #begin(name: string, participant: Participant, send: SendCall): Promise<NetworkResponse> {
     if (participant.caller.isCancelled) return Promise.reject(new Cancelled());
-    const call = new InFlightCall(this.#chain, participant);
+    const call = new InFlightCall(this.#chain.view.epoch, participant);
     this.#inFlight.set(name, call);
     const response = call.wait(participant);
     void this.#send(name, call, send);
@@ -81,20 +77,14 @@ export class CoalescedCalls {
   }
 
   /** Never rejects. */
-  async #send(name: string, call: InFlightCall, send: Send): Promise<void> {
-    let settle: (waiting: Waiting) => void;
+  async #send(name: string, call: InFlightCall, send: SendCall): Promise<void> {
     try {
-      const response = await send(call.cancellation);
-      settle = ({ resolve }) => {
-        resolve(response);
-      };
+      call.succeed(await send(call.cancellation));
     } catch (error) {
-      settle = ({ reject }) => {
-        reject(error);
-      };
+      call.fail(error);
+    } finally {
+      this.#inFlight.deleteEntry(name, call);
     }
-    this.#inFlight.deleteEntry(name, call);
-    call.end(settle);
   }
 
   /** @param isRepeat after `no-upstream`: the call is not repeated again */
@@ -102,9 +92,9 @@ export class CoalescedCalls {
     call: InFlightCall,
     name: string,
     participant: Participant,
-    send: Send,
+    send: SendCall,
     isRepeat: boolean,
-  ): Promise<Response> {
+  ): Promise<NetworkResponse> {
     if (participant.caller.isCancelled) throw new Cancelled();
     this.#onCoalesced();
     participant.onCoalesced?.();
@@ -123,54 +113,55 @@ export class CoalescedCalls {
 
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
 class InFlightCall {
-  readonly head: unknown;
-  readonly newestServed: bigint;
+  readonly epoch: number;
   readonly startedAt = performance.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
   /** Apart from the others, because most calls have one participant and then need no Set. */
-  #first: Waiting | undefined;
-  #others: Set<Waiting> | undefined;
+  #first: ParticipantWait | undefined;
+  #others: Set<ParticipantWait> | undefined;
 
-  constructor({ head, newestServed }: ServedChain, { deadline, owner }: Participant) {
-    this.head = head;
-    this.newestServed = newestServed.number;
+  constructor(epoch: number, { deadline, owner }: Participant) {
+    this.epoch = epoch;
     this.deadline = deadline;
     this.cancellation = new Cancellation(owner);
   }
 
   /** @throws what `send` throws; Cancelled, or RpcError after the participant's deadline (rejects with it) */
-  wait(participant: Participant): Promise<Response> {
+  wait(participant: Participant): Promise<NetworkResponse> {
     return new Promise((resolve, reject) => {
-      const waiting = new Waiting(this, participant, resolve, reject);
+      const waiting = new ParticipantWait(this, participant, resolve, reject);
       if (this.#first === undefined) this.#first = waiting;
       else (this.#others ??= new Set()).add(waiting);
     });
   }
 
-  leave(waiting: Waiting): void {
+  leave(waiting: ParticipantWait): void {
     if (this.#first === waiting) this.#first = undefined;
     else this.#others?.delete(waiting);
     if (this.#first === undefined && (this.#others?.size ?? 0) === 0) this.cancellation.cancel();
   }
 
-  end(settle: (waiting: Waiting) => void): void {
-    this.#first?.release();
-    if (this.#first !== undefined) settle(this.#first);
-    for (const waiting of this.#others ?? noOthers) {
-      waiting.release();
-      settle(waiting);
-    }
+  succeed(response: NetworkResponse): void {
+    this.#first?.succeed(response);
+    this.#others?.forEach((waiting) => {
+      waiting.succeed(response);
+    });
+  }
+
+  fail(error: unknown): void {
+    this.#first?.fail(error);
+    this.#others?.forEach((waiting) => {
+      waiting.fail(error);
+    });
   }
 }
 
-const noOthers: readonly Waiting[] = [];
-
 /** The wait of one participant, which its own deadline or its caller's departure ends before the call. */
-class Waiting implements Cancellable {
+class ParticipantWait implements Cancellable {
   cancellationPlace = -1;
-  readonly resolve: (response: Response) => void;
-  readonly reject: (error: unknown) => void;
+  readonly #resolve: (response: NetworkResponse) => void;
+  readonly #reject: (error: unknown) => void;
   readonly #call: InFlightCall;
   readonly #caller: Cancellation;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -178,13 +169,13 @@ class Waiting implements Cancellable {
   constructor(
     call: InFlightCall,
     { deadline, caller }: Participant,
-    resolve: (response: Response) => void,
+    resolve: (response: NetworkResponse) => void,
     reject: (error: unknown) => void,
   ) {
     this.#call = call;
     this.#caller = caller;
-    this.resolve = resolve;
-    this.reject = reject;
+    this.#resolve = resolve;
+    this.#reject = reject;
     if (deadline < call.deadline) {
       this.#timer = setTimeout(() => {
         this.#leaveWith(new RpcError('no-upstream'));
@@ -197,14 +188,23 @@ class Waiting implements Cancellable {
     this.#leaveWith(new Cancelled());
   }
 
-  release(): void {
+  succeed(response: NetworkResponse): void {
+    this.#release();
+    this.#resolve(response);
+  }
+
+  fail(error: unknown): void {
+    this.#release();
+    this.#reject(error);
+  }
+
+  #release(): void {
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#caller.delete(this);
   }
 
   #leaveWith(reason: Error): void {
-    this.release();
-    this.reject(reason);
+    this.fail(reason);
     this.#call.leave(this);
   }
 }

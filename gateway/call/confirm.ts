@@ -5,6 +5,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
+import { hasServed, hasServedCanonical, isOlderThanServed, raiseToServed, selectNewer } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
 
 /*
@@ -22,38 +23,40 @@ const INDEX_WAITS_MS = [100, 300, 600];
  */
 export function confirm(call: Call, response: UpstreamResponse): UpstreamResponse | undefined {
   const { router, method, unconfirmed, respondingUpstream, sentAt } = call;
-  const { monotonic } = router;
+  const { view } = router.chain;
   if (isAlone(router) && router.options.isDevelopment) return response;
   if (respondingUpstream === undefined) return response;
-  const newer = unconfirmed === undefined ? response : selectNewer(call, unconfirmed, response);
+  const newer = unconfirmed === undefined ? response : newerOf(call, unconfirmed, response);
   const isUnconfirmed =
     unconfirmed === undefined
       ? needsConfirmation(call, response, respondingUpstream, sentAt)
-      : monotonic.isOlder(call, newer) ||
+      : isOlderThanServed(view, call, newer) ||
         (!call.isEvidence &&
           isAbsent(method, newer) &&
-          (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || monotonic.hasServedCanonical(call)));
-  if (!isUnconfirmed) return monotonic.raiseToServed(method, newer);
+          (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || hasServedCanonical(view, call)));
+  if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   call.unconfirmed = newer;
   if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
   call.isEvidence = isAbsent(method, newer)
-    ? !mayLag(router, respondingUpstream, sentAt) && !monotonic.hasServed(call)
-    : !monotonic.isOlder(call, newer);
+    ? !mayLag(router, respondingUpstream, sentAt) && !hasServed(view, call)
+    : !isOlderThanServed(view, call, newer);
   pin(call);
   return undefined;
 }
 
 /** The response with the newer block. A pending transaction is newer than null. */
-function selectNewer({ router, method }: Call, one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
-  return isPending(method, one) && isEmptyResponse(method, other) ? one : router.monotonic.selectNewer(one, other);
+function newerOf({ method }: Call, one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
+  return isPending(method, one) && isEmptyResponse(method, other) ? one : selectNewer(one, other);
 }
 
-/** Names the newest served block in place of the tag, so that the same upstream, or another, can return it. */
+/** Names the newest served block in place of `safe` or `finalized`: a node that lags has that block, but not yet the tag. */
 function pin(call: Call): void {
-  const number = call.router.monotonic.newerFor(call);
+  const tag = call.blocks?.tag;
   const param = call.method.blockAt?.param;
-  if (number === undefined || param === undefined) return;
+  if (tag === undefined || tag === 'latest' || call.pinned !== undefined || param === undefined) return;
+  const number = call.router.chain.view.newestOf(tag);
+  if (number < 0n) return;
   const params = call.params.with(param, `0x${number.toString(16)}`);
   call.pinned = { number, params, text: JSON.stringify(params) };
   call.tried = call.tried.slice(0, -1);
@@ -92,7 +95,7 @@ export function needsConfirmation(call: Call, response: UpstreamResponse, upstre
 export function canRepeat(call: Call): boolean {
   const { router, unconfirmed, pinned } = call;
   if (unconfirmed === undefined || pinned !== undefined) return false;
-  return isAlone(router) ? isOlder(call, unconfirmed) : router.monotonic.isOlder(call, unconfirmed);
+  return isAlone(router) ? isOlder(call, unconfirmed) : isOlderThanServed(router.chain.view, call, unconfirmed);
 }
 
 /**
@@ -101,9 +104,9 @@ export function canRepeat(call: Call): boolean {
  */
 function isOlder(call: Call, response: UpstreamResponse): boolean {
   const { router, method } = call;
-  if (router.monotonic.isOlder(call, response)) return true;
+  if (isOlderThanServed(router.chain.view, call, response)) return true;
   if (router.options.confirmNull === 'never' || !method.nullable || !isAbsent(method, response)) return false;
-  return router.monotonic.hasServed(call);
+  return hasServed(router.chain.view, call);
 }
 
 /**
@@ -115,7 +118,7 @@ export async function awaitIndex(call: Call, takeRetry: (call: Call, now: number
   const { router, method, unconfirmed, deadline, waits } = call;
   if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || router.options.isDevelopment) return false;
   // A failure of another upstream, which was asked to confirm it, changes nothing.
-  if (!call.isMissingAtHead || !router.monotonic.hasServedCanonical(call)) return false;
+  if (!call.isMissingAtHead || !hasServedCanonical(router.chain.view, call)) return false;
   const now = performance.now();
   const waitMs = INDEX_WAITS_MS[waits];
   if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(call, now)) return false;
@@ -131,8 +134,9 @@ export function isAtHead({ router, respondingUpstream, sentAt }: Call): boolean 
 }
 
 /** Whether the upstream's head was behind when it was asked, or may have been. */
-function mayLag({ monotonic }: Router, upstream: Upstream, sentAt: number): boolean {
-  return upstream.isHeadUncertain || monotonic.hasLagged(upstream, sentAt);
+function mayLag({ chain: { view } }: Router, upstream: Upstream, sentAt: number): boolean {
+  if (upstream.isHeadUncertain || view.isLagging(upstream, performance.now())) return true;
+  return view.hasAdvancedSince(upstream, sentAt); // what it returned before is no evidence
 }
 
 function isAlone({ all }: Router): boolean {

@@ -1,9 +1,7 @@
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
-type Response = UpstreamResponse | CachedResponse;
-type CachedOrPending = Promise<Response> | Response;
+type CachedOrPending = Promise<NetworkResponse> | NetworkResponse;
 
 interface BatchedCall {
   readonly name: string;

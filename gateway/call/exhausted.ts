@@ -8,6 +8,7 @@ import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { acceptUnconfirmed } from './confirm.ts';
+import { isKnownNewBlock } from './monotonic-reads.ts';
 
 /** Failure classes whose error text describes the call, the most specific first. */
 const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
@@ -21,7 +22,7 @@ export function exhausted(call: Call): UpstreamResponse {
 /** The failure classes of the attempts decide. @throws RpcError if there is no upstream response to pass on */
 export function responseOfFailures(call: Call): UpstreamResponse {
   const { router, method, failed, range, candidates = router.all } = call;
-  const { monotonic } = router;
+  const { view } = router.chain;
   const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
   // Smaller parts may be served, also by the upstreams that failed otherwise.
   if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
@@ -34,9 +35,9 @@ export function responseOfFailures(call: Call): UpstreamResponse {
     return unsupportedResponse(method);
   }
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
-  if (failed.some(isMissing) && (!call.isMissingAtHead || monotonic.isKnownNewBlock(call))) throw noUpstream();
+  if (failed.some(isMissing) && (!call.isMissingAtHead || isKnownNewBlock(view, call))) throw noUpstream();
   const blockError = missingBlockError(failed);
-  const missingBlock = blockError && noSuchBlock(call, blockError, monotonic.newestKnown);
+  const missingBlock = blockError && noSuchBlock(call, blockError, view.newestKnown);
   if (missingBlock !== undefined) return missingBlock;
   for (const failure of descriptiveFailures) {
     const response = failed.findLast((outcome) => outcome.failure === failure)?.response;

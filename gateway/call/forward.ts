@@ -13,18 +13,33 @@ import type { Router } from './router.ts';
 import { catchUp, selectUpstream } from './select.ts';
 
 /**
- * Sends a caller's call to the upstreams: waits for a slot of the network, and caps the gas as the spec requires.
+ * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
+ * first, and its gas is capped as the spec requires.
  * @throws RpcError if the slots are used up, or no upstream has a usable response; Cancelled (rejects with it)
  */
 export async function forward(call: Call): Promise<UpstreamResponse> {
-  const { owner, deadline, cancellation } = call;
-  const { slots } = call.router;
-  if (!slots.tryEnter(owner)) await slots.wait(owner, deadline - performance.now(), cancellation);
+  const { owner } = call;
+  // Calls of Gatehouse itself need none.
+  const slots = call.context === undefined ? undefined : call.router.slots;
+  if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - performance.now(), call.cancellation);
   try {
-    if (namesGas(call.method, call.params)) await lowerGas(call);
-    return await tryUpstreams(call);
+    if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
+    prepare(call);
+    for (;;) {
+      const poll = catchUp(call, performance.now());
+      if (poll !== undefined) await poll;
+      const now = performance.now();
+      const upstream = selectUpstream(call, now);
+      if (upstream === undefined) {
+        if (await mayStillArrive(call)) continue;
+        return exhausted(call);
+      }
+      const outcome = await attempt(call, upstream, now);
+      const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
+      if (response !== undefined) return response;
+    }
   } finally {
-    slots.leave(owner);
+    slots?.leave(owner);
   }
 }
 
@@ -38,28 +53,7 @@ export function requestUpstreams(
 ): Promise<UpstreamResponse> {
   const call = new Call(router, method, params, deadline);
   call.range = range;
-  return tryUpstreams(call);
-}
-
-/**
- * Tries one upstream after the other until a response is final.
- * @throws RpcError if no upstream has a usable response; Cancelled (rejects with it)
- */
-async function tryUpstreams(call: Call): Promise<UpstreamResponse> {
-  prepare(call);
-  for (;;) {
-    const poll = catchUp(call, performance.now());
-    if (poll !== undefined) await poll;
-    const now = performance.now();
-    const upstream = selectUpstream(call, now);
-    if (upstream === undefined) {
-      if (await mayStillArrive(call)) continue;
-      return exhausted(call);
-    }
-    const outcome = await attempt(call, upstream, now);
-    const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
-    if (response !== undefined) return response;
-  }
+  return forward(call);
 }
 
 /** Reads what the call needs from its upstream. */
@@ -69,7 +63,7 @@ function prepare(call: Call): void {
   // With one upstream, only blocks, and the blocks of state, are compared.
   const needsBlocks = all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
   if (needsBlocks) call.blocks = blocksNamedBy(method, params);
-  call.candidates = options.routes.candidatesOf(method.name);
+  call.candidates = options.permitted.candidatesOf(method.name);
   call.failsafe = options.failsafe.of(method);
   call.preferred = sent.upstreamFor(method, params);
 }

@@ -20,7 +20,7 @@ export async function lowerGas(call: Call): Promise<void> {
  * @throws RpcError if no upstream responds in time
  */
 async function blockGasLimit(router: Router, deadline: number): Promise<bigint> {
-  const gasLimit = router.heads.gasLimit(performance.now());
+  const gasLimit = router.chain.view.gasLimit(performance.now());
   if (gasLimit !== undefined) return gasLimit;
   router.gasLimitRequest ??= pollGasLimit(router).finally(() => {
     router.gasLimitRequest = undefined;
@@ -38,7 +38,7 @@ async function pollGasLimit(router: Router): Promise<bigint> {
     if (upstream === undefined) throw noCandidateError(call.tried.length === 0 ? router.headSources : [], now);
     call.tried = [...call.tried, upstream];
     try {
-      const block = await router.heads.poll(upstream);
+      const block = await router.chain.poll(upstream);
       if (block !== undefined && block.gasLimit > 0n) return block.gasLimit;
       hasBlock ||= block !== undefined;
       if (block === undefined) throw new UpstreamFailure('node-state', 'no latest block in the response');

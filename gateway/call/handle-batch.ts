@@ -1,8 +1,9 @@
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
+import { turnBudget } from '../event-loop/turn-budget.ts';
 import { buffersOf, byteLengthOf, type Body } from '../jsonrpc/buffer-list.ts';
 import type { InvalidItem } from '../jsonrpc/envelope.ts';
 import { batchBytesRejection } from '../jsonrpc/errors.ts';
 import { rejectionResponse, type RpcResponse } from '../jsonrpc/response.ts';
-import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { REJECTED_UNITS } from '../spec/request-units.ts';
 import { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
@@ -20,16 +21,16 @@ export interface BatchLimits {
   readonly concurrency: number;
 }
 
-type Item = Call | InvalidItem;
+type BatchItem = Call | InvalidItem;
 
 /**
  * Handles the calls of one batch. As many are in progress as the limit and the slots of the account permit: the first has
- * the slot of the request, each other one its own. They are begun in time slices.
+ * the slot of the request, each other one its own. They begin in the turns of the key.
  * @param isLarge a single call may be so large that it is checked in a time slice of its own
  * @returns undefined: the batch has only notifications
  */
 export async function handleBatch(
-  items: readonly Item[],
+  items: readonly BatchItem[],
   isLarge: boolean,
   context: CallContext,
   { maxResponseBytes, concurrency }: BatchLimits,
@@ -41,6 +42,7 @@ export async function handleBatch(
     ...(deduplicated && { deduplicated }),
   });
   const { share } = context.access;
+  const owner = share.holder.name;
   const bodies: (Body | undefined)[] = items.map(() => undefined);
   const workers: Promise<void>[] = [];
   /** Workers, the first one included. */
@@ -51,7 +53,7 @@ export async function handleBatch(
   let defect: unknown;
 
   /** Any call in progress may be the one that exceeds the limit for the response. It is counted in metrics already. */
-  const add = (index: number, item: Item, response: RpcResponse | undefined): void => {
+  const add = (index: number, item: BatchItem, response: RpcResponse | undefined): void => {
     if (response === undefined) return;
     length += byteLengthOf(response.body);
     bodies[index] =
@@ -59,52 +61,53 @@ export async function handleBatch(
         ? rejectionResponse(item.id ?? 'null', batchBytesRejection(maxResponseBytes)).body
         : response.body;
   };
-  const handle = (item: Item): ReturnType<typeof handleCall> => {
+  const handle = (item: BatchItem): ReturnType<typeof handleCall> => {
     if (length > maxResponseBytes) return rejectRequest(item.id, batchBytesRejection(maxResponseBytes), context);
     return item instanceof Call
       ? handleCall(item, context)
       : rejectRequest(item.id, item.rejection, context, REJECTED_UNITS);
   };
   /** Handles one call after the other, until all have begun. A call without upstream ends at once. */
-  const work = async (): Promise<void> => {
+  const work = async (hasOwnSlot: boolean): Promise<void> => {
     try {
       while (next < items.length && defect === undefined) {
-        const pause = timeSlicer.next();
-        if (pause !== undefined) await pause;
+        const turn = turnBudget.next(owner);
+        if (turn !== undefined) await turn;
         const index = next++;
         const item = items[index];
         if (item === undefined) return;
         if (isLarge && item instanceof Call) {
-          checkOnce(item, context.access);
-          await timeSlicer.next();
+          turnBudget.run(owner, checkOnce.bind(undefined, item, context.access));
+          await turnBudget.next(owner);
         }
-        const response = handle(item);
+        const response = turnBudget.run(owner, handle.bind(undefined, item));
         if (response instanceof Promise) addWorker();
         add(index, item, response instanceof Promise ? await response : response);
       }
     } catch (error) {
       defect ??= error;
+    } finally {
+      if (hasOwnSlot) share.requests.leave(share);
     }
   };
   const addWorker = (): void => {
     if (next >= items.length || begun >= concurrency || !share.requests.tryEnter(share)) return;
     // Before the worker, which begins others.
     begun++;
-    workers.push(
-      work().finally(() => {
-        share.requests.leave(share);
-      }),
-    );
+    workers.push(work(true));
   };
-  await work();
+  await work(false);
   for (const worker of workers) await worker;
   // eslint-disable-next-line @typescript-eslint/only-throw-error -- passes on what a call threw
   if (defect !== undefined) throw defect;
-  return joinBodies(bodies.filter((body) => body !== undefined));
+  const sent = bodies.filter((body) => body !== undefined);
+  const lengthBytes = sent.reduce((sum, body) => sum + byteLengthOf(body), 0);
+  if (lengthBytes > SMALL_CHARS && !items.some(hasEffect)) context.reservation?.checkPressure(lengthBytes);
+  return joinBodies(sent, lengthBytes, owner);
 }
 
 /** Whether a call has already sent a transaction or opened a subscription. Its short response is never dropped. */
-function hasEffect(item: Item): boolean {
+function hasEffect(item: BatchItem): boolean {
   return item instanceof Call && (item.served?.handler?.by === 'socket' || item.method.sends === true);
 }
 
@@ -116,15 +119,19 @@ const STEP_BYTES = 500_000;
 const [OPEN, COMMA, CLOSE] = [0x5b, 0x2c, 0x5d];
 
 /** Joins the responses to the calls of a batch into the response to the batch. */
-async function joinBodies(bodies: readonly Body[]): Promise<RpcResponse | undefined> {
+async function joinBodies(
+  bodies: readonly Body[],
+  lengthBytes: number,
+  owner: string,
+): Promise<RpcResponse | undefined> {
   if (bodies.length === 0) return undefined;
-  const lengthBytes = bodies.reduce((sum, body) => sum + byteLengthOf(body), 0);
   if (lengthBytes <= SMALL_CHARS) return { status: 200, body: `[${bodies.map((body) => body.toString()).join()}]` };
   // As bytes, because Node would encode a string of many megabytes in one step when it is sent.
   const joined = Buffer.allocUnsafe(lengthBytes + bodies.length + 1);
   let offset = 0;
+  const steps = new OwnedSteps(owner);
   for (const body of bodies) {
-    const pause = timeSlicer.next();
+    const pause = steps.afterSlice();
     if (pause !== undefined) await pause;
     joined[offset] = offset === 0 ? OPEN : COMMA;
     offset += 1;
@@ -135,10 +142,11 @@ async function joinBodies(bodies: readonly Body[]): Promise<RpcResponse | undefi
     for (const bytes of buffersOf(body)) {
       for (let from = 0; from < bytes.length; from += STEP_BYTES) {
         offset += bytes.copy(joined, offset, from, from + STEP_BYTES);
-        await timeSlicer.next();
+        await steps.afterSlice();
       }
     }
   }
   joined[offset] = CLOSE;
+  steps.charge();
   return { status: 200, body: joined };
 }

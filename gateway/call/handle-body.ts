@@ -14,13 +14,12 @@ import type { ChargeOutcome } from '../limits/account.ts';
 import { REJECTED_UNITS } from '../spec/request-units.ts';
 import { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
-import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection } from './charge.ts';
+import { chargeCalls, chargeRejected, exhaustedLimit, limitRejection, type ChargeContext } from './charge.ts';
 import { checkOnce } from './check.ts';
 import { handleBatch, type BatchLimits } from './handle-batch.ts';
-import { handleCall } from './handle-call.ts';
+import { handleCall, type MaybePromise } from './handle-call.ts';
 import { rejectRequest, type RejectionContext } from './respond.ts';
 
-type MaybePromise<Value> = Value | Promise<Value>;
 /** Undefined: the body has only notifications. */
 type BodyResponse = MaybePromise<RpcResponse | undefined>;
 
@@ -40,7 +39,7 @@ export function handleBody(body: Buffer, context: CallContext, limits: BatchLimi
 
 function readSmallBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Envelope {
   try {
-    return readEnvelope(body.toString('utf8'), maxItems, maxValues);
+    return readEnvelope(body, maxItems, maxValues);
   } catch (error) {
     chargeRejected(context);
     throw error;
@@ -95,7 +94,9 @@ function handleCalls(calls: Calls, context: CallContext, limits: BatchLimits): B
 function handleCharged(calls: Calls, context: CallContext, limits: BatchLimits, keyLimits: KeyLimits): BodyResponse {
   const charge = chargeCalls(calls.items, keyLimits, context);
   return charge instanceof Promise
-    ? charge.then((outcome) => handleAllowed(calls, context, limits, outcome))
+    ? charge.then((outcome) =>
+        turnBudget.run(context.access.share.holder.name, () => handleAllowed(calls, context, limits, outcome)),
+      )
     : handleAllowed(calls, context, limits, charge);
 }
 
@@ -122,16 +123,18 @@ function respondTo({ isBatch, isLarge, items }: Calls, context: CallContext, lim
     : rejectRequest(first.id, first.rejection, context, REJECTED_UNITS);
 }
 
-/** Rejects every call of a body, each under its own id. */
+/** Rejects every call of a body, each under its own id. A large body is not parsed: its ids are unknown. */
 export function rejectBody(
   body: Buffer,
   rejection: RpcError,
-  context: RejectionContext,
+  context: RejectionContext & ChargeContext,
   { maxItems, maxValues }: BatchLimits,
 ): RpcResponse | undefined {
+  chargeRejected(context);
+  if (body.length > LARGE_BODY_BYTES) return rejectRequest('null', rejection, context);
   try {
     return turnBudget.run(context.access.share.holder.name, () =>
-      rejectAll(readEnvelope(body.toString('utf8'), maxItems, maxValues), rejection, context),
+      rejectAll(readEnvelope(body, maxItems, maxValues), rejection, context),
     );
   } catch (error) {
     return bodyRejectionResponse(error instanceof BatchTooLarge ? error : rejection);

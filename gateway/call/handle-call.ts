@@ -1,5 +1,5 @@
 import type { MethodCache } from '../cache/method-cache.ts';
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import { methodNotFound } from '../jsonrpc/errors.ts';
 import type { RpcResponse } from '../jsonrpc/response.ts';
 import type { Handler } from '../spec/handlers.ts';
@@ -18,7 +18,7 @@ import type { LocalResponse, NetworkMethod } from './network.ts';
 import { requestRange } from './request-range.ts';
 import { respond, respondWithError, type CallResponse } from './respond.ts';
 
-type MaybePromise<Value> = Value | Promise<Value>;
+export type MaybePromise<Value> = Value | Promise<Value>;
 
 /**
  * Handles one call from envelope to response, over every transport alike. Never fails. A response that needs no upstream is
@@ -84,7 +84,7 @@ function fromNetwork(
   call: Call,
   context: CallContext,
   { spec, cache, ranges, isCoalescable }: NetworkMethod,
-): MaybePromise<CachedResponse | UpstreamResponse> {
+): MaybePromise<NetworkResponse> {
   call.replaceParams(prepareParams(spec, call.params));
   if (ranges !== undefined) return requestRange(call, context, ranges);
   if (!isCoalescable) return forwardAlone(call, context);
@@ -99,7 +99,7 @@ function forwardCoalesced(
   call: Call,
   { network, access, caller, deadline }: CallContext,
   cache: MethodCache | undefined,
-): Promise<CachedResponse | UpstreamResponse> {
+): Promise<NetworkResponse> {
   const { text, method } = call;
   const onCoalesced = (): void => {
     cached(call, 'coalesced');
@@ -114,16 +114,19 @@ function forwardCoalesced(
 }
 
 /** Stores the response in the cache, unless that of all gateways has it. @throws RpcError, Cancelled (rejects with it) */
-async function forwardThrough(cache: MethodCache, call: Call): Promise<CachedResponse | UpstreamResponse> {
+async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkResponse> {
   const { params, text } = call;
-  const request = { isSent: false };
-  const response = await cache.fetch(params, text, call, () => {
-    request.isSent = true;
-    cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
-    return forward(call);
-  });
-  if (!request.isSent) cached(call, 'hit');
-  return response;
+  const found = cache.isShared ? await cache.findShared(params, text) : undefined;
+  if (found !== undefined) {
+    cached(call, 'hit');
+    return { kind: 'cached', result: found };
+  }
+  const since = cache.missed();
+  cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
+  const response = await forward(call);
+  // The cached JSON is reused, so that the result is serialised once.
+  const result = cache.store(params, text, response, call.headHash, since);
+  return result === undefined ? response : { kind: 'cached', result };
 }
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
@@ -151,11 +154,7 @@ async function callSocket(
 }
 
 /** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError (rejects with it) */
-async function filterLogs(
-  call: Call,
-  context: CallContext,
-  filter: unknown,
-): Promise<CachedResponse | UpstreamResponse> {
+async function filterLogs(call: Call, context: CallContext, filter: unknown): Promise<NetworkResponse> {
   const logs = context.network.methods.get(nodeMethods.logs);
   if (logs === undefined) throw methodNotFound(nodeMethods.logs);
   const rejection = checkParams(logs, [filter], undefined, context.access);

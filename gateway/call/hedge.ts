@@ -6,7 +6,7 @@ import { needsConfirmation } from './confirm.ts';
 import { hedged } from './events.ts';
 import { selectHedge } from './select.ts';
 
-type Send = (call: Call, upstream: Upstream, cancellation: Cancellation, isHedge: boolean) => Promise<Outcome>;
+type SendAttempt = (call: Call, upstream: Upstream, cancellation: Cancellation, isHedge: boolean) => Promise<Outcome>;
 
 /** An attempt in flight. */
 interface Running {
@@ -27,7 +27,7 @@ export async function sendHedged(
   call: Call,
   upstream: Upstream,
   delayMs: number,
-  send: Send,
+  send: SendAttempt,
   recordOvertaken: (call: Call, upstream: Upstream, startedAt: number) => void,
 ): Promise<Outcome> {
   const first = start(call, upstream, send, false);
@@ -62,7 +62,7 @@ export async function sendHedged(
   }
 }
 
-function start(call: Call, upstream: Upstream, send: Send, isHedge: boolean): Running {
+function start(call: Call, upstream: Upstream, send: SendAttempt, isHedge: boolean): Running {
   const startedAt = performance.now();
   const cancellation = new Cancellation(call.owner);
   call.cancellation?.add(cancellation);

@@ -1,3 +1,4 @@
+import type { SeenHead } from '../chain/header.ts';
 import { isRead } from '../spec/method-group.ts';
 import { withTimeout } from '../upstreams/health/with-timeout.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
@@ -26,13 +27,15 @@ export async function mayStillArrive(call: Call): Promise<boolean> {
  */
 export async function pollLagging(call: Call): Promise<boolean> {
   const { router, method, deadline, tried, sentAt } = call;
-  const { heads, monotonic } = router;
+  const { chain } = router;
   const upstreams = call.candidates ?? router.all;
   const now = performance.now();
   if (call.hasPolledHeads || !isRead(method) || deadline - now <= MIN_ATTEMPT_MS) return false;
-  const mayLag = (upstream: Upstream): boolean => monotonic.isLagging(upstream) || upstream.isHeadUncertain;
+  const isLagging = (upstream: Upstream): boolean => chain.view.isLagging(upstream, performance.now());
+  const mayLag = (upstream: Upstream): boolean => isLagging(upstream) || upstream.isHeadUncertain;
   // The last attempt may have taken so long that others got the block since they were asked.
-  const hasAdvanced = (upstream: Upstream): boolean => heads.hasAdvancedSince(upstream, sentAt) && !mayLag(upstream);
+  const hasAdvanced = (upstream: Upstream): boolean =>
+    chain.view.hasAdvancedSince(upstream, sentAt) && !mayLag(upstream);
   const advanced = call.failed.some(isMissing) ? tried.filter(hasAdvanced) : [];
   if (advanced.length > 0) {
     for (const upstream of advanced) forgetAttempt(call, upstream);
@@ -42,13 +45,13 @@ export async function pollLagging(call: Call): Promise<boolean> {
   const lagging = upstreams.filter(
     (upstream) =>
       !upstream.isOnOtherChain &&
-      (monotonic.isLagging(upstream) || isUncertain(upstream, call)) &&
+      (isLagging(upstream) || isUncertain(upstream, call)) &&
       !(method.isPassThrough === true && tried.includes(upstream)) &&
-      (upstream.isHeadUncertain || !wasPolledSince(now - MIN_POLL_AGE_MS, heads.headOf(upstream))),
+      (upstream.isHeadUncertain || !wasPolledSince(now - MIN_POLL_AGE_MS, chain.view.headOf(upstream))),
   );
   if (lagging.length === 0) return false;
   const polls = lagging.map(async (upstream) => {
-    await heads.poll(upstream);
+    await chain.poll(upstream);
     if (mayLag(upstream)) throw new Error('the upstream still lags');
   });
   const waitMs = Math.min(deadline - now - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
@@ -79,6 +82,6 @@ function isUncertain(upstream: Upstream, { unconfirmed, tried, method, blocks }:
   return !tried.includes(upstream) && (blocks?.tag === 'latest' || method.resultIs === 'logs');
 }
 
-function wasPolledSince(time: number, head: ReturnType<Call['router']['heads']['headOf']>): boolean {
+function wasPolledSince(time: number, head: SeenHead | undefined): boolean {
   return head?.header !== undefined && head.at >= time;
 }

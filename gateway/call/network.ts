@@ -1,9 +1,9 @@
 import type { Auditor } from '../audit/auditor.ts';
-import type { NetworkHeads } from '../heads/network-heads.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
+import type { ChainPoller } from '../chain/poller.ts';
 import type { CallMetric } from '../metrics/call-metrics.ts';
-import type { SocketMetrics } from '../metrics/instruments.ts';
+import type { SocketMetrics } from '../metrics/metrics.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { RangeLimits } from '../ranges/range-limits.ts';
 import type { RangedMethod } from '../ranges/ranged-method.ts';
@@ -39,7 +39,7 @@ export interface Network {
   /** Which ranges of blocks each upstream allows, by method. */
   readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
   /** Its newest blocks. Close this before the upstreams. */
-  readonly heads: NetworkHeads;
+  readonly chain: ChainPoller<Upstream>;
   /** Undefined: nothing is cached. */
   readonly final: FinalChain | undefined;
   readonly subscriptions: NetworkSubscriptions;
@@ -52,7 +52,7 @@ export interface Network {
   };
   /** Metrics of client WebSockets. */
   readonly sockets: SocketMetrics;
-  /** Counts each request from route lookup to response. A replaced network is closed after its last request. */
+  /** Counts each request from its lookup to the response. A replaced network is closed after its last request. */
   readonly use: { begin(): void; end(): void; whenUnused(): Promise<void> };
 }
 

@@ -4,6 +4,7 @@ import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import { ResponseTooLarge, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { noIgnored, type Call, type IgnoredFailure } from './call.ts';
+import { recordServed } from './monotonic-reads.ts';
 
 /** Of several upstreams that get the call, each must have had the head before. */
 export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): void {
@@ -12,29 +13,30 @@ export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): vo
 }
 
 /** The hash of the network's head, if the upstream is known to have it. One of several nodes at its URL may not. */
-function headHashAt({ router: { heads } }: Call, upstream: Upstream): string | undefined {
-  const { head } = heads;
-  if (head === undefined || heads.headOf(upstream)?.header?.hash !== head.hash) return undefined;
-  return upstream.isHeadUncertain || heads.isAlternating(upstream) ? undefined : head.hash;
+function headHashAt({ router }: Call, upstream: Upstream): string | undefined {
+  const { view } = router.chain;
+  const { head } = view;
+  if (head === undefined || view.headOf(upstream)?.header?.hash !== head.hash) return undefined;
+  return upstream.isHeadUncertain || view.isAlternating(upstream, performance.now()) ? undefined : head.hash;
 }
 
 export function recordSuccess(call: Call, upstream: Upstream, response: UpstreamResponse, startedAt: number): void {
   const { router, method } = call;
-  const { heads, monotonic, options, hedgeDelay } = router;
+  const { chain, options, hedgeDelay } = router;
   const now = performance.now();
   upstream.recordSuccess(method.name, startedAt);
   const { ignored } = call;
   call.ignored = noIgnored;
   for (const failure of ignored) if (failure.upstream !== upstream) recordServedElsewhere(failure, now);
   call.range?.returned(upstream);
-  if (upstream.isHeadUncertain) heads.poll(upstream).catch(() => undefined); // the next success polls again
+  if (upstream.isHeadUncertain) chain.poll(upstream).catch(() => undefined); // the next success polls again
   if (method.isPassThrough !== true) inspectIfDue(upstream, method.name, response, now, options);
   if (router.all.length > 1) {
     upstream.latencyScore.recordLatency(call.group, now - startedAt, now);
     hedgeDelay?.add(method.name, now - startedAt, now);
   }
-  heads.markUsed(now);
-  monotonic.recordServed(upstream, call, response, now);
+  chain.markUsed(now);
+  recordServed(chain, upstream, call, response, now);
   options.audit?.sample(upstream, call, response);
 }
 
@@ -139,5 +141,5 @@ function isMissingData({ method, blocks }: Call, { failure }: FailedOutcome): bo
 function recordMissingData({ router, method, blocks }: Call, upstream: Upstream): void {
   const now = performance.now();
   if (method.looksUpHash === true) upstream.blocks.recordMissingHistory(now);
-  if (blocks !== undefined) upstream.blocks.recordMissing(method.name, blocks, router.heads.number, now);
+  if (blocks !== undefined) upstream.blocks.recordMissing(method.name, blocks, router.chain.view.number, now);
 }

@@ -1,4 +1,4 @@
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import { reportCached } from '../observability/call-sink.ts';
 import type { RangedMethod, RangeSender } from '../ranges/ranged-method.ts';
 import { canCoalesce } from '../spec/method-group.ts';
@@ -11,11 +11,7 @@ import { forward } from './forward.ts';
 import { usableForRange } from './select.ts';
 
 /** Sends a call with a range of blocks as it is, or in parts. @throws RpcError, Cancelled (rejects with it) */
-export function requestRange(
-  call: Call,
-  context: CallContext,
-  ranges: RangedMethod,
-): Promise<CachedResponse | UpstreamResponse> {
+export function requestRange(call: Call, context: CallContext, ranges: RangedMethod): Promise<NetworkResponse> {
   const { params, text, deadline, sinks, router, method } = call;
   const { access, caller, reservation, network } = context;
   const { share, bounds } = access;

@@ -1,4 +1,4 @@
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import { causeOf } from '../config/log.ts';
 import { batchBytesRejection, RpcError } from '../jsonrpc/errors.ts';
 import {
@@ -10,14 +10,13 @@ import {
 } from '../jsonrpc/response.ts';
 import { lower, responseTooLong } from '../spec/bounds.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { ended } from './events.ts';
 import type { LocalResponse } from './network.ts';
 
 /** What a call gets: from an upstream, from the cache, or from the gateway itself. */
-export type CallResponse = UpstreamResponse | CachedResponse | LocalResponse;
+export type CallResponse = NetworkResponse | LocalResponse;
 
 /** Smaller results are delivered to each caller when memory is high. */
 const SMALL_BYTES = 65_536;

@@ -1,13 +1,11 @@
-import type { FairQueue } from '../admission/fair-queue.ts';
+import type { Gate } from '../admission/gate.ts';
 import type { Auditor } from '../audit/auditor.ts';
-import { blockInResult } from '../cache/block-in-result.ts';
-import type { NetworkHeads } from '../heads/network-heads.ts';
+import type { ChainPoller } from '../chain/poller.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
-import type { MethodRoutes } from '../routing-policy/method-routes.ts';
+import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { FailsafeTable } from '../routing/failsafe-table.ts';
 import { HedgeDelay } from '../routing/hedge-delay.ts';
-import { MonotonicReads } from '../routing/monotonic-reads.ts';
 import { Ranking } from '../routing/ranking.ts';
 import { RetryBudget } from '../routing/retry-budget.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
@@ -17,7 +15,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 
 interface RouterOptions extends InspectOptions {
   /** Which upstreams may get which method. */
-  readonly routes: MethodRoutes<Upstream>;
+  readonly permitted: PermittedUpstreams<Upstream>;
   /** Times and attempts by method. */
   readonly failsafe: FailsafeTable<Upstream>;
   readonly confirmNull: ConfirmNull;
@@ -29,8 +27,8 @@ interface RouterOptions extends InspectOptions {
   /** An upstream further behind is skipped; undefined: by the block time of the network. */
   readonly maxLagBlocks: number | undefined;
   readonly metrics: NetworkRoutingMetrics;
-  readonly heads: NetworkHeads;
-  readonly slots: FairQueue;
+  readonly chain: ChainPoller<Upstream>;
+  readonly slots: Gate;
   /** Undefined: no read is audited. */
   readonly audit?: Pick<Auditor, 'sample'> | undefined;
 }
@@ -41,9 +39,9 @@ export class Router {
   readonly all: readonly Upstream[];
   readonly options: RouterOptions;
   /** Limits the callers' calls in progress at the upstreams. */
-  readonly slots: FairQueue;
-  readonly heads: NetworkHeads;
-  readonly monotonic: MonotonicReads<Upstream>;
+  readonly slots: Gate;
+  /** Its newest blocks: `chain.view`. */
+  readonly chain: ChainPoller<Upstream>;
   /** The upstreams whose heads may be polled. */
   readonly headSources: readonly Upstream[];
   readonly hasArchives: boolean;
@@ -57,19 +55,18 @@ export class Router {
 
   /** @param previous of the same network before a reload: what it has learned is continued */
   constructor(all: readonly Upstream[], options: RouterOptions, previous?: Router) {
-    const { routes, failsafe, hedgeAfterMs, isDevelopment, balance, heads, log } = options;
+    const { permitted, failsafe, hedgeAfterMs, isDevelopment, balance, chain, log } = options;
     this.all = all;
     this.options = options;
-    this.heads = heads;
+    this.chain = chain;
     this.slots = options.slots;
-    this.monotonic = previous?.monotonic ?? new MonotonicReads<Upstream>(heads, blockInResult);
-    this.headSources = routes.sourcesOf(nodeMethods.blockByNumber);
+    this.headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
     this.hasArchives = all.length > 1 && all.some(({ blocks }) => blocks.isArchive);
     this.ranking = new Ranking(all, balance, previous?.ranking);
     this.budget = previous?.budget ?? new RetryBudget();
     if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && all.length > 1)
       this.hedgeDelay = new HedgeDelay(hedgeAfterMs, previous?.hedgeDelay);
-    const lookups = routes.sourcesOf(nodeMethods.transactionByHash);
+    const lookups = permitted.sourcesOf(nodeMethods.transactionByHash);
     this.sent = new SentTransactions({ log, all, lookups, isDevelopment }, previous?.sent);
   }
 }

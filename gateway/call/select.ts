@@ -80,19 +80,19 @@ export function takeRetry(call: Call, now: number): boolean {
  * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
  */
 export function catchUp({ router, group, blocks, tried, candidates }: Call, now: number): Promise<void> | undefined {
-  const { heads, ranking, all } = router;
+  const { chain, ranking, all } = router;
   if (blocks?.tag === undefined || all.length === 1) return undefined;
   let recovering: Upstream | undefined;
   for (const upstream of ranking.order(group, now)) {
     if (tried.includes(upstream) || candidates?.includes(upstream) === false) continue;
     const { circuit, isHeadUncertain } = upstream;
     if (circuit.isClosed) {
-      if (!isHeadUncertain && !heads.isBehind(upstream)) return undefined;
-      const poll = heads.catchUp(upstream, now);
+      if (!isHeadUncertain && !chain.view.isBehind(upstream)) return undefined;
+      const poll = chain.catchUp(upstream, now);
       if (poll !== undefined) return poll;
     } else if (isHeadUncertain && circuit.isCooldownOver(now)) recovering ??= upstream;
   }
-  return recovering && heads.catchUp(recovering, now);
+  return recovering && chain.catchUp(recovering, now);
 }
 
 /** The upstreams that all calls skip now. */
@@ -105,7 +105,7 @@ export function usableForRange(router: Router, method: MethodSpec, lowest: numbe
   const now = performance.now();
   const call = new Call(router, method, [], Infinity, '');
   call.blocks = { lowest, highest, readsState: false };
-  call.candidates = router.options.routes.candidatesOf(method.name);
+  call.candidates = router.options.permitted.candidatesOf(method.name);
   const { needs, network, stateOf } = policyInput(call, now, 'attempt');
   const order = [...router.ranking.order(call.group, now)];
   const usable = order.filter((upstream) => skipReasonOf(stateOf(upstream), needs, network) === undefined);
@@ -193,12 +193,12 @@ function needsOf(method: MethodSpec, blocks: NamedBlocks | undefined, purpose: P
 
 const unknownHeads: NetworkState = { head: 0, newestServed: 0, maxLag: 0, hasArchives: false };
 
-function networkStateOf({ heads, options, hasArchives }: Router): NetworkState {
-  const { number, newestServed, pace } = heads;
+function networkStateOf({ chain, options, hasArchives }: Router): NetworkState {
+  const { number, newestServed, maxLag } = chain.view;
   return {
     head: number === undefined ? 0 : Number(number),
-    newestServed: Number(newestServed.number),
-    maxLag: options.maxLagBlocks ?? pace.maxLag,
+    newestServed: Number(newestServed),
+    maxLag: options.maxLagBlocks ?? maxLag,
     hasArchives,
   };
 }
@@ -211,8 +211,9 @@ function readState(
   isAlone: boolean,
 ): CandidateState {
   const { circuit, limits, methods, isOnOtherChain } = upstream;
-  const { heads, monotonic } = router;
-  const polled = isAlone ? undefined : heads.headOf(upstream);
+  const { view } = router.chain;
+  const tag = blocks?.tag;
+  const polled = isAlone ? undefined : view.headOf(upstream);
   return {
     isExcluded: candidates?.includes(upstream) === false,
     isPreferred: upstream === preferred && purpose === 'attempt',
@@ -222,10 +223,10 @@ function readState(
     isOnOtherChain,
     head: polled === undefined ? undefined : Number(polled.number),
     isHeadUncertain: !isAlone && upstream.isHeadUncertain,
-    lag: isAlone ? 0 : heads.lagOf(upstream),
+    lag: isAlone ? 0 : view.lagOf(upstream, now),
     isArchive: !isAlone && upstream.blocks.isArchive,
     lacksBlocks: !isAlone && blocks !== undefined && upstream.blocks.isMissing(method.name, blocks, now),
-    isTagOlder: !isAlone && monotonic.isTagOlder(upstream, blocks?.tag, now),
+    isTagOlder: !isAlone && tag !== undefined && tag !== 'latest' && view.isTagOlder(upstream, tag, now),
   };
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { readUnits } from '../network-files/read-units.ts';
-import { isPlain, methodTable, type MethodRow } from '../routing-policy/method-table.ts';
+import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/methods-by-upstreams.ts';
 import { describeActive } from './running-gateway.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 
@@ -83,7 +83,7 @@ function checkedNetworks(
     chainId: network.chainId,
     upstreams: network.upstreams.length,
     methods: network.methods.length,
-    table: methodTable(network, methodFacts),
+    table: methodsByUpstreams(network, methodFacts),
     notes: auditNotes(network),
   }));
 }

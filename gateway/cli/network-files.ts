@@ -4,11 +4,10 @@ import { packageRoot } from '../config/package.ts';
 import { findAnvil } from '../local-chain/local-node.ts';
 import { commandName } from './command-name.ts';
 import { knownChain, type KnownChain } from '../network-files/chains/known-chain.ts';
+import type { Env } from '../network-files/expand/expand-text.ts';
 import { loadNetworks, NetworkFilesError } from '../network-files/load-networks.ts';
 import { isSlug, reservedSlugs } from '../network-files/options/slug.ts';
 import { methodFacts } from '../spec/method-facts.ts';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** A network file cannot be written. The message has the reason and advice. */
 export class NetworkFileError extends Error {

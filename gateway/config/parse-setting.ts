@@ -2,7 +2,7 @@ import { adminRoles } from './admin-tokens.ts';
 import { isAddressRange } from './address-ranges.ts';
 
 /** A row of `settings.ts`. */
-export interface Row {
+export interface SettingRow {
   /** An amount is 0 or more, a count is 1 or more. */
   readonly type:
     'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | 'tokens' | 'algorithms' | readonly string[];
@@ -26,7 +26,7 @@ const MAX_COUNT = 1_000_000_000;
 
 /** Reads the value of a setting. Adds a message without the value to `problems` if it is invalid. */
 export function parseSetting(
-  row: Row & { readonly name: string },
+  row: SettingRow & { readonly name: string },
   given: string,
   problems: string[],
 ): string | number | undefined {

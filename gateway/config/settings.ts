@@ -1,6 +1,6 @@
 import { logLevels } from './log-level.ts';
 import { adminTokensOf } from './admin-tokens.ts';
-import { parseSetting, type Row } from './parse-setting.ts';
+import { parseSetting, type SettingRow } from './parse-setting.ts';
 
 /** Every setting of the gateway, by its environment variable. docs/settings.md is generated from this table. */
 const table = {
@@ -233,17 +233,17 @@ const table = {
     meaning: 'After SIGTERM, time to accept calls while /readyz returns 503; unset: 5000 in production, else 0',
   },
   DRAIN_TIMEOUT_MS: { type: 'count', default: 10_000, meaning: 'Time for calls in progress to finish at shutdown' },
-} as const satisfies Record<string, Row>;
+} as const satisfies Record<string, SettingRow>;
 
 type Table = typeof table;
-type ValueOf<R extends Row> = R['type'] extends 'port' | 'count' | 'amount' ? number : string;
+type SettingValue<R extends SettingRow> = R['type'] extends 'port' | 'count' | 'amount' ? number : string;
 export type Settings = {
   readonly [Name in keyof Table]: Table[Name]['default'] extends undefined
-    ? ValueOf<Table[Name]> | undefined
-    : ValueOf<Table[Name]>;
+    ? SettingValue<Table[Name]> | undefined
+    : SettingValue<Table[Name]>;
 };
 
-export const settingRows = Object.entries(table).map(([name, row]: [string, Row]) => ({ name, ...row }));
+export const settingRows = Object.entries(table).map(([name, row]: [string, SettingRow]) => ({ name, ...row }));
 
 /** Settings with credentials of the gateway itself. Network files cannot use them: they would be sent to an upstream. */
 export const secretSettings = new Set(settingRows.filter(({ isSecret }) => isSecret).map(({ name }) => name));

@@ -7,7 +7,8 @@ const CHECK_INTERVAL_MS = 250;
 /**
  * V8's young generation grows with the objects that survive in it, and shrinks only after a long idle time. At start nearly
  * all objects survive, so that an idle process would retain the full size. Loaded first, this module limits the young
- * generation to 2 MB until the gateway listens. That saves 10 MB, and the start takes no longer. V8 reads its limit
+ * generation to 2 MB until the gateway listens. An idle gateway then has 77.5 MB instead of 90.6 MB, and is ready after
+ * 0.65 s instead of 0.57 s (medians of 5 alternating rounds, Node 20, 2026-11-24). V8 reads its limit
  * `--max-semi-space-size` before any module is loaded, but the growth factor at each growth.
  */
 limitGrowth(true);

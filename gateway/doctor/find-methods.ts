@@ -1,3 +1,4 @@
+import { isObject } from '../collections/is-object.ts';
 import { knownMethods } from './known-methods.ts';
 import type { ProbeClient, ProbeResult } from './probe-client.ts';
 
@@ -44,7 +45,7 @@ async function methodsOf(client: ProbeClient, methods: readonly string[], deadli
 /** Namespaces that the node serves. The methods of the spec are in several, so those of `eth` and `net` always count. */
 function modulesIn(probed: ProbeResult): ReadonlySet<string> | undefined {
   const result = 'failure' in probed ? undefined : probed.result;
-  if (typeof result !== 'object' || result === null || Array.isArray(result)) return undefined;
+  if (!isObject(result)) return undefined;
   return new Set([...Object.keys(result), 'eth', 'net']);
 }
 

@@ -1,5 +1,6 @@
-import { endOfValue, isArrayAt, isObjectAt, startOfNext, walkArray, walkObject } from './json-text.ts';
-import { MemberFault, MemberNames } from './member-names.ts';
+import { JsonReader } from '../json/json-reader.ts';
+import { MemberFault, MemberNames } from '../json/member-names.ts';
+import { decodeText } from '../json/plain-bytes.ts';
 import { requestMembers } from './request-members.generated.ts';
 
 /** The parts of a request that JSON.parse does not preserve. */
@@ -14,12 +15,6 @@ export interface CallTexts {
   readonly isPlain: boolean;
 }
 
-interface Scan {
-  readonly found: CallTexts;
-  /** Bits of the members found so far. */
-  seen: number;
-}
-
 /** Writing a longer text takes longer than 0.1 ms. */
 const MAX_REWRITTEN_CHARS = 50_000;
 const noTexts: CallTexts = { id: undefined, params: undefined, fault: undefined, isPlain: false };
@@ -29,11 +24,12 @@ const PARAMS = requestMembers.indexOf('params');
 
 /**
  * Reads the texts of a request, or of each request of a batch. Most clients write JSON as JSON.stringify does. Then no
- * member is duplicated, and each part can be written again; otherwise the text is scanned.
+ * member is duplicated, and each part can be written again; otherwise the bytes are read.
+ * @param text the same as `bytes`
  * @param body the value of the text
  */
-export function readCallTexts(text: string, body: unknown): CallTexts[] {
-  if (text.length > MAX_REWRITTEN_CHARS || JSON.stringify(body) !== text) return scanCalls(text);
+export function readCallTexts(bytes: Buffer, text: string, body: unknown): CallTexts[] {
+  if (text.length > MAX_REWRITTEN_CHARS || JSON.stringify(body) !== text) return scanCalls(bytes, text);
   return Array.isArray(body) ? body.map(rewrite) : [rewrite(body)];
 }
 
@@ -50,37 +46,44 @@ function rewrite(item: unknown): CallTexts {
 }
 
 /**
- * Scans a request, or each request of a batch.
- * @param text valid JSON
+ * Reads a request, or each request of a batch.
+ * @param bytes valid JSON
+ * @param text the same as `bytes`
  */
-export function scanCalls(text: string): CallTexts[] {
-  const start = startOfNext(text, 0);
+export function scanCalls(bytes: Buffer, text: string): CallTexts[] {
+  const reader = new JsonReader(bytes);
+  reader.skipSpace();
+  if (!reader.isAtArray) return [scanCall(reader, text)];
   const calls: CallTexts[] = [];
-  if (isArrayAt(text, start)) walkArray(text, start, scanItem, calls);
-  else scanItem(text, start, 0, calls);
+  reader.enterArray();
+  while (reader.nextElement()) calls.push(scanCall(reader, text));
   return calls;
 }
 
-function scanItem(text: string, start: number, _index: number, calls: CallTexts[]): number {
+function scanCall(reader: JsonReader, text: string): CallTexts {
   const found: CallTexts = { ...noTexts };
-  calls.push(found);
-  return isObjectAt(text, start) ? walkObject(text, start, scanMember, { found, seen: 0 }) : endOfValue(text, start);
+  if (!reader.isAtObject) {
+    reader.skipValue();
+    return found;
+  }
+  let seen = 0;
+  reader.enterObject();
+  while (reader.nextMember()) {
+    const index = names.find(reader, seen);
+    const start = reader.at;
+    reader.skipValue();
+    // The id may follow.
+    if (index instanceof MemberFault) found.fault ??= index;
+    else if (index !== -1) {
+      seen |= 1 << index;
+      if (index === ID) found.id = textFrom(start, reader, text);
+      else if (index === PARAMS) found.params = textFrom(start, reader, text);
+    }
+  }
+  return found;
 }
 
-function scanMember(text: string, nameStart: number, nameEnd: number, valueStart: number, scan: Scan): number {
-  const end = endOfValue(text, valueStart);
-  let index: number;
-  try {
-    index = names.find(text, nameStart, nameEnd, scan.seen);
-  } catch (error) {
-    if (!(error instanceof MemberFault)) throw error;
-    // The id may follow.
-    scan.found.fault ??= error;
-    return end;
-  }
-  if (index === -1) return end;
-  scan.seen |= 1 << index;
-  if (index === ID) scan.found.id = text.slice(valueStart, end);
-  else if (index === PARAMS) scan.found.params = text.slice(valueStart, end);
-  return end;
+/** From `start` to the reader. If each byte is one character, nothing is decoded again. */
+function textFrom(start: number, { bytes, at }: JsonReader, text: string): string {
+  return text.length === bytes.length ? text.slice(start, at) : decodeText(bytes, start, at);
 }

@@ -1,8 +1,13 @@
-import { BatchBytes, decodeText } from './batch-bytes.ts';
-import { BatchTooLarge, RpcError } from './errors.ts';
-import type { MemberFault } from './member-names.ts';
-import { exceeds } from './nesting.ts';
+import { skipSpace } from '../json/json-reader.ts';
+import type { MemberFault } from '../json/member-names.ts';
+import { exceeds, Nesting } from '../json/nesting.ts';
+import { decodeText } from '../json/plain-bytes.ts';
 import { readCallTexts, type CallTexts } from './call-texts.ts';
+import { BatchTooLarge, RpcError } from './errors.ts';
+
+const COMMA = 44;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;
 
 /**
  * Of a body, above any real request. A batch of calls with state overrides has depth 8. A batch of 1,000 calls with a
@@ -37,17 +42,20 @@ export interface Envelope {
 }
 
 /**
- * Reads the text of a request body.
+ * Reads a request body.
  * @param maxValues of one call
  * @throws RpcError if the body is rejected as a whole: not JSON, nested too deep, an empty batch or a too large one
  */
-export function readEnvelope(text: string, maxItems: number, maxValues = MAX_NESTING.values): Envelope {
-  const isBatch = text.trimStart().startsWith('[');
-  const body = parse(text, isBatch ? MAX_NESTING.values : maxValues);
-  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, readCallTexts(text, body)[0])] };
+export function readEnvelope(bytes: Buffer, maxItems: number, maxValues = MAX_NESTING.values): Envelope {
+  return readText(bytes, decodeText(bytes, 0, bytes.length), maxItems, maxValues);
+}
+
+function readText(bytes: Buffer, text: string, maxItems: number, maxValues: number): Envelope {
+  const body = parse(bytes, text, isBatch(bytes) ? MAX_NESTING.values : maxValues);
+  if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, readCallTexts(bytes, text, body)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
-  if (body.length > maxItems) throw new BatchTooLarge(firstId(body, text));
-  const texts = readCallTexts(text, body);
+  if (body.length > maxItems) throw new BatchTooLarge(firstId(body, bytes, text));
+  const texts = readCallTexts(bytes, text, body);
   return { isBatch: true, items: body.map((item, index) => readCall(item, texts[index])) };
 }
 
@@ -68,7 +76,7 @@ export function readLargeEnvelope(
   timeSlicer: Yielder,
   maxValues = MAX_NESTING.values,
 ): Promise<Envelope> {
-  return BatchBytes.isBatch(bytes)
+  return isBatch(bytes)
     ? readBatch(bytes, maxItems, timeSlicer, maxValues)
     : readLarge(bytes, maxItems, timeSlicer, maxValues);
 }
@@ -77,18 +85,18 @@ async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder, m
   await timeSlicer.next();
   const text = decodeText(bytes, 0, bytes.length);
   await timeSlicer.next();
-  return readEnvelope(text, maxItems, maxValues);
+  return readText(bytes, text, maxItems, maxValues);
 }
 
 async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder, maxValues: number): Promise<Envelope> {
-  const batch = new BatchBytes(bytes, MAX_NESTING);
   const items: (RpcRequest | InvalidItem)[] = [];
-  for (let item = batch.next(); item !== undefined; item = batch.next()) {
+  for (const item of itemsOf(bytes)) {
     if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, timeSlicer));
     let pause = timeSlicer.next();
     if (pause !== undefined) await pause;
-    const value = parse(item, maxValues);
-    items.push(readCall(value, readCallTexts(item, value)[0]));
+    const text = decodeText(item, 0, item.length);
+    const value = parse(item, text, maxValues);
+    items.push(readCall(value, readCallTexts(item, text, value)[0]));
     pause = timeSlicer.next();
     if (pause !== undefined) await pause;
   }
@@ -96,20 +104,46 @@ async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder, m
   return { isBatch: true, isLarge: true, items };
 }
 
-/** The id of the first request of a batch as JSON text. @param text of the batch, or of its only item */
-function firstId(batch: readonly unknown[], text: string): string {
+function isBatch(bytes: Buffer): boolean {
+  return bytes[skipSpace(bytes, 0)] === OPEN_BRACKET;
+}
+
+/**
+ * Splits a batch into its items, so that a large one is not decoded and parsed at once. An item may be anything between
+ * two commas, or empty: JSON.parse decides.
+ * @throws RpcError parse-error, nested-too-deep
+ */
+function* itemsOf(bytes: Buffer): Generator<Buffer, void> {
+  const nesting = new Nesting(bytes, MAX_NESTING);
+  const first = skipSpace(bytes, 0) + 1;
+  let start = first;
+  for (;;) {
+    const end = nesting.next();
+    if (nesting.isExceeded) throw new RpcError('nested-too-deep');
+    if (bytes[end] === COMMA) yield bytes.subarray(start, end);
+    else {
+      if (bytes[end] !== CLOSE_BRACKET || skipSpace(bytes, end + 1) < bytes.length) throw new RpcError('parse-error');
+      if (start > first || skipSpace(bytes, start) < end) yield bytes.subarray(start, end);
+      return;
+    }
+    start = end + 1;
+  }
+}
+
+/** The id of the first request of a batch as JSON text. @param bytes of the batch, or of its only item @param text the same */
+function firstId(batch: readonly unknown[], bytes: Buffer, text: string): string {
   const index = batch.findIndex(hasId);
-  return index === -1 ? 'null' : (readCallTexts(text, batch)[index]?.id ?? 'null');
+  return index === -1 ? 'null' : (readCallTexts(bytes, text, batch)[index]?.id ?? 'null');
 }
 
 /** As `firstId`, for a large batch. It reads the items up to that request again, usually one. */
 async function firstIdOfLarge(bytes: Buffer, timeSlicer: Yielder): Promise<string> {
-  const batch = new BatchBytes(bytes, MAX_NESTING);
-  for (let item = batch.next(); item !== undefined; item = batch.next()) {
+  for (const item of itemsOf(bytes)) {
     const pause = timeSlicer.next();
     if (pause !== undefined) await pause;
-    const value = parseJson(item);
-    if (hasId(value)) return firstId([value], item);
+    const text = decodeText(item, 0, item.length);
+    const value = parseJson(text);
+    if (hasId(value)) return firstId([value], item, text);
   }
   return 'null';
 }
@@ -121,10 +155,10 @@ function hasId(item: unknown): boolean {
   return jsonrpc === '2.0' && typeof method === 'string' && id !== undefined && isId(id);
 }
 
-function parse(text: string, maxValues: number): unknown {
+function parse(bytes: Buffer, text: string, maxValues: number): unknown {
   const values = Math.min(maxValues, MAX_NESTING.values);
-  if (exceeds(text, { ...MAX_NESTING, values })) {
-    if (exceeds(text, MAX_NESTING)) throw new RpcError('nested-too-deep');
+  if (exceeds(bytes, { ...MAX_NESTING, values })) {
+    if (exceeds(bytes, MAX_NESTING)) throw new RpcError('nested-too-deep');
     const problem = `CALL_MAX_VALUES is ${values}: the call has more members and elements`;
     throw new RpcError('nested-too-deep', `invalid request: ${problem}`);
   }

@@ -77,7 +77,7 @@ const catalogue = {
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
 } as const satisfies Record<string, ErrorRow>;
 
-interface Row {
+interface ErrorFields {
   readonly code: number;
   /** Of a single call and of a rejected body. */
   readonly status: 200 | 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 426 | 429 | 500;
@@ -87,7 +87,7 @@ interface Row {
 }
 
 /** 503 always has `Retry-After`. */
-type ErrorRow = Row | (Omit<Row, 'status'> & { readonly status: 503; readonly retryAfterS: number });
+type ErrorRow = ErrorFields | (Omit<ErrorFields, 'status'> & { readonly status: 503; readonly retryAfterS: number });
 
 export type Reason = keyof typeof catalogue;
 

@@ -11,7 +11,10 @@ import {
 } from './limit-state.ts';
 import { utcDate } from './utc-date.ts';
 
-/** Validity of a lease. While it is valid, this part of a bucket stays unused; see `charge-script.ts`. */
+/**
+ * Validity of a lease. While it is valid, this part of a bucket stays unused; see `charge-script.ts`. Without leases, a call
+ * of a busy key costs the gateway 18 % more CPU with 64 connections, 40 % with 4 and 63 % with one (2026-11-24).
+ */
 export const LEASE_MS = 50;
 /** A smaller lease saves too few round trips. */
 const MIN_LEASE_UNITS = 8;

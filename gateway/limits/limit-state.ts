@@ -62,49 +62,90 @@ export interface UtcDate {
   readonly monthEndsInS: number;
 }
 
-/** Returns the limit that rejects a charge, if any. Does not charge: it only resets periods that have ended. */
+/**
+ * A rate or a quota. It admits a charge if it has the required units: all units of the charge for a quota, one for a rate.
+ * The Redis script has the same law.
+ */
+export interface Limit {
+  readonly reason: 'rate-limit' | 'daily-quota' | 'monthly-quota';
+  /** As in `Shortage`. */
+  readonly name: string;
+  /** The only method that counts; empty: all. */
+  readonly method: string;
+  /** The quota, or the burst of a rate. */
+  readonly size: number;
+  /** Units that return in a second; 0: none before the period ends. */
+  readonly perSecond: number;
+  readonly maxRequired: number;
+  /** For rounding errors. */
+  readonly tolerance: number;
+}
+
+const limitsByKey = new WeakMap<KeyLimits, readonly Limit[]>();
+
+export function limitsOf(key: KeyLimits): readonly Limit[] {
+  let limits = limitsByKey.get(key);
+  if (limits === undefined) limitsByKey.set(key, (limits = newLimits(key)));
+  return limits;
+}
+
+function newLimits({ rate, methodRates = new Map<string, Rate>(), daily, monthly }: KeyLimits): Limit[] {
+  const rates = [...(rate === undefined ? [] : [['', rate] as const]), ...methodRates];
+  const limits = rates.map(([method, { burst: size, perSecond }]): Limit => {
+    const name = method === '' ? 'rate' : `methodRates of ${method}`;
+    const tolerance = unitTolerance * Math.max(1, perSecond);
+    return { reason: 'rate-limit', name, method, size, perSecond, maxRequired: ADMISSION_UNITS, tolerance };
+  });
+  if (daily !== undefined) limits.push(quota('daily-quota', 'daily', daily));
+  if (monthly !== undefined) limits.push(quota('monthly-quota', 'monthly', monthly));
+  return limits;
+}
+
+function quota(reason: Limit['reason'], name: string, size: number): Limit {
+  return { reason, name, method: '', size, perSecond: 0, maxRequired: Infinity, tolerance: unitTolerance };
+}
+
+/** Units of a charge that count for a limit. */
+function unitsFor({ method }: Limit, { units, byMethod }: Charge): number {
+  return method === '' ? units : (byMethod.get(method) ?? 0);
+}
+
+/** Of a rate: the units that have not returned. More than its burst: it is in debt. */
+function usedOf(state: LimitState, limit: Limit, now: number): number {
+  if (limit.reason === 'rate-limit') return missingUnits(state, limit, now);
+  return limit.reason === 'daily-quota' ? state.dayUsed : state.monthUsed;
+}
+
+/**
+ * Returns the limit that rejects a charge, if any: of several, the one with the longest wait. Does not charge: it only resets
+ * periods that have ended.
+ */
 export function shortageOf(
   state: LimitState,
-  limits: KeyLimits,
-  { units, byMethod }: Charge,
+  key: KeyLimits,
+  charge: Charge,
   now: number,
   date: UtcDate,
 ): Shortage | undefined {
   startNewPeriods(state, date);
-  const { daily, monthly, rate, methodRates } = limits;
-  if (daily !== undefined && state.dayUsed + units > daily + unitTolerance)
-    return quotaShortage(
-      { reason: 'daily-quota', limit: 'daily' },
-      units,
-      daily,
-      daily - state.dayUsed,
-      date.dayEndsInS,
-    );
-  if (monthly !== undefined && state.monthUsed + units > monthly + unitTolerance)
-    return quotaShortage(
-      { reason: 'monthly-quota', limit: 'monthly' },
-      units,
-      monthly,
-      monthly - state.monthUsed,
-      date.monthEndsInS,
-    );
-  let waitMs = rate === undefined ? 0 : waitFor(state, '', rate, units, now);
-  let longest = '';
-  for (const [method, part] of byMethod) {
-    const own = methodRates?.get(method);
-    const ownMs = own === undefined ? 0 : waitFor(state, method, own, part, now);
-    if (ownMs > waitMs) [waitMs, longest] = [ownMs, method];
+  let longestS = 0;
+  let shortage: Shortage | undefined;
+  for (const limit of limitsOf(key)) {
+    const units = unitsFor(limit, charge);
+    const used = usedOf(state, limit, now);
+    const lacking = used + Math.min(units, limit.maxRequired) - limit.size - limit.tolerance;
+    const waitS = lacking / limit.perSecond;
+    if (units === 0 || lacking <= 0 || waitS <= longestS) continue;
+    longestS = waitS;
+    const { reason, name, size } = limit;
+    const endS = units > size ? undefined : endsInS(limit, date);
+    shortage = {
+      ...{ reason, limit: name, units, available: Math.max(0, size - used) },
+      waitS: reason === 'rate-limit' ? Math.max(1, Math.ceil(waitS)) : endS,
+      allowance: allowanceAt(limit, used, date),
+    };
   }
-  const slowest = longest === '' ? rate : methodRates?.get(longest);
-  if (waitMs <= 0 || slowest === undefined) return undefined;
-  return {
-    reason: 'rate-limit',
-    limit: longest === '' ? 'rate' : `methodRates of ${longest}`,
-    units: longest === '' ? units : (byMethod.get(longest) ?? 0),
-    available: Math.max(0, slowest.burst - missingUnits(state, longest, slowest, now)),
-    waitS: Math.max(1, Math.ceil(waitMs / 1000)),
-    allowance: tighterRate(undefined, state, longest, slowest, now),
-  };
+  return shortage;
 }
 
 /** The shortage if Redis is unavailable, or rejected the charge by a rounding error. The wait is the minimum. */
@@ -117,77 +158,45 @@ export function briefShortage(
   return { reason, limit, units, available: 0, waitS: 1, allowance };
 }
 
-function quotaShortage(
-  quotaName: Pick<Shortage, 'reason' | 'limit'>,
-  units: number,
-  quota: number,
-  available: number,
-  endsInS: number,
-): Shortage {
-  return {
-    ...quotaName,
-    ...{ units, available },
-    waitS: units > quota ? undefined : endsInS,
-    allowance: tighter(undefined, quota, available, endsInS),
-  };
-}
-
 /** Takes a charge without checking the limits. Negative units are given back. */
-export function take(
-  state: LimitState,
-  limits: KeyLimits,
-  { units, byMethod }: Charge,
-  now: number,
-  date: UtcDate,
-): void {
+export function take(state: LimitState, key: KeyLimits, charge: Charge, now: number, date: UtcDate): void {
   startNewPeriods(state, date);
-  state.dayUsed = addUnits(state.dayUsed, units);
-  state.monthUsed = addUnits(state.monthUsed, units);
-  if (limits.rate !== undefined) addToBucket(state, '', limits.rate, units, now);
-  for (const [method, part] of byMethod) {
-    const own = limits.methodRates?.get(method);
-    if (own !== undefined) addToBucket(state, method, own, part, now);
+  state.dayUsed = addUnits(state.dayUsed, charge.units);
+  state.monthUsed = addUnits(state.monthUsed, charge.units);
+  for (const limit of limitsOf(key)) {
+    const units = unitsFor(limit, charge);
+    if (units !== 0 && limit.reason === 'rate-limit')
+      setMissing(state, limit.method, missingUnits(state, limit, now) + units, now);
   }
 }
 
-/**
- * Returns the allowance of the limit with the least remaining units, of those that the charge counts for; undefined: it
- * counts for none.
- */
+/** The allowance of the limit with the fewest remaining units that the charge counts for; undefined: it counts for none. */
 export function allowanceOf(
   state: LimitState,
-  limits: KeyLimits,
-  { byMethod }: Charge,
+  key: KeyLimits,
+  charge: Charge,
   now: number,
   date: UtcDate,
 ): Allowance | undefined {
-  const { rate, methodRates, daily, monthly } = limits;
   let nearest: Allowance | undefined;
-  if (rate !== undefined) nearest = tighterRate(nearest, state, '', rate, now);
-  for (const method of byMethod.keys()) {
-    const own = methodRates?.get(method);
-    if (own !== undefined) nearest = tighterRate(nearest, state, method, own, now);
+  for (const limit of limitsOf(key)) {
+    if (unitsFor(limit, charge) === 0) continue;
+    const allowance = allowanceAt(limit, usedOf(state, limit, now), date);
+    if (nearest === undefined || allowance.remaining < nearest.remaining) nearest = allowance;
   }
-  if (daily !== undefined) nearest = tighter(nearest, daily, daily - state.dayUsed, date.dayEndsInS);
-  if (monthly !== undefined) nearest = tighter(nearest, monthly, monthly - state.monthUsed, date.monthEndsInS);
   return nearest;
 }
 
-function tighterRate(
-  current: Allowance | undefined,
-  state: LimitState,
-  bucket: string,
-  rate: Rate,
-  now: number,
-): Allowance {
-  const missing = missingUnits(state, bucket, rate, now);
-  // The tolerance is for rounding errors, as in `waitFor`.
-  return tighter(current, rate.burst, rate.burst - missing, Math.ceil(missing / rate.perSecond - 1e-6));
+function allowanceAt(limit: Limit, used: number, date: UtcDate): Allowance {
+  const { reason, size, perSecond } = limit;
+  const remaining = Math.max(0, Math.floor(size - used + unitTolerance));
+  // The tolerance is for rounding errors.
+  const resetS = reason === 'rate-limit' ? Math.ceil(used / perSecond - 1e-6) : endsInS(limit, date);
+  return { limit: size, remaining, resetS };
 }
 
-function tighter(current: Allowance | undefined, limit: number, available: number, resetS: number): Allowance {
-  const remaining = Math.max(0, Math.floor(available + unitTolerance));
-  return current !== undefined && current.remaining <= remaining ? current : { limit, remaining, resetS };
+function endsInS({ reason }: Limit, { dayEndsInS, monthEndsInS }: UtcDate): number {
+  return reason === 'daily-quota' ? dayEndsInS : monthEndsInS;
 }
 
 /** The stored date may be one period ahead, from a gateway with a faster clock. If it is further ahead, it is reset. */
@@ -201,24 +210,14 @@ function addUnits(sum: number, units: number): number {
   return Math.max(0, Math.round((sum + units) * 1000) / 1000);
 }
 
-/** The units that a bucket lacks now. A changed rate holds from now on for what the bucket lacked at its last change. */
-export function missingUnits(state: LimitState, bucket: string, { perSecond }: Rate, now: number): number {
-  const last = state.buckets.get(bucket);
+/** The units that a rate lacks now. A changed rate holds from now on for what it lacked at its last change. */
+export function missingUnits(state: LimitState, { method, perSecond }: Limit, now: number): number {
+  const last = state.buckets.get(method);
   return last === undefined ? 0 : Math.max(0, last.missing - ((now - last.at) * perSecond) / 1000);
 }
 
-function waitFor(state: LimitState, bucket: string, rate: Rate, units: number, now: number): number {
-  const lacking = missingUnits(state, bucket, rate, now) + Math.min(units, ADMISSION_UNITS) - rate.burst;
-  // A tolerance of 0.001 ms for rounding errors.
-  return (lacking * 1000) / rate.perSecond - 0.001;
-}
-
-function addToBucket(state: LimitState, bucket: string, rate: Rate, units: number, now: number): void {
-  setMissing(state, bucket, missingUnits(state, bucket, rate, now) + units, now);
-}
-
-export function setMissing({ buckets }: LimitState, bucket: string, missing: number, at: number): void {
-  const last = buckets.get(bucket);
-  if (last === undefined) buckets.set(bucket, { missing, at });
+export function setMissing({ buckets }: LimitState, method: string, missing: number, at: number): void {
+  const last = buckets.get(method);
+  if (last === undefined) buckets.set(method, { missing, at });
   else Object.assign(last, { missing, at });
 }

@@ -56,6 +56,11 @@ export class Reservation {
     this.#bytes += bytes;
   }
 
+  /** Before bytes that are accounted are copied: other copies may have used the memory. @throws RpcError memory-pressure */
+  checkPressure(bytes: number): void {
+    if (this.holder !== undefined && !this.#isReleased) this.#budget.guard?.take(this.holder, bytes);
+  }
+
   /** Adds bytes that cannot be rejected. */
   add(bytes: number): void {
     this.setTo(this.#bytes + bytes);

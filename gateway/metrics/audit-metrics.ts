@@ -1,5 +1,6 @@
-import { Counter, type Registry } from 'prom-client';
-import { GaugeMetric } from './counters.ts';
+import type { Counter, Registry } from 'prom-client';
+import type { GaugeMetric } from './counters.ts';
+import { counter, fastGauge } from './instruments.ts';
 
 /** `cannot-tell`: the upstreams could not be compared at the same block. */
 export const auditOutcomes = ['agrees', 'differs', 'cannot-tell'] as const;
@@ -27,20 +28,8 @@ export class AuditMetrics {
   readonly #counts = new Map<string, Record<AuditOutcome, number>>();
 
   constructor(registry: Registry) {
-    this.#audits = new Counter({
-      name: 'gatehouse_audits_total',
-      help: 'Audits in which the upstream took part, by outcome: agrees, differs (from other upstreams, or from the hash of its own header), cannot-tell (not comparable)',
-      labelNames: ['network', 'upstream', 'outcome'] as const,
-      registers: [registry],
-    });
-    this.#inProgress = new GaugeMetric(
-      {
-        name: 'gatehouse_audits_in_progress',
-        help: 'Audits that have begun and not ended; only with `audit` in the network file',
-        labelNames: ['network'],
-      },
-      registry,
-    );
+    this.#audits = counter(registry, 'gatehouse_audits_total');
+    this.#inProgress = fastGauge(registry, 'gatehouse_audits_in_progress');
   }
 
   /** @param upstreams their series begin at 0, so that alerts notice the first difference */

@@ -1,8 +1,6 @@
 import type { Registry } from 'prom-client';
-import { CounterMetric, GaugeMetric, HistogramMetric, type CounterValue, type HistogramValue } from './counters.ts';
-
-/** 1 ms to 30 s: from a cached response to the longest call that a wallet waits for. */
-export const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+import type { CounterMetric, CounterValue, GaugeMetric, HistogramMetric, HistogramValue } from './counters.ts';
+import { fastCounter, fastGauge, fastHistogram } from './instruments.ts';
 
 /** The metrics of calls, by network and method. Requests to upstreams are in `Metrics`. */
 export class CallMetrics {
@@ -13,47 +11,11 @@ export class CallMetrics {
   readonly #callsCoalesced: CounterMetric;
 
   constructor(page: Registry) {
-    this.#calls = new CounterMetric(
-      {
-        name: 'gatehouse_calls_total',
-        help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, upstream-error, caller-left (cancelled), or the reason of a rejection)',
-        labelNames: ['network', 'method', 'outcome'],
-      },
-      page,
-    );
-    this.seconds = new HistogramMetric(
-      {
-        name: 'gatehouse_call_duration_seconds',
-        help: 'Time from a call to its response',
-        labelNames: ['network', 'method'],
-        bounds: DURATION_BUCKETS_S,
-      },
-      page,
-    );
-    this.#callsInFlight = new GaugeMetric(
-      {
-        name: 'gatehouse_calls_in_flight',
-        help: 'Calls in progress',
-        labelNames: ['network'],
-      },
-      page,
-    );
-    this.#callsQueued = new GaugeMetric(
-      {
-        name: 'gatehouse_calls_queued',
-        help: 'Calls queued because NETWORK_CONCURRENCY calls of their network are in progress at its upstreams',
-        labelNames: ['network'],
-      },
-      page,
-    );
-    this.#callsCoalesced = new CounterMetric(
-      {
-        name: 'gatehouse_calls_coalesced_total',
-        help: 'Calls coalesced with an identical call in progress',
-        labelNames: ['network'],
-      },
-      page,
-    );
+    this.#calls = fastCounter(page, 'gatehouse_calls_total');
+    this.seconds = fastHistogram(page, 'gatehouse_call_duration_seconds');
+    this.#callsInFlight = fastGauge(page, 'gatehouse_calls_in_flight');
+    this.#callsQueued = fastGauge(page, 'gatehouse_calls_queued');
+    this.#callsCoalesced = fastCounter(page, 'gatehouse_calls_coalesced_total');
   }
 
   /** @param method the name of a method of the network, else `other` */

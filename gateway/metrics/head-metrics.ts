@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Counter, Gauge, Registry } from 'prom-client';
+import { counter, gauge } from './instruments.ts';
 
 /** The metrics of head tracking. Its requests are counted here, not among the attempts, which are for calls. */
 export class HeadMetrics {
@@ -10,44 +11,12 @@ export class HeadMetrics {
   readonly #networkHead: Gauge<'network'>;
 
   constructor(registry: Registry) {
-    const labelNames = ['network', 'upstream'] as const;
-    const registers = [registry];
-    this.#head = new Gauge({
-      name: 'gatehouse_upstream_head_block',
-      help: 'Latest block number seen at the upstream; followed only while the network is in use',
-      labelNames,
-      registers,
-    });
-    this.#moved = new Gauge({
-      name: 'gatehouse_upstream_head_moved_timestamp_seconds',
-      help: 'Unix time in seconds at which that number last changed',
-      labelNames,
-      registers,
-    });
-    this.#lag = new Gauge({
-      name: 'gatehouse_upstream_head_lag_blocks',
-      help: "Blocks by which the upstream was behind the network's head when last polled",
-      labelNames,
-      registers,
-    });
-    this.#polls = new Counter({
-      name: 'gatehouse_head_polls_total',
-      help: 'Polls of an upstream for its head and for missing headers, and probes, by outcome (response, or the failure class)',
-      labelNames: [...labelNames, 'outcome'] as const,
-      registers,
-    });
-    this.#notifications = new Counter({
-      name: 'gatehouse_head_notifications_total',
-      help: 'New heads received from an upstream over its WebSocket',
-      labelNames,
-      registers,
-    });
-    this.#networkHead = new Gauge({
-      name: 'gatehouse_network_head_block',
-      help: "Number of the network's latest block, as its healthy upstreams agree; followed only while the network is in use",
-      labelNames: ['network'] as const,
-      registers,
-    });
+    this.#head = gauge(registry, 'gatehouse_upstream_head_block');
+    this.#moved = gauge(registry, 'gatehouse_upstream_head_moved_timestamp_seconds');
+    this.#lag = gauge(registry, 'gatehouse_upstream_head_lag_blocks');
+    this.#polls = counter(registry, 'gatehouse_head_polls_total');
+    this.#notifications = counter(registry, 'gatehouse_head_notifications_total');
+    this.#networkHead = gauge(registry, 'gatehouse_network_head_block');
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamHeadMetrics {

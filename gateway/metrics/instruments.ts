@@ -1,25 +1,337 @@
-import type { UpstreamHeadMetrics } from './head-metrics.ts';
-import type { SelectionMetrics } from './routing-metrics.ts';
-import type { Availability, HistoryBucket } from './upstream-history.ts';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { skipReasonNames } from '../routing-policy/skip-reasons.ts';
+import { CounterMetric, GaugeMetric, HistogramMetric } from './counters.ts';
 
-/** The metrics of one upstream. Times are in seconds. */
-export interface UpstreamMetrics extends SelectionMetrics, UpstreamHeadMetrics {
-  succeeded(durationS: number): void;
-  failed(failure: string, durationS: number): void;
-  unusable(failure: string): void;
-  /** A forwarded result deviates from the spec. */
-  deviated(method: string): void;
-  /** The requests of the last ten minutes, oldest first. */
-  history(): readonly HistoryBucket[];
-  /** Of the last 24 hours. */
-  availability(): Availability | undefined;
+/** Every label of the gateway's metrics, with what bounds its values: a caller must not be able to add a series. */
+export const metricLabels = {
+  network: 'slug of a network file',
+  upstream: 'name of an upstream in a network file',
+  method: 'name of a method of the network, else `other`',
+  outcome: 'one of the outcomes in the meaning of the metric',
+  reason: 'one of the reasons in [errors](errors.md), or in the meaning of the metric',
+  class: 'one of the failure classes of an upstream response',
+  kind: 'one of the kinds of `eth_subscribe`',
+  event: '`started`, `won` or `lost`',
+  what: '`retry` or `hedge`',
+  key: 'id of a key in use; only with `METRICS_PER_KEY=on`',
+  version: 'version of Gatehouse',
+  node: 'version of Node',
+} as const satisfies Readonly<Record<string, string>>;
+
+interface Instrument {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly labels: readonly (keyof typeof metricLabels)[];
+  readonly help: string;
 }
 
-/** The metrics of the WebSockets of one network. */
-export interface SocketMetrics {
-  opened(): void;
-  /** @param reason from a closed list */
-  closed(reason: string): void;
-  /** A message was received. */
-  received(): void;
+/** Every metric of the gateway. `/metrics`, docs/metrics.md and the checks of alerts and dashboards are derived from it. */
+export const instruments = {
+  gatehouse_admin_rejections_total: {
+    kind: 'counter',
+    labels: ['reason'],
+    help: 'Requests of the admin API without access, by reason (missing-token, wrong-token, too-many-wrong-tokens, role)',
+  },
+  gatehouse_audits_in_progress: {
+    kind: 'gauge',
+    labels: ['network'],
+    help: 'Audits that have begun and not ended; only with `audit` in the network file',
+  },
+  gatehouse_audits_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'outcome'],
+    help: 'Audits in which the upstream took part, by outcome: agrees, differs (from other upstreams, or from the hash of its own header), cannot-tell (not comparable)',
+  },
+  gatehouse_buffered_bytes: {
+    kind: 'gauge',
+    labels: [],
+    help: 'Bytes buffered for callers and upstreams, bounded by BODIES_MAX_BYTES',
+  },
+  gatehouse_build_info: {
+    kind: 'gauge',
+    labels: ['version', 'node'],
+    help: 'Always 1; the labels hold the versions of Gatehouse and Node',
+  },
+  gatehouse_cache_bytes: {
+    kind: 'gauge',
+    labels: [],
+    help: 'Approximate memory of the response cache',
+  },
+  gatehouse_cache_entries: {
+    kind: 'gauge',
+    labels: [],
+    help: 'Entries in the response cache',
+  },
+  gatehouse_cache_lookups_total: {
+    kind: 'counter',
+    labels: ['network', 'method', 'outcome'],
+    help: 'Lookups in the response cache, by outcome: hit (in memory), redis (in CACHE_REDIS_URL), miss (sent to an upstream)',
+  },
+  gatehouse_cache_redis_operations_total: {
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Reads and writes of CACHE_REDIS_URL, by outcome: found, miss, late (past 20 ms), failed, not-requested (Redis is unavailable or was late); written, not-written (too large, too many, or Redis is unavailable)',
+  },
+  gatehouse_call_duration_seconds: {
+    kind: 'histogram',
+    labels: ['network', 'method'],
+    help: 'Time from a call to its response',
+  },
+  gatehouse_calls_coalesced_total: {
+    kind: 'counter',
+    labels: ['network'],
+    help: 'Calls coalesced with an identical call in progress',
+  },
+  gatehouse_calls_in_flight: {
+    kind: 'gauge',
+    labels: ['network'],
+    help: 'Calls in progress',
+  },
+  gatehouse_calls_queued: {
+    kind: 'gauge',
+    labels: ['network'],
+    help: 'Calls queued because NETWORK_CONCURRENCY calls of their network are in progress at its upstreams',
+  },
+  gatehouse_calls_total: {
+    kind: 'counter',
+    labels: ['network', 'method', 'outcome'],
+    help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, upstream-error, caller-left (cancelled), or the reason of a rejection)',
+  },
+  gatehouse_config_last_reload_success_timestamp_seconds: {
+    kind: 'gauge',
+    labels: [],
+    help: 'Unix time in seconds at which the active configuration was read',
+  },
+  gatehouse_config_last_reload_successful: {
+    kind: 'gauge',
+    labels: [],
+    help: '0 if the network files were rejected when last read, else 1',
+  },
+  gatehouse_config_reloads_total: {
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Reloads of the network files, by outcome: applied, or rejected (the previous configuration stays active)',
+  },
+  gatehouse_failovers_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream'],
+    help: 'Attempts after another upstream failed, by the upstream tried instead',
+  },
+  gatehouse_head_notifications_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream'],
+    help: 'New heads received from an upstream over its WebSocket',
+  },
+  gatehouse_head_polls_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'outcome'],
+    help: 'Polls of an upstream for its head and for missing headers, and probes, by outcome (response, or the failure class)',
+  },
+  gatehouse_hedges_total: {
+    kind: 'counter',
+    labels: ['network', 'event'],
+    help: 'Hedged requests to a second upstream: started, then won (the second responded first) or lost',
+  },
+  gatehouse_http_rejections_total: {
+    kind: 'counter',
+    labels: ['reason'],
+    help: 'HTTP requests, upgrades and WebSocket messages rejected as a whole, before any call in them was handled',
+  },
+  gatehouse_key_calls_total: {
+    kind: 'counter',
+    labels: ['key'],
+    help: 'Calls by key id, updated once a second',
+  },
+  gatehouse_key_errors_total: {
+    kind: 'counter',
+    labels: ['key'],
+    help: 'Calls that returned an error, by key id',
+  },
+  gatehouse_key_lookups_total: {
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
+  },
+  gatehouse_key_request_units_total: {
+    kind: 'counter',
+    labels: ['key'],
+    help: 'Request units by key id',
+  },
+  gatehouse_key_response_bytes_total: {
+    kind: 'counter',
+    labels: ['key'],
+    help: 'Bytes of responses before compression, by key id',
+  },
+  gatehouse_key_store_up: {
+    kind: 'gauge',
+    labels: [],
+    help: '1 while the key store can be read and changed',
+  },
+  gatehouse_limit_checks_total: {
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Request bodies charged to a key with limits, by decision: redis, leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
+  },
+  gatehouse_memory_pressure: {
+    kind: 'gauge',
+    labels: [],
+    help: 'The memory of this process beside what it may use: 0, 1 (above 70 %: requests without a key and of the heaviest keys are rejected), 2 (above 85 %: all new requests are)',
+  },
+  gatehouse_memory_rejections_total: {
+    kind: 'counter',
+    labels: ['reason'],
+    help: 'Rejections for want of memory, by reason: budget (used up), share (of the key or address), requests (REQUESTS_MAX), connection (closed: its client does not read, or pipelines too much, or it is idle beyond CONNECTIONS_MAX)',
+  },
+  gatehouse_network_head_block: {
+    kind: 'gauge',
+    labels: ['network'],
+    help: "Number of the network's latest block, as its healthy upstreams agree; followed only while the network is in use",
+  },
+  gatehouse_notifications_total: {
+    kind: 'counter',
+    labels: ['network', 'kind'],
+    help: 'Notifications sent to subscribers, by kind of subscription',
+  },
+  gatehouse_range_parts_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'outcome'],
+    help: 'Parts of ranges of blocks that were sent to an upstream, by outcome: result, too-large (its parts are narrower for 10 min), failed',
+  },
+  gatehouse_range_splits_total: {
+    kind: 'counter',
+    labels: ['network', 'reason'],
+    help: 'Ranges and parts that were divided, by reason: range, results or addresses (an upstream rejected it), learned (known before it was sent)',
+  },
+  gatehouse_retry_budget_exhausted_total: {
+    kind: 'counter',
+    labels: ['network', 'what'],
+    help: 'Retries and hedges not made because the retry budget of the network was used up',
+  },
+  gatehouse_subscriptions_open: {
+    kind: 'gauge',
+    labels: ['network', 'kind'],
+    help: 'Open subscriptions of WebSocket clients, by kind (newHeads, logs, newPendingTransactions, transactionReceipts, syncing)',
+  },
+  gatehouse_upstream_attempt_duration_seconds: {
+    kind: 'histogram',
+    labels: ['network', 'upstream'],
+    help: 'Duration of one request to an upstream, failures included',
+  },
+  gatehouse_upstream_attempts_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'outcome'],
+    help: 'Requests sent to an upstream, by outcome (response, the failure class, or cancelled: the caller disconnected)',
+  },
+  gatehouse_upstream_circuit_state: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    help: 'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
+  },
+  gatehouse_upstream_head_block: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    help: 'Latest block number seen at the upstream; followed only while the network is in use',
+  },
+  gatehouse_upstream_head_lag_blocks: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    help: "Blocks by which the upstream was behind the network's head when last polled",
+  },
+  gatehouse_upstream_head_moved_timestamp_seconds: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    help: 'Unix time in seconds at which that number last changed',
+  },
+  gatehouse_upstream_result_deviations_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'method'],
+    help: 'Results passed on that deviate from the spec; one per second of each upstream and method is checked',
+  },
+  gatehouse_upstream_skipped_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'reason'],
+    help: `Calls for which the upstream was skipped at first selection, by skip reason (${skipReasonNames.join(', ')})`,
+  },
+  gatehouse_upstream_unusable_responses_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'class'],
+    help: 'Upstream responses after which another upstream was tried, by failure class; unknown: an error that no rule covers',
+  },
+  gatehouse_upstream_up: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    help: '1 unless calls, polls or probes of the upstream fail by its own fault (its circuit is not closed)',
+  },
+  gatehouse_websocket_messages_total: {
+    kind: 'counter',
+    labels: ['network'],
+    help: 'Messages from WebSocket clients; each holds a call or a batch',
+  },
+  gatehouse_websockets_closed_total: {
+    kind: 'counter',
+    labels: ['network', 'reason'],
+    help: 'Closed WebSockets of clients, by reason (caller: closed by the client)',
+  },
+  gatehouse_websockets_open: {
+    kind: 'gauge',
+    labels: ['network'],
+    help: 'Open WebSockets of clients',
+  },
+} as const satisfies Readonly<Record<string, Instrument>>;
+
+type Instruments = typeof instruments;
+type NameOf<Kind extends Instrument['kind']> = {
+  [Name in keyof Instruments]: Instruments[Name]['kind'] extends Kind ? Name : never;
+}[keyof Instruments];
+type LabelOf<Name extends keyof Instruments> = Instruments[Name]['labels'][number];
+
+/** @param collect sets the values at each scrape */
+export function counter<Name extends NameOf<'counter'>>(
+  registry: Registry,
+  name: Name,
+  collect?: (counter: Counter<LabelOf<Name>>) => void,
+): Counter<LabelOf<Name>> {
+  return new Counter({
+    ...optionsOf(registry, name),
+    collect() {
+      collect?.(this);
+    },
+  });
+}
+
+/** @param collect sets the values at each scrape */
+export function gauge<Name extends NameOf<'gauge'>>(
+  registry: Registry,
+  name: Name,
+  collect?: (gauge: Gauge<LabelOf<Name>>) => void,
+): Gauge<LabelOf<Name>> {
+  return new Gauge({
+    ...optionsOf(registry, name),
+    collect() {
+      collect?.(this);
+    },
+  });
+}
+
+/** A counter that calls update: see counters.ts. */
+export function fastCounter(registry: Registry, name: NameOf<'counter'>): CounterMetric {
+  return new CounterMetric(optionsOf(registry, name), registry);
+}
+
+export function fastGauge(registry: Registry, name: NameOf<'gauge'>): GaugeMetric {
+  return new GaugeMetric(optionsOf(registry, name), registry);
+}
+
+/** 1 ms to 30 s: from a cached response to the longest call that a wallet waits for. */
+export const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+export function fastHistogram(registry: Registry, name: NameOf<'histogram'>): HistogramMetric {
+  return new HistogramMetric({ ...optionsOf(registry, name), bounds: DURATION_BUCKETS_S }, registry);
+}
+
+function optionsOf<Name extends keyof Instruments>(
+  registry: Registry,
+  name: Name,
+): { name: Name; help: string; labelNames: LabelOf<Name>[]; registers: Registry[] } {
+  const { help, labels } = instruments[name];
+  return { name, help, labelNames: [...labels], registers: [registry] };
 }

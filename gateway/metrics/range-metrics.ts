@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
-import { CounterMetric } from './counters.ts';
+import type { CounterMetric } from './counters.ts';
+import { fastCounter } from './instruments.ts';
 
 export type PartOutcome = 'result' | 'too-large' | 'failed';
 /** `learned`: no upstream allows the range, as far as is known, so it was not sent as it is. */
@@ -17,22 +18,8 @@ export class RangeMetrics {
   readonly #splits: CounterMetric;
 
   constructor(registry: Registry) {
-    this.#parts = new CounterMetric(
-      {
-        name: 'gatehouse_range_parts_total',
-        help: 'Parts of ranges of blocks that were sent to an upstream, by outcome: result, too-large (its parts are narrower for 10 min), failed',
-        labelNames: ['network', 'upstream', 'outcome'],
-      },
-      registry,
-    );
-    this.#splits = new CounterMetric(
-      {
-        name: 'gatehouse_range_splits_total',
-        help: 'Ranges and parts that were divided, by reason: range, results or addresses (an upstream rejected it), learned (known before it was sent)',
-        labelNames: ['network', 'reason'],
-      },
-      registry,
-    );
+    this.#parts = fastCounter(registry, 'gatehouse_range_parts_total');
+    this.#splits = fastCounter(registry, 'gatehouse_range_splits_total');
   }
 
   networkMetrics(network: string): NetworkRangeMetrics {

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Counter, Gauge, Registry } from 'prom-client';
+import { counter, gauge } from './instruments.ts';
 
 /** The metrics of reloads of the network files. */
 export class ReloadMetrics {
@@ -7,23 +8,9 @@ export class ReloadMetrics {
   readonly #loadedAt: Gauge;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#reloads = new Counter({
-      name: 'gatehouse_config_reloads_total',
-      help: 'Reloads of the network files, by outcome: applied, or rejected (the previous configuration stays active)',
-      labelNames: ['outcome'] as const,
-      registers,
-    });
-    this.#isSuccessful = new Gauge({
-      name: 'gatehouse_config_last_reload_successful',
-      help: '0 if the network files were rejected when last read, else 1',
-      registers,
-    });
-    this.#loadedAt = new Gauge({
-      name: 'gatehouse_config_last_reload_success_timestamp_seconds',
-      help: 'Unix time in seconds at which the active configuration was read',
-      registers,
-    });
+    this.#reloads = counter(registry, 'gatehouse_config_reloads_total');
+    this.#isSuccessful = gauge(registry, 'gatehouse_config_last_reload_successful');
+    this.#loadedAt = gauge(registry, 'gatehouse_config_last_reload_success_timestamp_seconds');
     for (const outcome of ['applied', 'rejected']) this.#reloads.inc({ outcome }, 0);
   }
 

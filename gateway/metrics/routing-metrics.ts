@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-import { skipReasonNames, type SkipReason } from '../routing-policy/skip-reasons.ts';
+import type { Counter, Registry } from 'prom-client';
+import type { SkipReason } from '../routing-policy/skip-reasons.ts';
+import { counter, gauge } from './instruments.ts';
 
 /** The routing metrics of one network: failover, hedging, retry budget. */
 export interface NetworkRoutingMetrics {
@@ -38,43 +39,12 @@ export class RoutingMetrics {
   active: () => readonly ActiveUpstream[] = () => [];
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#failovers = new Counter({
-      name: 'gatehouse_failovers_total',
-      help: 'Attempts after another upstream failed, by the upstream tried instead',
-      labelNames: ['network', 'upstream'] as const,
-      registers,
-    });
-    this.#hedges = new Counter({
-      name: 'gatehouse_hedges_total',
-      help: 'Hedged requests to a second upstream: started, then won (the second responded first) or lost',
-      labelNames: ['network', 'event'] as const,
-      registers,
-    });
-    this.#budgetExceeded = new Counter({
-      name: 'gatehouse_retry_budget_exhausted_total',
-      help: 'Retries and hedges not made because the retry budget of the network was used up',
-      labelNames: ['network', 'what'] as const,
-      registers,
-    });
-    this.#skips = new Counter({
-      name: 'gatehouse_upstream_skipped_total',
-      help: `Calls for which the upstream was skipped at first selection, by skip reason (${skipReasonNames.join(', ')})`,
-      labelNames: ['network', 'upstream', 'reason'] as const,
-      registers,
-    });
-    this.#gauge(
-      'gatehouse_upstream_up',
-      '1 unless calls, polls or probes of the upstream fail by its own fault (its circuit is not closed)',
-      registry,
-      (state) => (state === 'closed' ? 1 : 0),
-    );
-    this.#gauge(
-      'gatehouse_upstream_circuit_state',
-      'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
-      registry,
-      (state) => circuitNumbers[state],
-    );
+    this.#failovers = counter(registry, 'gatehouse_failovers_total');
+    this.#hedges = counter(registry, 'gatehouse_hedges_total');
+    this.#budgetExceeded = counter(registry, 'gatehouse_retry_budget_exhausted_total');
+    this.#skips = counter(registry, 'gatehouse_upstream_skipped_total');
+    this.#gauge(registry, 'gatehouse_upstream_up', (state) => (state === 'closed' ? 1 : 0));
+    this.#gauge(registry, 'gatehouse_upstream_circuit_state', (state) => circuitNumbers[state]);
   }
 
   /**
@@ -107,17 +77,14 @@ export class RoutingMetrics {
     };
   }
 
-  #gauge(name: string, help: string, registry: Registry, valueOf: (state: CircuitState) => number): void {
-    const active = (): readonly ActiveUpstream[] => this.active();
-    new Gauge({
-      name,
-      help,
-      labelNames: ['network', 'upstream'] as const,
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const { network, upstream, circuit } of active()) this.set({ network, upstream }, valueOf(circuit));
-      },
+  #gauge(
+    registry: Registry,
+    name: 'gatehouse_upstream_up' | 'gatehouse_upstream_circuit_state',
+    valueOf: (state: CircuitState) => number,
+  ): void {
+    gauge(registry, name, (states) => {
+      states.reset();
+      for (const { network, upstream, circuit } of this.active()) states.set({ network, upstream }, valueOf(circuit));
     });
   }
 }

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Counter, Gauge, Registry } from 'prom-client';
+import { counter, gauge } from './instruments.ts';
 
 /** The metrics of the subscriptions of one kind on one network. */
 export interface KindSubscriptionMetrics {
@@ -14,18 +15,8 @@ export class SubscriptionMetrics {
   readonly #notifications: Counter<'network' | 'kind'>;
 
   constructor(registry: Registry) {
-    this.#open = new Gauge({
-      name: 'gatehouse_subscriptions_open',
-      help: 'Open subscriptions of WebSocket clients, by kind (newHeads, logs, newPendingTransactions, transactionReceipts, syncing)',
-      labelNames: ['network', 'kind'] as const,
-      registers: [registry],
-    });
-    this.#notifications = new Counter({
-      name: 'gatehouse_notifications_total',
-      help: 'Notifications sent to subscribers, by kind of subscription',
-      labelNames: ['network', 'kind'] as const,
-      registers: [registry],
-    });
+    this.#open = gauge(registry, 'gatehouse_subscriptions_open');
+    this.#notifications = counter(registry, 'gatehouse_notifications_total');
   }
 
   /** @param kind from a closed list */

@@ -4,7 +4,6 @@ import { checkCoverage, checkRoutes } from './check-routes.ts';
 import { checkUnits } from './checks/check-units.ts';
 import { isDevelopmentNetwork } from './development-chain.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
-import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from './diagnostics/parse-yaml.ts';
 import { mergeDefaults, type Defaults } from './expand/defaults.ts';
 import { checkConnection } from './checks/check-connection.ts';
@@ -36,8 +35,8 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions, de
     const message = `the file is empty: expected a ${networkFile.title}`;
     return { network: undefined, diagnostics: [locate({ path: [], message })], locate };
   }
-  const schemaDiagnostics = validate(value) ? [] : explainErrors(validate.errors ?? []);
-  const { diagnostics: contentDiagnostics, network } = completeNetwork(slug, value, options);
+  const { values, diagnostics: schemaDiagnostics } = readValues(validate, value);
+  const { diagnostics: contentDiagnostics, network } = completeNetwork(slug, values, options);
   if (schemaDiagnostics.length + contentDiagnostics.length === 0)
     contentDiagnostics.push(...checkCoverage(network, options));
   const reportedPaths = new Set(schemaDiagnostics.map(({ path }) => path.join('.')));
@@ -47,15 +46,17 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions, de
 
 type ReadFile = Omit<NetworkConfig, 'slug' | 'openMethods' | 'developmentMethods'>;
 
-/** Sets defaults, and checks what the schema cannot: texts, method names, duplicate names of upstreams. */
+/** Checks what the schema cannot: texts, method names, duplicate names of upstreams. */
 function completeNetwork(
   slug: string,
-  value: unknown,
+  values: Readonly<Record<string, unknown>>,
   options: LoadOptions,
 ): { diagnostics: Diagnostic[]; network: NetworkConfig } {
   const diagnostics: Diagnostic[] = [];
-  const values = readValues(networkOptions, value);
-  const read = finishTexts(networkOptions, values, [], options.env, diagnostics) as unknown as ReadFile;
+  // Without them, a diagnostic has been found. With `provider`, an upstream needs no name.
+  const given = ((values['upstreams'] ?? []) as readonly object[]).map((upstream) => ({ name: '', ...upstream }));
+  const complete = { name: '', chainId: 0, ...values, upstreams: given };
+  const read = finishTexts(networkOptions, complete, [], options.env, diagnostics) as unknown as ReadFile;
   const upstreams = read.upstreams.map((upstream, index) =>
     expandProvider(upstream, read.chainId, ['upstreams', index], diagnostics),
   );
@@ -87,5 +88,5 @@ function findDuplicateNames(upstreams: readonly UpstreamConfig[], diagnostics: D
 }
 
 /** A test validates the schema itself, so that the start does not. */
-const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false });
+const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false, useDefaults: true });
 const validate: ValidateFunction = ajv.compile(networkSchema());

@@ -1,70 +1,61 @@
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
+import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
+import { explainErrors, pathOf } from './diagnostics/explain-diagnostic.ts';
 import { expandText, readFileText, type Env } from './expand/expand-text.ts';
 import type { Option, OptionSchema, ValueSchema } from './options/option.ts';
 
-type Values = Readonly<Record<string, unknown>>;
 type Options = Readonly<Record<string, OptionSchema & Partial<Option<string>>>>;
 
 /**
- * Reads the values of a map with these options. Sets defaults. A value of the wrong type is replaced by the default or an
- * empty value, so that one run reports all diagnostics.
+ * Validates a network file, and sets the defaults of its schema. Values of a wrong type are removed, so that further checks
+ * report all other errors in the same run.
  */
-export function readValues(options: Options, given: unknown): Values {
-  const members = isMap(given) ? given : {};
-  const values: Record<string, unknown> = {};
-  for (const [name, option] of Object.entries(options)) {
-    const value =
-      readValue(option, members[name]) ??
-      option.default ??
-      (option.isRequired === undefined ? undefined : emptyValue(option));
-    if (value !== undefined) values[name] = value;
-  }
-  return values;
+export function readValues(
+  validate: ValidateFunction,
+  given: unknown,
+): { values: JsonObject; diagnostics: Diagnostic[] } {
+  const values = isObject(given) ? structuredClone(given) : {};
+  if (validate(isObject(given) ? values : given)) return { values, diagnostics: [] };
+  const errors = validate.errors ?? [];
+  const diagnostics = explainErrors(errors);
+  for (const error of errors) removeWrongValue(values, error);
+  // Sets the defaults of what was removed.
+  validate(values);
+  return { values, diagnostics };
 }
 
-/** @returns undefined if the value is missing or has the wrong type */
-function readValue(schema: ValueSchema, given: unknown): unknown {
-  const { type, items, properties, additionalProperties } = schema;
-  if (schema.then !== undefined && schema.else !== undefined) {
-    return readValue(typeof given === 'string' ? schema.else : schema.then, given);
-  }
-  const allowed: readonly unknown[] | undefined = schema.const === undefined ? schema.enum : [schema.const];
-  if (allowed !== undefined) return allowed.includes(given) ? given : undefined;
-  if (items !== undefined) {
-    return Array.isArray(given) ? given.map((item) => readValue(items, item) ?? emptyValue(items)) : undefined;
-  }
-  if (type === 'object') {
-    if (!isMap(given)) return undefined;
-    if (properties !== undefined) return readValues(properties, given);
-    return (
-      additionalProperties &&
-      mapMembers(given, (member) => readValue(additionalProperties, member) ?? emptyMember(additionalProperties))
-    );
-  }
-  return typeof given === (type === 'integer' ? 'number' : type) ? given : undefined;
-}
-
-/** A number with a formula beside it is replaced by a text. */
-function emptyMember({ type }: ValueSchema): unknown {
-  if (type === 'object') return {};
-  return type === 'array' ? [] : '';
-}
-
-function emptyValue({ type, properties }: ValueSchema): unknown {
-  if (type === 'object') return readValues(properties ?? {}, {});
-  if (type === 'array') return [];
-  return type === 'string' ? '' : 0;
+/** Removes the value of an error about its type or name. An item of a list is emptied, because paths have its index. */
+function removeWrongValue(
+  values: JsonObject,
+  { keyword, instancePath, schemaPath, parentSchema, params }: ErrorObject,
+): void {
+  const path = pathOf(instancePath);
+  const { additionalProperty } = params as { readonly additionalProperty?: string };
+  const isWrong = keyword === 'type' || keyword === 'const' || keyword === 'enum';
+  // The failed branches of a `oneOf` are reported too.
+  const name = additionalProperty ?? (isWrong && !schemaPath.includes('/oneOf/') ? path.pop() : undefined);
+  const parent = path.reduce<unknown>((value, part) => (value as JsonObject | undefined)?.[part], values);
+  if (name === undefined || parent === undefined) return;
+  if (Array.isArray(parent)) parent[Number(name)] = (parentSchema as ValueSchema).type === 'object' ? {} : '';
+  else Reflect.deleteProperty(parent as object, name);
 }
 
 /** Expands variables and files with credentials, and runs the checks of the options. */
-export function finishTexts(options: Options, values: Values, path: Path, env: Env, diagnostics: Diagnostic[]): Values {
+export function finishTexts(
+  options: Options,
+  values: JsonObject,
+  path: Path,
+  env: Env,
+  diagnostics: Diagnostic[],
+): JsonObject {
   const report = (at: Path, problem: string): void =>
     void diagnostics.push({ path: at, message: `${formatPath(at)}: ${problem}` });
   return mapMembers(values, (value, name) => {
     const { hasVariables, isFile, check, items } = options[name] ?? {};
     const { properties } = items ?? {};
     if (properties !== undefined) {
-      return (value as Values[]).map((item, index) =>
+      return (value as JsonObject[]).map((item, index) =>
         finishTexts(properties, item, [...path, name, index], env, diagnostics),
       );
     }
@@ -84,13 +75,9 @@ export function finishTexts(options: Options, values: Values, path: Path, env: E
 function mapTexts(value: unknown, path: Path, map: (text: string, path: Path) => string): unknown {
   if (typeof value === 'string') return map(value, path);
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, [...path, index], map));
-  return mapMembers(value as Values, (member, name) => mapTexts(member, [...path, name], map));
+  return mapMembers(value as JsonObject, (member, name) => mapTexts(member, [...path, name], map));
 }
 
-function mapMembers(map: Values, to: (value: unknown, name: string) => unknown): Values {
+function mapMembers(map: JsonObject, to: (value: unknown, name: string) => unknown): JsonObject {
   return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, to(value, name)]));
-}
-
-function isMap(value: unknown): value is Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,8 @@
 import { splitBaseUrl } from '../network-files/options/base-url.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 
-/** Parsed address of a request: the network, and the text at the position of the key. */
-export interface Route<N> {
+/** Parsed target of a request (RFC 9112 §3.2): the network, and the text at the position of the key. */
+export interface RequestTarget<N> {
   readonly network: N | undefined;
   readonly key: string;
   /** Whether it is a WebSocket address, `<base>/ws/v3/<KEY>`. No base URL ends with `/ws`. */
@@ -14,7 +14,7 @@ export interface Route<N> {
  * the host alone, then as a slug, which every host serves.
  */
 export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
-  /** Another object after each `replace`, which sets it: callers compare it to validate their cached routes. */
+  /** Another object after each `replace`, which sets it: callers compare it to validate their cached targets. */
   active: unknown;
   #byHost: ReadonlyMap<string, ReadonlyMap<string, N>> = new Map();
   #bySlug: ReadonlyMap<string, N> = new Map();
@@ -58,7 +58,7 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
    * @param host the Host header
    * @returns undefined if the path does not have the form `<base>/v3/<KEY>` or `<base>/ws/v3/<KEY>`
    */
-  find(url: string, host: string | undefined): Route<N> | undefined {
+  find(url: string, host: string | undefined): RequestTarget<N> | undefined {
     const query = url.indexOf('?');
     let path = query === -1 ? url : url.slice(0, query);
     if (!path.startsWith('/')) path = path.replace(/^https?:\/\/[^/]*/i, '');

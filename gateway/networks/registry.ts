@@ -17,8 +17,7 @@ import type { LoadOptions } from '../network-files/load-options.ts';
 import { upstreamIdentity, type NetworkConfig } from '../network-files/network-config.ts';
 import { FolderWatcher } from '../network-files/watch-folder.ts';
 import type { NetworkParts } from './network-parts.ts';
-import { openNetwork, adoptSharedState } from './open-network.ts';
-import type { Network } from '../call/network.ts';
+import { Network } from './network.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Diagnostics in the log and on the status page for rejected files; `gatehouse check` prints all. */
@@ -103,9 +102,9 @@ export class NetworkRegistry {
     this.#watch?.close();
     this.#isClosed = true;
     await this.#queue;
-    for (const { heads, audit } of this.#open) {
+    for (const { chain, audit } of this.#open) {
       audit?.close();
-      heads.close();
+      chain.close();
     }
     await Promise.all([...this.#parts.openUpstreams.values()].map((upstream) => upstream.close()));
     await this.localChains.stop();
@@ -125,10 +124,10 @@ export class NetworkRegistry {
     }
     const active = startable.map((config) => {
       const existing = finder.get(config.slug);
-      return existing?.config === config ? existing : openNetwork(config, this.#parts, existing);
+      return existing?.config === config ? existing : new Network(config, this.#parts, existing);
     });
     // Nothing after this line can fail.
-    for (const network of active) adoptSharedState(network);
+    for (const network of active) network.adoptSharedState();
     finder.replace(active);
     for (const network of active) this.#open.add(network);
     this.onChange();
@@ -185,7 +184,7 @@ export class NetworkRegistry {
     await this.localChains.keepOnly(used);
     if (retired === undefined) return;
     retired.audit?.close();
-    if (![...this.#open].some(({ heads }) => heads === retired.heads)) retired.heads.close();
+    if (![...this.#open].some(({ chain }) => chain === retired.chain)) retired.chain.close();
     const { slug, upstreams } = retired.config;
     const open = [...this.#open].filter(({ config }) => config.slug === slug);
     const names = open.flatMap(({ config }) => config.upstreams).map(({ name }) => name);

@@ -1,6 +1,6 @@
-import type { CachedResponse } from '../cache/response-cache.ts';
-import { endOfValue, skipSpace } from '../jsonrpc/json-bytes.ts';
-import { jsonResponse, type LargeResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
+import { JsonReader } from '../json/json-reader.ts';
+import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 
 const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
@@ -8,7 +8,7 @@ const CLOSE = Buffer.from(']');
 const [OPEN_BYTE, CLOSE_BYTE, SPACE] = [0x5b, 0x5d, 0x20];
 
 /** The result as JSON bytes, which are not copied if it was received as bytes. */
-export function bytesOf(response: UpstreamResponse | CachedResponse): Buffer {
+export function bytesOf(response: NetworkResponse): Buffer {
   switch (response.kind) {
     case 'large':
       return response.parts.length === 1 ? response.parts[0] : Buffer.concat(response.parts);
@@ -37,10 +37,16 @@ export function elementsIn(list: Buffer): Buffer | undefined {
 
 /** The number of elements. @param elements of a list, with the commas between them */
 export function countElements(elements: Buffer): number {
+  const reader = new JsonReader(elements);
   let count = 0;
-  for (let at = skipSpace(elements, 0); at < elements.length; at = skipSpace(elements, at + 1)) {
-    at = skipSpace(elements, endOfValue(elements, at));
+  reader.skipSpace();
+  while (reader.at < elements.length) {
+    reader.skipValue();
     count++;
+    reader.skipSpace();
+    // The comma.
+    reader.at++;
+    reader.skipSpace();
   }
   return count;
 }

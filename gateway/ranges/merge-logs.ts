@@ -1,12 +1,13 @@
-import { endOfValue, NotJson, skipSpace, walkArray, walkObject } from '../jsonrpc/json-bytes.ts';
+import { JsonReader, NotJson } from '../json/json-reader.ts';
 
 interface Position {
   readonly bytes: Buffer;
-  block: number;
-  index: number;
+  readonly block: number;
+  readonly index: number;
 }
 
 const COMMA = Buffer.from(',');
+const [BLOCK_NUMBER, LOG_INDEX] = [Buffer.from('blockNumber'), Buffer.from('logIndex')];
 
 /**
  * Merges lists of logs of the same blocks into chain order, without parsing them.
@@ -15,7 +16,12 @@ const COMMA = Buffer.from(',');
 export function mergeLogs(lists: readonly Buffer[]): Buffer | undefined {
   const logs: Position[] = [];
   try {
-    for (const list of lists) walkArray(list, skipSpace(list, 0), (bytes, start) => addLog(logs, bytes, start));
+    for (const list of lists) {
+      const reader = new JsonReader(list);
+      reader.skipSpace();
+      reader.enterArray();
+      while (reader.nextElement()) logs.push(readLog(reader));
+    }
   } catch (error) {
     if (error instanceof NotJson) return undefined;
     throw error;
@@ -25,17 +31,20 @@ export function mergeLogs(lists: readonly Buffer[]): Buffer | undefined {
   return Buffer.concat(logs.flatMap(({ bytes }, at) => (at === 0 ? [bytes] : [COMMA, bytes])));
 }
 
-function addLog(logs: Position[], list: Buffer, start: number): number {
+function readLog(reader: JsonReader): Position {
+  const { bytes } = reader;
+  const log = reader.at;
   let [block, index] = [NaN, NaN];
-  const end = walkObject(list, start, (bytes, nameStart, nameEnd, valueStart, depth) => {
-    const valueEnd = endOfValue(bytes, valueStart, depth);
-    const name = bytes.toString('latin1', nameStart, nameEnd);
-    if (name === 'blockNumber') block = quantityIn(bytes, valueStart, valueEnd);
-    else if (name === 'logIndex') index = quantityIn(bytes, valueStart, valueEnd);
-    return valueEnd;
-  });
-  logs.push({ bytes: list.subarray(start, end), block, index });
-  return end;
+  reader.enterObject();
+  while (reader.nextMember()) {
+    const isBlock = reader.isName(BLOCK_NUMBER);
+    const isIndex = reader.isName(LOG_INDEX);
+    const value = reader.at;
+    reader.skipValue();
+    if (isBlock) block = quantityIn(bytes, value, reader.at);
+    else if (isIndex) index = quantityIn(bytes, value, reader.at);
+  }
+  return { bytes: bytes.subarray(log, reader.at), block, index };
 }
 
 /** Within quotes. NaN: not a quantity. */

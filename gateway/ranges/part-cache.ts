@@ -34,9 +34,9 @@ export class PartCache {
     this.#prefix = `${options.network}:${options.method}:part:`;
   }
 
-  /** Number of the chain. A list that was requested before it changed is not cached. */
-  get generation(): number {
-    return this.#options.final.generation;
+  /** The epoch at which the chain began. A list that was requested before it was replaced is not cached. */
+  get since(): number {
+    return this.#options.final.since;
   }
 
   /** The widest part in memory at the start of the range. */
@@ -46,7 +46,7 @@ export class PartCache {
     const ends = widthsWithin(blocksIn(range)).map((width) => endOfPart(range.from, range.to, width));
     for (const to of new Set([range.to, ...ends])) {
       const entry = cache.get(this.#keyOf(filter, { from: range.from, to }));
-      if (entry === undefined || entry.generation !== this.generation) continue;
+      if (entry === undefined || entry.since !== this.since) continue;
       count('hit');
       return { to, elements: entry.result as Buffer };
     }
@@ -57,10 +57,10 @@ export class PartCache {
   async findShared(filter: RangeFilter, range: BlockRange): Promise<FoundPart | undefined> {
     const { redisCache, count } = this.#options;
     const key = redisCache && this.#redisKey(filter, range);
-    const { generation } = this;
+    const { since } = this;
     const list = key === undefined ? undefined : await redisCache?.get(key);
     const elements = list === undefined ? undefined : elementsIn(Buffer.from(list));
-    if (elements === undefined || generation !== this.generation) {
+    if (elements === undefined || since !== this.since) {
       count('miss');
       return undefined;
     }
@@ -79,8 +79,8 @@ export class PartCache {
   }
 
   #storeInMemory(filter: RangeFilter, range: BlockRange, elements: Buffer): void {
-    const { generation } = this;
-    const entry = { result: elements, validity: { while: 'always' }, generation } as const;
+    const { since } = this;
+    const entry = { result: elements, validity: { while: 'always' }, since } as const;
     this.#options.cache.set(this.#keyOf(filter, range), entry);
   }
 

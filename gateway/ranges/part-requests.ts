@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { CallSink } from '../observability/call-sink.ts';
 import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import { bytesOf, elementsIn } from './list-bytes.ts';
 import { mergeLogs } from './merge-logs.ts';
 import { failedPart } from './part-failure.ts';
@@ -27,11 +26,7 @@ export interface PartRequestsOptions {
   readonly cancellation: Cancellation;
   readonly charges: PartCharges;
   /** Sends the call for a part. @throws RpcError, Cancelled (rejects with it) */
-  readonly send: (
-    params: readonly unknown[],
-    part: SentRange,
-    sinks: readonly CallSink[],
-  ) => Promise<UpstreamResponse | CachedResponse>;
+  readonly send: (params: readonly unknown[], part: SentRange, sinks: readonly CallSink[]) => Promise<NetworkResponse>;
 }
 
 /** Parts that are sent for one request, those that were refused included. */
@@ -80,7 +75,7 @@ export class PartRequests {
     part: SentRange,
     addresses: readonly string[] | undefined,
     sinks: readonly CallSink[],
-  ): Promise<UpstreamResponse | CachedResponse> {
+  ): Promise<NetworkResponse> {
     const { filter, received, charges, send } = this.#options;
     if (++this.#sent > MAX_SENT)
       throw received.beyond(`the upstreams allow only parts of the range, and it has more than ${MAX_SENT}`);

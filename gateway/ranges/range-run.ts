@@ -177,7 +177,7 @@ export class RangeRun {
     }
     const addressesPerCall = this.#addressesPerCall;
     const ofPart = partOf(this.#options.sinks, range.from, range.to);
-    const generation = cache?.generation;
+    const since = cache?.since;
     let elements: Buffer;
     try {
       elements = await this.#requests.elementsOf(part, addressesPerCall, ofPart);
@@ -189,7 +189,7 @@ export class RangeRun {
     if (ofPart.length > 0) reportEnd(ofPart, { outcome: 'result', results: countElements(elements) });
     received.add({ ...range, elements, isFinal });
     part.recordBytes(elements.length);
-    if (isFinal && cache?.generation === generation) cache?.store(filter, range, elements);
+    if (isFinal && cache?.since === since) cache?.store(filter, range, elements);
   }
 
   /** @throws RpcError if the part cannot be requested again */

@@ -1,5 +1,5 @@
 import type { KeyShare } from '../admission/key-share.ts';
-import type { CachedResponse } from '../cache/response-cache.ts';
+import type { NetworkResponse } from '../cache/response-cache.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Reservation } from '../memory/reservation.ts';
@@ -16,14 +16,18 @@ import { blocksIn, type BlockRange } from './pending-ranges.ts';
 import { FailedPart } from './part-failure.ts';
 import type { PartCache } from './part-cache.ts';
 import type { PartCharges } from './part-requests.ts';
-import { hex, readRangeFilter, type RangeFilter } from './range-filter.ts';
+import {
+  hex,
+  readRangeFilter,
+  resolveRange,
+  type FetchBlockOfCall,
+  type RangeFilter,
+  type ResolvedRange,
+} from './range-filter.ts';
 import type { RangeLimits } from './range-limits.ts';
 import { RangeRun } from './range-run.ts';
 import { ReceivedParts } from './received-parts.ts';
-import { resolveRange, type FetchBlockOfCall, type ResolvedRange } from './resolve-range.ts';
 import { SentRange } from './sent-range.ts';
-
-type Response = UpstreamResponse | CachedResponse;
 
 export interface RangedMethodOptions {
   readonly spec: MethodSpec;
@@ -67,7 +71,7 @@ export interface RangeSender {
     range: SentRange | undefined,
     caller: Cancellation,
     sinks: readonly CallSink[],
-  ) => Promise<Response>;
+  ) => Promise<NetworkResponse>;
   /** @param block a number or tag */
   readonly fetchBlock: (
     blockByNumber: MethodSpec,
@@ -88,7 +92,7 @@ export class RangedMethod {
   }
 
   /** @throws RpcError, Cancelled (rejects with it) */
-  async request(call: RangedCall): Promise<Response> {
+  async request(call: RangedCall): Promise<NetworkResponse> {
     const { spec, head } = this.#options;
     const { params, text, sinks, caller, sender } = call;
     // The call as a whole is not: its parts may be.
@@ -119,7 +123,11 @@ export class RangedMethod {
   }
 
   /** @param refusal the error of the call as it was sent; undefined: it was not sent */
-  async #requestInParts(call: RangedCall, filter: RangeFilter, refusal: RpcError | undefined): Promise<Response> {
+  async #requestInParts(
+    call: RangedCall,
+    filter: RangeFilter,
+    refusal: RpcError | undefined,
+  ): Promise<NetworkResponse> {
     if (refusal !== undefined && limitKindOf(refusal.message) === 'none') throw refusal;
     const cancellation = new Cancellation(call.share);
     call.caller.add(cancellation);

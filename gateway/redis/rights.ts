@@ -23,7 +23,7 @@ export const rightRows: readonly RightRow[] = [
   { use: 'serve', commands: ['hgetall'], keys: 'gatehouse:key:*', access: 'read', purpose: 'looking up keys' },
   {
     use: 'serve',
-    commands: ['hget', 'hmget', 'hset', 'pttl', 'pexpire'],
+    commands: ['hgetall', 'hset', 'pttl', 'pexpire'],
     keys: 'gatehouse:limit:*',
     access: 'write',
     purpose: 'rates and quotas',
@@ -74,7 +74,6 @@ const exampleArguments: Readonly<Record<string, readonly string[]>> = {
   eval: ['return 1', '0'],
   evalsha: ['0'.repeat(40), '0'],
   hget: ['f'],
-  hmget: ['f'],
   hset: ['f', 'v'],
   hsetnx: ['f', 'v'],
   hdel: ['f'],

@@ -21,7 +21,7 @@ interface FailsafeUpstream {
   readonly config: LiveUpstreamOptions;
 }
 
-type Entries = Readonly<Record<string, object>>;
+type FailsafeEntries = Readonly<Record<string, object>>;
 
 /**
  * Times and attempts by method, from `failsafe` and `timeoutMs` of the network file and from the groups of methods. Resolved
@@ -92,11 +92,11 @@ export class FailsafeTable<Upstream extends FailsafeUpstream> {
   }
 }
 
-type Values = Partial<ReplaceableConfig['failsafe'][string]>;
+type FailsafeValues = Partial<ReplaceableConfig['failsafe'][string]>;
 
 /** The values for a method. Each is from the entry with its name, or else from the longest wildcard that has the value. */
-function valuesFor(method: string, entries: Entries): Values {
+function valuesFor(method: string, entries: FailsafeEntries): FailsafeValues {
   const wildcards = Object.keys(entries).filter((pattern) => pattern !== method && coversMethod(pattern, method));
   const bestLast = [...wildcards.toSorted((one, other) => one.length - other.length), method];
-  return Object.assign({}, ...bestLast.map((pattern) => entries[pattern])) as Values;
+  return Object.assign({}, ...bestLast.map((pattern) => entries[pattern])) as FailsafeValues;
 }

@@ -26,7 +26,6 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
-import { UnreadConnections } from '../memory/unread-connections.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
 import { readUnits } from '../network-files/read-units.ts';
@@ -112,7 +111,6 @@ export async function openGateway(
   const limitMb = settings.MEMORY_LIMIT_MB;
   const guard = new MemoryGuard(limitMb === undefined ? undefined : limitMb * 2 ** 20);
   const memory = new MemoryBudget({ requestsMax: settings.REQUESTS_MAX, maxBytes: settings.BODIES_MAX_BYTES, guard });
-  const unread = new UnreadConnections(memory);
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
@@ -153,7 +151,6 @@ export async function openGateway(
     log,
     accessLog: settings.ACCESS_LOG === 'on' ? log : undefined,
     memory,
-    unread,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     tracing: openTracing(),
     batch: {
@@ -204,8 +201,8 @@ export async function openGateway(
   });
   networks.onChange = webSockets.followNetworks.bind(webSockets);
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
-  const pipeline = { memory, unread, holderOf, rejectedBodies, connectionsMax };
-  const common = { nextRequestId, networks: networks.finder, ...pipeline, log };
+  const connectionOptions = { memory, holderOf, rejectedBodies, connectionsMax };
+  const common = { nextRequestId, networks: networks.finder, ...connectionOptions, log };
   const statusPage = settings.STATUS_PAGE;
   const pageOptions = {
     finder: networks.finder,
@@ -231,7 +228,7 @@ export async function openGateway(
   };
   try {
     const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
-    const listener = await listen(main, HOST, PORT, REQUEST_TIMEOUT_MS, pipeline, webSockets);
+    const listener = await listen(main, HOST, PORT, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
@@ -239,7 +236,7 @@ export async function openGateway(
       const opsPages =
         statusPage === 'ops' ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, port }) : undefined;
       const opsApp = expressApp({ ops, pages: opsPages, ...common });
-      const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, pipeline);
+      const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, connectionOptions);
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }

@@ -1,5 +1,5 @@
-import { endOfValue, isArrayAt, isObjectAt, startOfNext, walkArray, walkObject } from '../jsonrpc/json-text.ts';
-import { MemberFault, MemberNames } from '../jsonrpc/member-names.ts';
+import { JsonReader } from '../json/json-reader.ts';
+import { MemberFault, MemberNames } from '../json/member-names.ts';
 
 /** The part of a schema from which the member rules are derived. */
 export interface MemberSchema {
@@ -22,12 +22,7 @@ interface MemberRules {
   readonly elements: MemberRules | undefined;
 }
 
-interface Walk {
-  readonly rules: MemberRules;
-  seen: number;
-}
-
-/** Returns the first faulty member, if any. */
+/** Returns the first faulty member, if any. @param params valid JSON */
 export type MemberCheck = (params: string) => MemberFault | undefined;
 
 /**
@@ -39,46 +34,55 @@ export function compileMemberCheck(params: readonly MemberSchema[]): MemberCheck
   const rules = params.map((schema) => memberRulesOf([schema]));
   if (rules.every((rule) => rule === undefined)) return () => undefined;
   return (text) => {
-    try {
-      walkArray(text, startOfNext(text, 0), checkParam, rules);
-      return undefined;
-    } catch (error) {
-      if (error instanceof MemberFault) return error;
-      throw error;
+    const reader = new JsonReader(Buffer.from(text));
+    reader.skipSpace();
+    reader.enterArray();
+    for (let index = 0; reader.nextElement(); index++) {
+      const fault = findFault(reader, rules[index], index);
+      if (fault !== undefined) return fault;
     }
+    return undefined;
   };
 }
 
-function checkParam(text: string, start: number, index: number, rules: readonly (MemberRules | undefined)[]): number {
-  return checkInner(text, start, rules[index], index);
+/** Reads a value up to its first faulty member. @param place its name or index */
+function findFault(
+  reader: JsonReader,
+  rules: MemberRules | undefined,
+  place: string | number,
+): MemberFault | undefined {
+  let fault: MemberFault | undefined;
+  if (rules?.names !== undefined && reader.isAtObject) fault = findInObject(reader, rules, rules.names);
+  else if (rules?.elements !== undefined && reader.isAtArray) fault = findInArray(reader, rules.elements);
+  else reader.skipValue();
+  fault?.path.unshift(place);
+  return fault;
 }
 
-function checkInner(text: string, start: number, rules: MemberRules | undefined, place: string | number): number {
-  if (rules === undefined) return endOfValue(text, start);
-  try {
-    if (rules.names !== undefined && isObjectAt(text, start)) {
-      return walkObject(text, start, checkMember, { rules, seen: 0 });
+function findInObject(reader: JsonReader, { inner }: MemberRules, names: MemberNames): MemberFault | undefined {
+  let seen = 0;
+  reader.enterObject();
+  while (reader.nextMember()) {
+    const index = names.find(reader, seen);
+    if (index instanceof MemberFault) return index;
+    if (index === -1) {
+      reader.skipValue();
+      continue;
     }
-    if (rules.elements !== undefined && isArrayAt(text, start)) {
-      return walkArray(text, start, checkElement, rules.elements);
-    }
-  } catch (error) {
-    if (error instanceof MemberFault) error.path.unshift(place);
-    throw error;
+    seen |= 1 << index;
+    const fault = findFault(reader, inner[index], names.names[index] ?? '');
+    if (fault !== undefined) return fault;
   }
-  return endOfValue(text, start);
+  return undefined;
 }
 
-function checkMember(text: string, nameStart: number, nameEnd: number, valueStart: number, walk: Walk): number {
-  const { names, inner } = walk.rules;
-  const index = names?.find(text, nameStart, nameEnd, walk.seen) ?? -1;
-  if (index === -1) return endOfValue(text, valueStart);
-  walk.seen |= 1 << index;
-  return checkInner(text, valueStart, inner[index], names?.names[index] ?? '');
-}
-
-function checkElement(text: string, start: number, index: number, rules: MemberRules): number {
-  return checkInner(text, start, rules, index);
+function findInArray(reader: JsonReader, rules: MemberRules): MemberFault | undefined {
+  reader.enterArray();
+  for (let index = 0; reader.nextElement(); index++) {
+    const fault = findFault(reader, rules, index);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
 }
 
 /** @param schemas alternatives for the same value */

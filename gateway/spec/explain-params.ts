@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
-import type { MemberFault } from '../jsonrpc/member-names.ts';
+import type { MemberFault } from '../json/member-names.ts';
 import type { MemberSchema } from './check-members.ts';
 
 /** The part of a type's schema that an error message needs. */

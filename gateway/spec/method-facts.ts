@@ -24,6 +24,9 @@ const handled: ReadonlySet<string> = new Set(
   methods.filter(({ handledBy }) => handledBy !== undefined).map(({ name }) => name),
 );
 const sending: ReadonlySet<string> = new Set(methods.filter(({ sends }) => sends === true).map(({ name }) => name));
+const withoutText: ReadonlySet<string> = new Set(
+  methods.filter(({ resultHasText }) => resultHasText !== true).map(({ name }) => name),
+);
 const neverOpenedNames = patternOf(neverOpened);
 /** Whatever follows a name that matches, the method is never opened. */
 const neverOpenedStarts = patternOf(neverOpened.filter(isWildcard));
@@ -41,6 +44,11 @@ export function developmentMethodsIn({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): 
 /** Whether a method may change a node, its files or its keys, by schemas/never-opened.yaml. */
 export function changesNode(method: string): boolean {
   return neverOpenedNames.test(method);
+}
+
+/** Whether a result may have text, in which an upstream could echo its URL. A method without a schema may. */
+export function mayReturnText(method: string): boolean {
+  return !withoutText.has(method);
 }
 
 /** The wildcard that opens a method without a schema; undefined: the network does not serve it. */

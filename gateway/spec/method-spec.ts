@@ -57,6 +57,8 @@ export interface MethodSpec {
   readonly resultKinds?: readonly ResultKind[];
   /** The names of the result are data, so that it may be empty. */
   readonly resultIsMap?: true;
+  /** The result has texts or objects that the schema does not describe, beside hexadecimal values and numbers. */
+  readonly resultHasText?: true;
   /** Pattern of a string result, after padding. */
   readonly resultPattern?: string;
   /** Bytes to which a hexadecimal result is left-padded. */

@@ -1,4 +1,4 @@
-import type { CanonicalChain } from '../heads/canonical-chain.ts';
+import type { WatchedChain } from '../chain/poller.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import type { MethodSpec, ObjectShape } from '../spec/method-spec.ts';
@@ -22,7 +22,7 @@ export interface SubscriptionSources {
 
 export interface NetworkSubscriptionsOptions {
   readonly slug: string;
-  readonly chain: CanonicalChain;
+  readonly chain: WatchedChain;
   readonly upstreams: SubscriptionSources;
   readonly blockShape: ObjectShape | undefined;
   /** The method that requests logs. */
@@ -43,7 +43,7 @@ const DELIVERY_TIMEOUT_MS = 1_000;
 export class NetworkSubscriptions {
   readonly metrics: Readonly<Record<SubscriptionKind, KindSubscriptionMetrics>>;
   readonly usage: MethodUsage;
-  readonly #chain: CanonicalChain;
+  readonly #chain: WatchedChain;
   #upstreams: SubscriptionSources;
   readonly #heads: HeadsFeed;
   readonly #blockLogs: BlockLogs;
@@ -111,8 +111,8 @@ export class NetworkSubscriptions {
       const fromFeed = kind === 'logs' ? this.#logs.delivery : undefined;
       return fromFeed === undefined ? fanOut.deliveryTo(owner) : fromFeed.then(() => fanOut.deliveryTo(owner));
     };
-    const { head, newestServed } = this.#chain;
-    const isBehind = head !== undefined && head.number < newestServed.number;
+    const { head, newestServed } = this.#chain.view;
+    const isBehind = head !== undefined && head.number < newestServed;
     return isBehind ? this.#chain.waitForChange(DELIVERY_TIMEOUT_MS).then(delivery) : delivery();
   }
 

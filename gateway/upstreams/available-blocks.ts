@@ -18,26 +18,6 @@ export interface NamedBlocks {
 /** Tags whose block changes. */
 export type Tag = 'latest' | 'safe' | 'finalized';
 
-/** Heads of upstreams. An upstream without a polled head counts as having every block. `heads/` implements it. */
-export interface HeadPositions<U> {
-  readonly number: bigint | undefined;
-  readonly pace: { readonly maxLag: number };
-  /** Blocks behind the network's head. */
-  lagOf(upstream: U): number;
-  /** Undefined if it is not known. */
-  headOf(upstream: U): { readonly number: bigint } | undefined;
-  /** Whether its head is known and below the network's head. */
-  isBehind(upstream: U): boolean;
-  /** Whether its newest known block became known after this time: it may have lacked the block before. */
-  hasAdvancedSince(upstream: U, time: number): boolean;
-  /** Polls the head of an upstream that is behind, if due. Undefined: calls do not wait for it. */
-  catchUp(upstream: U, now: number): Promise<void> | undefined;
-  /** The newest block that callers and subscribers were served. */
-  readonly newestServed: { readonly number: bigint };
-  /** Whether the block is one of the network's newest blocks. */
-  has(hash: string): boolean;
-}
-
 /**
  * Records which blocks one upstream does not have, from its errors. The records are per method, because a node may have
  * a block but not its state.

@@ -1,7 +1,7 @@
 import type { Log } from '../config/log.ts';
 import type { FailedOutcome } from './outcome.ts';
 import type { ErrorResponse } from './transport/upstream-response.ts';
-import type { UpstreamMetrics } from '../metrics/instruments.ts';
+import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import type { Transport } from './transport/transport.ts';
 import type { SubscriptionLink } from './transport/websocket-subscription.ts';
 

@@ -1,4 +1,4 @@
-import type { UpstreamMetrics } from '../metrics/instruments.ts';
+import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import type { Availability, HistoryBucket } from '../metrics/upstream-history.ts';
 import type { UpstreamHealth, UpstreamTrouble } from './health/upstream-health.ts';
 import type { MarkReason, UnsupportedMethods } from './unsupported-methods.ts';

@@ -1,3 +1,4 @@
+import type { ChainView } from '../chain/view.ts';
 import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import { describeTrouble } from './health/upstream-health.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
@@ -25,13 +26,6 @@ export interface NetworkStatus {
   readonly upstreams: readonly UpstreamStatus[];
 }
 
-/** Heads of the upstreams. `heads/` implements it. */
-export interface ObservedHeads {
-  readonly number: bigint | undefined;
-  headOf(upstream: Upstream): { readonly number: bigint; readonly at: number } | undefined;
-  lagOf(upstream: Upstream): number;
-}
-
 /** For readiness probes. */
 export interface UpstreamSummary {
   readonly upstreams: number;
@@ -53,23 +47,23 @@ export function summariseUpstreams(all: readonly Upstream[]): UpstreamSummary {
 /** @param now on the clock of performance.now() @param auditsOf the audits of an upstream by its name */
 export function networkStatus(
   all: readonly Upstream[],
-  heads: ObservedHeads,
+  view: ChainView<Upstream>,
   skipReasons: ReadonlyMap<Upstream, SkipReason>,
   now: number,
   auditsOf?: (upstream: string) => AuditCounts | undefined,
 ): NetworkStatus {
   const upstreams = all.map((upstream): UpstreamStatus => {
-    const polled = heads.headOf(upstream);
+    const polled = view.headOf(upstream);
     return {
       ...upstream.status(now),
       head: polled === undefined ? undefined : Number(polled.number),
       headSeenS: polled === undefined ? undefined : Math.round((now - polled.at) / 1000),
-      lag: polled === undefined ? undefined : heads.lagOf(upstream),
+      lag: polled === undefined ? undefined : view.lagOf(upstream, now),
       skipReason: skipReasons.get(upstream),
       audits: auditsOf?.(upstream.name),
     };
   });
-  const head = heads.number === undefined ? undefined : Number(heads.number);
+  const head = view.number === undefined ? undefined : Number(view.number);
   const ages = upstreams.filter((one) => one.head === head).map(({ headSeenS }) => headSeenS ?? 0);
   return { head, headSeenS: head === undefined || ages.length === 0 ? undefined : Math.min(...ages), upstreams };
 }

@@ -1,14 +1,16 @@
+import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
-import type { UpstreamMetrics } from '../metrics/instruments.ts';
+import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
 import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
+import { mayReturnText } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
-import { LARGE_RESPONSE_BYTES } from './transport/read-large-response.ts';
+import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
 import { readResponse } from './transport/read-response.ts';
 import {
   parseResponse,
@@ -139,8 +141,9 @@ export class Upstream {
       const body = bodyOf(id, method, params);
       const sent = { id, body, deadline: Math.min(deadline, performance.now() + timeoutMs), clientBatch };
       const received = await this.#options.transport.send(sent, cancellation);
-      if (received.body.length >= LARGE_RESPONSE_BYTES) await timeSlicer.next();
-      const response = readResponse(received, id, this.#secrets);
+      const owner = cancellation?.owner?.holder?.name ?? `upstream ${this.name}`;
+      if (received.body.length >= LARGE_RESPONSE_BYTES) await turnBudget.next(owner);
+      const response = turnBudget.run(owner, () => readResponse(received, id, this.#secretsFor(method)));
       this.#respondedAt = performance.now();
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;
@@ -315,6 +318,11 @@ export class Upstream {
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
+  /** Undefined: all values of the result are hexadecimal or numbers. */
+  #secretsFor(method: string): Secrets | undefined {
+    return mayReturnText(method) ? this.#secrets : undefined;
+  }
+
   /** After the loss of all connections, the next call waits for a check; after another new one, it does not. */
   #watchConnections(): void {
     const { transport, webSocket } = this.#options;
@@ -345,7 +353,7 @@ export class Upstream {
     try {
       const received = await this.#options.transport.send({ id, body: bodyOf(id, method, params), deadline }, work);
       if (received.body.length > maxBytes) throw new ResponseTooLarge();
-      return readResponse(received, id, this.#secrets);
+      return readResponse(received, id, this.#secretsFor(method));
     } finally {
       this.limits?.endRequest();
     }

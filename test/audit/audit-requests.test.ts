@@ -5,13 +5,13 @@ import { AuditRequests } from '../../gateway/audit/audit-requests.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { AuditMetrics } from '../../gateway/metrics/audit-metrics.ts';
 import { removeSeries } from '../../gateway/metrics/remove-series.ts';
-import { MethodRoutes } from '../../gateway/routing-policy/method-routes.ts';
+import { PermittedUpstreams } from '../../gateway/routing-policy/permitted-upstreams.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 import type { Upstream } from '../../gateway/upstreams/upstream.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
-import { withHeads } from '../heads/with-heads.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
+import { withHeads } from '../chain/with-heads.ts';
 import { configOf } from '../network-files/load.ts';
 import { hang } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
@@ -25,11 +25,11 @@ async function withRequests() {
   const [upstream, second] = all.upstreams as [Upstream, Upstream];
   // Whatever the load of the machine.
   for (const one of all.upstreams) one.config = { ...one.config, timeoutMs: 30_000 };
-  const routes = new MethodRoutes(
+  const permitted = new PermittedUpstreams(
     configOf('test', { upstreams: all.upstreams.map(({ name }) => ({ name, url: 'https://one.example' })) }),
     all.upstreams,
   );
-  const requests = new AuditRequests(all.upstreams, routes);
+  const requests = new AuditRequests(all.upstreams, permitted);
   const [node] = all.nodes;
   node?.response('eth_getBalance', '0x1');
   const count = (): number => node?.calls.filter(({ method }) => method !== 'eth_chainId').length ?? 0;
@@ -38,7 +38,7 @@ async function withRequests() {
       requests.send(upstream, balance, params, deadline),
       requests.blockHash(upstream, chain.number, deadline),
     ]);
-  return { ...all, chain, upstream, second, routes, requests, count, sendBoth };
+  return { ...all, chain, upstream, second, permitted, requests, count, sendBoth };
 }
 
 describe('an audit', () => {
@@ -60,10 +60,17 @@ describe('an audit', () => {
   });
 
   it('that ends after its network was removed leaves no series', async () => {
-    const { upstream, second, routes, nodes, heads } = await withRequests();
+    const { upstream, second, permitted, nodes, poller } = await withRequests();
     const page = new Registry();
     const metrics = new AuditMetrics(page).networkMetrics('test', [upstream.name, second.name]);
-    const options = { share: 1, upstreams: [upstream, second], routes, chain: heads, metrics, log: openLog('silent') };
+    const options = {
+      share: 1,
+      upstreams: [upstream, second],
+      permitted,
+      chain: poller,
+      metrics,
+      log: openLog('silent'),
+    };
     const auditor = new Auditor(options);
     nodes[1]?.always(hang, 'eth_getBalance');
     const audits: Promise<unknown>[] = [];

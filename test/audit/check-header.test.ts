@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { checkHeader } from '../../gateway/audit/check-header.ts';
 import { HeaderChecks } from '../../gateway/audit/header-checks.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { parseHeader } from '../../gateway/heads/header.ts';
+import { parseHeader } from '../../gateway/chain/header.ts';
 import { startAnvil } from '../support/anvil.ts';
 
 type Block = Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ const recorded = JSON.parse(readFileSync(join(packageRoot, 'test/audit/recorded-
 const blocks = Object.entries(recorded.blocks);
 const osaka = recorded.blocks['Osaka'] as Block;
 const other = `0x${'ab'.repeat(32)}`;
-const none = { at: () => undefined, has: () => false };
+const none = { view: { at: () => undefined, has: () => false } };
 
 describe.each(blocks)("geth's header of the fork %s", (_, block) => {
   it('has the hash of its members', () => {
@@ -108,10 +108,8 @@ describe('the headers of a network', () => {
   it('have the parents of the followed chain, also if their hashes cannot be computed', () => {
     const header = parseHeader(osaka);
     const parent = parseHeader({ ...osaka, number: '0x35', hash: other });
-    const checks = new HeaderChecks({
-      at: (number) => (number === 0x36n ? header : number === 0x35n ? parent : undefined),
-      has: (hash) => hash === header?.hash,
-    });
+    const at = (number: bigint) => (number === 0x36n ? header : number === 0x35n ? parent : undefined);
+    const checks = new HeaderChecks({ view: { at, has: (hash) => hash === header?.hash } });
     expect(checks.check(result({ ...osaka, unknownMember: '0x1' }))).toBe('wrong-parent');
     expect(checks.check(result({ ...osaka, unknownMember: '0x1', parentHash: other }))).toBe('unknown');
     // A block of another branch shows nothing.

@@ -194,6 +194,18 @@ describe('while Redis is available', () => {
   });
 });
 
+it('a lookup that waits for 10 s behind unknown keys of its address is 429, and not an unreachable store', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  cleanups.push(() => rm(dataDir, { recursive: true }));
+  const store = new FileKeyStore(dataDir, silent);
+  const auth = makeAuth(store);
+  for (let n = 0; n < 20; n += 1) expect(await auth.try(makeKey())).toBe('key-invalid');
+  store.find = () => new Promise(() => undefined);
+  for (let n = 0; n < 7; n += 1) void auth.try(makeKey());
+  expect(await auth.try(makeKey())).toBe('unknown-key-limit');
+  expect(auth.authenticator.counts).toMatchObject({ unknown: 21, unreachable: 0 });
+}, 20_000);
+
 it('random keys from many addresses use bounded memory', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   cleanups.push(() => rm(dataDir, { recursive: true }));

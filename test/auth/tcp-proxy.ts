@@ -14,7 +14,7 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-interface Connection {
+interface ProxiedConnection {
   readonly client: Socket;
   readonly server: Socket;
   /** Undefined: responses are forwarded at once. */
@@ -22,7 +22,7 @@ interface Connection {
 }
 
 export async function startTcpProxy(serverPort: number): Promise<TcpProxy> {
-  const connections = new Set<Connection>();
+  const connections = new Set<ProxiedConnection>();
   let listener = await listen(0);
   const { port } = listener.address() as AddressInfo;
 
@@ -36,7 +36,7 @@ export async function startTcpProxy(serverPort: number): Promise<TcpProxy> {
 
   function join(client: Socket): void {
     const server = connect(serverPort, '127.0.0.1');
-    const connection: Connection = { client, server, buffered: undefined };
+    const connection: ProxiedConnection = { client, server, buffered: undefined };
     connections.add(connection);
     const drop = (): void => {
       connections.delete(connection);

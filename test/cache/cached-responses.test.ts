@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status } from '../support/behaviours.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { account, callThroughCache, followCache, receiptIn, responseOf } from './follow-cache.ts';
 
@@ -21,9 +21,9 @@ async function withFinalEntries() {
 const none = [undefined, undefined];
 
 it('nothing of a chain is served once its head falls below a final block, also when the new chain is longer', async () => {
-  const { node, found, waitForHead, finalise, heads } = await withFinalEntries();
+  const { node, found, waitForHead, finalise, poller } = await withFinalEntries();
   node.chain = new ScriptedChain({ from: 1 });
-  await eventually(() => heads.head?.number === 1n);
+  await eventually(() => poller.view.head?.number === 1n);
   // Also the lookup that finds out.
   expect(found()).toEqual(none);
   await waitForHead(node.chain.mine(120));
@@ -41,44 +41,44 @@ it('no entry is served as soon as a lower head is seen, until an upstream return
 });
 
 it('everything is dropped once a lower head is confirmed, although a node behind the same URL has the final block', async () => {
-  const { node, found, final, heads } = await withFinalEntries();
-  const { generation } = final;
+  const { node, found, final, poller } = await withFinalEntries();
+  const { since } = final;
   const { head } = new ScriptedChain({ from: 1 });
   // Only polls reach the node that restarted.
   node.response('eth_getBlockByNumber', head);
-  await eventually(() => heads.head?.number === 1n);
-  await eventually(() => found().every((result) => result === undefined) && final.generation !== generation);
+  await eventually(() => poller.view.head?.number === 1n);
+  await eventually(() => found().every((result) => result === undefined) && final.since !== since);
 });
 
 it('after a pause in head polls, entries are served once an upstream returned the final block', async () => {
-  const { heads, upstream, unwatch, found } = await withFinalEntries();
+  const { poller, upstream, unwatch, found } = await withFinalEntries();
   unwatch();
-  await eventually(() => heads.headOf(upstream) === undefined);
+  await eventually(() => poller.view.headOf(upstream) === undefined);
   expect(found()).toEqual(none);
   await eventually(() => found().every((result) => result !== undefined));
 });
 
 it('after a pause in head polls, nothing is served if an upstream has another block in place of the final one', async () => {
-  const { heads, upstream, unwatch, found, node, final, waitForHead } = await withFinalEntries();
-  const { generation } = final;
+  const { poller, upstream, unwatch, found, node, final, waitForHead } = await withFinalEntries();
+  const { since } = final;
   unwatch();
-  await eventually(() => heads.headOf(upstream) === undefined);
+  await eventually(() => poller.view.headOf(upstream) === undefined);
   node.chain = new ScriptedChain({ from: 100 });
   node.chain.mine(30);
   expect(found()).toEqual(none);
   await waitForHead(node.chain.head);
-  await eventually(() => final.generation !== generation && found().every((result) => result === undefined));
+  await eventually(() => final.since !== since && found().every((result) => result === undefined));
 });
 
 it('a newer final block is recorded only if the upstream still has the recorded one', async () => {
   const { node, found, finalise, waitForHead, final } = await withFinalEntries();
-  const { generation } = final;
+  const { since } = final;
   // The same height, so that no lower head is seen.
   node.chain = new ScriptedChain({ from: 100 });
   await waitForHead(node.chain.mine(30));
   expect(await finalise(node.chain.byNumber('0x6e'))).toBe(false);
   expect(await finalise(node.chain.byNumber('0x6e'))).toBe(true);
-  expect(final.generation).not.toBe(generation);
+  expect(final.since).not.toBe(since);
   expect(found()).toEqual(none);
 });
 

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { shiftClock } from '../routing/with-nodes.ts';
 import { account, followCache, latest, receiptIn } from './follow-cache.ts';
 
 const transaction = `0x${'ab'.repeat(32)}`;
@@ -104,9 +105,11 @@ it('cached state is not served after a response from a newer block, even before 
 });
 
 it('entries for blocks that are not final expire when the chain was not polled for 30 s', async () => {
-  const { chain, heads, store } = await followCache();
+  const { chain, poller, store } = await followCache();
   const { find, first } = store('eth_getTransactionReceipt', [transaction], receiptIn(chain.head));
   expect(first).toContain(chain.head.hash);
-  Object.defineProperty(heads, 'seenAt', { value: performance.now() - 31_000 });
+  const clock = shiftClock({ isRunning: true });
+  poller.close();
+  clock.forward(31_000);
   expect(find()).toBeUndefined();
 });

@@ -3,15 +3,14 @@ import { ResponseCache, type CachedResponse } from '../../gateway/cache/response
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import { SharedChain } from '../../gateway/cache/shared-chain.ts';
 import { MethodCache } from '../../gateway/cache/method-cache.ts';
-import { blockInResult } from '../../gateway/cache/block-in-result.ts';
 import type { RedisCache } from '../../gateway/cache/redis-cache.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
+import { recordServed } from '../../gateway/call/monotonic-reads.ts';
 import type { UpstreamResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
-import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
+import { ScriptedChain, type ScriptedBlock } from '../chain/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
-import { withHeads } from '../heads/with-heads.ts';
+import { withHeads } from '../chain/with-heads.ts';
 
 /** Where a request was sent, which the sender writes. */
 export interface SentTo {
@@ -28,15 +27,14 @@ export async function followCache({
   redisCache = undefined as RedisCache | undefined,
   chain = new ScriptedChain({ from: 100 }),
 } = {}) {
-  const { heads, watch, nodes, upstreams } = await withHeads([chain]);
+  const { poller, watch, nodes, upstreams } = await withHeads([chain]);
   const unwatch = await watch();
   const [upstream] = upstreams;
   if (upstream === undefined) throw new Error('there is no upstream');
-  const monotonic = new MonotonicReads(heads, blockInResult);
   const responses = new ResponseCache(maxBytes);
   let finalBlock = chain.byNumber(quantity(finalized));
   const final = new FinalChain(
-    heads,
+    poller,
     (block) => Promise.resolve(block === 'finalized' ? finalBlock : (nodes[0]?.chain.byNumber(block) ?? null)),
     (id) => redisCache && new SharedChain(redisCache, 'test:7', id),
   );
@@ -64,7 +62,7 @@ export async function followCache({
       spec,
       cache: responses,
       redisCache,
-      chain: heads,
+      chain: poller,
       final,
       count,
     });
@@ -72,29 +70,28 @@ export async function followCache({
   return {
     chain,
     nodes,
-    heads,
+    poller,
     upstream,
     unwatch,
-    monotonic,
     responses,
     counted,
     final,
     finalise,
     cacheOf,
     /** Serves a result of the upstream, stores it and finds it again. */
-    store: (method: string, params: readonly unknown[], result: unknown, headHash = heads.head?.hash) => {
+    store: (method: string, params: readonly unknown[], result: unknown, headHash = poller.view.head?.hash) => {
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
       const response = responseOf(result);
       const call = { method: specOf(method), params, blocks: undefined, pinned: undefined, sentAt: -Infinity };
-      monotonic.recordServed(upstream, call, response, performance.now());
-      cache.store(params, text, response, headHash);
+      recordServed(poller, upstream, call, response, performance.now());
+      cache.store(params, text, response, headHash, final.since);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
     waitForHead: (block: ScriptedBlock) =>
       // Many blocks are fetched one by one.
-      eventually(() => heads.head?.hash === block.hash),
+      eventually(() => poller.view.head?.hash === block.hash),
   };
 }
 
@@ -118,15 +115,18 @@ function quantity(number: number): string {
   return `0x${number.toString(16)}`;
 }
 
-/** Finds a result in memory, or else fetches it. */
-export function callThroughCache(
+/** Finds a result in memory or Redis, or else requests and stores it, as the call path does. */
+export async function callThroughCache(
   cache: MethodCache,
   params: readonly unknown[],
   request: (sentTo: SentTo) => Promise<UpstreamResponse>,
 ): Promise<UpstreamResponse | CachedResponse> {
   const text = JSON.stringify(params);
-  const result = cache.find(text);
-  if (result !== undefined) return Promise.resolve({ kind: 'cached', result });
-  const sentTo = { headHash: undefined };
-  return cache.fetch(params, text, sentTo, () => request(sentTo));
+  const found = cache.find(text) ?? (await cache.findShared(params, text));
+  if (found !== undefined) return { kind: 'cached', result: found };
+  const generation = cache.missed();
+  const sentTo: SentTo = { headHash: undefined };
+  const response = await request(sentTo);
+  const result = cache.store(params, text, response, sentTo.headHash, generation);
+  return result === undefined ? response : { kind: 'cached', result };
 }

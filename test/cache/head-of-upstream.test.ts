@@ -4,8 +4,8 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { network, startGateway } from '../support/gateway.ts';
-import { ScriptedChain, type ScriptedBlock } from '../heads/scripted-chain.ts';
-import { CHAIN_ID, scriptedNode } from '../heads/with-heads.ts';
+import { ScriptedChain, type ScriptedBlock } from '../chain/scripted-chain.ts';
+import { CHAIN_ID, scriptedNode } from '../chain/with-heads.ts';
 
 const params = [`0x${'12'.repeat(20)}`, 'latest'];
 
@@ -65,13 +65,17 @@ it('a state read is not cached after a failure until the head is polled, because
 });
 
 it('nothing of a block that is not final is found once a block of another branch was served as the newest, until that is followed', async () => {
-  const { chain, store, heads, upstream, waitForHead } = await followCache();
+  const { chain, store, poller, upstream, waitForHead } = await followCache();
   const [before, replaced] = [chain.head, chain.mine(2)];
   await waitForHead(replaced);
   const storeReceipt = (block: ScriptedBlock) =>
     store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(block));
   const serve = ({ number, hash }: ScriptedBlock): void => {
-    heads.recordServed(upstream, { number: BigInt(number), hash }, performance.now(), true);
+    poller.served(upstream, { number: BigInt(number), hash }, performance.now(), {
+      by: 'response',
+      sentAt: performance.now(),
+      isLatest: true,
+    });
   };
   const other = chain.copy();
   other.reorganise(1, 1);
@@ -85,8 +89,8 @@ it('nothing of a block that is not final is found once a block of another branch
   serve(replaced);
   expect([receipt.find(), storeReceipt(before).first]).toEqual([undefined, undefined]);
   // A poll shows that the upstream has the followed chain: the other block was one that a reorg removed.
-  await eventually(() => !heads.isBranchUncertain);
-  expect(heads.number).toBe(BigInt(replaced.number));
+  await eventually(() => !(poller.view.branch === 'uncertain'));
+  expect(poller.view.number).toBe(BigInt(replaced.number));
   expect(storeReceipt(before).first).toBeDefined();
   serve(other.head);
   await waitForHead(chain.mine());
@@ -94,10 +98,10 @@ it('nothing of a block that is not final is found once a block of another branch
 });
 
 it('a state read at the head is not found after the newest block of another branch was served, also not for latest', async () => {
-  const { chain, store, heads, upstream, waitForHead } = await followCache();
+  const { chain, store, poller, upstream, waitForHead } = await followCache();
   await waitForHead(chain.mine(3));
   const serve = ({ number, hash }: ScriptedBlock): void => {
-    heads.recordServed(upstream, { number: BigInt(number), hash }, performance.now());
+    poller.served(upstream, { number: BigInt(number), hash }, performance.now());
   };
   const [other, older] = [chain.copy(), chain.copy()];
   other.reorganise(1, 1);
@@ -106,11 +110,11 @@ it('a state read at the head is not found after the newest block of another bran
   const balance = store('eth_getBalance', latest, '0x5');
   // An older block of another branch does not show what a read at the newest is of.
   serve(older.head);
-  expect(heads.isBranchUncertain).toBe(false);
+  expect(poller.view.branch === 'uncertain').toBe(false);
   serve(other.head);
-  expect([heads.isBranchUncertain, balance.find()]).toEqual([true, undefined]);
+  expect([poller.view.branch === 'uncertain', balance.find()]).toEqual([true, undefined]);
   await waitForHead(chain.mine());
-  expect(heads.isBranchUncertain).toBe(false);
+  expect(poller.view.branch === 'uncertain').toBe(false);
 });
 
 it('a state read at the head is dropped when a caller is served a block of another branch', async () => {

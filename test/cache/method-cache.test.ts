@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
-import type { ScriptedBlock, ScriptedChain } from '../heads/scripted-chain.ts';
+import type { ScriptedBlock, ScriptedChain } from '../chain/scripted-chain.ts';
 import { account, callThroughCache, followCache, latest, receiptIn, responseOf, type SentTo } from './follow-cache.ts';
 import { staysTrueFor } from '../support/eventually.ts';
 
@@ -21,8 +21,8 @@ it('a result at the head is cached for one second at most', async () => {
 });
 
 it('a result requested before the head changed is not cached', async () => {
-  const { chain, heads, store, waitForHead } = await followCache();
-  const before = heads.head?.hash;
+  const { chain, poller, store, waitForHead } = await followCache();
+  const before = poller.view.head?.hash;
   await waitForHead(chain.mine());
   expect(store('eth_getBalance', latest, '0x5', before).first).toBeUndefined();
 });
@@ -106,10 +106,10 @@ it('an uncle does not identify the block that includes it', async () => {
 });
 
 it('a block above the head does not become final', async () => {
-  const { heads } = await followCache();
+  const { poller } = await followCache();
   const above = { number: '0xffffffff', hash: `0x${'ab'.repeat(32)}` };
   const final = new FinalChain(
-    heads,
+    poller,
     () => Promise.resolve(above),
     () => undefined,
   );
@@ -117,7 +117,7 @@ it('a block above the head does not become final', async () => {
 });
 
 it('memory is bounded, and hits and misses are counted', async () => {
-  const { heads, store, responses, counted, cacheOf } = await followCache({ finalized: 100, maxBytes: 20_000 });
+  const { poller, store, responses, counted, cacheOf } = await followCache({ finalized: 100, maxBytes: 20_000 });
   for (let slot = 0; slot < 200; slot++)
     store('eth_getStorageAt', [account, `0x${slot}`, '0x64'], `0x${'1'.repeat(64)}`);
   expect(responses.counts.bytes).toBeLessThanOrEqual(20_000);
@@ -126,7 +126,7 @@ it('memory is bounded, and hits and misses are counted', async () => {
   expect(counted).toEqual({ hit: 200, redis: 0, miss: 0 });
   const cache = cacheOf('eth_getBalance');
   const request = (sentTo: SentTo) => {
-    sentTo.headHash = heads.head?.hash;
+    sentTo.headHash = poller.view.head?.hash;
     return Promise.resolve(responseOf('0x5'));
   };
   expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });

@@ -3,7 +3,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
 
 const account = `0x${'12'.repeat(20)}`;
 const development = ['evm_revert', 'anvil_setBalance', 'hardhat_reset', 'ganache_setAccount', 'debug_setHead'];

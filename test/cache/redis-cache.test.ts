@@ -7,7 +7,7 @@ import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { RedisLink } from '../../gateway/redis/link.ts';
 import { parseRedisUrl } from '../../gateway/redis/url.ts';
 import type { UpstreamResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status } from '../support/behaviours.ts';

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { reasons } from '../../gateway/jsonrpc/errors.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
-import { everyInstrument, metricsPage } from '../../schemas/metrics-page.ts';
+import { labelsByMetric, metricsPage } from '../../schemas/metrics-page.ts';
 import { alertRules } from './alert-rules.ts';
 import { readPromql } from './promql.ts';
 
@@ -114,9 +114,6 @@ describe('the dashboard', () => {
 /** Labels by metric, with those that Prometheus adds. */
 function instruments(): Map<string, readonly string[]> {
   const found = new Map([['up', ['job', 'instance']]]);
-  for (const instrument of everyInstrument().getMetricsAsArray()) {
-    const { name, labelNames = [] } = instrument as unknown as { name: string; labelNames?: string[] };
-    found.set(name, [...labelNames, 'le', 'job', 'instance']);
-  }
+  for (const [name, labels] of labelsByMetric()) found.set(name, [...labels, 'le', 'job', 'instance']);
   return found;
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { everyInstrument } from '../../schemas/metrics-page.ts';
+import { instruments } from '../../gateway/metrics/instruments.ts';
 
 const docs = readdirSync(join(packageRoot, 'docs')).filter((name) => name.endsWith('.md'));
 const pages = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
@@ -31,8 +31,7 @@ it.each(docs)('docs/%s starts with what the reader will be able to do', (name) =
 });
 
 it('README, CONTRIBUTING and docs/ name only metrics that exist', () => {
-  const metrics = everyInstrument().getMetricsAsArray();
-  const known = new Set(metrics.map(({ name }) => name));
+  const known = new Set(Object.keys(instruments));
   const named = pages.flatMap((page) => [...textOf(page).matchAll(/\bgatehouse_\w+/g)].map(([name]) => [page, name]));
   expect(named.length).toBeGreaterThan(50);
   // The examples of recipes add metrics.
@@ -46,6 +45,17 @@ it.each(['gateway', 'deploy', 'schemas', 'bench', 'test'])('%s/ names pages of d
       .map(([path]) => `${file}: ${path}`),
   );
   expect(missing).toEqual([]);
+});
+
+it('docs/consistency.md has the rules that test/chain/chain.test.ts runs, and names tests that exist', () => {
+  const page = textOf('docs/consistency.md');
+  const rules = [...page.matchAll(/^## Rule (\d: .*)$/gm)].map(([, rule = '']) => `rule ${rule.replaceAll('"', '')}`);
+  const tests = readFileSync(join(packageRoot, 'test/chain/chain.test.ts'), 'utf8');
+  expect(rules).toHaveLength(5);
+  expect(rules.filter((rule) => !tests.includes(`describe('${rule}`))).toEqual([]);
+  const named = [...page.matchAll(/`(test\/[\w/-]+\.test\.ts)`/g)].map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((path) => !existsSync(join(packageRoot, path)))).toEqual([]);
 });
 
 function isThere(page: string, link: string): boolean {

@@ -1,4 +1,4 @@
-import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
+import { exceeds } from '../../gateway/json/nesting.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 import { rawItems, rawMembers } from './raw-json.ts';
 
@@ -33,7 +33,7 @@ interface DueItem {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Checks one response by the contract (design §3). @returns the violation, or undefined */
+/** Checks one response as clients may rely on. @returns the violation, or undefined */
 export function breachOf(request: FuzzRequest, response: FuzzResponse, options: ContractOptions): string | undefined {
   const { status, headers, text } = response;
   if (!/^[0-9a-f]{6}-[0-9a-z]+$/.test(String(headers['x-request-id']))) return 'no X-Request-Id';
@@ -130,7 +130,7 @@ export function dueOfText(body: string): Due {
   if (Buffer.byteLength(body) > 5_000_000) return whole([413], -32600);
   // CALL_MAX_VALUES bounds a call.
   const values = body.trimStart().startsWith('[') ? 200_000 : 20_000;
-  if (exceeds(body, { depth: 64, values })) return whole([400], -32600);
+  if (exceeds(Buffer.from(body), { depth: 64, values })) return whole([400], -32600);
   const text = Buffer.from(body).toString();
   let parsed: unknown;
   try {

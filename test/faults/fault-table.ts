@@ -2,7 +2,7 @@ import { writeTable as writePageTable } from '../support/page-table.ts';
 import type { Fault, Outcome } from './faults.ts';
 
 /** The measured times until responses with a failed upstream. */
-export interface Row {
+export interface FaultRow {
   readonly fault: Fault;
   /** With a second, working upstream: the first call, and the next one. */
   readonly ms: number;
@@ -38,7 +38,7 @@ export const heading = {
   redis: ['fault', 'cached key', 'key with limits', 'key not cached', 'after', 'accepted after'],
 } as const;
 
-export function rowOf({ fault, ms, nextMs, aloneMs }: Row): string[] {
+export function rowOf({ fault, ms, nextMs, aloneMs }: FaultRow): string[] {
   const [name, counts, alone, received] = expectedCells(fault);
   return [name, time(ms), time(nextMs), counts, alone, time(aloneMs), received];
 }

@@ -6,7 +6,7 @@ import { startGateway, type JsonRpcResponse, type TestGateway } from '../support
 import { shiftClock } from '../routing/with-nodes.ts';
 import { CHAIN_ID, goodResponses, head, type BadUpstream } from './bad-upstream.ts';
 import { faults, storage, type ExpectedCall, type Fault } from './faults.ts';
-import { rowOf, writeTable, type Row } from './fault-table.ts';
+import { rowOf, writeTable, type FaultRow } from './fault-table.ts';
 
 /** The attempt timeout of silent upstreams, and of all others: longer than any response on a loaded machine. */
 const SILENT_TIMEOUT_MS = 250;
@@ -26,7 +26,7 @@ interface Case {
 
 let cases: Case[];
 let gateway: TestGateway;
-const rows: Row[] = [];
+const rows: FaultRow[] = [];
 
 // One gateway, with two networks for each fault: the failing upstream with a working one, and alone.
 beforeAll(async () => {

@@ -82,7 +82,8 @@ async function playConnection(
     const response = responses[index];
     if (response === undefined) return `${responses.length} of ${requests.length} responses\n${shownAll}`;
     // What comes after may end the connection before a response that takes longer.
-    const isCutOff = ambiguous !== undefined && index === responses.length - 1 && response.status === 400;
+    const isLast = index === responses.length - 1;
+    const isCutOff = ambiguous !== undefined && isLast && response.text.includes('bad HTTP request');
     if (isCutOff) return undefined;
     const breach = breachOf(request, response, options);
     if (breach !== undefined) return `request ${index}: ${breach}\n${shownAll}`;

@@ -16,8 +16,8 @@ export const plants: readonly Plant[] = [
     target: 'http',
     module: '/gateway/jsonrpc/call-texts.js',
     find: 'export function readCallTexts(',
-    put: `export function readCallTexts(text, body) {
-      return originalTexts(text, body).map((one) => ({ ...one, id: one.id && JSON.stringify(JSON.parse(one.id)) }));
+    put: `export function readCallTexts(bytes, text, body) {
+      return originalTexts(bytes, text, body).map((one) => ({ ...one, id: one.id && JSON.stringify(JSON.parse(one.id)) }));
     }
     function originalTexts(`,
   },

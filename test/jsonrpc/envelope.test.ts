@@ -3,25 +3,35 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readEnvelope, readLargeEnvelope, type Envelope } from '../../gateway/jsonrpc/envelope.ts';
 import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
-import { exceeds } from '../../gateway/jsonrpc/nesting.ts';
 import { readCallTexts, scanCalls } from '../../gateway/jsonrpc/call-texts.ts';
 
-const read = (text: string) => readEnvelope(text, 1000);
-const scanIds = (text: string) => readCallTexts(text, JSON.parse(text)).map(({ id }) => id);
+const read = (text: string) => readEnvelope(Buffer.from(text), 1000);
+const scanIds = (text: string) => readCallTexts(Buffer.from(text), text, JSON.parse(text)).map(({ id }) => id);
 
 describe('ids as JSON text', () => {
-  it.each(['0', '""', 'null', '9007199254740993', '1.5', '1.0', '-0', '1e3', '"\\u0041"', '"a\\"}b"', '"]"'])(
-    'returns %s as it was sent',
-    (id) => {
-      expect(scanIds(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)).toEqual([id]);
-      expect(scanIds(` [ { "method" : "m" , "id" : ${id} } , 5 , {"x":{"id":7}}, [{"id":8}] ] `)).toEqual([
-        id,
-        undefined,
-        undefined,
-        undefined,
-      ]);
-    },
-  );
+  it.each([
+    '0',
+    '""',
+    'null',
+    '9007199254740993',
+    '1.5',
+    '1.0',
+    '-0',
+    '1e3',
+    '"\\u0041"',
+    '"a\\"}b"',
+    '"]"',
+    '"é"',
+    '"𝄞"',
+  ])('returns %s as it was sent', (id) => {
+    expect(scanIds(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)).toEqual([id]);
+    expect(scanIds(` [ { "method" : "m" , "id" : ${id} } , 5 , {"x":{"id":7}}, [{"id":8}] ] `)).toEqual([
+      id,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
 
   it('recognises an escaped name', () => {
     expect(scanIds('{"\\u0069d":2}')).toEqual(['2']);
@@ -45,7 +55,7 @@ describe('ids as JSON text', () => {
         (text) => {
           const value = JSON.parse(text) as unknown;
           const items = (Array.isArray(value) ? value : [value]) as unknown[];
-          const scanned = scanCalls(text);
+          const scanned = scanCalls(Buffer.from(text), text);
           expect(scanned).toHaveLength(items.length);
           items.forEach((item, index) => {
             const isObject = typeof item === 'object' && item !== null && !Array.isArray(item);
@@ -69,8 +79,8 @@ describe('a text that JSON.stringify writes in the same way', () => {
     fc.assert(
       fc.property(fc.oneof(request, fc.array(fc.oneof(request, fc.jsonValue()), { maxLength: 3 })), (body) => {
         const text = JSON.stringify(body);
-        const read = readCallTexts(text, JSON.parse(text));
-        const scanned = scanCalls(text);
+        const read = readCallTexts(Buffer.from(text), text, JSON.parse(text));
+        const scanned = scanCalls(Buffer.from(text), text);
         expect(read.map(({ fault }) => fault?.member)).toEqual(scanned.map(({ fault }) => fault?.member));
         const texts = read.map(({ id, params, fault }, at) =>
           fault === undefined ? [id, params] : (scanned[at] ?? {}),
@@ -148,7 +158,9 @@ describe('the envelope', () => {
     expect(() => read('{"jsonrpc":')).toThrow(expect.objectContaining({ reason: 'parse-error' }));
     expect(() => read('')).toThrow(expect.objectContaining({ reason: 'parse-error' }));
     expect(() => read(' [] ')).toThrow(expect.objectContaining({ reason: 'empty-batch' }));
-    expect(() => readEnvelope('[1,2,3]', 2)).toThrow(expect.objectContaining({ reason: 'batch-too-large' }));
+    expect(() => readEnvelope(Buffer.from('[1,2,3]'), 2)).toThrow(
+      expect.objectContaining({ reason: 'batch-too-large' }),
+    );
     const deep = `{"jsonrpc":"2.0","id":1,"method":"m","params":[${'['.repeat(100)}${']'.repeat(100)}]}`;
     expect(() => read(deep)).toThrow(expect.objectContaining({ reason: 'nested-too-deep' }));
   });
@@ -166,7 +178,7 @@ describe('a large body, read in steps,', () => {
   /** The envelope of a text, or the reason of its rejection. */
   const bothWays = async (text: string, maxItems = 1000): Promise<unknown[]> => [
     await Promise.resolve()
-      .then(() => readEnvelope(text, maxItems))
+      .then(() => readEnvelope(Buffer.from(text), maxItems))
       .catch(reasonOf),
     await readLargeEnvelope(Buffer.from(text), maxItems, timeSlicer).catch(reasonOf),
   ];
@@ -223,11 +235,4 @@ describe('a large body, read in steps,', () => {
     );
     expect([items.map(({ id }) => id), waits]).toEqual([['7', 'null', 'null'], 6]);
   });
-});
-
-it('brackets inside strings do not count as nesting', () => {
-  expect(exceeds('["[[[\\"[[["]', { depth: 1, values: 100 })).toBe(false);
-  expect(exceeds('[{"a":[1]}]', { depth: 2, values: 100 })).toBe(true);
-  expect(exceeds('[[],[],[]]', { depth: 2, values: 100 })).toBe(false);
-  expect(exceeds('"unterminated [[[', { depth: 1, values: 100 })).toBe(false);
 });

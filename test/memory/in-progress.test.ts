@@ -5,7 +5,6 @@ import { RejectedBodies } from '../../gateway/limits/rejected-bodies.ts';
 import type { Holder } from '../../gateway/memory/holder.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { MemoryGuard } from '../../gateway/memory/memory-guard.ts';
-import { UnreadConnections } from '../../gateway/memory/unread-connections.ts';
 import { listen } from '../../gateway/server/http/http-server.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -27,7 +26,6 @@ it('keeps the connection of a request that has sent a transaction while memory i
     60_000,
     {
       memory,
-      unread: new UnreadConnections(memory),
       holderOf: () => heavy,
       rejectedBodies: new RejectedBodies(),
       connectionsMax: 100,

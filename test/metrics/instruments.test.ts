@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { metricLabels } from '../../gateway/metrics/labels.ts';
-import { instruments } from '../../schemas/metrics-page.ts';
+import { instruments, metricLabels } from '../../gateway/metrics/instruments.ts';
 
-describe.each(instruments())('$name', ({ name, kind, help, labels }) => {
+const rows = Object.entries(instruments).map(([name, row]) => ({ name, ...row }));
+
+describe.each(rows)('$name', ({ name, kind, help, labels }) => {
   it('has a help text', () => {
     expect(help, `gateway/metrics: describe ${name} in \`help\``).toMatch(/^\S.{5,}[^.]$/);
   });
@@ -18,12 +19,17 @@ describe.each(instruments())('$name', ({ name, kind, help, labels }) => {
 
   it('has labels with bounded values', () => {
     const unbounded = labels.filter((label) => !Object.hasOwn(metricLabels, label));
-    expect(unbounded, `gateway/metrics/labels.ts: add what bounds each label of ${name}`).toEqual([]);
+    expect(unbounded, `gateway/metrics/instruments.ts: add what bounds each label of ${name}`).toEqual([]);
   });
 });
 
 it('every label is one of a metric', () => {
-  const used = new Set(instruments().flatMap(({ labels }) => labels));
+  const used = new Set(rows.flatMap(({ labels }): readonly string[] => labels));
   const unused = Object.keys(metricLabels).filter((label) => !used.has(label));
-  expect(unused, 'gateway/metrics/labels.ts: delete the labels that no metric has').toEqual([]);
+  expect(unused, 'gateway/metrics/instruments.ts: delete the labels that no metric has').toEqual([]);
+});
+
+it('are listed by name', () => {
+  const names = rows.map(({ name }) => name);
+  expect(names).toEqual(names.toSorted());
 });

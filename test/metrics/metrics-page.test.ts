@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { metricLabels } from '../../gateway/metrics/labels.ts';
+import { metricLabels } from '../../gateway/metrics/instruments.ts';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { status } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';

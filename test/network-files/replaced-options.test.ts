@@ -7,10 +7,10 @@ const table = 'gateway/network-files/options/network-options.ts';
 const readers = [
   'gateway/audit/audit-requests.ts',
   'gateway/local-chain/local-chains.ts',
-  'gateway/networks/open-network.ts',
+  'gateway/networks/network.ts',
   'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
-  'gateway/routing-policy/method-routes.ts',
+  'gateway/routing-policy/permitted-upstreams.ts',
   'gateway/routing/failsafe-table.ts',
   'gateway/routing/ranking.ts',
   'gateway/server/http/rpc-request.ts',

@@ -10,14 +10,14 @@ import { transactionRules } from '../../gateway/normalise/errors/transaction-rul
 import { classifyEntry, recorded } from './recorded-responses.ts';
 
 /** A row of any table, whose pattern the test replaces. */
-interface Row {
+interface RuleRow {
   text?: RegExp;
   pattern?: RegExp;
   readonly codes?: readonly number[];
 }
 
 /** The rows of each file of gateway/normalise/errors/. Rows of HTTP statuses are facts of HTTP, not of node software. */
-const tables: Readonly<Record<string, readonly Row[]>> = {
+const tables: Readonly<Record<string, readonly RuleRow[]>> = {
   'revert-rules.ts': [...revertRules, bareReason],
   'execution-error-rules.ts': executionErrorRules,
   'transaction-rules.ts': transactionRules,
@@ -28,12 +28,12 @@ const tables: Readonly<Record<string, readonly Row[]>> = {
 };
 
 /** The rows that matched a recorded response. A row's text is its last condition, so its match decides. */
-const matched = new Set<Row>();
+const matched = new Set<RuleRow>();
 
 class ObservedPattern extends RegExp {
-  readonly row: Row;
+  readonly row: RuleRow;
 
-  constructor(pattern: RegExp, row: Row) {
+  constructor(pattern: RegExp, row: RuleRow) {
     super(pattern);
     this.row = row;
   }
@@ -71,7 +71,7 @@ describe('each row of gateway/normalise/errors/ matches a recorded response:', (
   });
 });
 
-function describeRow({ text, pattern, codes }: Row): string {
+function describeRow({ text, pattern, codes }: RuleRow): string {
   return String(pattern ?? text ?? codes?.join()).slice(0, 80);
 }
 

@@ -7,7 +7,7 @@ import { RedisLink } from '../../gateway/redis/link.ts';
 import { parseRedisUrl } from '../../gateway/redis/url.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { followCache } from '../cache/follow-cache.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedis } from '../support/redis.ts';
 import { contracts, LogChain } from './log-chain.ts';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { readRangeFilter } from '../../gateway/ranges/range-filter.ts';
-import { resolveRange } from '../../gateway/ranges/resolve-range.ts';
+import { readRangeFilter, resolveRange } from '../../gateway/ranges/range-filter.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
 

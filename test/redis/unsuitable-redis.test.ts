@@ -59,9 +59,9 @@ describe('a server that a gateway cannot use stops its start', () => {
   });
 
   it('a Redis without a command that the gateway needs', async () => {
-    const server = await start({ args: ['--rename-command', 'HMGET', ''] });
+    const server = await start({ args: ['--rename-command', 'PTTL', ''] });
     expect(await problemOf(server.url)).toBe(
-      'REDIS_URL: the Redis user lacks rights: +hmget ~gatehouse:limit:* (docs/operations.md, section Redis)',
+      'REDIS_URL: the Redis user lacks rights: +pttl ~gatehouse:limit:* (docs/operations.md, section Redis)',
     );
   });
 

@@ -82,7 +82,7 @@ function select(ranked: readonly Candidate[], input: Pick<Candidates<Candidate>,
   return selectCandidate({ ...input, ranked, preferred, stateOf: (candidate) => candidate });
 }
 
-type Row = [
+type SelectionCase = [
   name: string,
   candidates: (Partial<CandidateState> & { readonly isTried?: boolean })[],
   needs: Partial<CallNeeds>,
@@ -90,7 +90,7 @@ type Row = [
   order: string,
 ];
 
-const rows: Row[] = [
+const rows: SelectionCase[] = [
   // Order
   ['healthy upstreams are in the order of the ranking', [a, a, a], {}, {}, 'a b c'],
   ['tried ones are left out', [tried, a, { ...tried, ...open }], {}, {}, 'b'],

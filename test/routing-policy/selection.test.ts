@@ -4,7 +4,6 @@ import type { Router } from '../../gateway/call/router.ts';
 import { select, skipReasons } from '../../gateway/call/select.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
-import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
 import { Ranking } from '../../gateway/routing/ranking.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { blocksNamedBy } from '../../gateway/upstreams/available-blocks.ts';
@@ -68,23 +67,16 @@ function randomCase(seed: number) {
     if (random(5) > 0) heads.set(upstream, 1_000n - BigInt(random(3) * 6));
     return upstream;
   });
-  const positions = {
+  const view = {
     number: 1_000n,
-    newestServed: { number: BigInt(990 + random(20)) },
-    pace: { maxLag: 8 },
+    newestServed: BigInt(990 + random(20)),
+    maxLag: 8,
     lagOf: (one: Upstream) => Number(1_000n - (heads.get(one) ?? 1_000n)),
     headOf: (one: Upstream) => (heads.has(one) ? { number: heads.get(one) ?? 0n } : undefined),
-    isBehind: () => false,
-    catchUp: () => undefined,
-    has: () => false,
-    recordServed: () => undefined,
-    hasAdvancedSince: () => false,
   };
-  const monotonic = new MonotonicReads<Upstream>(positions, () => undefined);
   const router = {
     all: upstreams,
-    heads: positions,
-    monotonic,
+    chain: { view },
     ranking: new Ranking(upstreams),
     hasArchives: upstreams.some(({ blocks }) => blocks.isArchive),
     headSources: upstreams,

@@ -8,7 +8,7 @@ import { scenarioPause } from '../support/scenario-pause.ts';
 import { shiftClock } from './with-nodes.ts';
 
 it('the other participants are settled even if sending the call again fails', async () => {
-  const coalesced = new CoalescedCalls({ head: undefined, newestServed: { number: 0n } }, () => undefined);
+  const coalesced = new CoalescedCalls({ view: { epoch: 1 } }, () => undefined);
   const from = performance.now();
   let requests = 0;
   const send = (): Promise<never> => {
@@ -26,7 +26,7 @@ it('the other participants are settled even if sending the call again fails', as
 });
 
 it('a call that joined one beyond the memory share of another key is sent again', async () => {
-  const calls = new CoalescedCalls({ head: 1, newestServed: { number: 0n } }, () => undefined);
+  const calls = new CoalescedCalls({ view: { epoch: 1 } }, () => undefined);
   const accounts: (string | undefined)[] = [];
   const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
   const request = (owner: KeyShare): Promise<unknown> => {
@@ -47,7 +47,7 @@ it('a call that joined one beyond the memory share of another key is sent again'
 
 it('calls that joined more than 100 ms after the start are sent once more after no-upstream, together', async () => {
   const clock = shiftClock();
-  const calls = new CoalescedCalls({ head: 1, newestServed: { number: 0n } }, () => undefined);
+  const calls = new CoalescedCalls({ view: { epoch: 1 } }, () => undefined);
   const failures: (() => void)[] = [];
   const send = (): Promise<never> =>
     new Promise((_, reject) => {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { MonotonicReads } from '../../gateway/routing/monotonic-reads.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
-import { withHeads } from '../heads/with-heads.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
+import { withHeads } from '../chain/with-heads.ts';
 import { status, type Behaviour } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
@@ -139,6 +138,17 @@ describe.each(['safe', 'finalized'])('the %s block', (tag) => {
   });
 });
 
+it('logs up to the finalized block do not show that their upstream is behind: the newest of them may be older', async () => {
+  const { one, number, result, requestCounts } = await twoAt('0x20', '0x20');
+  const at = { blockNumber: '0x3', blockHash: hashOf('0x3'), transactionHash: hashOf('0x99'), transactionIndex: '0x0' };
+  const log = { address: account, topics: [], data: '0x', logIndex: '0x0', removed: false, ...at };
+  one.response('eth_getLogs', [log]);
+  expect(await number('finalized')).toBe('0x20');
+  expect(await result('eth_getLogs', [{ fromBlock: '0x1', toBlock: 'finalized', address: account }])).toEqual([log]);
+  expect(await number('finalized')).toBe('0x20');
+  expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 0]);
+});
+
 describe('a served block and its objects', () => {
   const hash = hashOf('0x11');
   const inBlock = { hash: hashOf('0x99'), transactionHash: hashOf('0x99'), blockHash: hash, blockNumber: '0x11' };
@@ -211,24 +221,21 @@ describe('a served block and its objects', () => {
   });
 });
 
-describe('MonotonicReads', () => {
-  const blockIn = () => ({ number: 0n });
-
-  it('has the newest delivered block, and decreases with the agreed head', async () => {
-    const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()], {
+describe('the newest block in the view', () => {
+  it('is the newest delivered block, and decreases with the agreed head', async () => {
+    const { poller, nodes, upstreams, watch } = await withHeads([new ScriptedChain(), new ScriptedChain()], {
       isDevelopment: true,
     });
-    const monotonic = new MonotonicReads(heads, blockIn);
-    expect(monotonic.newest).toBe(0n);
+    expect(poller.view.newestServed).toBe(0n);
     await watch();
-    expect(monotonic.newest).toBe(100n);
+    expect(poller.view.newestServed).toBe(100n);
     const [first] = upstreams;
     if (first === undefined) throw new Error('there are no upstreams');
-    heads.recordServed(first, { number: 105n }, performance.now());
+    poller.served(first, { number: 105n }, performance.now());
     for (const node of nodes) node.chain.mine(2);
-    await eventually(() => monotonic.newest === 102n);
+    await eventually(() => poller.view.newestServed === 102n);
     const reset = new ScriptedChain({ from: 50 });
     for (const node of nodes) node.chain = reset.copy();
-    await eventually(() => monotonic.newest === 50n);
+    await eventually(() => poller.view.newestServed === 50n);
   });
 });

@@ -17,6 +17,22 @@ async function withConcurrency(concurrency: number): Promise<HeldNode & { url: s
   return { ...held, url, path: new URL(url).pathname };
 }
 
+/** A gateway with a key of these rules, and a caller that sends a text and returns the parsed response. */
+async function withSender(transport: string, rules: Parameters<typeof addKey>[2]) {
+  const held = await heldHttp({}, { batch: false });
+  const url = await addKey(held.gateway, 'main', rules);
+  if (transport === 'HTTP') {
+    const sender = async (text: string): Promise<unknown> => (await fetch(url, { method: 'POST', body: text })).json();
+    return { ...held, url, sender };
+  }
+  const caller = await openCaller(url.replace('http', 'ws').replace('/v3/', '/ws/v3/'));
+  const sender = async (text: string): Promise<unknown> => {
+    caller.send(text);
+    return JSON.parse(await caller.next());
+  };
+  return { ...held, url, sender };
+}
+
 /** Starts the body of a request that does not end, and waits until the gateway reads it. */
 async function openSlowBody({ gateway, path }: { gateway: HeldNode['gateway']; path: string }): Promise<RawConnection> {
   const slow = await openRaw(gateway.gateway.port);
@@ -105,6 +121,37 @@ describe('requests of one key in flight, above its concurrency', () => {
     release();
     expect(JSON.parse(await caller.next())).toMatchObject({ id: 4 });
     caller.socket.close();
+  });
+
+  it.each(['HTTP', 'WebSocket'])('are not parsed above 100 kB, and get one rejection: %s', async (transport) => {
+    const { arrived, release, url, sender } = await withSender(transport, { concurrency: '1' });
+    const first = postTo(url, readAt(1));
+    await eventually(() => arrived().length === 1);
+    const spaces = ' '.repeat(100_001);
+    const unknown = { ...rejection(0), id: null };
+    expect(await sender(JSON.stringify(readAt(2)) + spaces)).toEqual(unknown);
+    expect(await sender(JSON.stringify([readAt(3), readAt(4)]) + spaces)).toEqual(unknown);
+    expect(await sender('{' + spaces)).toEqual(unknown);
+    expect(await sender(JSON.stringify([readAt(5)]))).toEqual([rejection(5)]);
+    release();
+    expect((await first).status).toBe(200);
+  });
+
+  it.each([
+    ['HTTP', ''],
+    ['HTTP', ' '.repeat(100_001)],
+    ['WebSocket', ''],
+    ['WebSocket', ' '.repeat(100_001)],
+  ])('that are rejected cost a tenth of a unit: %s', async (transport, spaces) => {
+    const rules = { concurrency: '1', rate: '0.001', burst: '2' };
+    const { arrived, release, url, sender } = await withSender(transport, rules);
+    const first = postTo(url, readAt(1));
+    await eventually(() => arrived().length === 1);
+    expect(await sender(JSON.stringify(readAt(2)) + spaces)).toHaveProperty('error.message', message);
+    release();
+    expect((await first).status).toBe(200);
+    // 0.9 units are left.
+    expect(await sender(JSON.stringify(readAt(3)))).toHaveProperty('error.message', 'project ID request rate exceeded');
   });
 
   it('that wait leave when their caller disconnects', async () => {

@@ -1,7 +1,7 @@
 import type { OpenRpcDocument } from '../../schemas/documents.ts';
 import { notNull, typeOfRef, type JsonSchema } from '../../schemas/json-schema.ts';
 
-export interface Row {
+export interface ComparedRow {
   readonly is: string;
   readonly nullable?: boolean;
   readonly optional?: boolean;
@@ -10,7 +10,7 @@ export interface Row {
   readonly reason?: string;
 }
 
-type Rows = Readonly<Record<string, Row>>;
+type Rows = Readonly<Record<string, ComparedRow>>;
 
 export interface Encoding {
   readonly type: string;
@@ -36,7 +36,7 @@ interface ObjectTable {
 interface MethodTable {
   readonly params: Rows;
   readonly beyond?: Rows;
-  readonly result: Row;
+  readonly result: ComparedRow;
   readonly reverts?: boolean;
 }
 
@@ -119,7 +119,7 @@ function compareMethod(name: string, tables: Tables, document: OpenRpcDocument):
   ];
 }
 
-function compareRow(where: string, row: Row, schema: JsonSchema, required: boolean, tables: Tables): string[] {
+function compareRow(where: string, row: ComparedRow, schema: JsonSchema, required: boolean, tables: Tables): string[] {
   return [
     ...same(`${where}: type`, row.is, describe(notNull(schema) ?? schema, tables)),
     ...same(`${where}: may be null`, row.nullable === true, notNull(schema) !== undefined),

@@ -25,6 +25,12 @@ function shape(name: string): ObjectShape | undefined {
 /** Examples of methods with a property and of methods without it. Other methods of the schemas may have it or not. */
 test.each<[string, (method: MethodSpec) => boolean, string[], string[]]>([
   [
+    'may return text',
+    ({ resultHasText }) => resultHasText === true,
+    ['web3_clientVersion', 'rpc_modules', 'eth_simulateV1', 'eth_createAccessList', 'zks_getFeeParams'],
+    ['eth_getBlockByNumber', 'eth_getLogs', 'eth_getTransactionReceipt', 'eth_call', 'eth_syncing', 'eth_feeHistory'],
+  ],
+  [
     'may return null',
     ({ nullable }) => nullable,
     [

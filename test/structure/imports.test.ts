@@ -19,14 +19,16 @@ const layers: readonly (readonly string[])[] = [
   ['audit'],
   ['routing', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
-  ['upstreams', 'heads', 'auth', 'observability', 'local-chain'],
-  ['upstreams/health'],
+  ['upstreams', 'auth', 'observability', 'local-chain'],
+  ['chain'],
+  ['upstreams/health', 'auth/tokens'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['upstreams/transport/connect'],
   ['auth/permissions'],
   ['auth/formats', 'metrics', 'redis', 'admission'],
   ['spec', 'network-files/chains', 'routing-policy', 'memory'],
   ['jsonrpc', 'network-files'],
+  ['json'],
   ['network-files/expand', 'network-files/checks'],
   ['network-files/options', 'network-files/diagnostics'],
   ['network-files/providers'],
@@ -124,9 +126,9 @@ describe('this check', () => {
   });
 
   it('rejects imports between folders of one layer, types included', () => {
-    const [one] = importsOf(parse('gateway/heads/x.ts', "import type { Upstream } from '../upstreams/upstream.ts';"));
+    const [one] = importsOf(parse('gateway/auth/x.ts', "import type { Upstream } from '../upstreams/upstream.ts';"));
     expect(one === undefined ? [] : describeViolation(one)).toEqual([
-      'gateway/heads/x.ts -> gateway/upstreams/upstream.ts: the same layer',
+      'gateway/auth/x.ts -> gateway/upstreams/upstream.ts: the same layer',
     ]);
   });
 

@@ -8,8 +8,8 @@ import {
 import type { Holder } from '../../gateway/memory/holder.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { PolledFilter } from '../../gateway/subscriptions/polled-filter.ts';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
-import { withHeads } from '../heads/with-heads.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
+import { withHeads } from '../chain/with-heads.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('a poll of a filter without results', () => {
@@ -98,7 +98,7 @@ describe('what a filter buffers', () => {
 
 /** The subscriptions of a network. Requests for logs wait for `release`. */
 async function open() {
-  const { heads, nodes, upstreams, watch } = await withHeads([new ScriptedChain()]);
+  const { poller, nodes, upstreams, watch } = await withHeads([new ScriptedChain()]);
   const [node] = nodes;
   const [upstream] = upstreams;
   const logs = methods.find(({ name }) => name === nodeMethods.logs);
@@ -115,12 +115,12 @@ async function open() {
     held = [];
   };
   // Metrics and usage are for sockets.
-  const options = { chain: heads, upstreams: { all: [], request }, logs } as unknown as NetworkSubscriptionsOptions;
+  const options = { chain: poller, upstreams: { all: [], request }, logs } as unknown as NetworkSubscriptionsOptions;
   const subscriptions = new NetworkSubscriptions(options);
   await watch();
   const subscriber = { deliver: () => undefined, markGap: () => undefined };
   await subscriptions.subscribe({ kind: 'logs', filter: parseLogFilter({}) }, subscriber);
-  return { heads, node, upstream, subscriptions, release, waiting: () => held.length };
+  return { poller, node, upstream, subscriptions, release, waiting: () => held.length };
 }
 
 it('the delivery of logs is in progress until the logs of the newest block are delivered', async () => {
@@ -137,15 +137,15 @@ it('the delivery of logs is in progress until the logs of the newest block are d
 });
 
 it('a block that callers were served is delivered when the chain has it, to all but pending transactions', async () => {
-  const { heads, node, upstream, subscriptions, release, waiting } = await open();
+  const { poller, node, upstream, subscriptions, release, waiting } = await open();
   const number = node.chain.number + 1n;
-  heads.recordServed(upstream, { number }, performance.now());
+  poller.served(upstream, { number }, performance.now());
   const [headers, logs] = [subscriptions.deliveryOf('newHeads'), subscriptions.deliveryOf('logs')];
   expect(subscriptions.deliveryOf('newPendingTransactions')).toBeUndefined();
   expect(headers).toBeDefined();
   node.chain.mine();
   await headers;
-  expect(heads.head?.number).toBe(number);
+  expect(poller.view.head?.number).toBe(number);
   let areDelivered = false;
   void logs?.then(() => (areDelivered = true));
   await eventually(() => waiting() === 1);

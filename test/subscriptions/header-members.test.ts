@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { CanonicalChain, ChainChange } from '../../gateway/heads/canonical-chain.ts';
-import { parseHeader } from '../../gateway/heads/header.ts';
+import type { ChainChange } from '../../gateway/chain/header-ring.ts';
+import type { WatchedChain } from '../../gateway/chain/poller.ts';
+import { parseHeader } from '../../gateway/chain/header.ts';
 import { HeadsFeed } from '../../gateway/subscriptions/feeds/heads-feed.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
@@ -64,7 +65,7 @@ describe('a header of newHeads', () => {
         watcher = listener;
         return () => undefined;
       },
-    } as unknown as CanonicalChain;
+    } as unknown as WatchedChain;
     const notifications: Header[] = [];
     const deliver = (results: readonly string[]): void => {
       notifications.push(...results.map((text) => JSON.parse(text) as Header));

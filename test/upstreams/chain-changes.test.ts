@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ScriptedChain } from '../heads/scripted-chain.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { shiftClock, withNodes, word } from '../routing/with-nodes.ts';
 import { chainNetwork, startChainNode } from '../subscriptions/chain-node.ts';
 import { ScriptedChain as ChainWithLogs } from '../subscriptions/scripted-chain.ts';

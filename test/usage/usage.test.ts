@@ -14,7 +14,7 @@ import { startRedis, type RedisServer } from '../support/redis.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 
-interface Row {
+interface UsageRow {
   readonly method: string;
   readonly calls: number;
   readonly units: number;
@@ -48,8 +48,8 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     return redis;
   }
 
-  async function rows(id = own.id): Promise<Row[]> {
-    return JSON.parse(await printUsage(id, place, '--json')) as Row[];
+  async function rows(id = own.id): Promise<UsageRow[]> {
+    return JSON.parse(await printUsage(id, place, '--json')) as UsageRow[];
   }
 
   it('counts calls, units, errors and bytes of HTTP calls, batches and WebSockets', async () => {
@@ -159,7 +159,7 @@ describe('usage in Redis', () => {
     const own = await limited({ REDIS_URL: redis.url });
     const place = { dataDir: '', url: redis.url };
     const calls = async (): Promise<number | undefined> =>
-      (JSON.parse(await printUsage(own.id, place, '--json')) as Row[])[0]?.calls;
+      (JSON.parse(await printUsage(own.id, place, '--json')) as UsageRow[])[0]?.calls;
     for (let time = 0; time < 4; time += 1) await own.send(storage);
     // Batches are sent before and while Redis hangs; it executes the latter after it resumes.
     redis.pause();

@@ -63,7 +63,7 @@ interface ChargedField<Value, Required extends keyof OtherValues, Others> extend
   limit(value: Value, others: Others): SomeOf<ChargedLimits>;
 }
 
-type ValuesOf<Names extends keyof OtherValues> = { readonly [Name in Names]-?: NonNullable<OtherValues[Name]> };
+type PresentValues<Names extends keyof OtherValues> = { readonly [Name in Names]-?: NonNullable<OtherValues[Name]> };
 
 /** A limit on what is open at once. */
 interface OpenField<Value> extends Field<Value> {
@@ -95,7 +95,7 @@ interface AccountField<Value> extends Field<Value> {
 }
 
 /** A row of any kind. */
-export type Row =
+export type PermissionRow =
   | EntryField<unknown>
   | MethodField<unknown>
   | ParamsField<unknown>
@@ -105,7 +105,7 @@ export type Row =
   | CapabilityField<unknown>
   | AccountField<unknown>;
 
-export type FieldKind = Row['kind'];
+export type FieldKind = PermissionRow['kind'];
 
 type WithoutKind<Kind> = Omit<Kind, 'kind'>;
 
@@ -122,8 +122,8 @@ export function paramsField<Value>(row: WithoutKind<ParamsField<Value>>): Params
 }
 
 export function chargedField<Value, Required extends keyof OtherValues = never>(
-  row: WithoutKind<ChargedField<Value, Required, ValuesOf<Required>>>,
-): ChargedField<Value, Required, ValuesOf<Required>> {
+  row: WithoutKind<ChargedField<Value, Required, PresentValues<Required>>>,
+): ChargedField<Value, Required, PresentValues<Required>> {
   return { kind: 'charged', ...row };
 }
 

@@ -13,7 +13,7 @@ import {
   methodField,
   openField,
   paramsField,
-  type Row,
+  type PermissionRow,
 } from './field-kinds.ts';
 import { rateOf } from './key-limits.ts';
 import { displayedSecrets, readSecrets, secretCheck } from './secrets.ts';
@@ -204,7 +204,7 @@ const fields = {
     read: readTeam,
     account: teamAccount,
   }),
-} as const satisfies Record<string, Row>;
+} as const satisfies Record<string, PermissionRow>;
 
 export type PermissionField = keyof typeof fields;
 
@@ -214,7 +214,7 @@ export type KeyPermissions = {
 };
 
 /** The rows by name. */
-export const permissionFields: Readonly<Record<PermissionField, Row>> = fields;
+export const permissionFields: Readonly<Record<PermissionField, PermissionRow>> = fields;
 
 export const permissionNames = Object.keys(fields) as PermissionField[];
 

@@ -1,6 +1,6 @@
 import { suggest } from '../../config/suggest.ts';
 import { numberForms } from './field-formats.ts';
-import type { Row } from './field-kinds.ts';
+import type { PermissionRow } from './field-kinds.ts';
 import { permissionFields, permissionNames, type KeyPermissions, type PermissionField } from './permission-fields.ts';
 
 /** Permissions as stored: text by field. */
@@ -45,7 +45,7 @@ export function isPermissionField(name: string): name is PermissionField {
 const quotable = /^[-+.,\de]{1,15}$/;
 
 /** Numbers have bounds that the meaning does not say. */
-function expectationOf({ read, meaning }: Row, text: string): string {
+function expectationOf({ read, meaning }: PermissionRow, text: string): string {
   const form = numberForms.get(read);
   if (form === undefined) return meaning;
   return `${form} (${meaning}), got ${quotable.test(text) ? text : 'text'}`;

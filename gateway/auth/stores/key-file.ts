@@ -1,3 +1,4 @@
+import { isObject } from '../../collections/is-object.ts';
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { errorCode } from '../../config/log.ts';
 import { isDigest } from '../formats/key.ts';
@@ -107,8 +108,4 @@ function isKeyEntry(value: unknown): value is Record<string, unknown> {
     ['string', 'undefined'].includes(typeof value['revokedAt']) &&
     [true, undefined].includes(value['development'] as boolean | undefined)
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

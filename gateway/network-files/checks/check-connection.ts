@@ -3,10 +3,10 @@ import { isKeyOf } from '../options/check-upstream-text.ts';
 import type { upstreamOptions } from '../options/network-options.ts';
 import type { ValuesOf } from '../options/option.ts';
 
-type Connection = Pick<ValuesOf<typeof upstreamOptions>, 'url' | 'websocketUrl' | 'tls' | 'proxyUrl' | 'spawn'>;
+type ConnectionOptions = Pick<ValuesOf<typeof upstreamOptions>, 'url' | 'websocketUrl' | 'tls' | 'proxyUrl' | 'spawn'>;
 
 /** Checks `tls` and `proxyUrl` of an upstream beside its other options: each has an effect, and the key is that of `cert`. */
-export function checkConnection(upstream: Connection, path: Path): Diagnostic[] {
+export function checkConnection(upstream: ConnectionOptions, path: Path): Diagnostic[] {
   const { url, websocketUrl, tls, proxyUrl, spawn } = upstream;
   const report = (name: string, problem: string): Diagnostic[] => {
     const at = [...path, name];
@@ -23,7 +23,7 @@ export function checkConnection(upstream: Connection, path: Path): Diagnostic[] 
 }
 
 /** A text with a diagnostic of its own is empty. */
-function isPair({ cert = '', key = '' }: NonNullable<Connection['tls']>): boolean {
+function isPair({ cert = '', key = '' }: NonNullable<ConnectionOptions['tls']>): boolean {
   if (cert === '' || key === '') return true;
   try {
     return isKeyOf(cert, key);

@@ -5,7 +5,7 @@ import type { networkOptions } from '../options/network-options.ts';
 import type { ValuesOf } from '../options/option.ts';
 
 type Checked = Pick<ValuesOf<typeof networkOptions>, 'failsafe' | 'upstreams'>;
-type Entries = Checked['failsafe'];
+type CheckedEntries = Checked['failsafe'];
 
 interface Facts {
   readonly knownMethods: readonly string[];
@@ -28,7 +28,7 @@ export function checkFailsafe(network: Checked, served: readonly string[], optio
   ];
 }
 
-function checkEntries(entries: Entries, path: Path, sent: readonly string[], options: Facts): Diagnostic[] {
+function checkEntries(entries: CheckedEntries, path: Path, sent: readonly string[], options: Facts): Diagnostic[] {
   return Object.entries(entries).flatMap(([pattern, { timeoutMs = Infinity, hedgeAfterMs = 'off' }]): Diagnostic[] => {
     const at = [...path, pattern];
     const matches = sent.filter((method) => coversMethod(pattern, method) || coversMethod(method, pattern));

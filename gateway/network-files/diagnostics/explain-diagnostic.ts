@@ -73,7 +73,7 @@ function describeActual({ data, params }: ErrorObject): string {
 }
 
 /** Converts Ajv's JSON pointer to a path. */
-function pathOf(pointer: string): (string | number)[] {
+export function pathOf(pointer: string): (string | number)[] {
   const parts = pointer.split('/').slice(1);
   return parts.map((part) => (/^\d+$/.test(part) ? Number(part) : part.replaceAll('~1', '/').replaceAll('~0', '~')));
 }

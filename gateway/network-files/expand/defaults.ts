@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { basename } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts';
@@ -6,14 +7,12 @@ import { parseYaml, type Located } from '../diagnostics/parse-yaml.ts';
 import { networkOptions } from '../options/network-options.ts';
 import { defaultsSchema, identifying } from '../options/network-schema.ts';
 
-type Members = Readonly<Record<string, unknown>>;
-
 /** Name of the file, without `.yaml`, with the options that networks share. It is no network. */
 export const DEFAULTS = 'defaults';
 
 /** The options of defaults.yaml. */
 export interface Defaults {
-  readonly members: Members;
+  readonly members: JsonObject;
   readonly locate: (diagnostic: Diagnostic) => Located;
 }
 
@@ -27,9 +26,9 @@ export interface Merged {
 export function readDefaults(yaml: string): { readonly defaults?: Defaults; readonly diagnostics: readonly Located[] } {
   const { value, diagnostics, locate } = parseYaml(yaml);
   if (diagnostics.length > 0) return { diagnostics };
-  const given = isMap(value) ? value : {};
+  const given = isObject(value) ? value : {};
   const own = Object.keys(given).filter((name) => identifying.has(name));
-  const shared = value === null ? {} : isMap(value) ? withoutMembers(value, identifying) : value;
+  const shared = value === null ? {} : isObject(value) ? withoutMembers(value, identifying) : value;
   const validate = compileSchema();
   const found = validate(shared) ? [] : explainErrors(validate.errors ?? []);
   const misplaced = own.map((name): Diagnostic => ({ path: [name], isAtName: true, message: misplacedText(name) }));
@@ -40,7 +39,7 @@ export function readDefaults(yaml: string): { readonly defaults?: Defaults; read
 /** An option of the network file replaces that of defaults.yaml as a whole. */
 export function mergeDefaults(own: Merged, defaults: Defaults | undefined): Merged {
   const { value } = own;
-  if (defaults === undefined || !isMap(value)) return own;
+  if (defaults === undefined || !isObject(value)) return own;
   const isFromDefaults = ([name]: Path): boolean =>
     name !== undefined && !Object.hasOwn(value, name) && Object.hasOwn(defaults.members, name);
   return {
@@ -99,10 +98,6 @@ function misplacedText(name: string): string {
   return `${name} identifies one network: write it in the file of the network`;
 }
 
-function withoutMembers(members: Members, names: ReadonlySet<string>): Members {
+function withoutMembers(members: JsonObject, names: ReadonlySet<string>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([name]) => !names.has(name)));
-}
-
-function isMap(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

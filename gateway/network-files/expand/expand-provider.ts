@@ -4,13 +4,18 @@ import type { networkOptions } from '../options/network-options.ts';
 import { providersOf, requiredOptions, urlOptions, type UrlOption } from '../providers/find-providers.ts';
 import { providers, type ProviderName } from '../providers/providers.generated.ts';
 
-type Upstream = ValueOf<typeof networkOptions.upstreams>[number];
+type UpstreamEntry = ValueOf<typeof networkOptions.upstreams>[number];
 
 /**
  * Makes an ordinary upstream, with a name and URLs, of one with `provider`. Its other options stay.
  * @param diagnostics what the provider does not serve, and options that its URLs lack or do not have, are added
  */
-export function expandProvider(upstream: Upstream, chainId: number, path: Path, diagnostics: Diagnostic[]): Upstream {
+export function expandProvider(
+  upstream: UpstreamEntry,
+  chainId: number,
+  path: Path,
+  diagnostics: Diagnostic[],
+): UpstreamEntry {
   const { provider, key, endpoint, ...others } = upstream;
   if (provider === undefined) return upstream;
   const values = { key, endpoint };

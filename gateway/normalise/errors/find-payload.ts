@@ -1,3 +1,4 @@
+import { isObject } from '../../collections/is-object.ts';
 import { isPayload } from './revert-payload.ts';
 
 /**
@@ -13,14 +14,13 @@ const MAX_DEPTH = 5;
 /** Returns the first payload, or undefined. An empty payload is `0x`. */
 export function findPayload(data: unknown, depth = 0): string | undefined {
   if (typeof data === 'string') return payloadIn(data);
-  if (depth === MAX_DEPTH || typeof data !== 'object' || data === null || Array.isArray(data)) return undefined;
-  const object = data as Readonly<Record<string, unknown>>;
+  if (depth === MAX_DEPTH || !isObject(data)) return undefined;
   for (const place of places) {
-    const found = object[place] === undefined ? undefined : findPayload(object[place], depth + 1);
+    const found = data[place] === undefined ? undefined : findPayload(data[place], depth + 1);
     if (found !== undefined) return found;
   }
-  for (const name of Object.keys(object).slice(0, 4)) {
-    const found = /^0x[\da-f]{64}$/i.test(name) ? findPayload(object[name], depth + 1) : undefined;
+  for (const name of Object.keys(data).slice(0, 4)) {
+    const found = /^0x[\da-f]{64}$/i.test(name) ? findPayload(data[name], depth + 1) : undefined;
     if (found !== undefined) return found;
   }
   return undefined;

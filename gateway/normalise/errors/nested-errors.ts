@@ -1,3 +1,4 @@
+import { isObject } from '../../collections/is-object.ts';
 import type { ErrorResponse } from '../../upstreams/transport/upstream-response.ts';
 
 /** One of several errors that are nested in one another. */
@@ -184,8 +185,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

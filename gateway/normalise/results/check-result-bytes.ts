@@ -1,4 +1,5 @@
-import { isPlain, NotJson } from '../../jsonrpc/json-bytes.ts';
+import { JsonReader, NotJson } from '../../json/json-reader.ts';
+import { isPlain } from '../../json/plain-bytes.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { expectedIdentities } from './expected-identity.ts';
 import { isPendingBlock } from './check-result.ts';
@@ -44,19 +45,25 @@ function checkBytes(
   const kind = bytes[0] === OPEN_BRACE ? 'object' : bytes[0] === OPEN_BRACKET ? 'array' : undefined;
   const isAny = resultKinds === undefined;
   if (!isAny && (kind === undefined || !resultKinds.includes(kind))) return undefined;
+  const reader = new JsonReader(bytes, { isPlain: true });
   if (shape === undefined) {
-    return new ResultWalk(bytes, layout.view, none).endOfValue(0, layout, 0) === bytes.length ? [bytes] : undefined;
+    new ResultWalk(reader, layout.view, none).checkValue(layout);
+    return reader.at === bytes.length ? [bytes] : undefined;
   }
-  // Uncles lose a field, pending blocks stay unchanged, and shapes with demanded fields are never large.
-  if (shape.type === 'Uncle' || shape.demand.length > 0 || isPendingBlock(shape, params)) return undefined;
+  // Pending blocks stay unchanged, and shapes with demanded fields are never large.
+  if (shape.demand.length > 0 || isPendingBlock(shape, params)) return undefined;
   const expected = expectedIdentities(method, params).map(({ field, value }) => ({
     name: field,
     value: Buffer.from(`"${value}"`),
   }));
-  const walk = new ResultWalk(bytes, layout.view, expected);
-  if (kind === 'array') return walk.endOfArray(0, layout, OPEN_BRACE, 0) === bytes.length ? [bytes] : undefined;
+  const walk = new ResultWalk(reader, layout.view, expected);
+  if (kind === 'array') {
+    walk.checkArray(layout, OPEN_BRACE);
+    return reader.at === bytes.length ? [bytes] : undefined;
+  }
   const element = details === undefined ? ANY : params[details.param] === true ? OPEN_BRACE : QUOTE;
-  if (walk.endOfObject(0, layout, element, 0) !== bytes.length) return undefined;
+  walk.checkObject(layout, element);
+  if (reader.at !== bytes.length) return undefined;
   return addMissingFields(layout.view, walk.found, bytes, expected);
 }
 

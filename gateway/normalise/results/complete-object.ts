@@ -1,5 +1,6 @@
 import type { ObjectShape } from '../../spec/method-spec.ts';
-import { objectRules, type ObjectStatus } from './object-rules.ts';
+import { address } from './field-rules.ts';
+import { applyObjectRule, type ObjectStatus } from './object-rules.ts';
 import { isQuantity, isRounded, normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -14,7 +15,7 @@ export const roundedQuantity = new Error('rounded quantity');
 export function completeResult(object: JsonObject, shape: ObjectShape): ObjectStatus {
   const isCompleted = completeObject(object, shape);
   for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
-  const status = objectRules[shape.type]?.(object) ?? 'fits';
+  const status = applyObjectRule(shape.type, object);
   return isCompleted && status === 'fits' ? 'completed' : status;
 }
 
@@ -67,7 +68,7 @@ export function normaliseFields(
     isChanged = true;
   }
   for (const name of addresses) {
-    if (!isEmptyAddress(object[name])) continue;
+    if (address.fits(object[name])) continue;
     object[name] = null;
     isChanged = true;
   }
@@ -80,14 +81,6 @@ function completeElements(array: unknown, shape: ObjectShape): boolean {
   let isChanged = false;
   for (const item of array) if (isObject(item) && completeResult(item, shape) !== 'fits') isChanged = true;
   return isChanged;
-}
-
-/**
- * Empty addresses are "" (oasisprotocol/oasis-web3-gateway#53), "0x0" (ganache-cli 6,
- * ConsenSys-archive/ganache-cli-archive#579) and "0x". The zero address is not empty.
- */
-function isEmptyAddress(value: unknown): boolean {
-  return value === '' || value === '0x' || value === '0x0';
 }
 
 /** `0x5` → `0x00…05`. Longer values and other texts are returned unchanged. */

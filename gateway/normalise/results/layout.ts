@@ -24,7 +24,7 @@ export class Layout {
   readonly field: Field | undefined;
   /** The name of the last member. Empty at the start of an object. */
   readonly name: string;
-  /** Whether the last value is a string that only its field's rule checks. */
+  /** Whether the last value is a string. */
   readonly isText: boolean;
   /** The bytes between the value before and this value, and the first byte of this value. */
   readonly runBytes: number;
@@ -48,7 +48,7 @@ export class Layout {
     this.field = field;
     this.name = name;
     this.found = (before?.found ?? 0) | (field?.bit ?? 0);
-    this.isText = run.at(-1) === QUOTE && field?.needsCompletion !== true && field?.canHaveHashes !== true;
+    this.isText = run.at(-1) === QUOTE && field?.canHaveHashes !== true;
     this.runBytes = run.length;
     this.words = wordsOf(run);
     this.#depth = before === undefined ? 0 : before.#depth + 1;

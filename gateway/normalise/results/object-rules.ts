@@ -1,3 +1,4 @@
+import { absent, blockHash, status, type FieldRule } from './field-rules.ts';
 import { normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -8,34 +9,47 @@ type JsonObject = Record<string, unknown>;
  */
 export type ObjectStatus = 'fits' | 'completed' | 'not-found' | 'unusable' | 'malformed';
 
-type ObjectRule = (object: JsonObject) => ObjectStatus;
+/** A rule of the spec beyond single fields. */
+interface ObjectRule {
+  /** An object fits if these fields fit. */
+  readonly fields: Readonly<Record<string, FieldRule>>;
+  /** Completes another object in place. */
+  readonly complete: (object: JsonObject) => ObjectStatus;
+}
 
-/** Rules of the spec beyond single fields, by type. They complete objects in place. */
+/** By type. */
 export const objectRules: Readonly<Record<string, ObjectRule>> = {
-  Uncle(uncle) {
-    return removeField(uncle, 'transactions');
+  Uncle: {
+    fields: { transactions: absent },
+    complete: (uncle) => removeField(uncle, 'transactions'),
   },
-
-  Transaction(transaction) {
-    const { blockHash } = transaction;
-    return isAbsent(blockHash) || isZeroHash(blockHash) ? setFields(transaction, blockFields, null) : 'fits';
+  Transaction: {
+    fields: { blockHash },
+    complete: (transaction) => setFields(transaction, blockFields, null),
   },
-
-  Receipt(receipt) {
-    // In the spec, a pending transaction has no receipt. Old Parity returned one without a block, others a zero hash.
-    if (isAbsent(receipt['blockHash']) || isZeroHash(receipt['blockHash'])) return 'not-found';
-    return keepStatusOrRoot(receipt);
+  Receipt: {
+    fields: { blockHash, status, root: absent },
+    complete: (receipt) =>
+      // In the spec, a pending transaction has no receipt. Old Parity returned one without a block, others a zero hash.
+      blockHash.fits(receipt['blockHash']) ? keepStatusOrRoot(receipt) : 'not-found',
   },
 };
+
+export function applyObjectRule(type: string, object: JsonObject): ObjectStatus {
+  const rule = objectRules[type];
+  if (rule === undefined) return 'fits';
+  for (const name in rule.fields) if (rule.fields[name]?.fits(object[name]) === false) return rule.complete(object);
+  return 'fits';
+}
 
 /** Null for a pending transaction. */
 const blockFields = ['blockHash', 'blockNumber', 'transactionIndex'] as const;
 
 /** The spec requires exactly one of root and status. zkSync Era (2023), rskj and Lotus return both. */
 function keepStatusOrRoot(receipt: JsonObject): ObjectStatus {
-  const status = normaliseQuantity(receipt['status']);
-  if (typeof status === 'string' && /^0x0*[01]$/.test(status) && receipt['status'] !== '0x') {
-    const outcome = setFields(receipt, ['status'], status.endsWith('1') ? '0x1' : '0x0');
+  const code = normaliseQuantity(receipt['status']);
+  if (typeof code === 'string' && /^0x0*[01]$/.test(code) && receipt['status'] !== '0x') {
+    const outcome = setFields(receipt, ['status'], code.endsWith('1') ? '0x1' : '0x0');
     return removeField(receipt, 'root') === 'fits' ? outcome : 'completed';
   }
   // `0x` and an empty text are no root: geth's encoding of receipts has them beside the status.
@@ -58,12 +72,4 @@ function removeField(object: JsonObject, name: string): 'fits' | 'completed' {
   // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- the names are literals
   delete object[name];
   return 'completed';
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === null || value === undefined;
-}
-
-function isZeroHash(value: unknown): boolean {
-  return typeof value === 'string' && /^0x0{64}$/.test(value);
 }

@@ -1,10 +1,9 @@
 const ZERO = 48;
-const X = 120;
 
 /** Whether a text is a hexadecimal number with leading zeros, or without any digit (`0x`). */
 export function isPadded(text: string): boolean {
-  if (text.charCodeAt(0) !== ZERO || text.charCodeAt(1) !== X) return false;
-  return text.length === 2 || (text.length > 3 && text.charCodeAt(2) === ZERO && /^0x[0-9a-f]+$/i.test(text));
+  const { length } = text;
+  return (length === 2 || (length > 3 && text.charCodeAt(2) === ZERO)) && /^0x[0-9a-fA-F]*$/.test(text);
 }
 
 /** `0x05` becomes `0x5`; `0x00` and `0x` become `0x0`. */

@@ -1,22 +1,20 @@
-import type { Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { Server } from 'node:http';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import type { ClientConnections } from './client-connections.ts';
+import { pendingResponse } from './node-internals.ts';
 
 const CLOSE_IDLE_EVERY_MS = 50;
 /** How long a new connection may take to send its first byte. */
 const FIRST_BYTE_TIMEOUT_MS = 250;
 const TICKS_MAX = 1_000;
 
-/** A connection as Node's own handlers use it: `_httpMessage` is the pending response. */
-export type ServerConnection = Duplex & { readonly _httpMessage?: ServerResponse | null };
-
 /**
  * Makes pending responses close their connections. Otherwise a client or load balancer might send its next call while the
  * connection closes, and not learn whether the call was handled.
  */
-export function announceClose(sockets: Iterable<ServerConnection>): void {
-  for (const { _httpMessage: pending } of sockets) {
+export function announceClose({ sockets }: ClientConnections): void {
+  for (const socket of sockets) {
+    const pending = pendingResponse(socket);
     if (pending?.headersSent !== false) continue;
     pending.shouldKeepAlive = false;
     pending.removeHeader('Keep-Alive');
@@ -36,11 +34,11 @@ export async function waitForIdleBacklog(server: Server): Promise<void> {
 }
 
 /** Stops accepting connections, waits for requests in progress, and destroys connections after `timeoutMs`. */
-export async function closeServer(server: Server, sockets: ReadonlySet<Socket>, timeoutMs: number): Promise<void> {
+export async function closeServer(server: Server, connections: ClientConnections, timeoutMs: number): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
   // Browsers open connections in advance. Node does not count them as idle before their first byte.
   const firstByteTimer = setTimeout(() => {
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    for (const socket of connections.sockets) if (socket.bytesRead === 0) socket.destroy();
   }, FIRST_BYTE_TIMEOUT_MS);
   // A connection whose last response is sent after `close` would otherwise stay open for its keep-alive time.
   const idleTimer = setInterval(() => {
@@ -50,7 +48,7 @@ export async function closeServer(server: Server, sockets: ReadonlySet<Socket>, 
     });
   }, CLOSE_IDLE_EVERY_MS);
   const deadlineTimer = setTimeout(() => {
-    for (const socket of sockets) socket.destroy();
+    for (const socket of connections.sockets) socket.destroy();
   }, timeoutMs);
   await closed;
   clearTimeout(firstByteTimer);

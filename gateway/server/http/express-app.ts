@@ -8,7 +8,8 @@ import type { RejectedBodies } from '../../limits/rejected-bodies.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import { watchUnread, type RequestHandler } from './pipeline.ts';
+import { connectionOf, type RequestHandler } from './client-connection.ts';
+import { afterEnd } from './node-internals.ts';
 import { KEEP_ALIVE, writeResponse } from './write-response.ts';
 
 export interface ExpressAppOptions {
@@ -75,7 +76,7 @@ export function expressApp({
     reservation.moveTo(holder);
     const account = (): void => {
       reservation.setTo(response.writableLength);
-      watchUnread(response, reservation);
+      connectionOf(request.socket).watchUnread(response, reservation);
     };
     afterEnd(response, () => {
       account();
@@ -87,16 +88,6 @@ export function expressApp({
     if (rpc !== undefined) request.resume();
     // Also of a response that is written in parts.
     account();
-  };
-}
-
-/** Calls `then` each time after `end`: many responses are written later, and an event follows only when all is sent. */
-function afterEnd(response: ServerResponse, then: () => void): void {
-  const end = response.end.bind(response) as (...parts: unknown[]) => ServerResponse;
-  response.end = (...parts: unknown[]) => {
-    end(...parts);
-    then();
-    return response;
   };
 }
 

@@ -5,12 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import { closeServer, announceClose, waitForIdleBacklog, type ServerConnection } from './drain-server.ts';
+import { connectionOf, isConnection, type ConnectionOptions, type RequestHandler } from './client-connection.ts';
+import { ClientConnections } from './client-connections.ts';
+import { closeServer, announceClose, waitForIdleBacklog } from './drain-server.ts';
 import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
-import { IdleConnections } from '../../memory/idle-connections.ts';
-import { LargeHeads } from '../../memory/large-heads.ts';
-import type { Reservation } from '../../memory/reservation.ts';
-import { mayCloseFor, pipelined, type PipelineOptions, type RequestHandler } from './pipeline.ts';
+import { pendingResponse } from './node-internals.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
 
@@ -47,43 +46,29 @@ export async function listen(
   host: string,
   port: number,
   requestTimeoutMs: number,
-  pipelineOptions: PipelineOptions,
+  connectionOptions: ConnectionOptions,
   upgradeHandler?: UpgradeHandler,
 ): Promise<Listener> {
   const nextRequestId = createRequestIds();
-  const sockets = new Set<Socket>();
-  const idle = new IdleConnections(pipelineOptions.connectionsMax, pipelineOptions.memory);
-  const largeHeads = new LargeHeads();
-  /** Connections with an ambiguous request. What follows it may be its body, so it is not handled. */
-  const rejected = new Map<Duplex, { readonly response: ServerResponse; hasBegun: boolean }>();
   let isDraining = false;
-  const handle = (request: IncomingMessage, response: ServerResponse, reservation: Reservation): void => {
-    const last = rejected.size > 0 ? rejected.get(request.socket) : undefined;
-    // Requests begin in order: those before the ambiguous one are handled.
-    if (last !== undefined && (last.hasBegun ||= last.response === response)) return;
+  const connections = new ClientConnections(connectionOptions, (request, response, reservation) => {
     if (isDraining) response.shouldKeepAlive = false;
     app(request, response, reservation);
-  };
-  pipelineOptions.memory.guard?.addRelief((owner, pressure) => {
-    if (owner === undefined || pressure !== 'critical') return;
-    for (const socket of sockets) if (mayCloseFor(socket, owner)) socket.destroy();
   });
-  const addToPipeline = pipelined(pipelineOptions, handle);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    const { socket } = request;
-    largeHeads.finished(socket);
-    if (!rejected.has(socket) && isAmbiguous(request)) {
-      rejected.set(socket, { response, hasBegun: false });
-      response.shouldKeepAlive = false;
+    const connection = connectionOf(request.socket);
+    connection.headEnded();
+    if (connection.last === undefined && isAmbiguous(request)) {
+      connection.endWith(response);
       writeResponse(response, nextRequestId(), rejectionResponse('null', new RpcError('bad-http')));
-      pipelineOptions.rejectedBodies.add(request, pipelineOptions.holderOf(request).name);
+      connectionOptions.rejectedBodies.add(request, connectionOptions.holderOf(request).name);
     }
     // Requests without a handler wait in it too, so that their bytes are bounded.
-    addToPipeline(request, response);
+    connection.arrived(request, response);
   };
   const server = createServer(
     {
-      // `IdleConnections` closes them.
+      // `ClientConnections` closes them.
       keepAliveTimeout: 0,
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
@@ -100,15 +85,7 @@ export async function listen(
   server.on('checkContinue', onRequest);
   server.on('connection', (socket) => {
     // An ignored upgrade emits this event again for its socket.
-    if (sockets.has(socket)) return;
-    sockets.add(socket);
-    idle.add(socket);
-    largeHeads.watch(socket);
-    socket.once('close', () => {
-      sockets.delete(socket);
-      idle.delete(socket);
-      rejected.delete(socket);
-    });
+    if (!isConnection(socket)) connections.add(socket);
   });
   const rejectInvalid = (error: Error, socket: Duplex): void => {
     turnBudget.run(LATE_REQUESTS, () => {
@@ -117,32 +94,34 @@ export async function listen(
     });
   };
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const last = connectionOf(socket).last;
     // The body of the ambiguous request cannot be read. Its response closes the connection.
-    if (rejected.has(socket)) rejected.get(socket)?.response.end();
-    else if (error.code === 'ECONNRESET' || hasStartedResponse(socket)) socket.destroy();
+    if (last !== undefined) last.end();
+    else if (error.code === 'ECONNRESET' || pendingResponse(socket)?.headersSent === true) socket.destroy();
     else if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT' || turnBudget.mayRun(LATE_REQUESTS))
       rejectInvalid(error, socket);
     // Node reports all that are late at once.
     else turnBudget.wait(LATE_REQUESTS, rejectInvalid.bind(undefined, error, socket));
   });
-  server.on('connect', (_request, socket: Duplex) => {
-    if (rejected.has(socket)) return;
+  server.on('connect', ({ socket }) => {
+    if (connectionOf(socket).last !== undefined) return;
     rejectSocket(socket, new RpcError('verb-not-allowed'), nextRequestId(), 'Allow: POST, OPTIONS\r\n');
   });
   if (upgradeHandler !== undefined) {
     server.on('upgrade', (request, _duplex, head) => {
       const { socket } = request;
-      if (rejected.has(socket)) return;
+      const connection = connectionOf(socket);
+      if (connection.last !== undefined) return;
+      connection.headEnded();
       // 101 cannot be sent before the response to an earlier request.
-      largeHeads.finished(socket);
-      if (hasPendingResponse(socket)) socket.destroy();
+      if (connection.isInUse) socket.destroy();
       else if (isAmbiguous(request)) rejectSocket(socket, new RpcError('bad-http'), nextRequestId());
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
         const requestId = nextRequestId();
         // Node has removed its own listeners. Without one, a reset would end the process.
         socket.on('error', () => socket.destroy());
-        idle.delete(socket);
+        connections.upgraded(connection);
         upgradeHandler.upgrade(request, socket, head, requestId).catch((error: unknown) => {
           rejectSocket(socket, error as RpcError, requestId);
         });
@@ -156,25 +135,15 @@ export async function listen(
     port: (server.address() as AddressInfo).port,
     drain: async (timeoutMs, delayMs = 0) => {
       isDraining = true;
-      announceClose(sockets);
+      announceClose(connections);
       if (delayMs > 0) {
         await sleep(delayMs);
         await waitForIdleBacklog(server);
       }
       upgradeHandler?.drain(timeoutMs);
-      await closeServer(server, sockets, timeoutMs);
+      await closeServer(server, connections, timeoutMs);
     },
   };
-}
-
-/** Whether bytes sent now would become part of a response. Node's own handler reads the same member. */
-function hasStartedResponse(socket: ServerConnection): boolean {
-  return socket._httpMessage?.headersSent === true;
-}
-
-/** Whether an earlier request of the connection has no response yet. */
-function hasPendingResponse({ _httpMessage: pending }: ServerConnection): boolean {
-  return pending !== undefined && pending !== null;
 }
 
 /**

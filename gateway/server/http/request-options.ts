@@ -11,7 +11,6 @@ import type { NetworkFinder } from '../../networks/find-network.ts';
 import type { Network } from '../../call/network.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
-import type { UnreadConnections } from '../../memory/unread-connections.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
@@ -33,7 +32,6 @@ export interface RequestOptions {
   /** Undefined: requests, upgrades and messages are not logged. */
   readonly accessLog: Log | undefined;
   readonly memory: MemoryBudget;
-  readonly unread: UnreadConnections;
   readonly callTimeoutMs: number;
   readonly batch: BatchLimits;
   /** Undefined if no spans are exported. */

@@ -3,16 +3,16 @@ import type { KeyShare } from '../../admission/key-share.ts';
 import { originMatcher } from '../../auth/formats/origin-pattern.ts';
 import { namesOrigin, type KeyAccess } from '../../auth/key-access.ts';
 import { sentKey } from '../../auth/sent-key.ts';
+import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Network } from '../../call/network.ts';
-import type { RejectionContext } from '../../call/respond.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import type { ReplaceableConfig } from '../../network-files/network-config.ts';
-import type { Route } from '../../networks/find-network.ts';
+import type { RequestTarget } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
 import type { Explanation } from '../../observability/explanation.ts';
@@ -24,13 +24,16 @@ import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions 
 import type { TrustedProxies } from './trusted-proxies.ts';
 import { writeAccounted, writePreflight, writeResponse } from './write-response.ts';
 
+/** The event-loop time of smaller responses is not worth its account. */
+const LARGE_RESPONSE_BYTES = 16_384;
+
 /** One request in progress. */
 interface HttpRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly reservation: Reservation;
   readonly connection: ClientConnection;
-  readonly route: Route<Network>;
+  readonly target: RequestTarget<Network>;
   readonly requestId: string;
   readonly logEntry: AccessLogEntry | undefined;
 }
@@ -42,12 +45,12 @@ export async function handleRpcRequest(
   response: ServerResponse,
   reservation: Reservation,
   connection: ClientConnection,
-  route: Route<Network>,
+  target: RequestTarget<Network>,
 ): Promise<void> {
-  const { network } = route;
+  const { network } = target;
   const requestId = options.nextRequestId();
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
-  const http = { request, response, reservation, connection, route, requestId, logEntry };
+  const http = { request, response, reservation, connection, target, requestId, logEntry };
   network?.use.begin();
   let share: KeyShare | undefined;
   let reason: string | undefined;
@@ -60,7 +63,7 @@ export async function handleRpcRequest(
       reason = 'preflight';
       return;
     }
-    const served = checkRoute(options, http);
+    const served = checkTarget(options, http);
     const address = options.proxies.addressOf(request);
     const authenticated = authenticate(options, http, address);
     const access = authenticated instanceof Promise ? await authenticated : authenticated;
@@ -74,7 +77,12 @@ export async function handleRpcRequest(
       if (reason !== undefined) return;
     }
     ({ share } = access);
-    await respondToBody(options, http, access, served);
+    const body = await receiveBody(options, http);
+    const owner = access.share.holder.name;
+    const turn = turnBudget.next(owner);
+    if (turn !== undefined) await turn;
+    const late = turnBudget.run(owner, () => respondToBody(options, http, access, served, body));
+    if (late !== undefined) await late;
   } catch (error) {
     reason = reject(options, http, error);
   } finally {
@@ -90,7 +98,7 @@ export async function handleRpcRequest(
  */
 async function privateNetworkOrigin(
   { authenticator, proxies }: RpcRouteOptions,
-  { request, route }: HttpRequest,
+  { request, target }: HttpRequest,
   { config }: Network,
 ): Promise<string | undefined> {
   const { origin, 'access-control-request-private-network': isPrivate } = request.headers;
@@ -98,7 +106,7 @@ async function privateNetworkOrigin(
   const { privateNetworkOrigins }: ReplaceableConfig = config;
   if (originMatcher(privateNetworkOrigins)(origin)) return origin;
   try {
-    const access = await authenticator.authenticate(route.key, proxies.addressOf(request));
+    const access = await authenticator.authenticate(target.key, proxies.addressOf(request));
     return namesOrigin(access, origin) ? origin : undefined;
   } catch {
     return undefined;
@@ -106,21 +114,21 @@ async function privateNetworkOrigin(
 }
 
 /** @throws RpcError */
-function checkRoute({ networks }: RpcRouteOptions, { request, route }: HttpRequest): Network {
-  if (route.network === undefined) throw new RpcError('unknown-network', networks.hint);
-  if (route.isWebSocket) throw new RpcError('upgrade-required');
+function checkTarget({ networks }: RpcRouteOptions, { request, target }: HttpRequest): Network {
+  if (target.network === undefined) throw new RpcError('unknown-network', networks.hint);
+  if (target.isWebSocket) throw new RpcError('upgrade-required');
   if (request.method !== 'POST') throw new RpcError('verb-not-allowed');
-  return route.network;
+  return target.network;
 }
 
 /** @throws RpcError (or rejects with it) */
 function authenticate(
   { keyPlaces, authenticator }: RpcRouteOptions,
-  { request, route, connection }: HttpRequest,
+  { request, target, connection }: HttpRequest,
   address: string,
 ): KeyAccess | Promise<KeyAccess> {
-  const key = keyPlaces === undefined ? route.key : sentKey(route.key, request.headers, keyPlaces);
-  return authenticator.authenticate(key, address, key === route.key ? connection.digestOf(key) : undefined, false);
+  const key = keyPlaces === undefined ? target.key : sentKey(target.key, request.headers, keyPlaces);
+  return authenticator.authenticate(key, address, key === target.key ? connection.digestOf(key) : undefined, false);
 }
 
 /**
@@ -129,7 +137,7 @@ function authenticate(
  * @throws RpcError if the body has not arrived, so that its ids are unknown; Cancelled (rejects with it)
  */
 async function rejectedAfterWait(
-  { bodyMaxBytes, batch }: RpcRouteOptions,
+  { bodyMaxBytes, limiter, batch }: RpcRouteOptions,
   { request, response, reservation, connection, requestId, logEntry }: HttpRequest,
   access: KeyAccess,
   network: Network,
@@ -139,63 +147,83 @@ async function rejectedAfterWait(
     await share.requests.wait(share, Infinity, connection.caller);
     return undefined;
   } catch (rejection) {
-    if (!(rejection instanceof RpcError) || !request.complete) throw rejection;
+    if (!(rejection instanceof RpcError)) throw rejection;
+    const context = { network, access, limiter, logEntry };
+    if (!request.complete) {
+      chargeRejected(context);
+      throw rejection;
+    }
     const body = await readBody(request, bodyMaxBytes, reservation);
-    const context: RejectionContext = { network, access, logEntry };
     const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
     writeAccounted(response, requestId, rejected, reservation);
     return rejection.reason;
   }
 }
 
-/** Reads the body, handles its calls and writes the response. @throws RpcError, RequestAborted, Cancelled (rejects with it) */
-async function respondToBody(
+/** @throws RpcError, RequestAborted (rejects with it) */
+function receiveBody(
+  { bodyMaxBytes }: RpcRouteOptions,
+  { request, response, reservation }: HttpRequest,
+): Promise<Buffer> {
+  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
+  return readBody(request, bodyMaxBytes, reservation);
+}
+
+/**
+ * Handles the calls of a body and writes the response.
+ * @returns undefined: it is written, because it needs no upstream and is not compressed
+ * @throws RpcError, Cancelled (or rejects with it)
+ */
+function respondToBody(
   options: RpcRouteOptions,
-  { request, response, reservation, connection, requestId, logEntry }: HttpRequest,
+  http: HttpRequest,
   access: KeyAccess,
   network: Network,
+  body: Buffer,
+): Promise<void> | undefined {
+  const { request, response, reservation, connection, requestId, logEntry } = http;
+  const { callTimeoutMs, limiter, log, batch, proxies, tracing } = options;
+  // After the body: slow bodies count for their key, and not for all.
+  reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
+  const explanation = access.capabilities.explain ? createExplanation(request, network) : undefined;
+  const context = {
+    network,
+    access,
+    limiter,
+    requestId,
+    deadline: performance.now() + callTimeoutMs,
+    caller: connection.caller,
+    sinks: sinksOf(explanation, tracing?.under(request.headers), logEntry),
+    log,
+    logEntry,
+    reservation,
+    address: new RequestedAddress(proxies, request),
+  };
+  const begun = handleBody(body, context, batch);
+  if (begun instanceof Promise || options.compressOverBytes !== undefined)
+    return respondLater(options, http, access, begun, explanation);
+  writeAccounted(response, requestId, begun, reservation, explanation?.toString());
+  return undefined;
+}
+
+/** @throws RpcError, Cancelled (rejects with it) */
+async function respondLater(
+  { compressOverBytes }: RpcRouteOptions,
+  { request, response, reservation, requestId }: HttpRequest,
+  access: KeyAccess,
+  begun: Promise<RpcResponse | undefined> | RpcResponse | undefined,
+  explanation: Explanation | undefined,
 ): Promise<void> {
-  const { bodyMaxBytes, callTimeoutMs, limiter, log, batch, compressOverBytes } = options;
-  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
-  const body = await readBody(request, bodyMaxBytes, reservation);
-  const owner = access.share.holder.name;
-  const turn = turnBudget.next(owner);
-  if (turn !== undefined) await turn;
-  let explanation: Explanation | undefined;
-  const write = (encoded: RpcResponse | undefined): void => {
+  const rpcResponse = await begun;
+  const encoded =
+    compressOverBytes === undefined || rpcResponse === undefined
+      ? rpcResponse
+      : await compressResponse(rpcResponse, request, response, compressOverBytes, reservation);
+  const write = (): void => {
     writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
   };
-  const handled = turnBudget.run(owner, () => {
-    // After the body: slow bodies count for their key, and not for all.
-    reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
-    if (access.capabilities.explain) explanation = createExplanation(request, network);
-    const sinks = sinksOf(explanation, options.tracing?.under(request.headers), logEntry);
-    const deadline = performance.now() + callTimeoutMs;
-    const { caller } = connection;
-    const address = new RequestedAddress(options.proxies, request);
-    const context = {
-      network,
-      access,
-      limiter,
-      requestId,
-      deadline,
-      caller,
-      sinks,
-      log,
-      logEntry,
-      reservation,
-      address,
-    };
-    const begun = handleBody(body, context, batch);
-    if (begun instanceof Promise || compressOverBytes !== undefined) return { begun };
-    write(begun);
-    return undefined;
-  });
-  if (handled === undefined) return;
-  const { begun } = handled;
-  const rpcResponse = begun instanceof Promise ? await begun : begun;
-  if (compressOverBytes === undefined || rpcResponse === undefined) write(rpcResponse);
-  else write(await compressResponse(rpcResponse, request, response, compressOverBytes, reservation));
+  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(access.share.holder.name, write);
+  else write();
 }
 
 /** The address of this gateway that a client requested, which few calls need. */

@@ -12,9 +12,9 @@ export function rpcRoute(options: RpcRouteOptions) {
   /** @returns whether the request is for this route */
   return (request: IncomingMessage, response: ServerResponse, reservation: Reservation): boolean => {
     const connection = connectionOf(request.socket);
-    const route = connection.route(options.networks, request, options.proxies.hostOf(request));
-    if (route === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
-    void handleRpcRequest(options, request, response, reservation, connection, route);
+    const target = connection.target(options.networks, request, options.proxies.hostOf(request));
+    if (target === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
+    void handleRpcRequest(options, request, response, reservation, connection, target);
     return true;
   };
 }

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffersOf, BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.ts';
 import type { RpcResponse } from '../../jsonrpc/response.ts';
-import { KEEP_ALIVE_S } from '../../memory/idle-connections.ts';
 import type { Reservation } from '../../memory/reservation.ts';
-import { watchUnread } from './pipeline.ts';
+import { connectionOf, KEEP_ALIVE_S } from './client-connection.ts';
 import { REQUEST_BYTES } from './request-options.ts';
 import { PART_BYTES, writeInParts } from './write-in-parts.ts';
 
@@ -147,5 +146,5 @@ export function writeAccounted(
 ): void {
   writeResponse(response, requestId, encoded, explanation);
   reservation.setTo(REQUEST_BYTES + (encoded?.body.length ?? 0));
-  watchUnread(response, reservation);
+  connectionOf(response.req.socket).watchUnread(response, reservation);
 }

@@ -15,7 +15,7 @@ import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usa
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import type { NetworkFacts } from '../pages/network-facts.ts';
-import { AdminError } from './admin-document.ts';
+import { AdminError } from './read-admin-api.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { listKeys, readWhole } from './list-keys.ts';
 import { readListUsage, shownKey, shownKeys } from './shown-keys.ts';

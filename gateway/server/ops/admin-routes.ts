@@ -10,8 +10,8 @@ import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
-import { AdminError, readAdminDocument } from './admin-document.ts';
-import { AdminTokens, type AdminRejection } from './admin-tokens.ts';
+import { AdminError, readAdminApi } from './read-admin-api.ts';
+import { AdminAuthenticator, type AdminRejection } from './admin-authenticator.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import type { NetworkFacts } from '../pages/network-facts.ts';
 import { readPage, sendPage } from '../pages/read-page.ts';
@@ -46,8 +46,8 @@ interface AdminCaller {
 /** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
 export function adminRoutes(options: AdminRouteOptions): Router {
   const { proxies, keys, usage, dataDir, log, explain, logLevel } = options;
-  const { text, operations } = readAdminDocument();
-  const tokens = new AdminTokens(options.tokens, options.onRejected);
+  const { text, operations } = readAdminApi();
+  const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
   const router = Router();
   const keysPage = readPage('keys/keys.html', { fields: editableFields });
   // The page has no data until its user enters the token.

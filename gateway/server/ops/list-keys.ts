@@ -1,7 +1,7 @@
 import { keyStateOf, type KeyState } from '../../auth/manage/key-state.ts';
 import type { KeyRecord } from '../../auth/stores/key-store.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
-import { AdminError } from './admin-document.ts';
+import { AdminError } from './read-admin-api.ts';
 
 /** The parameters of a listing, as in the query of the URL. */
 export type ListQuery = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ const MAX_LIMIT = 1_000;
 const MAX_OFFSET = 1_000_000_000;
 
 /** A key with the texts that are compared, which are made once for each key. */
-interface Row extends ListedKey {
+interface KeyRow extends ListedKey {
   readonly created: string;
   readonly name: string;
   readonly team: string;
@@ -42,7 +42,7 @@ interface Row extends ListedKey {
  */
 export async function listKeys(records: Iterable<KeyRecord>, query: ListQuery): Promise<KeyList> {
   const { words, sort, isDescending, offset, limit } = readQuery(query);
-  const rows: Row[] = [];
+  const rows: KeyRow[] = [];
   let [total, active] = [0, 0];
   for (const record of records) {
     await timeSlicer.next();
@@ -51,13 +51,13 @@ export async function listKeys(records: Iterable<KeyRecord>, query: ListQuery): 
     if (row.state === 'active') active++;
     if (words.every((word) => row.text.includes(word))) rows.push(row);
   }
-  const order = (a: Row, b: Row): number => compare(a[sort], b[sort]) || compare(a.created, b.created);
+  const order = (a: KeyRow, b: KeyRow): number => compare(a[sort], b[sort]) || compare(a.created, b.created);
   // Plain comparisons: sorting 10,000 keys by locale takes ten times as long.
   rows.sort((a, b) => (isDescending ? order(b, a) : order(a, b)) || compare(a.record.id, b.record.id));
   return { keys: rows.slice(offset, offset + limit), matching: rows.length, total, active };
 }
 
-function rowOf(record: KeyRecord): Row {
+function rowOf(record: KeyRecord): KeyRow {
   const { id, name, createdAt: created, permissions } = record;
   const state = keyStateOf(record);
   const team = permissions?.['team'] ?? '';

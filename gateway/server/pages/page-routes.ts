@@ -4,7 +4,7 @@ import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import type { NetworkHistory } from '../../metrics/network-history.ts';
 import type { Network } from '../../call/network.ts';
-import { methodTable } from '../../routing-policy/method-table.ts';
+import { methodsByUpstreams } from '../../routing-policy/methods-by-upstreams.ts';
 import { methodFacts } from '../../spec/method-facts.ts';
 import { documentedUrls, openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
 import { skipReasons } from '../../call/select.ts';
@@ -97,19 +97,19 @@ export function displayedConfiguration(
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { config, router, heads, audit, subscriptions } = network;
+  const { config, router, chain, audit, subscriptions } = network;
   return {
     ...networkFacts(config),
     activity: history.activityOf(config.slug),
     ...(subscriptions.isBloomWrong && { bloomCheck: 'off' }),
-    ...networkStatus(router.all, heads, skipReasons(router, now), now, audit?.countsOf.bind(audit)),
+    ...networkStatus(router.all, chain.view, skipReasons(router, now), now, audit?.countsOf.bind(audit)),
   };
 }
 
 /** In the status of one network only: they are most of its bytes. */
 function methodsOf({ config }: Network): object {
   const { methods, openMethods } = config;
-  return { methods: [...methods, ...openMethods.wildcards], table: methodTable(config, methodFacts) };
+  return { methods: [...methods, ...openMethods.wildcards], table: methodsByUpstreams(config, methodFacts) };
 }
 
 /** Origins to which the method reference may send calls, besides its own. */

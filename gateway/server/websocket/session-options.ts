@@ -6,7 +6,6 @@ import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
-import type { UnreadConnections } from '../../memory/unread-connections.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
@@ -30,7 +29,6 @@ export interface SessionOptions {
   /** Time for all calls of a message together. */
   readonly callTimeoutMs: number;
   readonly memory: MemoryBudget;
-  readonly unread: UnreadConnections;
   readonly batch: BatchLimits;
   /** Maximum messages in progress at once. */
   readonly messagesMax: number;

@@ -9,15 +9,20 @@ import type { Reservation } from '../../memory/reservation.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import { closeReasonFor, closeReasons, closeReasonOfError, type CloseReason, type DrainReason } from './close-codes.ts';
-import { sendBody } from './send-body.ts';
-import { Notifications } from './notifications.ts';
+import { sentBytes } from '../http/node-internals.ts';
 import { handleMessage } from './handle-message.ts';
 import { createContext, type SessionOptions } from './session-options.ts';
-import { FragmentedMessage } from './fragmented-message.ts';
-import { FrameTurns } from './frame-turns.ts';
-import { Liveness, PAUSE_ABOVE_UNREAD_BYTES } from './liveness.ts';
-import { SocketMemory } from './socket-memory.ts';
+import { SocketBuffers } from './socket-buffers.ts';
+import { SocketFrames } from './socket-frames.ts';
 
+/** Ping interval, as in geth: a client without traffic for one interval after a ping is disconnected. */
+const PING_INTERVAL_MS = 30_000;
+/** Interval of the checks of an idle socket. */
+const IDLE_CHECK_MS = 500;
+/** Maximum pings and pongs of a client in one interval: 16 a second. */
+const MAX_CONTROL_FRAMES = 500;
+/** While more is unread, no further messages are handled. A client that reads leaves less. */
+const PAUSE_ABOVE_UNREAD_BYTES = 1_000_000;
 /** Memory of a message that waits, besides its bytes. */
 const WAITING_MESSAGE_BYTES = 200;
 
@@ -25,12 +30,17 @@ const WAITING_MESSAGE_BYTES = 200;
 const MAX_REJECTED = 100;
 const REJECTED_DELAY_MS = 1_000;
 
-/** Handles one WebSocket: its messages in parallel, backpressure and the close. */
+/** One WebSocket of a client: its messages in parallel, backpressure, pings and the close. */
 export class Session {
   readonly #socket: WebSocket;
   readonly #connection: Socket;
   readonly #options: SessionOptions;
   #network: Network;
+  readonly #frames: SocketFrames;
+  readonly #buffers: SocketBuffers;
+  readonly #subscriptions: SocketSubscriptions;
+  readonly #caller = new Cancellation();
+
   #inFlight = 0;
   /** Of the messages in flight. */
   readonly #reservations = new Set<Reservation>();
@@ -38,17 +48,20 @@ export class Session {
   readonly #pending: Buffer[] = [];
   /** A message whose response is there at once calls `#handlePending` again. */
   #isHandlingPending = false;
-  readonly #caller = new Cancellation();
-  #drainReason: DrainReason | undefined;
-  #closeReason: string | undefined;
-  readonly #liveness: Liveness;
-  readonly #memory: SocketMemory;
-  readonly #incomplete: FragmentedMessage;
-  readonly #frames: FrameTurns;
   /** Rejected messages in a row. */
   #rejected = 0;
-  readonly #notifications: Notifications;
-  readonly #subscriptions: SocketSubscriptions;
+
+  #drainReason: DrainReason | undefined;
+  #closeReason: string | undefined;
+
+  /** Pings and pongs of the client since the last ping of the gateway. */
+  #controlFrames = 0;
+  #pingAt = performance.now() + PING_INTERVAL_MS;
+  #lastPing = { bytesRead: 0, bytesSent: 0, unreadBytes: 0 };
+  #lastCheck: { readonly access?: object; readonly bytesRead: number; readonly nextAt: number } = {
+    bytesRead: 0,
+    nextAt: 0,
+  };
 
   /**
    * @param connection the connection under the socket
@@ -57,28 +70,25 @@ export class Session {
   constructor(socket: WebSocket, connection: Socket, options: SessionOptions, onClosed: (reason: string) => void) {
     this.#socket = socket;
     this.#connection = connection;
-    this.#liveness = new Liveness(socket, connection);
     this.#options = options;
     this.#network = options.network;
     this.#network.use.begin();
     const close = this.close.bind(this);
-    const { memory, unread, keySessions } = options;
+    const { memory, keySessions } = options;
     const { holder } = keySessions.access.share;
-    this.#memory = new SocketMemory(socket, connection, { memory, unread, holder }, close.bind(this, 'slow-reader'));
-    this.#incomplete = new FragmentedMessage(socket, connection, this.#memory);
-    this.#frames = new FrameTurns(socket, connection, this.#memory, () => keySessions.access.share.holder.name);
-    this.#notifications = new Notifications(socket, connection, this.#memory, close);
+    this.#buffers = new SocketBuffers(socket, connection, { memory, holder, close });
+    this.#frames = new SocketFrames(socket, connection, this.#buffers, keySessions);
     this.#subscriptions = new SocketSubscriptions({
       subscriptions: options.network.subscriptions,
-      keySessions: options.keySessions,
+      keySessions,
       max: options.subscriptionsPerKey,
       kept: { memory, valuesMax: options.filterValuesPerKey },
-      send: this.#notifications.send.bind(this.#notifications),
+      send: this.#buffers.notify.bind(this.#buffers),
       end: close,
     });
     // Binary messages are handled as text, as in geth. ws passes both kinds as a Buffer.
     socket.on('message', (data) => {
-      this.#incomplete.finished();
+      this.#frames.messageEnded();
       this.#receive(data as Buffer);
     });
     socket.on('ping', this.#countControlFrame).on('pong', this.#countControlFrame);
@@ -88,27 +98,60 @@ export class Session {
     });
     socket.on('close', () => {
       this.#pending.length = 0;
-      this.#memory.release();
+      this.#buffers.release();
       this.#subscriptions.close();
       this.#caller.cancel();
       onClosed(this.#closeReason ?? 'caller');
       this.#network.use.end();
     });
     connection.on('drain', () => {
-      this.#notifications.drained();
-      this.#memory.update();
+      this.#buffers.drained();
       this.#handlePending();
     });
   }
 
   /** To be called every `TICK_MS`. Idle sockets are checked twice a second. @param now on the clock of performance.now() */
   tick(now: number): void {
-    if (!this.#notifications.isWatched && !this.#liveness.isCheckDue(now, this.#options.keySessions.access)) return;
+    if (!this.#buffers.hasUnread && !this.#isCheckDue(now)) return;
     this.#recheckPermissions();
     this.#subscriptions.recheckPermissions();
-    this.#notifications.tick();
-    const reason = this.#incomplete.check(now, this.#socket.isPaused) ?? this.#liveness.check(now);
+    this.#buffers.check();
+    const reason = this.#frames.checkMessage(now) ?? this.#ping(now);
     if (reason !== undefined) this.close(reason);
+  }
+
+  /** Whether anything may have changed: its client sent bytes, its key changed, or the last check was half a second ago. */
+  #isCheckDue(now: number): boolean {
+    const { bytesRead } = this.#connection;
+    const { access } = this.#options.keySessions;
+    const last = this.#lastCheck;
+    if (last.bytesRead === bytesRead && last.access === access && now < last.nextAt) return false;
+    this.#lastCheck = { access, bytesRead, nextAt: now + IDLE_CHECK_MS };
+    return true;
+  }
+
+  /** Sends a ping when one is due. @returns `silent` if there was no traffic since the last one */
+  #ping(now: number): 'silent' | undefined {
+    if (now < this.#pingAt) return undefined;
+    this.#pingAt = now + PING_INTERVAL_MS;
+    this.#controlFrames = 0;
+    if (!this.#isAlive()) return 'silent';
+    if (this.#isOpen()) this.#socket.ping();
+    this.#lastPing = {
+      bytesRead: this.#connection.bytesRead,
+      bytesSent: sentBytes(this.#connection),
+      unreadBytes: this.#socket.bufferedAmount,
+    };
+    return undefined;
+  }
+
+  /** Whether the client has sent or read anything since the last ping. */
+  #isAlive(): boolean {
+    if (this.#connection.bytesRead !== this.#lastPing.bytesRead) return true;
+    // The ping is queued behind a large response, which the client is reading.
+    if (this.#lastPing.unreadBytes > 0 && sentBytes(this.#connection) !== this.#lastPing.bytesSent) return true;
+    // Reading is paused because of calls in progress, which have their own timeout.
+    return this.#socket.isPaused && this.#socket.bufferedAmount <= PAUSE_ABOVE_UNREAD_BYTES;
   }
 
   /** Closes the socket if its caller would be rejected now. */
@@ -158,8 +201,8 @@ export class Session {
 
   /** ws has already queued the pong. A client that continues after the close frame is disconnected. */
   readonly #countControlFrame = (data: Buffer): void => {
-    this.#incomplete.countControlFrame(data);
-    const excess = this.#liveness.countControlFrame();
+    this.#frames.skipControlFrame(data);
+    const excess = Math.floor(this.#controlFrames++ / MAX_CONTROL_FRAMES);
     if (excess > 1) this.#socket.terminate();
     else if (excess > 0) this.close('ping-flood');
   };
@@ -177,8 +220,7 @@ export class Session {
     }
     // Reading pauses, so that TCP slows the client. Rejecting would fail calls beyond `messagesMax`.
     this.#pending.push(message);
-    this.#memory.waitingBytes += message.length + WAITING_MESSAGE_BYTES;
-    this.#memory.update();
+    this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
     this.#socket.pause();
   }
 
@@ -191,7 +233,7 @@ export class Session {
     this.#isHandlingPending = true;
     while (this.#pending.length > 0 && this.#canBegin()) {
       const message = this.#pending.shift() as Buffer;
-      this.#memory.waitingBytes -= message.length + WAITING_MESSAGE_BYTES;
+      this.#buffers.addMessages(-message.length - WAITING_MESSAGE_BYTES);
       this.#handle(message);
     }
     this.#isHandlingPending = false;
@@ -246,18 +288,18 @@ export class Session {
 
   /** Waits until the key has fewer requests in flight. @throws RpcError, Cancelled (rejects with it) */
   async #waitForSlot(message: Buffer, share: KeyShare): Promise<void> {
-    this.#memory.waitingBytes += message.length + WAITING_MESSAGE_BYTES;
-    this.#memory.update();
+    this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
     try {
       await share.requests.wait(share, Infinity, this.#caller);
     } finally {
-      this.#memory.waitingBytes -= message.length + WAITING_MESSAGE_BYTES;
+      this.#buffers.addMessages(-message.length - WAITING_MESSAGE_BYTES);
     }
   }
 
   #rejectMessage(message: Buffer, rejection: RpcError): void {
-    const { keySessions, batch } = this.#options;
-    const response = rejectBody(message, rejection, { network: this.#network, access: keySessions.access }, batch);
+    const { keySessions, limiter, batch } = this.#options;
+    const context = { network: this.#network, access: keySessions.access, limiter };
+    const response = rejectBody(message, rejection, context, batch);
     if (response !== undefined) this.#send(response.body);
   }
 
@@ -265,10 +307,8 @@ export class Session {
   #send(body: Body): void {
     if (!this.#isOpen()) return;
     // Checked before sending, so that a single response may exceed the limit. Notifications have a limit of their own.
-    if (this.#socket.bufferedAmount - this.#notifications.unreadBytes > this.#options.unreadMaxBytes)
-      this.close('slow-reader');
-    else sendBody(this.#socket, this.#connection, body);
-    this.#memory.update();
+    if (this.#buffers.responseBytes > this.#options.unreadMaxBytes) this.close('slow-reader');
+    else this.#buffers.send(body);
   }
 
   #isOpen(): boolean {

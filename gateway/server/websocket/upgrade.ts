@@ -12,7 +12,7 @@ import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
-import { MAX_FRAGMENTS } from './fragmented-message.ts';
+import { MAX_FRAGMENTS } from './socket-frames.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS } from './session-options.ts';
 import { Session } from './session.ts';
@@ -57,7 +57,7 @@ export class WebSocketUpgrades {
   async upgrade(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): Promise<void> {
     const logEntry = openAccessLogEntry(this.#options.accessLog, requestId);
     try {
-      const { network: found, key: pathKey } = this.#routeOf(request);
+      const { network: found, key: pathKey } = this.#targetOf(request);
       const { keyPlaces } = this.#options;
       const key = keyPlaces === undefined ? pathKey : sentKey(pathKey, request.headers, keyPlaces, true);
       logEntry?.setNetwork(found.config.slug);
@@ -69,7 +69,7 @@ export class WebSocketUpgrades {
       access.entry?.check(caller);
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
-      const { network } = this.#routeOf(request);
+      const { network } = this.#targetOf(request);
       const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
       if (this.#accounts.of(access.account).sockets >= socketsMax) throw new RpcError('too-many-sockets');
       const socket = this.#completeHandshake(request, connection, head, requestId);
@@ -119,13 +119,13 @@ export class WebSocketUpgrades {
     }
   }
 
-  #routeOf(request: IncomingMessage): { network: Network; key: string } {
+  #targetOf(request: IncomingMessage): { network: Network; key: string } {
     if (this.#isDraining) throw new RpcError('stopping');
-    const route = this.#options.networks.find(request.url ?? '', this.#options.proxies.hostOf(request));
-    if (route?.network === undefined) throw new RpcError('unknown-network', this.#options.networks.hint);
+    const target = this.#options.networks.find(request.url ?? '', this.#options.proxies.hostOf(request));
+    if (target?.network === undefined) throw new RpcError('unknown-network', this.#options.networks.hint);
     // Each transport has its own address, so that proxies in front of the gateway can distinguish them.
-    if (!route.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
-    return { network: route.network, key: route.key };
+    if (!target.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
+    return { network: target.network, key: target.key };
   }
 
   /** @returns undefined if the client has disconnected */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import type { Header } from '../../heads/header.ts';
+import type { Header } from '../../chain/header.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { parseResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
-import type { Log } from './log-filter.ts';
+import type { EventLog } from './log-filter.ts';
 import { LogsBloom, type BloomDifference } from './logs-bloom.ts';
 
 /** Part of `RangePart` in call/. */
@@ -87,7 +87,7 @@ export class BlockLogs {
    * block that they do not have yet. One upstream alone cannot show that logs are missing: its list is accepted for the block.
    * @param isNeeded false ends it with an empty list  Never rejects.
    */
-  async logsOf(header: Header, isNeeded: () => boolean): Promise<readonly Log[]> {
+  async logsOf(header: Header, isNeeded: () => boolean): Promise<readonly EventLog[]> {
     const bloom = new LogsBloom(header.block['logsBloom']);
     const offers = new Offers();
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
@@ -114,7 +114,7 @@ export class BlockLogs {
     }
   }
 
-  async #compare(bloom: LogsBloom, logs: readonly Log[]): Promise<BloomDifference> {
+  async #compare(bloom: LogsBloom, logs: readonly EventLog[]): Promise<BloomDifference> {
     const steps = new OwnedSteps(this.#owner);
     const difference = await bloom.compare(logs, steps);
     steps.charge();
@@ -131,14 +131,14 @@ export class BlockLogs {
   }
 
   /** Undefined: the attempt failed. */
-  async #fetch(blockHash: string, offers: Offers): Promise<readonly Log[] | undefined> {
+  async #fetch(blockHash: string, offers: Offers): Promise<readonly EventLog[] | undefined> {
     try {
       const response = parseResponse(
         await this.#request(this.#method, [{ blockHash }], performance.now() + offers.timeoutMs, offers),
       );
       if (response.kind === 'error' || !Array.isArray(response.result)) return undefined;
       const logs = response.result.map(parseLog);
-      if (!logs.includes(undefined)) return logs as Log[];
+      if (!logs.includes(undefined)) return logs as EventLog[];
       offers.exclude();
       return undefined;
     } catch {
@@ -149,13 +149,13 @@ export class BlockLogs {
 }
 
 interface Accepted {
-  readonly logs: readonly Log[];
+  readonly logs: readonly EventLog[];
   /** Why they are accepted although they differ from the bloom filter. Unresolved: no list of the block was better. */
   readonly because: 'agreed' | 'has-more' | 'unresolved';
 }
 
 interface Offer {
-  readonly logs: readonly Log[];
+  readonly logs: readonly EventLog[];
   readonly difference: BloomDifference;
 }
 
@@ -206,7 +206,7 @@ class Offers implements AskedUpstreams {
   }
 
   /** @returns the logs on which two upstreams agree, or the longest list after some time; undefined: neither */
-  add(logs: readonly Log[], difference: BloomDifference): Accepted | undefined {
+  add(logs: readonly EventLog[], difference: BloomDifference): Accepted | undefined {
     const upstream = this.#returnedBy;
     const others = [...this.#offers].filter(([other]) => other !== upstream);
     this.hasNew = upstream !== undefined && !this.#offers.has(upstream);
@@ -238,13 +238,13 @@ class Offers implements AskedUpstreams {
 }
 
 /** Upstreams may differ in other members. */
-function identityOf(log: Log): unknown {
-  const { address, topics, data, logIndex } = log as Log & Readonly<Record<string, unknown>>;
+function identityOf(log: EventLog): unknown {
+  const { address, topics, data, logIndex } = log as EventLog & Readonly<Record<string, unknown>>;
   return [address, topics, data, logIndex];
 }
 
 /** Converts address and topics to lower case, because filters compare them as text. */
-function parseLog(value: unknown): Log | undefined {
+function parseLog(value: unknown): EventLog | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { address, topics } = value as Record<string, unknown>;
   if (typeof address !== 'string' || !ADDRESS.test(address)) return undefined;

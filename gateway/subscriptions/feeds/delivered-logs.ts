@@ -1,4 +1,4 @@
-import type { Header } from '../../heads/header.ts';
+import type { Header } from '../../chain/header.ts';
 
 /** As many blocks as the canonical chain holds, so that each removed block is found. */
 const MAX_BLOCKS = 512;

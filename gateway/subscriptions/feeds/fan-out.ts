@@ -6,7 +6,7 @@ const MAX_RESULTS = 20;
 /** A subscriber whose results wait longer gets a gap: its owner has subscribed to more than the process can send. */
 const MAX_WAIT_MS = 10_000;
 
-interface Waiting {
+interface WaitingResult {
   readonly subscriber: Subscriber;
   readonly results: readonly string[];
   readonly since: number;
@@ -14,7 +14,7 @@ interface Waiting {
 
 /** What waits for one owner. */
 interface Queue {
-  waiting: Waiting[];
+  waiting: WaitingResult[];
   /** Resolves when all is delivered. */
   delivery: Promise<void> | undefined;
 }

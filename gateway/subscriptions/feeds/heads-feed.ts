@@ -1,5 +1,6 @@
-import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
-import type { Header } from '../../heads/header.ts';
+import type { ChainChange } from '../../chain/header-ring.ts';
+import type { WatchedChain } from '../../chain/poller.ts';
+import type { Header } from '../../chain/header.ts';
 import { normaliseFields } from '../../normalise/results/complete-object.ts';
 import type { ObjectShape } from '../../spec/method-spec.ts';
 import { fanOut } from './fan-out.ts';
@@ -16,7 +17,7 @@ const nullInHeaders = [
 
 /** Delivers the header of each new block of the chain; after a reorg, the headers of the new branch. */
 export class HeadsFeed {
-  readonly #chain: CanonicalChain;
+  readonly #chain: WatchedChain;
   readonly #shape: ObjectShape | undefined;
   /** Member names of the last header that an upstream sent as a newHeads notification. */
   #notificationMembers: readonly string[] = nullInHeaders;
@@ -24,7 +25,7 @@ export class HeadsFeed {
   #stopWatching: Unsubscribe | undefined;
 
   /** @param shape of a block; headers have the same quantities and addresses */
-  constructor(chain: CanonicalChain, shape: ObjectShape | undefined) {
+  constructor(chain: WatchedChain, shape: ObjectShape | undefined) {
     this.#chain = chain;
     this.#shape = shape;
   }

@@ -1,4 +1,4 @@
-import { logFilterKey, matchesLog, sizeOf, type Log, type LogFilter } from './log-filter.ts';
+import { logFilterKey, matchesLog, sizeOf, type EventLog, type LogFilter } from './log-filter.ts';
 import type { Subscriber } from './subscriber.ts';
 import type { LogsBloom } from './logs-bloom.ts';
 
@@ -53,7 +53,7 @@ export class LogFilterGroups {
   }
 
   /** Groups may be added and removed in the meantime. Undefined: many were compared without a match, so a pause is due. */
-  *matching(log: Log, block: bigint): Iterable<LogFilterGroup | undefined> {
+  *matching(log: EventLog, block: bigint): Iterable<LogFilterGroup | undefined> {
     let compared = 0;
     for (const groups of [this.#byValue.get(log.address), this.#byValue.get(log.topics[0] ?? ''), this.#others]) {
       for (const group of groups instanceof Set ? groups : groups === undefined ? [] : [groups]) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { RpcError } from '../../jsonrpc/errors.ts';
 
 /** The members of a log that filters use. */
-export interface Log {
+export interface EventLog {
   readonly address: string;
   readonly topics: readonly string[];
 }
@@ -83,7 +83,7 @@ export function logFilterKey({ fromBlock, toBlock, addresses, topics }: LogFilte
 }
 
 /** Same as geth's `filterLogs` without the address: `LogFilterGroups` finds filters by address first. */
-export function matchesLog({ fromBlock, toBlock, topics }: LogFilter, log: Log, block: bigint): boolean {
+export function matchesLog({ fromBlock, toBlock, topics }: LogFilter, log: EventLog, block: bigint): boolean {
   if (fromBlock !== undefined && block < fromBlock) return false;
   if (toBlock !== undefined && block > toBlock) return false;
   if (topics.length > log.topics.length) return false;

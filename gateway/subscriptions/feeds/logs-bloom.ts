@@ -2,7 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
 import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import type { Log, LogFilter } from './log-filter.ts';
+import type { EventLog, LogFilter } from './log-filter.ts';
 
 const BYTES = 256;
 /** Cache of bit positions: a hash takes 10 µs, and most blocks have logs of the same few contracts. */
@@ -30,12 +30,12 @@ export class LogsBloom {
   }
 
   /** Whether the block may have this log. */
-  mayContain({ address, topics }: Log): boolean {
+  mayContain({ address, topics }: EventLog): boolean {
     return this.#has(address) && topics.every((topic) => this.#has(topic));
   }
 
   /** Whether these are all logs of the block, or bits of the filter are those of other logs, or a log is not in the filter. */
-  async compare(logs: readonly Log[], steps: OwnedSteps): Promise<BloomDifference> {
+  async compare(logs: readonly EventLog[], steps: OwnedSteps): Promise<BloomDifference> {
     const bytes = Buffer.alloc(BYTES);
     for (const log of logs) {
       const pause = steps.afterSlice();

@@ -1,9 +1,10 @@
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
-import type { Header } from '../../heads/header.ts';
+import type { ChainChange } from '../../chain/header-ring.ts';
+import type { WatchedChain } from '../../chain/poller.ts';
+import type { Header } from '../../chain/header.ts';
 import type { BlockLogs } from './block-logs.ts';
 import type { Unsubscribe, Subscriber } from './subscriber.ts';
-import type { Log, LogFilter } from './log-filter.ts';
+import type { EventLog, LogFilter } from './log-filter.ts';
 import { LogFilterGroups, type LogFilterGroup } from './log-filter-groups.ts';
 import { LogsBloom } from './logs-bloom.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
@@ -15,13 +16,13 @@ const MAX_CONCURRENT_FETCHES = 8;
 const MAX_WAITING_BLOCKS = 1_000;
 
 /** An added or removed block that is not delivered yet. */
-type Step = Added | { readonly removed: string };
+type BlockChange = Added | { readonly removed: string };
 
 interface Added {
   readonly header: Header;
   /** Counts the blocks added since the feed was created; not the block number of the chain. */
   readonly number: number;
-  logs: Promise<readonly Log[]> | undefined;
+  logs: Promise<readonly EventLog[]> | undefined;
   isCancelled: boolean;
 }
 
@@ -31,11 +32,11 @@ interface Added {
  * core/blockchain.go.) A subscriber gets only blocks that were added after it joined, and removals of those blocks.
  */
 export class LogsFeed {
-  readonly #chain: CanonicalChain;
+  readonly #chain: WatchedChain;
   readonly #blockLogs: BlockLogs;
   readonly #owner: string;
   readonly #filters = new LogFilterGroups();
-  readonly #steps: Step[] = [];
+  readonly #steps: BlockChange[] = [];
   #delivered = new DeliveredLogs();
   #addedBlocks = 0;
   #isDelivering = false;
@@ -43,7 +44,7 @@ export class LogsFeed {
   #stopWatching: Unsubscribe | undefined;
 
   /** @param owner whose event-loop time it is to find the filters of a log */
-  constructor(chain: CanonicalChain, blockLogs: BlockLogs, owner: string) {
+  constructor(chain: WatchedChain, blockLogs: BlockLogs, owner: string) {
     this.#chain = chain;
     this.#blockLogs = blockLogs;
     this.#owner = owner;
@@ -115,13 +116,13 @@ export class LogsFeed {
       if ('header' in step) step.logs ??= this.#logsOf(step);
   }
 
-  #logsOf(step: Added): Promise<readonly Log[]> {
+  #logsOf(step: Added): Promise<readonly EventLog[]> {
     const bloom = new LogsBloom(step.header.block['logsBloom']);
     if (this.#blockLogs.canUse(bloom) && !this.#filters.mayMatch(bloom)) return Promise.resolve([]);
     return this.#blockLogs.logsOf(step.header, () => !step.isCancelled);
   }
 
-  async #deliverAdded({ header, number }: Added, logs: readonly Log[]): Promise<void> {
+  async #deliverAdded({ header, number }: Added, logs: readonly EventLog[]): Promise<void> {
     const delivered = this.#delivered;
     const results = new Map<LogFilterGroup, string[]>();
     const sent: string[] = [];
@@ -140,7 +141,7 @@ export class LogsFeed {
   /** Adds a log to the results of all filters that it matches. @returns its result. Undefined: it matches none */
   async #addMatching(
     results: Map<LogFilterGroup, string[]>,
-    log: Log,
+    log: EventLog,
     { block, removed, steps }: { readonly block: bigint; readonly removed: boolean; readonly steps: OwnedSteps },
   ): Promise<string | undefined> {
     let result: string | undefined;
@@ -166,7 +167,11 @@ export class LogsFeed {
     const delivered = this.#delivered;
     const steps = new OwnedSteps(this.#owner);
     for (const text of block.results.toReversed())
-      await this.#addMatching(results, JSON.parse(text) as Log, { block: block.header.number, removed: true, steps });
+      await this.#addMatching(results, JSON.parse(text) as EventLog, {
+        block: block.header.number,
+        removed: true,
+        steps,
+      });
     steps.charge();
     if (delivered === this.#delivered) deliverResults(results, block.number);
   }

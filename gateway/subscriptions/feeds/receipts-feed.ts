@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
-import type { CanonicalChain, ChainChange } from '../../heads/canonical-chain.ts';
-import type { Header } from '../../heads/header.ts';
+import type { ChainChange } from '../../chain/header-ring.ts';
+import type { WatchedChain } from '../../chain/poller.ts';
+import type { Header } from '../../chain/header.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { LogSource } from './block-logs.ts';
 import { fanOut } from './fan-out.ts';
@@ -34,7 +35,7 @@ interface Joined {
  * removed blocks.
  */
 export class ReceiptsFeed {
-  readonly #chain: CanonicalChain;
+  readonly #chain: WatchedChain;
   readonly #request: LogSource['request'];
   readonly #method: MethodSpec;
   readonly #owner: string;
@@ -48,7 +49,7 @@ export class ReceiptsFeed {
    * @param method the method that requests the receipts of a block
    * @param owner whose event-loop time it is to find the receipts of a subscriber
    */
-  constructor(chain: CanonicalChain, request: LogSource['request'], method: MethodSpec, owner: string) {
+  constructor(chain: WatchedChain, request: LogSource['request'], method: MethodSpec, owner: string) {
     this.#chain = chain;
     this.#request = request;
     this.#method = method;

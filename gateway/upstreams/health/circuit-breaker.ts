@@ -5,7 +5,7 @@ const FIRST_COOLDOWN_MS = 1_000;
 const MAX_COOLDOWN_MS = 30_000;
 /** An exhausted plan, rejected credentials and a wrong chain usually last longer than seconds. */
 const LONG_COOLDOWN_MS = 60_000;
-/** Upper bound for `Retry-After`. */
+/** Upper bound for `Retry-After`, and MAX_COOLDOWN_MS for one that only the calls of one caller got. */
 export const MAX_RETRY_AFTER_MS = 10 * 60_000;
 
 /** A closed circuit opens after this many failures of calls without a response in between. */
@@ -61,6 +61,8 @@ export class CircuitBreaker {
   /** Owners of those that may be the cause of their failure. */
   readonly #suspects = new Set<unknown>();
   #lastError: object | undefined;
+  /** Owners of the calls that got a `Retry-After` since the last success: two at most. */
+  readonly #pausedOwners = new Set<unknown>();
 
   /** @param random from 0 to 1: jitter shortens estimated cooldowns by up to 25 %, so that they do not end together */
   constructor(random = Math.random) {
@@ -99,6 +101,7 @@ export class CircuitBreaker {
     if (sentAt >= this.#pausedAt) this.#pausedUntil = 0;
     this.failuresInRow = 0;
     if (this.#suspects.size > 0) this.#suspects.clear();
+    if (this.#pausedOwners.size > 0) this.#pausedOwners.clear();
     this.isClosed = true;
     if (!isOwn || !this.#isOpenedByServed) this.#failures = 0;
     this.#openUntil = 0;
@@ -119,6 +122,8 @@ export class CircuitBreaker {
     call?: FailedCall,
   ): boolean {
     if (failure === 'slow' && (this.#isRepeated(call) || ++this.#excessSlowCalls < MAX_EXCESS_SLOW_CALLS)) return false;
+    if (retryAfterMs !== undefined && call !== undefined && this.#pausedOwners.size < 2)
+      this.#pausedOwners.add(call.owner);
     // Calls in flight together, and last-resort calls while the circuit is open, count as one failure.
     const isNewFailure = now >= this.#openUntil || this.#isHalfOpen;
     // An impossible result of one method does not concern the other methods.
@@ -141,8 +146,9 @@ export class CircuitBreaker {
       this.#lastError = call.error;
       if (this.isClosed && ++this.failuresInRow < FAILURES_IN_A_ROW) return false;
     }
+    const maxPauseMs = call === undefined || this.#pausedOwners.size > 1 ? MAX_RETRY_AFTER_MS : MAX_COOLDOWN_MS;
     const cooldownMs =
-      retryAfterMs === undefined ? estimateMs * (1 - this.#random() / 4) : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
+      retryAfterMs === undefined ? estimateMs * (1 - this.#random() / 4) : Math.min(retryAfterMs, maxPauseMs);
     const wasClosed = this.isClosed;
     if (isNewFailure) this.#failures++;
     this.isClosed = this.#failures === 0;

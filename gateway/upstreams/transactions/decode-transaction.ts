@@ -61,7 +61,7 @@ function decode(bytes: Buffer): Transaction | undefined {
 }
 
 /** The sender signed the hash of the list without the signature. */
-function recoverSender(bytes: Buffer, typeByte: Buffer, members: readonly Item[]): string | undefined {
+function recoverSender(bytes: Buffer, typeByte: Buffer, members: readonly RlpItem[]): string | undefined {
   const [v, r, s] = members.slice(-3).map(({ content, end }) => toBigInt(bytes.subarray(content, end)));
   const [from, to] = [members[0]?.start, members.at(-3)?.start];
   if (v === undefined || r === undefined || s === undefined) return undefined;
@@ -81,7 +81,7 @@ function recoverSender(bytes: Buffer, typeByte: Buffer, members: readonly Item[]
 }
 
 /** One RLP item, with the offsets of its header, content and end. */
-interface Item {
+interface RlpItem {
   readonly isList: boolean;
   readonly start: number;
   readonly content: number;
@@ -89,7 +89,7 @@ interface Item {
 }
 
 /** @throws RangeError if the item exceeds the bytes */
-function readItem(bytes: Buffer, start: number): Item {
+function readItem(bytes: Buffer, start: number): RlpItem {
   const first = byteAt(bytes, start);
   if (first < 0x80) return { isList: false, start, content: start, end: start + 1 };
   const isList = first >= FIRST_LIST_BYTE;
@@ -102,8 +102,8 @@ function readItem(bytes: Buffer, start: number): Item {
   return { isList, start, content, end: content + length };
 }
 
-function readMembers(bytes: Buffer, list: Item): Item[] {
-  const members: Item[] = [];
+function readMembers(bytes: Buffer, list: RlpItem): RlpItem[] {
+  const members: RlpItem[] = [];
   for (let at = list.content; at < list.end;) {
     const member = readItem(bytes, at);
     members.push(member);

@@ -1,11 +1,11 @@
 import type { Deadlines } from '../../admission/deadlines.ts';
-import type { SlotOwner } from '../../admission/fair-slots.ts';
-import { NotJson, endOfValue, skipSpace, walkArray } from '../../jsonrpc/json-bytes.ts';
+import type { SlotOwner } from '../../admission/gate.ts';
+import { JsonReader, NotJson } from '../../json/json-reader.ts';
 import { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { HttpUpstream } from './http-upstream.ts';
 import { PendingRequest } from './pending-request.ts';
-import { responseId } from './response-id.ts';
+import { responseId } from './response-envelope.ts';
 import type { SentRequest } from './transport.ts';
 import { UpstreamFailure } from './upstream-response.ts';
 
@@ -15,15 +15,13 @@ const MAX_BATCH_CALLS = 10;
 /** Added to the time limit of a batch, so that each call reaches its own limit first. */
 const TIMEOUT_MARGIN_MS = 100;
 
-const OPEN_BRACKET = 91;
-
 /** Sends requests together, and matches the responses to them. */
 export class Batch {
   readonly #http: HttpUpstream;
   readonly #deadlines: Deadlines;
   readonly #onRejected: () => void;
   /** The requests without a response, by id. */
-  readonly #pending = new Map<number, PendingRequest<HttpResponse | undefined>>();
+  readonly #pending = new Map<number, PendingRequest<HttpResponse>>();
   readonly #cancellation: Cancellation;
   #lastDeadline = 0;
   #added = 0;
@@ -40,14 +38,9 @@ export class Batch {
     return this.#added === MAX_BATCH_CALLS;
   }
 
-  /** Adds a request. Its response is undefined if it is to be sent alone. @throws UpstreamFailure, Cancelled (rejects with it) */
-  add(request: SentRequest, cancellation: Cancellation | undefined): Promise<HttpResponse | undefined> {
-    const pending = new PendingRequest<HttpResponse | undefined>(
-      request,
-      cancellation,
-      this.#deadlines,
-      this.#abandoned,
-    );
+  /** Adds a request. @throws UpstreamFailure, Cancelled (rejects with it) */
+  add(request: SentRequest, cancellation: Cancellation | undefined): Promise<HttpResponse> {
+    const pending = new PendingRequest<HttpResponse>(request, cancellation, this.#deadlines, this.#abandoned);
     this.#pending.set(request.id, pending);
     this.#added++;
     this.#lastDeadline = Math.max(this.#lastDeadline, request.deadline);
@@ -55,11 +48,11 @@ export class Batch {
   }
 
   send(): void {
-    if (this.#pending.size === 1) this.#settleRest(undefined);
+    if (this.#pending.size === 1) this.#sendRestAlone();
     else if (this.#pending.size > 1) void this.#sendTogether();
   }
 
-  readonly #abandoned = ({ id }: PendingRequest<HttpResponse | undefined>): void => {
+  readonly #abandoned = ({ id }: PendingRequest<HttpResponse>): void => {
     this.#pending.delete(id);
     if (this.#pending.size === 0) this.#cancellation.cancel();
   };
@@ -70,9 +63,15 @@ export class Batch {
     request?.settle(response);
   }
 
-  /** @param response of each request that has none yet; undefined: it is sent alone */
-  #settleRest(response: HttpResponse | undefined): void {
+  /** @param response of each request that has none yet */
+  #settleRest(response: HttpResponse): void {
     for (const request of this.#pending.values()) request.settle(response);
+    this.#pending.clear();
+  }
+
+  /** Sends each request that has no response yet alone. */
+  #sendRestAlone(): void {
+    for (const request of this.#pending.values()) request.settle(this.#http.post(request, request.cancellation));
     this.#pending.clear();
   }
 
@@ -114,7 +113,7 @@ export class Batch {
       const id = isOwn ? responseId(body) : undefined;
       if (typeof id === 'number') this.#settle(id, { ...response, body });
     }
-    if (isComplete) this.#settleRest(undefined);
+    if (isComplete) this.#sendRestAlone();
     else this.#handleRejection();
   }
 
@@ -134,21 +133,23 @@ export class Batch {
 
   #handleRejection(): void {
     if (this.#pending.size > 0) this.#onRejected();
-    this.#settleRest(undefined);
+    this.#sendRestAlone();
   }
 }
 
 /** The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array. */
 function elementsOf(body: Buffer): Buffer[] | undefined {
-  const start = skipSpace(body, 0);
-  if (body[start] !== OPEN_BRACKET) return undefined;
+  const reader = new JsonReader(body);
+  reader.skipSpace();
+  if (!reader.isAtArray) return undefined;
   const elements: Buffer[] = [];
   try {
-    walkArray(body, start, (bytes, at, depth) => {
-      const end = endOfValue(bytes, at, depth);
-      elements.push(bytes.subarray(at, end));
-      return end;
-    });
+    reader.enterArray();
+    while (reader.nextElement()) {
+      const start = reader.at;
+      reader.skipValue();
+      elements.push(body.subarray(start, reader.at));
+    }
     return elements;
   } catch (error) {
     if (error instanceof NotJson) return elements;

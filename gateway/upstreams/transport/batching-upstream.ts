@@ -44,13 +44,9 @@ export class BatchingUpstream implements Transport {
     const { clientBatch, body } = request;
     if (clientBatch === undefined || body.length > MAX_ITEM_CHARS || performance.now() < this.#rejectedUntil)
       return this.#http.send(request, cancellation);
-    return withSlot(this.#http.slots, request, cancellation, async () => {
-      const response = await this.#batchFor(clientBatch, cancellation).add(request, cancellation);
-      if (response !== undefined) return response;
-      // The caller may have left while the request was between the batch and its own way.
-      if (cancellation?.isCancelled === true) throw cancellation.reason;
-      return this.#http.post(request, cancellation);
-    });
+    return withSlot(this.#http.slots, request, cancellation, () =>
+      this.#batchFor(clientBatch, cancellation).add(request, cancellation),
+    );
   }
 
   close(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { SlotOwner } from '../../admission/fair-slots.ts';
+import type { SlotOwner } from '../../admission/gate.ts';
 import { InFlightSet } from '../../collections/in-flight-set.ts';
 
 /** Work in progress. After `cancel` it ends with `Cancelled`, unless it has ended already. */

@@ -1,4 +1,3 @@
-import { TextSearch } from '../../jsonrpc/text-search.ts';
 import type { ErrorResponse } from './upstream-response.ts';
 
 /** Texts that `Secrets` removes. */
@@ -99,30 +98,17 @@ function decodeBase64(text: string): string {
   return Buffer.from(text, 'base64').toString();
 }
 
-/** A letter or digit that JSON need not escape. Encoders escape none; then a probe would not be found. */
-const escapedAlphanumeric = /\\u00(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
-
 /** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
 export class Secrets {
-  /** At least one of them is in each text with a credential, as it is or in one case only. */
-  readonly #probes: readonly string[];
-  /** Those that are searched for in bytes one by one; the others are searched for at once. */
-  readonly #shortProbes: readonly string[];
-  readonly #longProbes: TextSearch | undefined;
-  /** Whether a probe has characters that JSON escapes. */
-  readonly #isEscapable: boolean;
+  /** In lower case. */
+  readonly #credentials: readonly string[];
+  /** Of hosts and credentials. */
   readonly #pattern: RegExp;
 
   constructor(...all: readonly SecretTexts[]) {
     const credentials = shortestOf(all.flatMap((each) => each.credentials));
     const texts = shortestOf([...all.flatMap(({ hosts }) => hosts), ...credentials]);
-    const parts = credentials.map(longestPart);
-    // A native search has to compare hexadecimal texts at most positions of a result. Others are found as fast by one.
-    const long = parts.some((part) => /^[0-9a-f]{16,}$/i.test(part)) ? parts.filter(isLong) : [];
-    this.#probes = probesOf(parts);
-    this.#shortProbes = probesOf(parts.filter((part) => !long.includes(part)));
-    this.#longProbes = long.length > 0 ? new TextSearch(shortestOf(long)) : undefined;
-    this.#isEscapable = this.#probes.some((probe) => /[^\w.~-]/.test(probe));
+    this.#credentials = shortestOf(credentials.map((text) => text.toLowerCase()));
     // `(?!)` matches nothing.
     this.#pattern = new RegExp(texts.map(escapePattern).join('|') || '(?!)', 'gi');
   }
@@ -139,21 +125,16 @@ export class Secrets {
     return shown + text.slice(end);
   }
 
-  /** Whether a JSON text may have a credential. In 190 kB, a search for one text takes about 6 µs. */
-  mayBeIn(json: string | Buffer): boolean {
-    if (this.#probes.length === 0) return false;
-    if (typeof json === 'string') {
-      if (this.#probes.some((probe) => json.includes(probe))) return true;
-    } else if (this.#shortProbes.some((probe) => json.includes(probe)) || this.#longProbes?.isIn(json) === true) {
-      return true;
-    }
-    if (!json.includes('\\')) return false;
-    return this.#isEscapable || (json.includes('\\u00') && escapedAlphanumeric.test(json.toString('latin1')));
+  /** Whether a JSON text has a credential, in any case. */
+  areIn(json: string): boolean {
+    if (this.#credentials.length === 0) return false;
+    const text = withoutEscapes(json).toLowerCase();
+    return this.#credentials.some((credential) => text.includes(credential));
   }
 
   /** Replaces words with secrets in the texts of a JSON value, if one of them has a credential. */
   removeFromJson(json: string): string {
-    if (!this.mayBeIn(json)) return json;
+    if (!this.areIn(json)) return json;
     return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (token) => this.#removeFromToken(token));
   }
 
@@ -183,46 +164,18 @@ export class Secrets {
   }
 }
 
+/** The JSON text with each escaped character in place of its escape. Line breaks and tabs become letters. */
+function withoutEscapes(json: string): string {
+  if (!json.includes('\\')) return json;
+  return json.replace(/\\(?:u([0-9a-f]{4})|([^]))/gi, (_, code: string | undefined, char: string) =>
+    code === undefined ? char : String.fromCharCode(parseInt(code, 16)),
+  );
+}
+
 /** The texts that contain no other one. */
 function shortestOf(texts: readonly string[]): string[] {
   const shortestFirst = [...new Set(texts)].sort((a, b) => a.length - b.length);
   return shortestFirst.filter((text, at) => !shortestFirst.slice(0, at).some((other) => text.includes(other)));
-}
-
-/** The longest part that is equal in most forms of a text, so that one search finds all of them. */
-function longestPart(text: string): string {
-  const [longest = ''] = (text.match(/[A-Za-z0-9]+/g) ?? []).toSorted((a, b) => b.length - a.length);
-  return longest.length >= MIN_SECRET_CHARS ? longest : text;
-}
-
-/** Whether the text can be searched for together with others. That is slower for short texts. */
-function isLong(text: string): boolean {
-  return /^[!-~]{16,}$/.test(text);
-}
-
-/** A node or proxy may write a URL or a hexadecimal text in one case. */
-function probesOf(parts: readonly string[]): string[] {
-  const inCases = parts.flatMap((part) => [part, part.toLowerCase(), part.toUpperCase()]);
-  return shortestOf(inCases.map(fromRareCharacter));
-}
-
-/** Characters of results, the most frequent first. The others are rarer. */
-const COMMON_CHARS = '0123456789abcdefx":,tonshripluHkmPyIgv';
-const HEX_DIGITS = 16;
-/** A shorter text may be part of a member name. */
-const MIN_PROBE_CHARS = 5;
-
-/** The native search is fast until it finds the first character. With hexadecimal digits only, a long text is faster. */
-function fromRareCharacter(text: string): string {
-  const length = Math.max(1, text.length - MIN_PROBE_CHARS + 1);
-  const ranks = Array.from({ length }, (_, at) => rankOf(text.charAt(at)));
-  const highest = Math.max(...ranks);
-  return highest < HEX_DIGITS ? text : text.slice(ranks.indexOf(highest));
-}
-
-function rankOf(char: string): number {
-  const rank = COMMON_CHARS.indexOf(char);
-  return rank === -1 ? COMMON_CHARS.length : rank;
 }
 
 function escapePattern(text: string): string {

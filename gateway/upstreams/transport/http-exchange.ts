@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Deadlines, Timed } from '../../admission/deadlines.ts';
-import { gatehouse, type SlotOwner } from '../../admission/fair-slots.ts';
+import { gatehouse, type SlotOwner } from '../../admission/gate.ts';
 import { errorCode } from '../../config/log.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
 import { CollectedBytes } from '../../memory/collected-bytes.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'undici';
 import { Deadlines } from '../../admission/deadlines.ts';
-import { FairQueue } from '../../admission/fair-queue.ts';
+import { Gate } from '../../admission/gate.ts';
 import { loadPackage } from '../../config/load-package.ts';
 import { errorCode } from '../../config/log.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
@@ -11,7 +11,10 @@ import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { NoFreeSlot } from './upstream-response.ts';
 import { withSlot } from './with-slot.ts';
 
-/** Only the pool: 3 MB of memory and 60 ms at start. The whole of undici costs five times that. */
+/**
+ * Only the pool: an idle gateway has 76.5 MB and is ready after 0.79 s; with the whole of undici, 80.3 MB and 0.89 s (medians
+ * of 7 alternating rounds, Node 20, 2026-11-24).
+ */
 const UndiciPool = loadPackage('undici/lib/dispatcher/pool.js') as typeof Pool;
 
 /**
@@ -40,7 +43,7 @@ export class HttpUpstream implements Transport {
   readonly #bounds: ResponseBounds;
   readonly #deadlines = new Deadlines();
   /** Calls in flight, as many as connections. Others wait here, fairly over their keys. */
-  readonly slots: FairQueue;
+  readonly slots: Gate;
 
   constructor(options: HttpUpstreamOptions) {
     const { url, headers, secrets } = credentialsOf(options.url, options.headers);
@@ -61,7 +64,7 @@ export class HttpUpstream implements Transport {
     this.#headers = [...ownHeaders, ...headers.flat()];
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#bounds = options;
-    this.slots = new FairQueue({ slots: options.connections, rejection: () => new NoFreeSlot() });
+    this.slots = new Gate({ slots: options.connections, rejection: () => new NoFreeSlot() });
   }
 
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {

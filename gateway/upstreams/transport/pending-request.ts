@@ -11,10 +11,10 @@ export class PendingRequest<Response> implements Cancellable, Timed {
   readonly body: string;
   readonly deadline: number;
   readonly response: Promise<Response>;
-  readonly #cancellation: Cancellation | undefined;
+  readonly cancellation: Cancellation | undefined;
   readonly #deadlines: Deadlines;
   readonly #onAbandoned: (request: this, reason: Error) => void;
-  #resolve!: (response: Response) => void;
+  #resolve!: (response: Response | Promise<Response>) => void;
   #reject!: (reason: unknown) => void;
 
   /** @param onAbandoned called when it ends without a response, by its deadline or by cancellation */
@@ -27,7 +27,7 @@ export class PendingRequest<Response> implements Cancellable, Timed {
     this.id = id;
     this.body = body;
     this.deadline = deadline;
-    this.#cancellation = cancellation;
+    this.cancellation = cancellation;
     this.#deadlines = deadlines;
     this.#onAbandoned = onAbandoned;
     this.response = new Promise((resolve, reject) => {
@@ -38,7 +38,8 @@ export class PendingRequest<Response> implements Cancellable, Timed {
     cancellation?.add(this);
   }
 
-  settle(response: Response): void {
+  /** @param response a promise, if the request is sent again in another way */
+  settle(response: Response | Promise<Response>): void {
     this.#end();
     this.#resolve(response);
   }
@@ -64,6 +65,6 @@ export class PendingRequest<Response> implements Cancellable, Timed {
 
   #end(): void {
     this.#deadlines.delete(this);
-    this.#cancellation?.delete(this);
+    this.cancellation?.delete(this);
   }
 }

@@ -1,7 +1,8 @@
-import { exceeds } from '../../jsonrpc/nesting.ts';
+import { isObject, type JsonObject } from '../../collections/is-object.ts';
+import { exceeds } from '../../json/nesting.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { findResult, LARGE_RESPONSE_BYTES } from './read-large-response.ts';
+import { findResult, LARGE_RESPONSE_BYTES } from './response-envelope.ts';
 import {
   failureOfStatus,
   UpstreamFailure,
@@ -9,8 +10,6 @@ import {
   type UpstreamResponse,
   type ResultResponse,
 } from './upstream-response.ts';
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A trace of 1,024 nested calls has 2,050 levels. JSON.stringify overflows the stack at 4,500 (Node 20). */
 const MAX_LEVELS = { depth: 3_000, values: Infinity };
@@ -22,15 +21,17 @@ const MAX_MESSAGE_CHARS = 64 * 1024;
  * Reads an HTTP response. The body takes precedence over the status: nodes send valid errors with 4xx and rate limits
  * with 200. Bodies without an envelope, which providers send with 429 and 5xx, count as errors too.
  * @param id the id of the request
- * @param secrets removed from results. Errors keep theirs, because rules match the original text.
+ * @param secrets removed from a result with texts; undefined for other results. Errors keep theirs, because rules match
+ * the original text.
  * @throws UpstreamFailure if the body has no response to this request
  */
-export function readResponse(response: HttpResponse, id: number, secrets: Secrets): UpstreamResponse {
+export function readResponse(response: HttpResponse, id: number, secrets: Secrets | undefined): UpstreamResponse {
   const { body } = response;
   if (body.length >= LARGE_RESPONSE_BYTES) {
     const large = findResult(body, id);
     const parse = (): ResultResponse | ErrorResponse => readParsed(response, body.toString('utf8'), id, secrets);
-    return large === undefined || secrets.mayBeIn(large) ? parse() : { kind: 'large', parts: [large], parse };
+    const mustParse = large === undefined || secrets?.areIn(large.toString()) === true;
+    return mustParse ? parse() : { kind: 'large', parts: [large], parse };
   }
   const text = body.toString('utf8');
   return readCommonEnvelope(text, id, secrets) ?? readParsed(response, text, id, secrets);
@@ -41,11 +42,11 @@ export function readResponse(response: HttpResponse, id: number, secrets: Secret
  * its ends is one JSON value, the envelope has no other members.
  * @returns undefined if the body must be parsed
  */
-function readCommonEnvelope(text: string, id: number, secrets: Secrets): ResultResponse | undefined {
+function readCommonEnvelope(text: string, id: number, secrets: Secrets | undefined): ResultResponse | undefined {
   const found = commonResult(text, id);
   if (found === undefined) return undefined;
   if (quotedHex.test(found)) return { kind: 'result', result: found.slice(1, -1), text: found };
-  const result = secrets.removeFromJson(found);
+  const result = secrets === undefined ? found : secrets.removeFromJson(found);
   const value = parse(result);
   return value === undefined ? undefined : { kind: 'result', result: value, text: result };
 }
@@ -71,12 +72,12 @@ function commonResult(text: string, id: number): string | undefined {
 }
 
 function readParsed(
-  { status, retryAfter }: HttpResponse,
+  { status, retryAfter, body: bytes }: HttpResponse,
   text: string,
   id: number,
-  secrets: Secrets,
+  secrets: Secrets | undefined,
 ): ResultResponse | ErrorResponse {
-  if (exceeds(text, MAX_LEVELS)) throw new UpstreamFailure('malformed', 'the response is nested too deep');
+  if (exceeds(bytes, MAX_LEVELS)) throw new UpstreamFailure('malformed', 'the response is nested too deep');
   const body = bodyOf(text);
   if (body === undefined) throw missingResponse(status, text, retryAfter);
   const { error, result } = body;
@@ -86,7 +87,7 @@ function readParsed(
   }
   if (result !== undefined) {
     checkId(body, id, false);
-    const shown = secrets.removeFromJson(text);
+    const shown = secrets === undefined ? text : secrets.removeFromJson(text);
     const envelope = shown.trimStart().startsWith('[') ? undefined : shown;
     return {
       kind: 'result',
@@ -176,10 +177,6 @@ function missingResponse(status: number, text: string, retryAfter: string | unde
   const known = status < 500 ? failureOfStatus[status] : undefined;
   const failure = known ?? (isLimit ? 'rate' : status >= 500 ? 'transport' : 'malformed');
   return new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC response`, false, retryAfterMs(retryAfter));
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function raise(failure: UpstreamFailure): never {

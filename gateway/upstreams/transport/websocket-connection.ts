@@ -7,7 +7,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { ConnectOptions, Connector } from './connect/connector.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { responseId } from './response-id.ts';
+import { responseId } from './response-envelope.ts';
 import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import { PendingRequest } from './pending-request.ts';
 import type { SentRequest } from './transport.ts';

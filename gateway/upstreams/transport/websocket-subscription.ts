@@ -20,7 +20,7 @@ export interface LinkListener {
   disconnected(): void;
 }
 
-export interface SubscriptionOptions {
+export interface UpstreamSubscriptionOptions {
   readonly chainId: number;
   /** The parameters of eth_subscribe, as JSON text. */
   readonly params: string;
@@ -61,7 +61,7 @@ interface Notification {
  */
 export function openSubscription(
   link: SubscriptionLink,
-  { chainId, params, timeoutMs, secrets, nextId, onOtherChain }: SubscriptionOptions,
+  { chainId, params, timeoutMs, secrets, nextId, onOtherChain }: UpstreamSubscriptionOptions,
   events: SubscriptionEvents,
 ): { close(): void } {
   let subscription: unknown;

@@ -1,4 +1,4 @@
-import { FairQueue } from '../../admission/fair-queue.ts';
+import { Gate } from '../../admission/gate.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
@@ -36,7 +36,7 @@ const FLOOD_PAUSE_MS = 30_000;
  */
 export class WebSocketUpstream implements Transport {
   readonly secrets: SecretTexts;
-  readonly #slots: FairQueue;
+  readonly #slots: Gate;
   readonly #open: () => WebSocketConnection;
   readonly #listeners = new Set<LinkListener>();
   /** Undefined: without a proxy. */
@@ -61,7 +61,7 @@ export class WebSocketUpstream implements Transport {
         for (const listener of this.#listeners) listener.notified(body);
       },
     };
-    this.#slots = new FairQueue({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
+    this.#slots = new Gate({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened, failure) => {

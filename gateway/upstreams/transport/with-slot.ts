@@ -1,5 +1,4 @@
-import type { FairQueue } from '../../admission/fair-queue.ts';
-import { gatehouse } from '../../admission/fair-slots.ts';
+import { type Gate, gatehouse } from '../../admission/gate.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { SentRequest } from './transport.ts';
@@ -10,7 +9,7 @@ import { MIN_COUNTED_TIMEOUT_MS, TimedOut } from './upstream-response.ts';
  * @throws UpstreamFailure, Cancelled (rejects with it)
  */
 export async function withSlot(
-  slots: FairQueue,
+  slots: Gate,
   { deadline }: SentRequest,
   cancellation: Cancellation | undefined,
   send: () => Promise<HttpResponse>,

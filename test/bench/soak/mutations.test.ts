@@ -22,8 +22,8 @@ describe('the mends that `npm run soak:mutations` takes out', () => {
     for (const source of ['a', 'abb']) expect(() => applyEdit(source, edit)).toThrow('the text');
   });
 
-  it('are a table of docs/consistency.md', () => {
-    const page = read('docs/consistency.md');
+  it('are a table of docs/measured/soak.md', () => {
+    const page = read('docs/measured/soak.md');
     for (const { takenOut } of mutations) expect(page).toContain(`| ${takenOut} `);
   });
 });

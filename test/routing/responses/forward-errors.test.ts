@@ -34,7 +34,7 @@ describe('a method that no upstream supports', () => {
     expect(requestCounts()).toEqual([1, 1]);
   });
 
-  // Contract §3: a block, receipt or transaction may exist although no upstream looks it up.
+  // A block, receipt or transaction may exist although no upstream looks it up.
   it.each([
     ['eth_getBlockByHash', [hash, true]],
     ['eth_getTransactionReceipt', [hash]],

@@ -1,45 +1,45 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { timeSlicer } from '../../../gateway/jsonrpc/time-slices.ts';
+import { turnBudget } from '../../../gateway/event-loop/turn-budget.ts';
 import { RejectedBodies } from '../../../gateway/limits/rejected-bodies.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
-import { UnreadConnections } from '../../../gateway/memory/unread-connections.ts';
-import { Pipeline } from '../../../gateway/server/http/pipeline.ts';
+import { ClientConnection } from '../../../gateway/server/http/client-connection.ts';
 
 const inProgressMax = 5;
 
-/** Other work uses up the time slice of this turn of the event loop. */
-function useSlice(): Promise<void> {
-  for (;;) {
-    const next = timeSlicer.next();
-    if (next !== undefined) return next;
-  }
+/** Other work uses up this turn of the event loop. Resolves after the work that waits for the next one. */
+function useTurn(): Promise<void> {
+  turnBudget.charge('other', 3);
+  return new Promise((resolve) => {
+    setImmediate(setImmediate, resolve);
+  });
 }
 
-it('a request that arrives while an earlier one waits for a time slice begins after it', async () => {
+it('a request that arrives while an earlier one waits for a turn begins after it', async () => {
   const socket = new Socket();
   const memory = new MemoryBudget({ requestsMax: 100, maxBytes: 100_000_000 });
   const begun: (string | undefined)[] = [];
   const options = {
-    ...{ memory, unread: new UnreadConnections(memory), rejectedBodies: new RejectedBodies(), connectionsMax: 10 },
+    ...{ memory, rejectedBodies: new RejectedBodies(), connectionsMax: 10 },
     holderOf: () => memory.addressHolder('192.0.2.1'),
   };
-  const pipeline = new Pipeline(socket, options, (request) => begun.push(request.url));
+  const handle = (request: IncomingMessage): void => void begun.push(request.url);
+  const connection = new ClientConnection(socket, options, handle, { large: 0 });
   const arrive = (url: string): void => {
     const request = Object.assign(new IncomingMessage(socket), { url });
-    pipeline.arrived(request, new ServerResponse(request));
+    connection.arrived(request, new ServerResponse(request));
   };
   const urls = Array.from({ length: inProgressMax + 2 }, (_, at) => `/${at}`);
 
   for (const url of urls.slice(0, -1)) arrive(url);
-  const ownSlice = useSlice();
-  pipeline.responseEnded();
+  const turn = useTurn();
+  connection.responseEnded();
   arrive(urls.at(-1) ?? '');
   expect(begun).toEqual(urls.slice(0, inProgressMax));
-  await ownSlice;
-  pipeline.responseEnded();
-  await useSlice();
+  await turn;
+  connection.responseEnded();
+  await useTurn();
   expect(begun).toEqual(urls);
   socket.destroy();
 });

@@ -34,10 +34,8 @@ async function requestLargeResponse(env: Record<string, string> = {}, passedMs =
   gateway = await startGateway({ main: network(5, [node.url]) }, env);
   caller = await openRaw(gateway.gateway.port);
   caller.socket.pause();
-  const timers = vi.getTimerCount();
   caller.send(post(`/main/v3/${gateway.key}`, call));
-  // The response is reserved by then, and the kernel's buffers fill soon after.
-  await eventually(() => vi.getTimerCount() > timers, 15_000);
+  await eventually(() => unreadBytes(caller.socket) > 0, 15_000);
   await untilBuffersAreFull(caller.socket);
   vi.advanceTimersByTime(passedMs);
 }

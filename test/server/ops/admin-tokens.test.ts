@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readSettings, SettingsError } from '../../../gateway/config/settings.ts';
-import { readAdminDocument } from '../../../gateway/server/ops/admin-document.ts';
+import { readAdminApi } from '../../../gateway/server/ops/read-admin-api.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { shiftClock } from '../../routing/with-nodes.ts';
 import { startFakeNode } from '../../support/fake-node.ts';
@@ -56,7 +56,7 @@ describe('the role of a token', () => {
     ['admin', ['read', 'keys', 'all']],
   ] as const)('of %s permits the operations of %j', async (name, permitted) => {
     await open();
-    const { operations } = readAdminDocument();
+    const { operations } = readAdminApi();
     const rejected: string[] = [];
     for (const { verb, path, role, id } of operations) {
       const at = path.replace(':id', '0123456789ab').replace(':network', 'main');
@@ -74,7 +74,7 @@ describe('the role of a token', () => {
   });
 
   it('of each operation is the lowest that it needs', () => {
-    const roles = Object.fromEntries(readAdminDocument().operations.map(({ id, role }) => [id, role]));
+    const roles = Object.fromEntries(readAdminApi().operations.map(({ id, role }) => [id, role]));
     expect(roles).toEqual({
       ...{ document: 'read', list: 'read', show: 'read', usage: 'read', networks: 'read' },
       ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys', revokeAll: 'keys' },

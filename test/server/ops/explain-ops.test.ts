@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ScriptedChain } from '../../heads/scripted-chain.ts';
+import { ScriptedChain } from '../../chain/scripted-chain.ts';
 import { eventually } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { storageParams, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';

@@ -8,10 +8,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
-import { sentBytes, UnreadConnections } from '../../../gateway/memory/unread-connections.ts';
-import { Notifications } from '../../../gateway/server/websocket/notifications.ts';
+import { sentBytes } from '../../../gateway/server/http/node-internals.ts';
 import { TICK_MS } from '../../../gateway/server/websocket/session-options.ts';
-import { SocketMemory } from '../../../gateway/server/websocket/socket-memory.ts';
+import { SocketBuffers } from '../../../gateway/server/websocket/socket-buffers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 
@@ -31,7 +30,7 @@ let webSockets: WebSocketServer;
 let client: Socket;
 let socket: WebSocket;
 let connection: Socket;
-let notifications: Notifications;
+let buffers: SocketBuffers;
 let reasons: string[];
 
 /** @param maxBytes of the memory budget */
@@ -45,16 +44,10 @@ async function open(maxBytes = 1_000_000_000): Promise<void> {
   [socket] = (await opened) as [WebSocket];
   connection = (socket as unknown as { _socket: Socket })._socket;
   const memory = new MemoryBudget({ maxBytes, requestsMax: 10 });
-  const options = {
-    memory,
-    unread: new UnreadConnections(memory),
-    holder: { name: 'key', isAddress: false, bytes: 0 },
-  };
-  const socketMemory = new SocketMemory(socket, connection, options, () => undefined);
-  notifications = new Notifications(socket, connection, socketMemory, (reason) => reasons.push(reason));
+  const holder = { name: 'key', isAddress: false, bytes: 0 };
+  buffers = new SocketBuffers(socket, connection, { memory, holder, close: (reason) => reasons.push(reason) });
   connection.on('drain', () => {
-    notifications.drained();
-    socketMemory.update();
+    buffers.drained();
   });
 }
 
@@ -73,7 +66,7 @@ afterEach(() => {
 });
 
 function tick(times: number): void {
-  for (let count = 0; count < times; count++) notifications.tick();
+  for (let count = 0; count < times; count++) buffers.check();
 }
 
 async function untilBuffersAreFull(): Promise<void> {
@@ -97,8 +90,8 @@ it('a client that reads gets the 14,000 logs of each block', async () => {
   client.resume();
   for (let blocks = 1; blocks <= 3; blocks++) {
     // Each subscription has its own notifications.
-    notifications.send(logs);
-    notifications.send(logs);
+    buffers.notify(logs);
+    buffers.notify(logs);
     tick(stalledTicks);
     await eventually(() => client.bytesRead > 2 * blocks * LOGS_BYTES);
   }
@@ -107,8 +100,8 @@ it('a client that reads gets the 14,000 logs of each block', async () => {
 
 it('a client that leaves 4 MB unread and reads nothing for 2 s is a slow reader', async () => {
   await open();
-  notifications.send(block);
-  notifications.send(block);
+  buffers.notify(block);
+  buffers.notify(block);
   await untilBuffersAreFull();
   tick(stalledTicks);
   expect(reasons).toEqual([]);
@@ -119,7 +112,7 @@ it('a client that leaves 4 MB unread and reads nothing for 2 s is a slow reader'
 it('a client that leaves less than 4 MB unread may read nothing', async () => {
   await open();
   // What the kernel buffers counts as read.
-  for (let count = 0; count < 4_100_000; count += 100_000) notifications.send(['x'.repeat(100_000)]);
+  for (let count = 0; count < 4_100_000; count += 100_000) buffers.notify(['x'.repeat(100_000)]);
   await untilBuffersAreFull();
   expect(socket.bufferedAmount).toBeLessThan(4_000_000);
   tick(2 * slowTicks);
@@ -129,12 +122,12 @@ it('a client that leaves less than 4 MB unread may read nothing', async () => {
 it('a client that stays above 4 MB for 30 s is a slow reader, though it reads', async () => {
   await open();
   for (let count = 1; count <= slowTicks; count++) {
-    if (notifications.unreadBytes < 2 * BLOCK_BYTES) notifications.send(block);
+    if (buffers.notificationBytes < 2 * BLOCK_BYTES) buffers.notify(block);
     await readSome();
     tick(1);
   }
   expect(reasons).toEqual([]);
-  notifications.send(block);
+  buffers.notify(block);
   tick(1);
   expect(reasons).toEqual(['slow-reader']);
 });
@@ -143,11 +136,11 @@ it('a client that catches up has 30 s again', async () => {
   await open();
   for (let round = 0; round < 2; round++) {
     for (let count = 0; count <= slowTicks / 2; count++) {
-      if (notifications.unreadBytes < 2 * BLOCK_BYTES) notifications.send(block);
+      if (buffers.notificationBytes < 2 * BLOCK_BYTES) buffers.notify(block);
       await readSome();
       tick(1);
     }
-    while (notifications.unreadBytes > 0) {
+    while (buffers.notificationBytes > 0) {
       client.read();
       await nextTurn();
     }
@@ -158,15 +151,15 @@ it('a client that catches up has 30 s again', async () => {
 
 it('a client that leaves 64 MB unread at once is a slow reader', async () => {
   await open();
-  for (let sent = 0; sent < 64_000_000; sent += BLOCK_BYTES) notifications.send(block);
+  for (let sent = 0; sent < 64_000_000; sent += BLOCK_BYTES) buffers.notify(block);
   expect(reasons).toEqual([]);
-  notifications.send(block);
+  buffers.notify(block);
   expect(reasons).toEqual(['slow-reader']);
 });
 
 it('the memory budget is a lower bound, if it has no byte for the key', async () => {
   await open(20_000_000);
-  notifications.send(block);
-  notifications.send(block);
+  buffers.notify(block);
+  buffers.notify(block);
   expect(reasons).toEqual(['overloaded']);
 });

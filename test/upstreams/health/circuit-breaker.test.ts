@@ -62,6 +62,24 @@ describe('the circuit of an upstream', () => {
     expect(cooldownMsOf(circuit, 0)).toBe(600_000);
   });
 
+  it('is paused for more than 30 s only if several callers, or Gatehouse itself, got the Retry-After', () => {
+    const fail = (circuit: CircuitBreaker, now: number, owner: object): boolean =>
+      circuit.recordFailure('rate', now, 600_000, false, { owner, mayBeCause: false, error: undefined, sentAt: now });
+    const [one, other] = [{}, {}];
+    const circuit = new CircuitBreaker(() => 0);
+    for (let times = 0; times < 3; times++) fail(circuit, 0, one);
+    expect(circuit.pauseMs(0)).toBe(30_000);
+    fail(circuit, 30_000, one);
+    expect(circuit.pauseMs(30_000)).toBe(30_000);
+    fail(circuit, 60_000, other);
+    expect(circuit.pauseMs(60_000)).toBe(600_000);
+    circuit.recordSuccess();
+    for (let times = 0; times < 3; times++) fail(circuit, 700_000, other);
+    expect(circuit.pauseMs(700_000)).toBe(30_000);
+    circuit.recordFailure('rate', 700_000, 600_000);
+    expect(circuit.pauseMs(700_000)).toBe(600_000);
+  });
+
   it('has jitter of up to 25 % in the cooldown, but never below Retry-After', () => {
     const circuit = new CircuitBreaker(() => 1);
     circuit.recordFailure('transport', 0);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import type { Behaviour } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
+import { addKey, postTo } from '../../routing/two-keys.ts';
 import { storageParams, withNodes, word, type WithNodes } from '../../routing/with-nodes.ts';
 
 /** Rejects every request, with a JSON-RPC error or without. */
@@ -61,9 +62,8 @@ it('an upstream without another answers every call with its rate limit: the seri
 
 describe('an upstream that answers with Retry-After', () => {
   const wait = (seconds: number) => rejects(429, false, { 'retry-after': String(seconds) });
-  const retryAfterOf = async ({ gateway }: WithNodes): Promise<[number, number]> => {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams });
-    const response = await gateway.post('test', body);
+  const retryAfterOf = async ({ gateway }: WithNodes, url = gateway.url('test')): Promise<[number, number]> => {
+    const response = await postTo(url, { jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams });
     return [response.status, Number(response.headers.get('retry-after'))];
   };
 
@@ -75,8 +75,9 @@ describe('an upstream that answers with Retry-After', () => {
     const [node] = all.nodes;
     if (!isFirst) await all.request();
     always(all, 0, wait(3_600));
-    // The first failures may be due to the calls themselves.
-    for (let times = 0; times < 3; times++) expect(await retryAfterOf(all)).toEqual([503, 600]);
+    // The first failures may be due to the calls themselves, and those of one caller to the caller.
+    const other = await addKey(all.gateway, 'test');
+    for (const url of [undefined, other, undefined]) expect(await retryAfterOf(all, url)).toEqual([503, 600]);
     const sent = node?.calls.length;
     for (let times = 0; times < 20; times++) {
       const [status, seconds] = await retryAfterOf(all);
@@ -85,6 +86,15 @@ describe('an upstream that answers with Retry-After', () => {
       expect(seconds).toBeLessThanOrEqual(600);
     }
     await staysTrueFor(1_500, () => node?.calls.length === sent);
+  });
+
+  it('to the calls of one caller only is left alone for 30 s at most', async () => {
+    const all = await withNodes(1);
+    await all.request();
+    all.nodes[0]?.always(wait(3_600));
+    for (let times = 0; times < 3; times++) await retryAfterOf(all);
+    const [status, seconds] = await retryAfterOf(all);
+    expect([status, seconds > 25, seconds <= 30]).toEqual([503, true, true]);
   });
 
   it('gets calls again afterwards', async () => {

@@ -103,7 +103,7 @@ describe('an upstream’s secrets', () => {
   ])('are removed from a long result, %s', (_, echoed) => {
     const secrets = secretsOf(local, { 'x-key': 'k3yOfOursWith/Slash' });
     const json = `["${filler}","${echoed}"]`;
-    expect(secrets.mayBeIn(Buffer.from(json))).toBe(true);
+    expect(secrets.areIn(json)).toBe(true);
     const [first, ...others] = JSON.parse(secrets.removeFromJson(json)) as string[];
     expect(first).toBe(filler);
     expect(others.join(' ')).toMatch(/^(<upstream> ?)+$/);
@@ -117,10 +117,10 @@ describe('an upstream’s secrets', () => {
     const secrets = secretsOf(withPassword, { 'x-key': secret, 'x-other': 'T0kenOfOursThatIsEvenLonger' });
     for (const before of ['', ' ', '  ', '   ']) {
       const json = `["${filler}${before}","${echoed}"]`;
-      expect(secrets.mayBeIn(Buffer.from(json))).toBe(true);
+      expect(secrets.areIn(json)).toBe(true);
       expect(JSON.parse(secrets.removeFromJson(json))).toEqual([`${filler}${before}`, '<upstream>']);
     }
-    expect(secrets.mayBeIn(Buffer.from(`["${filler}","${echoed.slice(1)}"]`))).toBe(false);
+    expect(secrets.areIn(`["${filler}","${echoed.slice(1)}"]`)).toBe(false);
   });
 
   it.each(['a"b/c d<e', 'пароль-наш'])('of characters that JSON escapes are found: %s', (secret) => {
@@ -129,14 +129,14 @@ describe('an upstream’s secrets', () => {
       .replaceAll('/', '\\/')
       .replaceAll(/[<\u0400-\u04ff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
     const json = `["${filler}",${escaped}]`;
-    expect(secrets.mayBeIn(Buffer.from(json))).toBe(true);
+    expect(secrets.areIn(json)).toBe(true);
     expect(JSON.parse(secrets.removeFromJson(json))).toEqual([filler, expect.stringMatching(/^(<upstream> ?)+$/)]);
   });
 
   it('are not in a result with other escapes, which stays as it is', () => {
     const secrets = secretsOf(`${local}/v2/Ab-dEfGhI.KlMnO_`, { 'x-key': 'k3yOfOurs' });
     const json = String.raw`["a\u003cb\u0000\n\\\"","\u00e9 \u005f"]`;
-    expect(secrets.mayBeIn(Buffer.from(json))).toBe(false);
+    expect(secrets.areIn(json)).toBe(false);
     expect(secrets.removeFromJson(json)).toBe(json);
   });
 });

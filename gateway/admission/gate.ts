@@ -1,0 +1,251 @@
+import { LinkedList, type Linked } from '../collections/linked-list.ts';
+import type { Holder } from '../memory/holder.ts';
+import { Deadlines, type Timed } from './deadlines.ts';
+
+/** The owner of a request: a key, an address, or Gatehouse itself. Requests of one object share its slots. */
+export interface SlotOwner {
+  /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
+  readonly weight: number;
+  /** Whose share of the memory budget upstream responses use; undefined: Gatehouse itself. */
+  readonly holder?: Holder;
+}
+
+/** Gatehouse's own requests, such as polls. They take any free slot, and wait for none before others that have fewer. */
+export const gatehouse: SlotOwner = { weight: Infinity };
+
+/** An owner may have this share of all slots, whatever its weight. */
+const MAX_SHARE = 7 / 8;
+
+/** An owner may take a slot while it has fewer than this many times the free slots, times its weight. */
+const MAX_PER_FREE_SLOT = 7;
+
+export interface GateOptions {
+  readonly slots: number;
+  /** All requests are of one owner, which may take all slots. */
+  readonly hasOneOwner?: boolean;
+  /** Maximum number of waiting requests; one owner may have as many as there is space for others. Default: unlimited. */
+  readonly queueMax?: number;
+  /** A request that waits longer is rejected. Default: its own time limit. */
+  readonly maxWaitMs?: number;
+  /** The error of a request that is rejected. */
+  readonly rejection: () => Error;
+  /** Called with 1 when a request begins to wait, and with -1 when it stops waiting. */
+  readonly onQueued?: (change: 1 | -1) => void;
+}
+
+/** The caller of a waiting request: `Cancellation` of upstreams/transport/. */
+export interface Departure {
+  readonly isCancelled: boolean;
+  /** The error of a cancelled request. */
+  readonly reason: Error;
+  add(work: Departing): void;
+  delete(work: Departing): void;
+}
+
+interface Departing {
+  readonly isWaiting: boolean;
+  /** In its departure. */
+  cancellationPlace: number;
+  cancel(): void;
+}
+
+/** What one owner has of the slots, and its waiting requests in order of arrival. */
+class Flow {
+  readonly owner: SlotOwner;
+  readonly waiting = new LinkedList<WaitingRequest>();
+  waitingCount = 0;
+  taken = 0;
+  /** Rises when it begins to wait, takes a slot or releases one: those with equally many slots take turns. */
+  turn = 0;
+
+  constructor(owner: SlotOwner) {
+    this.owner = owner;
+  }
+
+  get slotsPerWeight(): number {
+    return this.taken / this.owner.weight;
+  }
+}
+
+/**
+ * Shares a number of slots fairly over the owners of requests. A free slot goes to a waiting owner with the fewest slots
+ * per weight, to those with equally many in turn. Some slots stay free for owners that have none, so that a request of
+ * theirs need not wait for another one to end. A request that need not wait costs no promise, timer or allocation.
+ */
+export class Gate {
+  readonly #options: GateOptions;
+  #slots: number;
+  #free: number;
+  readonly #flows = new WeakMap<SlotOwner, Flow>();
+  /** With waiting requests, which each start looks at: at most as many as requests wait. */
+  #waiting: Flow[] = [];
+  #waitingCount = 0;
+  #turn = 0;
+  readonly #deadlines = new Deadlines();
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#slots = options.slots;
+    this.#free = options.slots;
+  }
+
+  /** More slots take effect at once, fewer as requests end. */
+  set size(slots: number) {
+    if (slots === this.#slots) return;
+    this.#free += slots - this.#slots;
+    this.#slots = slots;
+    this.#startWaiting();
+  }
+
+  /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
+  tryEnter(owner: SlotOwner): boolean {
+    const flow = this.#flowOf(owner);
+    if (flow.waitingCount > 0 || !this.#mayTake(flow)) return false;
+    this.#free--;
+    flow.taken++;
+    return true;
+  }
+
+  /**
+   * Waits for the slot of a request, which must `leave` at its end.
+   * @param departure cancels the wait; undefined if the request must not be cancelled
+   * @throws the rejection, at once if the queue is full, or the departure's reason (rejects with it)
+   */
+  wait(owner: SlotOwner, timeLimitMs: number, departure: Departure | undefined): Promise<void> {
+    return new Promise((started, rejected) => {
+      const { queueMax = Infinity, maxWaitMs = Infinity, rejection } = this.#options;
+      const flow = this.#flowOf(owner);
+      if (departure?.isCancelled === true) rejected(departure.reason);
+      else if (flow.waitingCount >= queueMax - this.#waitingCount) rejected(rejection());
+      else {
+        const deadline = performance.now() + Math.min(maxWaitMs, timeLimitMs);
+        const request = new WaitingRequest(started, rejected, deadline, departure, (reason) => {
+          this.#abandon(flow, request, reason ?? rejection());
+        });
+        this.#add(flow, request);
+      }
+    });
+  }
+
+  /** The number of waiting requests of an owner. */
+  waitersOf(owner: SlotOwner): number {
+    return this.#flows.get(owner)?.waitingCount ?? 0;
+  }
+
+  /** Releases the slot of a request that had one, and starts waiting ones. */
+  leave(owner: SlotOwner): void {
+    const flow = this.#flowOf(owner);
+    flow.taken--;
+    flow.turn = ++this.#turn;
+    this.#free++;
+    if (this.#waitingCount > 0) this.#startWaiting();
+  }
+
+  #startWaiting(): void {
+    for (let flow = this.#next(); flow !== undefined; flow = this.#next()) {
+      const request = flow.waiting.first as WaitingRequest;
+      this.#remove(flow, request);
+      // One of its requests that ended because the caller leaves has freed this slot.
+      if (request.departure?.isCancelled === true) {
+        request.rejected(request.departure.reason);
+        continue;
+      }
+      this.#free--;
+      flow.taken++;
+      flow.turn = ++this.#turn;
+      request.started();
+    }
+  }
+
+  /** The owner that gets the next slot, among those that wait. */
+  #next(): Flow | undefined {
+    if (this.#free <= 0) return undefined;
+    let first: Flow | undefined;
+    for (const flow of this.#waiting) {
+      if (this.#mayTake(flow) && (first === undefined || isBefore(flow, first))) first = flow;
+    }
+    return first;
+  }
+
+  #mayTake({ taken, owner }: Flow): boolean {
+    if (this.#options.hasOneOwner === true || owner === gatehouse) return this.#free > 0;
+    return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
+  }
+
+  #flowOf(owner: SlotOwner): Flow {
+    let flow = this.#flows.get(owner);
+    if (flow === undefined) this.#flows.set(owner, (flow = new Flow(owner)));
+    return flow;
+  }
+
+  #add(flow: Flow, request: WaitingRequest): void {
+    if (flow.waitingCount === 0) {
+      this.#waiting.push(flow);
+      flow.turn = ++this.#turn;
+    }
+    flow.waiting.push(request);
+    flow.waitingCount++;
+    this.#waitingCount++;
+    this.#deadlines.add(request);
+    request.departure?.add(request);
+    this.#options.onQueued?.(1);
+  }
+
+  #remove(flow: Flow, request: WaitingRequest): void {
+    request.isWaiting = false;
+    flow.waiting.remove(request);
+    flow.waitingCount--;
+    if (flow.waitingCount === 0) this.#waiting.splice(this.#waiting.indexOf(flow), 1);
+    this.#waitingCount--;
+    this.#deadlines.delete(request);
+    request.departure?.delete(request);
+    this.#options.onQueued?.(-1);
+  }
+
+  #abandon(flow: Flow, request: WaitingRequest, reason: Error): void {
+    if (!request.isWaiting) return;
+    this.#remove(flow, request);
+    request.rejected(reason);
+  }
+}
+
+/** A request in the list of its owner, in the deadlines of its gate, and in its departure. */
+class WaitingRequest implements Linked<WaitingRequest>, Timed, Departing {
+  previous: WaitingRequest | undefined;
+  next: WaitingRequest | undefined;
+  isWaiting = true;
+  deadlinePlace = -1;
+  cancellationPlace = -1;
+  readonly started: () => void;
+  readonly rejected: (reason: Error) => void;
+  readonly deadline: number;
+  readonly departure: Departure | undefined;
+  readonly #abandon: (reason: Error | undefined) => void;
+
+  constructor(
+    started: () => void,
+    rejected: (reason: Error) => void,
+    deadline: number,
+    departure: Departure | undefined,
+    abandon: (reason: Error | undefined) => void,
+  ) {
+    this.started = started;
+    this.rejected = rejected;
+    this.deadline = deadline;
+    this.departure = departure;
+    this.#abandon = abandon;
+  }
+
+  timeOut(): void {
+    this.#abandon(undefined);
+  }
+
+  cancel(): void {
+    this.#abandon(this.departure?.reason);
+  }
+}
+
+function isBefore(flow: Flow, other: Flow): boolean {
+  const difference = flow.slotsPerWeight - other.slotsPerWeight;
+  return difference < 0 || (difference === 0 && flow.turn < other.turn);
+}

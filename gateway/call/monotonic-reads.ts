@@ -1,0 +1,136 @@
+import { blockInResult } from '../cache/block-in-result.ts';
+import type { ServedBlock } from '../chain/chain.ts';
+import type { ChainPoller } from '../chain/poller.ts';
+import type { ChainView } from '../chain/view.ts';
+import { isOld } from '../routing-policy/candidate.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { blocksNamedBy, hashNamedBy } from '../upstreams/available-blocks.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { headIn, newestLogIn } from './block-in-response.ts';
+import type { Call } from './call.ts';
+
+/*
+ * Monotonic reads: callers are not served an older `latest`, `safe` or `finalized` block than before while an upstream has a
+ * newer one. What they were served is in the view of the chain; these functions compare a call and its response with that.
+ */
+
+/** The parts of a call that name its blocks. */
+export type ReadCall = Pick<Call, 'method' | 'params' | 'blocks' | 'pinned' | 'sentAt'>;
+
+/** Types of results that name their block. */
+const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Transaction', 'Receipt']);
+
+/** Records the block in a response that is served to a caller. */
+export function recordServed(
+  chain: ChainPoller<Upstream>,
+  upstream: Upstream,
+  { method, params, blocks, pinned, sentAt }: ReadCall,
+  response: UpstreamResponse,
+  now: number,
+): void {
+  const isLogs = method.resultIs === 'logs';
+  const isHead = method.resultIs === 'head-number';
+  // State at a block shows that the upstream has it.
+  if (blocks?.readsState === true && blocks.highest > Number(chain.view.newestServed) && response.kind !== 'error')
+    chain.served(upstream, { number: BigInt(blocks.highest) }, now);
+  if (!isHead && !isLogs && !typesWithBlock.has(method.shape?.type)) return;
+  // The number of the pending block is not yet that of a block.
+  if (params[0] === 'pending' || response.kind === 'error') return;
+  const block: ServedBlock | undefined = isHead
+    ? headIn(response)
+    : isLogs
+      ? newestLogIn(response)
+      : blockInResult(response);
+  if (block === undefined) return;
+  const named = blocks?.tag;
+  // The newest log may be older than the block of the tag.
+  const tag = named === 'latest' || pinned !== undefined || isLogs ? undefined : named;
+  const isLatest = isHead || (named === 'latest' && !isLogs);
+  chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, tag });
+  if (method.looksUpHash === true) chain.servedHash(params[0], block.hash, now);
+  if (method.shape?.type !== 'Block' || response.kind !== 'result') return;
+  const { hash, transactions } = response.result as { readonly hash?: unknown; readonly transactions?: unknown };
+  chain.servedHash(hash, block.hash, now);
+  for (const transaction of Array.isArray(transactions) ? (transactions as readonly unknown[]) : []) {
+    const isObject = typeof transaction === 'object' && transaction !== null && 'hash' in transaction;
+    chain.servedHash(isObject ? transaction.hash : transaction, block.hash, now);
+  }
+}
+
+/** Whether the response to a call for a tag is older than the newest served block of that tag. */
+export function isOlderThanServed(
+  view: ChainView<Upstream>,
+  { method, params, blocks, pinned }: ReadCall,
+  response: UpstreamResponse,
+): boolean {
+  const tag = blocks?.tag;
+  if (tag === undefined || method.shape?.type !== 'Block' || params[0] === 'pending') return false;
+  const number = blockInResult(response)?.number;
+  if (number === undefined) return false;
+  return number < (tag === 'latest' ? view.newestServed : (pinned?.number ?? view.newestOf(tag)));
+}
+
+/** Selects the response with the newer block. @param one a response that needs confirmation: too old, or null */
+export function selectNewer(one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
+  const number = blockInResult(one)?.number;
+  if (number === undefined) return other;
+  return (blockInResult(other)?.number ?? -1n) > number ? other : one;
+}
+
+/** Raises the number of the head in a response to the newest served block, if that is higher. */
+export function raiseToServed(
+  { newestServed }: ChainView<Upstream>,
+  { resultIs }: MethodSpec,
+  response: UpstreamResponse,
+): UpstreamResponse {
+  const number = resultIs === 'head-number' ? headIn(response)?.number : undefined;
+  if (number === undefined || number >= newestServed) return response;
+  return { kind: 'result', result: `0x${newestServed.toString(16)}` };
+}
+
+/** Whether callers were served the block or transaction of the call, so that null would be wrong. */
+export function hasServed(view: ChainView<Upstream>, call: ReadCall): boolean {
+  const { method, params, blocks = blocksNamedBy(method, params) } = call;
+  if (!isNullWrong(call)) return false;
+  if (servedBlockOf(view, call) !== undefined) return true;
+  if (method.shape?.type !== 'Block' && method.resultIs !== 'block-objects') return false;
+  if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(view.newestServed);
+  return typeof params[0] === 'string' && view.has(params[0]);
+}
+
+/** Whether callers were served the block or transaction of the call, and its block is one of the newest blocks now. */
+export function hasServedCanonical(view: ChainView<Upstream>, call: ReadCall): boolean {
+  const block = isNullWrong(call) ? servedBlockOf(view, call) : undefined;
+  return block !== undefined && view.has(block);
+}
+
+/**
+ * Whether a block of the call is known, by its number, by its hash or by that of a served transaction, and new: every upstream
+ * will have it soon. Older ones may be missing for ever.
+ */
+export function isKnownNewBlock(view: ChainView<Upstream>, call: ReadCall): boolean {
+  const { method, params, blocks = blocksNamedBy(method, params) } = call;
+  const newest = Number(view.newestKnown);
+  if (blocks !== undefined) return blocks.highest <= newest && !isOld(blocks.highest, newest);
+  const hash = hashNamedBy(method, params);
+  if (hash === undefined) return false;
+  return (view.has(hash) && !looksUpTransaction(method)) || hasServedCanonical(view, call);
+}
+
+/** False: the block may have no object at the index of the call, as is usual for uncles. */
+function isNullWrong({ method, params }: ReadCall): boolean {
+  return typeof params[1] !== 'string' && method.nullWhenUnsupported !== true;
+}
+
+/** The hash of the block that callers were served, or of which they were served the transaction, if the method looks up that kind. */
+function servedBlockOf(view: ChainView<Upstream>, { method, params: [hash] }: ReadCall): string | undefined {
+  if (typeof hash !== 'string' || hash.length !== 66) return undefined;
+  const block = view.servedBlockOf(hash, performance.now());
+  return (block === hash) === looksUpTransaction(method) ? undefined : block;
+}
+
+/** Whether the hash in the call is that of a transaction. Other lookups by hash name a block. */
+function looksUpTransaction({ tracks }: MethodSpec): boolean {
+  return tracks?.of === 'transaction';
+}

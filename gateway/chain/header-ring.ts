@@ -1,0 +1,116 @@
+import type { Header } from './header.ts';
+
+/**
+ * One change of the chain. The last of `removed` and the first of `added` have the same parent. Exception: if a reorg goes
+ * back further than all delivered blocks, `removed` has all of them, and `added` begins at the same height.
+ */
+export interface ChainChange {
+  /** Newest first. Empty unless there is a reorg. */
+  readonly removed: readonly Header[];
+  /** Oldest first. */
+  readonly added: readonly Header[];
+  /**
+   * There is a gap between the delivered blocks and `added`: more blocks were missed or removed than are fetched. `removed`
+   * is empty. Subscribers continue from `added`.
+   */
+  readonly hasGap?: true;
+  /** With `hasGap`: delivered blocks may be those of another chain, on which the upstream that reported them is. */
+  readonly isOtherChain?: true;
+}
+
+/** Consecutive headers, oldest first, each the parent of the next. Never changed: a change of the chain has another one. */
+export class Headers {
+  readonly list: readonly Header[];
+  /** The numbers of these hashes, and of some that were here before. */
+  readonly #numbers: ReadonlyMap<string, bigint>;
+
+  constructor(list: readonly Header[], numbers: ReadonlyMap<string, bigint>) {
+    this.list = list;
+    this.#numbers = numbers;
+  }
+
+  get head(): Header | undefined {
+    return this.list.at(-1);
+  }
+
+  get oldest(): Header | undefined {
+    return this.list[0];
+  }
+
+  at(number: bigint): Header | undefined {
+    const { oldest } = this;
+    if (oldest === undefined || number < oldest.number) return undefined;
+    return this.list[Number(number - oldest.number)];
+  }
+
+  has(hash: string): boolean {
+    const number = this.#numbers.get(hash);
+    return number !== undefined && this.at(number)?.hash === hash;
+  }
+}
+
+/** Holds the newest headers of one chain. It remembers as many that a reorg removed. */
+export class HeaderRing {
+  readonly #maxHeaders: number;
+  readonly #numbers = new Map<string, bigint>();
+  /** Oldest first. */
+  readonly #removed = new Set<string>();
+  /** Another one after each change. */
+  headers = new Headers([], this.#numbers);
+
+  constructor(maxHeaders: number) {
+    this.#maxHeaders = maxHeaders;
+  }
+
+  /** Whether a reorg removed the block, or its parent, and it was not added again. */
+  hasRemoved({ hash, parentHash }: Header): boolean {
+    return this.#removed.has(hash) || this.#removed.has(parentHash);
+  }
+
+  /**
+   * Appends a branch, and removes the blocks that it replaces: all blocks if the parent of its first block is not here.
+   * @param branch oldest first, each the parent of the next
+   */
+  extend(branch: readonly Header[]): ChainChange {
+    return { removed: this.cutAbove(branch[0]?.parentHash ?? ''), added: this.#add(branch) };
+  }
+
+  /** Removes the blocks above a block. @returns the removed blocks, newest first */
+  cutAbove(hash: string): Header[] {
+    const { list } = this.headers;
+    const end = list.findLastIndex((header) => header.hash === hash) + 1;
+    const removed = list.slice(end).reverse();
+    for (const header of removed) this.#removed.add(header.hash);
+    for (const oldest of this.#removed) {
+      if (this.#removed.size <= this.#maxHeaders) break;
+      this.#removed.delete(oldest);
+    }
+    this.#replace(list.slice(0, end), removed);
+    return removed;
+  }
+
+  clear(): void {
+    this.#replace([], this.headers.list);
+  }
+
+  /** Removes all blocks and starts again with this one. */
+  restartAt(header: Header): ChainChange {
+    this.clear();
+    return { removed: [], added: this.#add([header]), hasGap: true };
+  }
+
+  #add(headers: readonly Header[]): readonly Header[] {
+    for (const { hash, number } of headers) {
+      this.#numbers.set(hash, number);
+      this.#removed.delete(hash);
+    }
+    const list = [...this.headers.list, ...headers];
+    this.#replace(list.slice(-this.#maxHeaders), list.slice(0, -this.#maxHeaders));
+    return headers;
+  }
+
+  #replace(list: readonly Header[], dropped: readonly Header[]): void {
+    for (const { hash } of dropped) this.#numbers.delete(hash);
+    this.headers = new Headers(list, this.#numbers);
+  }
+}

@@ -1,0 +1,90 @@
+/** Intervals and timeouts of polls. */
+export interface PollTimes {
+  /** Bounds of the poll interval while there are watchers: half of the block time. */
+  readonly watchedMinMs: number;
+  readonly watchedMaxMs: number;
+  /** Bounds of the poll interval without watchers: the block time. */
+  readonly usedMinMs: number;
+  readonly usedMaxMs: number;
+  /** Time after the last call at which polls stop. Until then the interval grows. */
+  readonly idleAfterMs: number;
+  /** Without a use and a poll for longer, more blocks than are followed may have been replaced. */
+  readonly pauseMs: number;
+  /** Minimum interval between the polls that confirm a lower head. */
+  readonly confirmMinMs: number;
+  /** Minimum time without newHeads notifications after which the subscription counts as broken if a poll finds a new block. */
+  readonly silenceMs: number;
+  /** Time behind the network's head after which the upstream is polled in spite of notifications. */
+  readonly lateMs: number;
+  /** Maximum time for which a call waits for the poll of an upstream that was at the head before. */
+  readonly catchUpWaitMs: number;
+  /** Minimum interval between polls of an upstream that calls skip because it is behind. */
+  readonly catchUpMinMs: number;
+  /** Maximum backoff after failures. */
+  readonly backoffMaxMs: number;
+  /** Time at the start for which the network's head waits for the first polls of all upstreams. */
+  readonly startMs: number;
+}
+
+/** Backoff after a first failure. */
+const FIRST_BACKOFF_MS = 1_000;
+
+/** About one poll per second at most, which public endpoints allow. Occasional calls cause only a few polls. */
+export const defaultTimes: PollTimes = {
+  watchedMinMs: 1_000,
+  watchedMaxMs: 4_000,
+  usedMinMs: 2_000,
+  usedMaxMs: 15_000,
+  idleAfterMs: 180_000,
+  pauseMs: 30_000,
+  confirmMinMs: 500,
+  silenceMs: 10_000,
+  lateMs: 2_000,
+  catchUpWaitMs: 300,
+  catchUpMinMs: 250,
+  backoffMaxMs: 15_000,
+  startMs: 1_000,
+};
+
+/** Used until the block time is known. */
+const DEFAULT_BLOCK_MS = 2_000;
+
+/**
+ * The interval between two rounds, in which the upstreams are polled.
+ * @param sinceUseMs time since the last call; undefined: there are watchers
+ * @param blockMs time between blocks, if known
+ */
+export function pollIntervalMs(times: PollTimes, sinceUseMs: number | undefined, blockMs = DEFAULT_BLOCK_MS): number {
+  if (sinceUseMs === undefined) return clamp(blockMs / 2, times.watchedMinMs, times.watchedMaxMs);
+  return Math.max(clamp(blockMs, times.usedMinMs, times.usedMaxMs), 2 * sinceUseMs);
+}
+
+/**
+ * The interval between polls that confirm a lower head: one block time. A load balancer may have reached a node that is one
+ * block behind, and that node has caught up by then.
+ */
+export function confirmationIntervalMs(times: PollTimes, blockMs = DEFAULT_BLOCK_MS): number {
+  return clamp(blockMs, times.confirmMinMs, times.usedMaxMs);
+}
+
+/** Limits for the time without newHeads notifications. */
+export interface Silence {
+  /** The upstream is polled: two blocks are missing. */
+  readonly pollMs: number;
+  /** The subscription is broken if the poll finds a new block. */
+  readonly brokenMs: number;
+}
+
+export function silenceLimits(times: PollTimes, blockMs: number | undefined): Silence {
+  const brokenMs = Math.max(times.silenceMs, 3 * (blockMs ?? DEFAULT_BLOCK_MS));
+  return { pollMs: blockMs === undefined ? brokenMs : Math.max(times.lateMs, 2 * blockMs), brokenMs };
+}
+
+/** Backoff after a failed poll or WebSocket. It doubles with each failure. */
+export function backoffAfter(failures: number, maxMs: number): number {
+  return Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 10), maxMs);
+}
+
+function clamp(ms: number, min: number, max: number): number {
+  return Math.min(Math.max(ms, min), max);
+}

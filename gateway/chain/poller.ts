@@ -1,0 +1,558 @@
+import { causeOf, type Log } from '../config/log.ts';
+import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
+import { nodeMethods } from '../spec/methods.generated.ts';
+import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
+import { fetchBranch, type HeaderSource } from './fetch-branch.ts';
+import type { ChainChange } from './header-ring.ts';
+import { parseBlock, type Block, type Header } from './header.ts';
+import {
+  backoffAfter,
+  confirmationIntervalMs,
+  defaultTimes,
+  pollIntervalMs,
+  silenceLimits,
+  type PollTimes,
+  type Silence,
+} from './poll-times.ts';
+import type { ChainView } from './view.ts';
+
+const OTHER_CHAIN_BACKOFF_MS = 60_000;
+
+/** An upstream whose blocks are followed. */
+export interface PolledUpstream extends HeaderSource {
+  readonly name: string;
+  readonly circuit: { readonly isClosed: boolean };
+  /** By the last check of its chain id, which precedes the first request. */
+  readonly isOnOtherChain: boolean;
+  /** Since its head was last polled, it failed or returned an older one: its node may have started anew. */
+  isHeadUncertain: boolean;
+  readonly metrics: UpstreamHeadMetrics;
+  /** Checks the chain id again. @returns whether it is that of the network; false also without a response. Never rejects. */
+  verifyChain(): Promise<boolean>;
+  /** It gets no calls, and the network file forbids polls until it does. */
+  isUnwatched(now: number): boolean;
+  /**
+   * Subscribes at the upstream over its WebSocket.
+   * @param params of eth_subscribe, as JSON text
+   * @returns undefined if it has no WebSocket
+   */
+  subscribe(params: string, events: FeedEvents): Feed | undefined;
+}
+
+/** An upstream that each round probes, also if it is not polled. */
+export interface Probed {
+  /** Checks the chain id if due. */
+  probeIfIdle(now: number): void;
+}
+
+export interface FeedEvents {
+  /** The subscription is open. */
+  started(): void;
+  notified(result: unknown): void;
+  /** Called once when the subscription ends, unless Gatehouse closed it. */
+  ended(): void;
+}
+
+export interface Feed {
+  close(): void;
+}
+
+/** The clock and the timers that polls use. */
+export interface Clock {
+  now(): number;
+  setTimeout(run: () => void, ms: number): NodeJS.Timeout;
+}
+
+const systemClock: Clock = {
+  now: () => performance.now(),
+  setTimeout: (run, ms) => setTimeout(run, ms),
+};
+
+export interface PollerOptions {
+  /** A development chain, whose blocks can be removed: lower heads are always followed. */
+  readonly isDevelopment: boolean;
+  readonly times?: Partial<PollTimes>;
+  readonly clock?: Clock;
+  readonly log: Log;
+}
+
+type PolledBlock = Block & { readonly gasLimit: bigint };
+
+/** The polls of one upstream, and its newHeads subscription. */
+class Polls {
+  /** The poll in progress. */
+  polling: Promise<PolledBlock | undefined> | undefined;
+  polledAt = -Infinity;
+  /** The poll for which calls wait. */
+  catchUp: Promise<void> | undefined;
+  /** The time since which it is below the network's head; undefined: it was at the head when last checked. */
+  behindSince: number | undefined;
+  feed: Feed | undefined;
+  notifiedAt = -Infinity;
+  notifiedNumber: bigint | undefined;
+  feedFailures = 0;
+  feedRetryAt = -Infinity;
+}
+
+/**
+ * Follows the blocks of one network: polls its upstreams and subscribes to their heads while the network is in use, gives the
+ * chain what it sees, and does what follows. While there are watchers, missing blocks are fetched; if that fails, the chain
+ * restarts and the change has `hasGap`.
+ */
+export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
+  readonly #chain: Chain<U>;
+  readonly #times: PollTimes;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #metrics: NetworkHeadMetrics;
+  readonly #polls = new Map<U, Polls>();
+  #probed: readonly Probed[] = [];
+  readonly #watchers = new Set<(change: ChainChange) => void>();
+  readonly #waiting = new Set<() => void>();
+  /** Blocks of a gap that is not yet filled, by hash. */
+  readonly #fetched = new Map<string, Header>();
+  #reportedHead: bigint | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #startedAt = -Infinity;
+  #usedAt = -Infinity;
+  #nextRoundAt = -Infinity;
+  #isClosed = false;
+
+  constructor(upstreams: readonly U[], metrics: NetworkHeadMetrics, options: PollerOptions) {
+    this.#times = { ...defaultTimes, ...options.times };
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log;
+    this.#metrics = metrics;
+    const { confirmMinMs, pauseMs, usedMaxMs } = this.#times;
+    const { isDevelopment } = options;
+    this.#chain = new Chain({ isDevelopment, minLowerMs: 2 * confirmMinMs, pauseMs, inUseMs: usedMaxMs });
+    this.replaceUpstreams(upstreams);
+  }
+
+  /** What is known of the network's blocks now. */
+  get view(): ChainView<U> {
+    return this.#chain.view;
+  }
+
+  /** Replaces the upstreams, best first. What is known of those that stay is retained. @param probed also those without polls */
+  replaceUpstreams(upstreams: readonly U[], probed: readonly Probed[] = []): void {
+    this.#probed = probed;
+    const previous = new Map(this.#polls);
+    this.#polls.clear();
+    for (const upstream of upstreams) this.#polls.set(upstream, previous.get(upstream) ?? new Polls());
+    for (const [upstream, polls] of previous) if (!this.#polls.has(upstream)) this.#closeFeed(upstream, polls);
+    this.#chain.replaceUpstreams(upstreams);
+  }
+
+  /** A caller is served a block of this upstream. */
+  served(upstream: U, block: ServedBlock, now: number, how: ServedHow = { by: 'response', sentAt: now }): void {
+    this.#see(upstream, block, how, now);
+  }
+
+  /** A caller is served an object with this hash, which is in the block or is the block. */
+  servedHash(hash: unknown, blockHash: unknown, now: number): void {
+    this.#chain.servedHash(hash, blockHash, now);
+  }
+
+  /** A block is final: a head below it is that of another chain. */
+  finalized(number: bigint): void {
+    this.#chain.finalized(number);
+  }
+
+  /** The upstreams have another block in place of a final one: they are on another chain than before. */
+  replaced(): void {
+    this.#chain.replaced();
+  }
+
+  /** A request changed the chain, which may be shorter now. */
+  rewritten(): void {
+    this.#chain.rewritten();
+  }
+
+  /** Called for each use of the network: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
+  markUsed(now: number): void {
+    this.#chain.used(now);
+    this.#usedAt = now;
+    if (now >= this.#nextRoundAt) this.#startRound(now);
+  }
+
+  /**
+   * Adds a watcher. Changes are delivered in order; missing blocks are fetched first. The current head is not delivered.
+   * @param listener must not throw
+   * @returns removes the watcher
+   */
+  watch(listener: (change: ChainChange) => void): () => void {
+    // A function of its own, because the same listener may be added twice.
+    const watcher = listener.bind(undefined);
+    const now = this.#clock.now();
+    this.#watchers.add(watcher);
+    this.#chain.watched(true, now);
+    this.#startRound(now, this.#watchers.size === 1);
+    return () => {
+      if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#chain.watched(false, this.#clock.now());
+    };
+  }
+
+  /**
+   * The current head for a new watcher; the next change continues from it.
+   * @returns undefined if no upstream returns the head within the timeout
+   */
+  async waitForHead(timeoutMs: number): Promise<Header | undefined> {
+    if (this.#chain.isCurrent || (await this.waitForChange(timeoutMs))) return this.view.head;
+    return undefined;
+  }
+
+  /** @returns whether the chain has changed within the timeout */
+  waitForChange(timeoutMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const changed = (): void => {
+        clearTimeout(timer);
+        resolve(!this.#isClosed);
+      };
+      const timer = this.#clock.setTimeout(() => {
+        this.#waiting.delete(changed);
+        resolve(false);
+      }, timeoutMs);
+      this.#waiting.add(changed);
+    });
+  }
+
+  /**
+   * Polls an upstream that a call skips because it is below the head: at once if it was at the head before, or failed since
+   * its last poll, else at growing intervals. Notifications make these polls unnecessary.
+   * @returns resolves after a poll for which calls wait; undefined: they do not wait
+   */
+  catchUp(upstream: U, now: number): Promise<void> | undefined {
+    const polls = this.#polls.get(upstream);
+    if (polls === undefined) return undefined;
+    const { catchUpMinMs } = this.#times;
+    const sincePollMs = now - polls.polledAt;
+    if (upstream.isHeadUncertain) {
+      if (sincePollMs >= catchUpMinMs) polls.catchUp ??= this.#pollForCalls(upstream, polls);
+    } else if (this.#isSubscribed(upstream)) return undefined;
+    else if (polls.behindSince === undefined) polls.catchUp ??= this.#pollForCalls(upstream, polls);
+    else if (sincePollMs >= Math.max(catchUpMinMs, polls.polledAt - polls.behindSince)) this.#startPoll(upstream);
+    return polls.catchUp;
+  }
+
+  /**
+   * Polls an upstream's head now; simultaneous calls share one poll. Undefined if it returns no block, or is not polled.
+   * @throws UpstreamFailure
+   */
+  poll(upstream: U): Promise<PolledBlock | undefined> {
+    const polls = this.#polls.get(upstream);
+    if (polls === undefined) {
+      upstream.isHeadUncertain = false; // its head is not followed
+      return Promise.resolve(undefined);
+    }
+    polls.polling ??= this.#poll(upstream, polls).finally(() => {
+      polls.polling = undefined;
+    });
+    return polls.polling;
+  }
+
+  close(): void {
+    this.#watchers.clear();
+    this.#stop();
+    this.#isClosed = true;
+    this.#resolveWaiting();
+  }
+
+  // Rounds
+
+  /** Polls all upstreams that are due, and schedules the next round. */
+  #startRound(now: number, isFirstWatch = false): void {
+    if (this.#isClosed) return;
+    const sinceUseMs = this.#watchers.size > 0 ? undefined : now - this.#usedAt;
+    if (sinceUseMs !== undefined && sinceUseMs > this.#times.idleAfterMs) {
+      this.#stop();
+      return;
+    }
+    const wasStopped = this.#timer === undefined;
+    if (wasStopped || isFirstWatch) this.#startedAt = now;
+    if (wasStopped) this.#chain.resumed();
+    const { isConfirming } = this.#chain;
+    const { blockMs } = this.view;
+    const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
+    const confirmMs = confirmationIntervalMs(this.#times, blockMs);
+    const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
+    // The first watcher waits for the head.
+    const intervalMs = isFirstWatch ? 0 : isConfirming ? confirmMs : minMs;
+    const silence = silenceLimits(this.#times, blockMs);
+    let nextMs = wasStopped ? Math.min(roundMs, this.#times.startMs) : roundMs;
+    for (const [upstream, polls] of this.#polls) {
+      const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
+      const dueMs = this.#pollIfDue(upstream, polls, now, intervalMs, silence, isLate) ?? nextMs;
+      // One that was polled between two rounds. Without calls, it waits for the next round.
+      if (roundMs <= minMs) nextMs = Math.min(nextMs, dueMs);
+    }
+    if (wasStopped || isFirstWatch) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
+    for (const upstream of this.#probed) upstream.probeIfIdle(now);
+    this.#nextRoundAt = now + minMs;
+    this.#setTimer(nextMs);
+    this.#leaveOtherChains(now);
+    this.#handle(this.#chain.passed(now));
+  }
+
+  /** The upstreams whose first head since the start is being polled. */
+  #pending(): U[] {
+    const isOld = (upstream: U): boolean => (this.view.headOf(upstream)?.at ?? -Infinity) < this.#startedAt;
+    return [...this.#polls].flatMap(([upstream, { polling }]) =>
+      polling !== undefined && this.#chain.failuresOf(upstream) === 0 && isOld(upstream) ? upstream : [],
+    );
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#nextRoundAt = -Infinity;
+    for (const [upstream, polls] of this.#polls) this.#stopPolls(upstream, polls);
+  }
+
+  /** Its head is forgotten, because it becomes outdated. */
+  #stopPolls(upstream: U, polls: Polls): void {
+    this.#closeFeed(upstream, polls);
+    const { polling, catchUp } = polls;
+    Object.assign(polls, new Polls(), { polling, catchUp });
+    this.#chain.gone(upstream, 'not-followed', this.#clock.now());
+  }
+
+  #setTimer(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = this.#clock
+      .setTimeout(() => {
+        this.#startRound(this.#clock.now());
+      }, ms)
+      .unref();
+  }
+
+  // Polls of one upstream
+
+  /**
+   * Polls if newHeads notifications are missing or overdue, and subscribes if there is no subscription.
+   * @param isUnconfirmed polls in spite of notifications
+   * @returns time until its next poll is due; undefined: it is polled now
+   */
+  #pollIfDue(
+    upstream: U,
+    polls: Polls,
+    now: number,
+    intervalMs: number,
+    silence: Silence,
+    isUnconfirmed: boolean,
+  ): number | undefined {
+    if (upstream.isUnwatched(now)) {
+      upstream.isHeadUncertain = true; // the first call that needs its head polls it
+      this.#stopPolls(upstream, polls);
+      return Infinity;
+    }
+    if (polls.feed === undefined && now >= polls.feedRetryAt && !upstream.isOnOtherChain)
+      this.#openFeed(upstream, polls);
+    const head = this.view.headOf(upstream);
+    const silentMs = now - polls.notifiedAt;
+    if (this.#isSubscribed(upstream) && head !== undefined) {
+      const isAhead = head.number > (polls.notifiedNumber ?? head.number);
+      if (silentMs >= silence.brokenMs && isAhead)
+        this.#backOffFeed(upstream, polls); // polls replace it
+      else if (silentMs < silence.pollMs && !isUnconfirmed) return silence.pollMs - silentMs;
+    }
+    // A call has found the wrong chain id, and opened the circuit.
+    if (upstream.isOnOtherChain && polls.polledAt === -Infinity) polls.polledAt = now;
+    // 0.9, because timers may fire a little early.
+    const dueMs = polls.polledAt + this.#pollIntervalMs(upstream, intervalMs) * 0.9 - now;
+    if (dueMs > 0) return dueMs;
+    this.#startPoll(upstream);
+    return undefined;
+  }
+
+  #pollIntervalMs(upstream: U, intervalMs: number): number {
+    if (upstream.isOnOtherChain) return OTHER_CHAIN_BACKOFF_MS;
+    const failures = this.#chain.failuresOf(upstream);
+    if (failures === 0 && upstream.circuit.isClosed) return intervalMs;
+    return Math.max(intervalMs, backoffAfter(Math.max(failures, 1), this.#times.backoffMaxMs));
+  }
+
+  #startPoll(upstream: U): void {
+    this.poll(upstream).catch(() => undefined); // counted in #poll; the next round polls again
+  }
+
+  async #poll(upstream: U, polls: Polls): Promise<PolledBlock | undefined> {
+    const sentAt = this.#clock.now();
+    polls.polledAt = sentAt;
+    let block: PolledBlock | undefined;
+    try {
+      block = parseBlock(await upstream.fetchResult(nodeMethods.blockByNumber, '["latest",false]'));
+      upstream.isHeadUncertain = false;
+    } catch (error) {
+      this.#lose(upstream, 'no-response');
+      throw error;
+    }
+    if (block === undefined) this.#lose(upstream, 'no-response');
+    else this.#see(upstream, block, { by: 'poll', sentAt }, this.#clock.now());
+    return block;
+  }
+
+  /** @returns resolves when the upstream was polled, or does not respond in time: then it counts as behind */
+  #pollForCalls(upstream: U, polls: Polls): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        polls.catchUp = undefined;
+        resolve();
+      };
+      const timer = this.#clock.setTimeout(() => {
+        polls.behindSince ??= this.#clock.now();
+        end();
+      }, this.#times.catchUpWaitMs);
+      this.poll(upstream).then(end, end);
+    });
+  }
+
+  #openFeed(upstream: U, polls: Polls): void {
+    this.#chain.subscribed(upstream, false);
+    polls.feed = upstream.subscribe('["newHeads"]', {
+      started: () => {
+        this.#chain.subscribed(upstream, true);
+        polls.notifiedAt = this.#clock.now();
+        polls.notifiedNumber = undefined;
+        // There may be a block between the last poll and the start of the subscription.
+        this.poll(upstream).then(
+          (block) => (polls.notifiedNumber ??= block?.number),
+          () => undefined, // counted in #poll
+        );
+      },
+      notified: (result) => {
+        const block = parseBlock(result);
+        if (block === undefined) return;
+        polls.notifiedAt = this.#clock.now();
+        polls.notifiedNumber = block.number;
+        polls.feedFailures = 0;
+        upstream.metrics.notified();
+        this.#see(upstream, block, { by: 'notification' }, polls.notifiedAt);
+      },
+      ended: () => {
+        upstream.isHeadUncertain = true;
+        this.#backOffFeed(upstream, polls);
+      },
+    });
+    if (polls.feed === undefined) polls.feedRetryAt = Infinity;
+  }
+
+  #closeFeed(upstream: U, polls: Polls): void {
+    polls.feed?.close();
+    polls.feed = undefined;
+    this.#chain.subscribed(upstream, false);
+  }
+
+  #backOffFeed(upstream: U, polls: Polls): void {
+    this.#closeFeed(upstream, polls);
+    polls.feedFailures++;
+    polls.feedRetryAt = this.#clock.now() + backoffAfter(polls.feedFailures, this.#times.backoffMaxMs);
+  }
+
+  #isSubscribed(upstream: U): boolean {
+    return this.view.upstreams.get(upstream)?.isSubscribed === true;
+  }
+
+  // Events of the chain, and what follows from them
+
+  #see(upstream: U, block: Block & ServedBlock, how: How, now: number): void {
+    const before = this.#chain.view;
+    this.#leaveOtherChains(now);
+    if (how.by === 'response' || !upstream.isOnOtherChain) this.#handle(this.#chain.seen(upstream, block, how, now));
+    if (this.view === before) return;
+    const number = this.view.headOf(upstream)?.number;
+    if (number !== undefined && number !== before.headOf(upstream)?.number) upstream.metrics.moved(Number(number));
+    if (how.by !== 'response' || number !== before.headOf(upstream)?.number) this.#recordPosition(upstream, now);
+  }
+
+  #lose(upstream: U, why: Absence): void {
+    const now = this.#clock.now();
+    this.#leaveOtherChains(now);
+    this.#handle(this.#chain.gone(upstream, why, now));
+    this.#recordPosition(upstream, now);
+  }
+
+  /** Upstreams that were found to be on another chain, by calls too. They are polled again after a minute. */
+  #leaveOtherChains(now: number): void {
+    for (const [upstream, polls] of this.#polls) {
+      if (!upstream.isOnOtherChain || (polls.feed === undefined && this.view.headOf(upstream) === undefined)) continue;
+      this.#closeFeed(upstream, polls);
+      polls.polledAt = now;
+      this.#fetched.clear();
+      this.#handle(this.#chain.gone(upstream, 'other-chain', now));
+    }
+  }
+
+  #recordPosition(upstream: U, now: number): void {
+    const polls = this.#polls.get(upstream);
+    if (polls === undefined) return;
+    polls.behindSince = this.view.isBehind(upstream) ? (polls.behindSince ?? now) : undefined;
+    upstream.metrics.lag(this.view.lagOf(upstream, now));
+  }
+
+  #handle(effects: readonly Effect<U>[]): void {
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case 'changed':
+          this.#fetched.clear();
+          this.#deliver(effect.change);
+          break;
+        case 'fetch':
+          void this.#fetch(effect);
+          break;
+        case 'verify':
+          void this.#verify(effect.upstream);
+          break;
+        case 'poll':
+          if (effect.upstream.isHeadUncertain) break;
+          effect.upstream.isHeadUncertain = true;
+          this.#startPoll(effect.upstream);
+          break;
+        case 'confirm':
+          this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));
+      }
+    }
+    const { number } = this.view;
+    if (number === this.#reportedHead) return;
+    this.#reportedHead = number;
+    if (number !== undefined) this.#metrics.head(Number(number));
+  }
+
+  #deliver(change: ChainChange | undefined): void {
+    try {
+      if (change !== undefined) for (const listener of this.#watchers) listener(change);
+    } catch (error) {
+      this.#chain.missed();
+      this.#log.error(causeOf(error), 'following the chain failed');
+    }
+    this.#resolveWaiting();
+  }
+
+  #resolveWaiting(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
+
+  async #fetch({ head, from, headers }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
+    const others = [...this.#polls.keys()].filter(
+      (upstream) => upstream !== from && upstream.circuit.isClosed && !upstream.isOnOtherChain,
+    );
+    const branch = await fetchBranch(head, headers, [from, ...others], this.#fetched);
+    this.#handle(this.#chain.fetched(branch, this.#clock.now()));
+  }
+
+  async #verify(upstream: U): Promise<void> {
+    const isRight = await upstream.verifyChain();
+    const now = this.#clock.now();
+    this.#leaveOtherChains(now);
+    this.#handle(this.#chain.verified(upstream, isRight, now));
+  }
+}
+
+/** What subscriptions need of it. */
+export type WatchedChain = Pick<ChainPoller, 'watch' | 'waitForHead' | 'waitForChange'> & {
+  readonly view: Pick<ChainView<unknown>, 'head' | 'newestServed'>;
+};
+
+type ServedHow = Extract<How, { readonly by: 'response' }>;

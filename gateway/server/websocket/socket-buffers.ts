@@ -1,0 +1,204 @@
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import { BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.ts';
+import type { Holder } from '../../memory/holder.ts';
+import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import { sentBytes } from '../http/node-internals.ts';
+import { TICK_MS } from './session-options.ts';
+
+/** Fewer unread bytes are normal. */
+const IGNORED_BYTES = 65_536;
+/** Beyond this, a client must read notifications. The logs of one block can be 10 MB for each subscription. */
+const SLOW_UNREAD_BYTES = 4_000_000;
+/** Consecutive checks, in which the client read nothing, and in which it stayed above `SLOW_UNREAD_BYTES`. */
+const MAX_STALLED_CHECKS = 2_000 / TICK_MS;
+const MAX_SLOW_CHECKS = 30_000 / TICK_MS;
+/** In which a client read nothing of any kind, and the budget has no byte for its key. */
+const MAX_STALLED_CHECKS_EXHAUSTED = 5_000 / TICK_MS;
+const MAX_UNREAD_BYTES = 64_000_000;
+/** Longer lists of buffers are not copied: about 0.1 ms. Not all clients expect fragments. */
+const MAX_JOINED_BYTES = 262_144;
+/** More is written at once: what is held counts as unread until all of it is in the kernel. */
+const MAX_HELD_BYTES = 65_536;
+
+export interface SocketBuffersOptions {
+  readonly memory: MemoryBudget;
+  readonly holder: Holder;
+  readonly close: (reason: 'slow-reader' | 'overloaded') => void;
+}
+
+/**
+ * What one socket buffers outside its requests: unread responses and notifications, messages and frames that wait, and the
+ * incomplete message in ws. Accounts it in the memory budget, writes to the socket, and closes slow readers.
+ */
+export class SocketBuffers {
+  readonly #socket: WebSocket;
+  readonly #connection: Socket;
+  readonly #options: SocketBuffersOptions;
+  /** Not unread: received, and not handled. */
+  readonly #received = { messages: 0, frames: 0, incomplete: 0 };
+  #takenBytes = 0;
+  #isReleased = false;
+  /** Upper bound of the unread bytes that are notifications. */
+  #notificationBytes = 0;
+  #hasUnread = false;
+  #slowChecks = 0;
+  #stalledChecks = 0;
+  #sentBytes = 0;
+
+  /** @param connection under the socket */
+  constructor(socket: WebSocket, connection: Socket, options: SocketBuffersOptions) {
+    this.#socket = socket;
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  /** Sets the bytes that wait: of messages, of frames, and of the incomplete message. */
+  set(kind: 'messages' | 'frames' | 'incomplete', bytes: number): void {
+    this.#received[kind] = bytes;
+    this.#account();
+  }
+
+  addMessages(bytes: number): void {
+    this.set('messages', this.#received.messages + bytes);
+  }
+
+  /** Whether the budget has no byte for the key. */
+  get isExhausted(): boolean {
+    return this.#options.memory.isExhaustedFor(this.#options.holder);
+  }
+
+  /** Unread responses. */
+  get responseBytes(): number {
+    return this.#socket.bufferedAmount - this.#notificationBytes;
+  }
+
+  /** Upper bound of the bytes of notifications that the client has not read. */
+  get notificationBytes(): number {
+    return this.#notificationBytes;
+  }
+
+  /**
+   * Sends one message. A long list of buffers is sent in fragments (RFC 6455 §5.4), so that it is not copied: in one step,
+   * because no other message may be sent between them.
+   */
+  send(body: Body): void {
+    turnWrites.hold(this.#connection, byteLengthOf(body));
+    if (!(body instanceof BufferList)) this.#socket.send(body, { binary: false });
+    else if (body.length <= MAX_JOINED_BYTES) this.#socket.send(body.join(), { binary: false });
+    else {
+      const last = body.buffers.length - 1;
+      for (const [at, fragment] of body.buffers.entries())
+        this.#socket.send(fragment, { binary: false, fin: at === last });
+    }
+    this.#account();
+  }
+
+  /** Sends each text as a message, all in one write. */
+  notify(texts: readonly string[]): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    const reason = this.#checkNotifications();
+    if (reason !== undefined) {
+      this.#options.close(reason);
+      return;
+    }
+    let bytes = 0;
+    for (const { length } of texts) bytes += length;
+    this.#notificationBytes += bytes;
+    turnWrites.hold(this.#connection, bytes);
+    this.#connection.cork();
+    for (const text of texts) this.#socket.send(text, { binary: false });
+    this.#connection.uncork();
+    this.#account();
+  }
+
+  /** Runs before sending, so that one call of `notify` may exceed the limit. */
+  #checkNotifications(): 'slow-reader' | 'overloaded' | undefined {
+    const { bufferedAmount } = this.#socket;
+    if (bufferedAmount <= IGNORED_BYTES) this.drained();
+    if (this.#notificationBytes > MAX_UNREAD_BYTES && bufferedAmount > MAX_UNREAD_BYTES) return 'slow-reader';
+    return bufferedAmount > IGNORED_BYTES && this.isExhausted ? 'overloaded' : undefined;
+  }
+
+  /** To be called when nothing is unread any more. */
+  drained(): void {
+    this.#notificationBytes = 0;
+    this.#slowChecks = 0;
+    this.#account();
+  }
+
+  /** Whether so much is unread that `check` must be called. */
+  get hasUnread(): boolean {
+    return this.#hasUnread;
+  }
+
+  /**
+   * To be called every `TICK_MS` while it has unread bytes, and closes a slow reader. Checks are counted instead of time: while
+   * the event loop of a loaded gateway is blocked, it writes nothing, so the client seems to read nothing.
+   */
+  check(): void {
+    const { bufferedAmount } = this.#socket;
+    this.#hasUnread = bufferedAmount > IGNORED_BYTES;
+    const sent = sentBytes(this.#connection);
+    this.#stalledChecks = this.#hasUnread && sent === this.#sentBytes ? this.#stalledChecks + 1 : 0;
+    this.#sentBytes = sent;
+    this.#notificationBytes = Math.min(this.#notificationBytes, bufferedAmount);
+    if (this.#isSlow()) this.#options.close('slow-reader');
+    else if (this.#stalledChecks >= MAX_STALLED_CHECKS_EXHAUSTED && this.isExhausted) {
+      this.#options.memory.counts.connection++;
+      this.#options.close('slow-reader');
+    }
+  }
+
+  #isSlow(): boolean {
+    if (this.#notificationBytes <= SLOW_UNREAD_BYTES) {
+      this.#slowChecks = 0;
+      return false;
+    }
+    const stalledChecks = Math.min(this.#stalledChecks, this.#slowChecks++);
+    return stalledChecks >= MAX_STALLED_CHECKS || this.#slowChecks > MAX_SLOW_CHECKS;
+  }
+
+  /** To be called when the socket is closed: nothing is taken after it. */
+  release(): void {
+    this.#isReleased = true;
+    this.#options.memory.add(this.#options.holder, -this.#takenBytes);
+    this.#takenBytes = 0;
+  }
+
+  #account(): void {
+    if (this.#isReleased) return;
+    const { bufferedAmount } = this.#socket;
+    if (bufferedAmount > IGNORED_BYTES) this.#hasUnread = true;
+    const { messages, frames, incomplete } = this.#received;
+    const bytes = bufferedAmount + messages + frames + incomplete;
+    if (bytes === this.#takenBytes) return;
+    this.#options.memory.add(this.#options.holder, bytes - this.#takenBytes);
+    this.#takenBytes = bytes;
+  }
+}
+
+/** Small writes of one turn of the event loop leave together: one system call for each connection. */
+class TurnWrites {
+  #connections: Socket[] = [];
+
+  /** To be called before a write of this many bytes. */
+  hold(connection: Socket, bytes: number): void {
+    const isHeld = connection.writableCorked > 0;
+    if (connection.writableLength + bytes > MAX_HELD_BYTES) {
+      if (isHeld) connection.uncork();
+      return;
+    }
+    if (isHeld) return;
+    connection.cork();
+    if (this.#connections.push(connection) === 1) setImmediate(this.#release);
+  }
+
+  readonly #release = (): void => {
+    const connections = this.#connections;
+    this.#connections = [];
+    for (const connection of connections) connection.uncork();
+  };
+}
+
+const turnWrites = new TurnWrites();

@@ -1,0 +1,192 @@
+import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { KeyAccess } from '../../auth/key-access.ts';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
+import { FrameScan } from './frame-scan.ts';
+import type { SocketBuffers } from './socket-buffers.ts';
+
+/** Frames of one piece: some 0.2 ms, if each is a message that Gatehouse rejects. */
+const MAX_FRAMES = 16;
+/** From the first check that finds a message incomplete to its last byte. */
+const MESSAGE_TIMEOUT_MS = 30_000;
+/** Smaller parts of a message are not timed. */
+const IGNORED_BYTES = 65_536;
+/** Size of a control frame without its payload. */
+const CONTROL_FRAME_BYTES = 6;
+/** Fragments of one message. */
+export const MAX_FRAGMENTS = 4_096;
+/** Smaller chunks are joined: each takes some 250 bytes, and keeps all that was read with it, even for one byte. */
+const JOINED_BELOW_BYTES = 65_536;
+const MAX_SMALL_CHUNKS = 32;
+
+/** The members of ws's receiver that hold an incomplete message (ws 8.21, lib/receiver.js). */
+interface Receiver extends Pick<Writable, '_write'> {
+  /** Fragments of the message. */
+  _fragments: Buffer[];
+  /** Bytes of the incomplete fragment, as they were read. */
+  _buffers: Buffer[];
+  _maxFragments: number;
+}
+
+/**
+ * Reads the frames of one socket. The bytes of its connection are passed to ws a few frames at a time, within the budget of
+ * the turn: one read has up to 10,000 frames, which ws would handle at once. While frames wait, the connection is not read.
+ * Bounds the incomplete message, which ws buffers: joins its small parts, and reports one that takes more than 30 s.
+ */
+export class SocketFrames {
+  readonly #socket: WebSocket;
+  readonly #connection: Socket;
+  readonly #buffers: SocketBuffers;
+  readonly #key: { readonly access: KeyAccess };
+  /** The listener of ws. */
+  readonly #pass: (bytes: Buffer) => void;
+  readonly #receiver: Receiver;
+  readonly #scan = new FrameScan();
+  /** Bytes that wait. */
+  #rest: Buffer[] = [];
+  #isWaiting = false;
+  #isPassing = false;
+  #hasEnded = false;
+  #resumesAt = 0;
+  /** `bytesRead` of the connection when the last message was complete. */
+  #startBytes: number;
+  #startedAt = performance.now();
+
+  /** @param key its account is charged */
+  constructor(socket: WebSocket, connection: Socket, buffers: SocketBuffers, key: { readonly access: KeyAccess }) {
+    this.#socket = socket;
+    this.#connection = connection;
+    this.#buffers = buffers;
+    this.#key = key;
+    this.#startBytes = connection.bytesRead;
+    this.#receiver = (socket as unknown as { readonly _receiver: Receiver })._receiver;
+    const write = this.#receiver._write.bind(this.#receiver);
+    this.#receiver._write = (...args) => {
+      write(...args);
+      this.#joinParts();
+    };
+    this.#pass = connection.listeners('data').at(-1) as (bytes: Buffer) => void;
+    connection.on('data', (bytes: Buffer) => {
+      if (this.#hasEnded) return;
+      this.#rest.push(bytes);
+      this.#continue();
+    });
+    connection.off('data', this.#pass);
+    connection.on('resume', () => {
+      if (this.#isWaiting) connection.pause();
+      else if (this.#rest.length > 0 && !this.#isPassing) this.#continue();
+    });
+    connection.once('end', this.#end).once('close', this.#end);
+    socket.once('error', this.#end);
+  }
+
+  /** Reads no further frame for this time, but those of the current piece. */
+  delay(ms: number): void {
+    this.#resumesAt = performance.now() + ms;
+  }
+
+  /** To be called for each complete message. */
+  messageEnded(): void {
+    this.#startBytes = this.#connection.bytesRead;
+    this.#receiver._maxFragments = MAX_FRAGMENTS;
+  }
+
+  /** Excludes a ping or pong, which may arrive within a message. */
+  skipControlFrame(controlFrame: Buffer): void {
+    this.#startBytes += CONTROL_FRAME_BYTES + controlFrame.length;
+  }
+
+  /** @returns why the socket must be closed, or undefined */
+  checkMessage(now: number): 'overloaded' | 'slow-message' | undefined {
+    const bytes = this.#socket.isPaused ? 0 : this.#connection.bytesRead - this.#startBytes;
+    this.#buffers.set('incomplete', bytes);
+    if (bytes <= IGNORED_BYTES) {
+      this.#startedAt = now;
+      return undefined;
+    }
+    if (this.#buffers.isExhausted) return 'overloaded';
+    return now - this.#startedAt > MESSAGE_TIMEOUT_MS ? 'slow-message' : undefined;
+  }
+
+  readonly #resume = (): void => {
+    this.#isWaiting = false;
+    this.#buffers.set('frames', 0);
+    this.#continue();
+    // ws may have paused it, too: its messages wait.
+    if (this.#rest.length === 0 && !this.#socket.isPaused) this.#connection.resume();
+  };
+
+  #continue(): void {
+    if (this.#isWaiting || this.#isPassing) return;
+    while (this.#rest.length > 0) {
+      // `resume` continues.
+      if (this.#socket.isPaused) return;
+      const restMs = this.#resumesAt - performance.now();
+      if (restMs > 0) {
+        this.#wait();
+        setTimeout(this.#resume, restMs).unref();
+        return;
+      }
+      const owner = this.#key.access.share.holder.name;
+      if (!turnBudget.mayRun(owner)) {
+        this.#wait();
+        turnBudget.wait(owner, this.#resume);
+        return;
+      }
+      turnBudget.run(owner, this.#passPiece);
+    }
+  }
+
+  #wait(): void {
+    this.#isWaiting = true;
+    this.#connection.pause();
+    this.#buffers.set(
+      'frames',
+      this.#rest.reduce((sum, { length }) => sum + length, 0),
+    );
+  }
+
+  readonly #passPiece = (): void => {
+    const bytes = this.#rest.shift() as Buffer;
+    const end = this.#scan.end(bytes, MAX_FRAMES);
+    if (end < bytes.length && !this.#scan.hasClosed) this.#rest.unshift(bytes.subarray(end));
+    this.#isPassing = true;
+    this.#pass.call(this.#connection, end === bytes.length ? bytes : bytes.subarray(0, end));
+    this.#isPassing = false;
+    if (this.#scan.hasClosed) this.#end();
+  };
+
+  #joinParts(): void {
+    const receiver = this.#receiver;
+    const { _fragments: fragments, _buffers: buffers } = receiver;
+    if (fragments.length > 0) {
+      receiver._fragments = joinSmall(fragments);
+      // The joined ones count, too. 0 would be no limit.
+      receiver._maxFragments = Math.max(1, receiver._maxFragments - (fragments.length - receiver._fragments.length));
+    }
+    if (buffers.length > 0) receiver._buffers = joinSmall(buffers);
+  }
+
+  readonly #end = (): void => {
+    this.#hasEnded = true;
+    this.#rest = [];
+  };
+}
+
+/** Joins the last small chunks into one with memory of its own, if they are many or keep much more than their bytes. */
+function joinSmall(chunks: Buffer[]): Buffer[] {
+  let [from, bytes, keptBytes] = [chunks.length, 0, 0];
+  for (; from > 0; from--) {
+    const { length, buffer } = chunks[from - 1] as Buffer;
+    if (length >= JOINED_BELOW_BYTES) break;
+    bytes += length;
+    keptBytes += buffer.byteLength;
+  }
+  const small = chunks.slice(from);
+  if (small.length <= MAX_SMALL_CHUNKS && keptBytes <= 2 * bytes + JOINED_BELOW_BYTES / 4) return chunks;
+  const joined = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  for (const chunk of small) at += chunk.copy(joined, at);
+  return [...chunks.slice(0, from), joined];
+}

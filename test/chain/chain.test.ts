@@ -1,0 +1,384 @@
+import { describe, expect, it } from 'vitest';
+import { Chain, type Effect, type ServedBlock } from '../../gateway/chain/chain.ts';
+import type { ChainChange } from '../../gateway/chain/header-ring.ts';
+import { parseBlock, parseHeader, type Header } from '../../gateway/chain/header.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+
+/*
+ * The five rules of docs/consistency.md, as sequences of events of the state machine and what the view is then. Nothing is
+ * sent here, and no time passes but that of the events.
+ */
+
+const options = { isDevelopment: false, minLowerMs: 1_000, pauseMs: 30_000, inUseMs: 15_000 };
+
+/** The hash of a block of another branch. */
+const other = `0x${'e'.repeat(64)}`;
+
+/** A network of these nodes, watched, after a poll of each. An event is 100 ms after the one before. */
+class Network {
+  readonly chain: Chain<string>;
+  readonly nodes: Record<string, ScriptedChain>;
+  readonly changes: ChainChange[] = [];
+  /** Upstreams whose head may be replaced, and those whose chain id is to be checked. */
+  readonly asked: string[] = [];
+  at = 1_000;
+
+  constructor(nodes: Record<string, ScriptedChain>, more: object = {}) {
+    this.chain = new Chain({ ...options, ...more });
+    this.nodes = nodes;
+    this.chain.replaceUpstreams(Object.keys(nodes));
+    this.chain.used(this.at);
+    this.chain.watched(true, this.at);
+    this.poll();
+  }
+
+  /** Polls these nodes, or all. */
+  poll(...names: string[]): this {
+    for (const name of names.length > 0 ? names : Object.keys(this.nodes)) {
+      const block = parseBlock(this.nodes[name]?.head);
+      if (block === undefined) throw new Error(`there is no node ${name}`);
+      const sentAt = this.at;
+      this.at += 100;
+      this.#handle(this.chain.seen(name, block, { by: 'poll', sentAt }, this.at));
+    }
+    return this;
+  }
+
+  /** The node has this many blocks more. */
+  mine(name: string, count = 1): this {
+    this.nodes[name]?.mine(count);
+    return this;
+  }
+
+  fail(...names: string[]): void {
+    for (const name of names) this.#handle(this.chain.gone(name, 'no-response', (this.at += 100)));
+  }
+
+  leave(name: string): void {
+    this.#handle(this.chain.gone(name, 'other-chain', (this.at += 100)));
+  }
+
+  serve(
+    name: string,
+    number: number,
+    more: Partial<ServedBlock> & { isLatest?: boolean; tag?: 'finalized' } = {},
+  ): this {
+    const { hash, ...how } = more;
+    const block = { number: BigInt(number), hash };
+    this.at += 100;
+    this.#handle(this.chain.seen(name, block, { by: 'response', sentAt: this.at, ...how }, this.at));
+    return this;
+  }
+
+  #handle(effects: readonly Effect<string>[]): void {
+    for (const effect of effects) {
+      if (effect.kind === 'changed' && effect.change !== undefined) this.changes.push(effect.change);
+      if (effect.kind === 'fetch') this.#handle(this.chain.fetched(this.#branchTo(effect), this.at));
+      if (effect.kind === 'poll') this.asked.push(`poll ${effect.upstream}`);
+      if (effect.kind !== 'verify') continue;
+      this.asked.push(`verify ${effect.upstream}`);
+      this.#handle(this.chain.verified(effect.upstream, true, this.at));
+    }
+  }
+
+  #branchTo({ head, from, headers }: Extract<Effect<string>, { kind: 'fetch' }>): Header[] | 'unknown' | 'too-long' {
+    if (head.number < (headers.oldest?.number ?? 0n)) return 'too-long';
+    const branch = [head];
+    for (;;) {
+      const [{ parentHash, number }] = branch as [Header];
+      if (headers.has(parentHash) || number === headers.oldest?.number) return branch;
+      const parent = parseHeader(this.nodes[from]?.byHash(parentHash));
+      if (parent === undefined) return 'unknown';
+      branch.unshift(parent);
+    }
+  }
+
+  /** The number of the head, the newest block of the followed chain, and the newest served block. */
+  get numbers(): (number | undefined)[] {
+    const { number, head, newestServed } = this.chain.view;
+    return [number, head?.number, newestServed].map((one) => (one === undefined ? undefined : Number(one)));
+  }
+
+  /** Numbers of removed (negative) and added blocks. */
+  get delivered(): number[] {
+    return this.changes.flatMap(({ removed, added }) => [
+      ...removed.map(({ number }) => -Number(number)),
+      ...added.map(({ number }) => Number(number)),
+    ]);
+  }
+}
+
+/** Two nodes of one chain, whose newest block is 100. */
+function twoNodes(more: object = {}) {
+  const chain = new ScriptedChain();
+  const network = new Network({ one: chain, two: chain.copy() }, more);
+  return { network, one: chain, two: network.nodes['two'] as ScriptedChain };
+}
+
+describe('rule 1: the head falls only if the chain was replaced', () => {
+  const fallBehind = (network: Network): void => {
+    network.mine('one', 6).poll('one').fail('one', 'one');
+  };
+
+  it.each<[string, (network: Network) => unknown, number]>([
+    ['one upstream with a new block is enough', (network) => network.mine('one').poll('one'), 101],
+    ['an upstream that lags lowers nothing', (network) => network.mine('one', 3).poll('one', 'two'), 103],
+    ['a number that the chain cannot have is ignored', (network) => network.serve('one', 10 ** 9), 100],
+    [
+      'the upstreams that are left lag, however often they are polled',
+      (network) => {
+        fallBehind(network);
+        for (let polls = 0; polls < 30; polls++) network.poll('two');
+      },
+      106,
+    ],
+    [
+      'the others are on another branch for a second and three polls',
+      (network) => {
+        fallBehind(network);
+        network.nodes['two']?.mine(3);
+        for (let polls = 0; polls < 12; polls++) network.poll('two');
+      },
+      103,
+    ],
+    [
+      'the others are on another branch, but for less than a second',
+      (network) => {
+        fallBehind(network);
+        network.nodes['two']?.mine(3);
+        for (let polls = 0; polls < 9; polls++) network.poll('two');
+      },
+      106,
+    ],
+    [
+      'the only head was that of another chain',
+      (network) => {
+        network.nodes['one']?.mine(1_000);
+        network.poll('one');
+        network.leave('one');
+      },
+      100,
+    ],
+  ])('%s', (_, happens, number) => {
+    const { network } = twoNodes();
+    happens(network);
+    expect(network.numbers[0]).toBe(number);
+  });
+
+  it('on a development chain, a lower head is followed after three polls', () => {
+    const { network, one, two } = twoNodes({ isDevelopment: true });
+    one.mine(5);
+    two.mine(5);
+    network.poll();
+    for (const chain of [one, two]) chain.goBack(4);
+    // The first round shows the lower head of one of them only.
+    for (let polls = 0; polls < 3; polls++) network.poll();
+    expect(network.numbers).toEqual([105, 105, 105]);
+    network.poll();
+    expect(network.numbers).toEqual([101, 101, 101]);
+  });
+});
+
+describe('rule 2: reads do not go back', () => {
+  it.each<[string, (network: Network) => unknown, number]>([
+    ['a delivered block counts', () => undefined, 100],
+    ['a block that no poll has returned counts', (network) => network.serve('one', 102), 102],
+    ['an older one does not', (network) => network.serve('one', 102).serve('two', 101), 102],
+    ['an absurd one does not', (network) => network.serve('one', 2_000_000), 100],
+  ])('%s', (_, happens, number) => {
+    const { network } = twoNodes();
+    happens(network);
+    expect(network.numbers[2]).toBe(number);
+  });
+
+  it('raises the head of its upstream and of the network, and the others are behind', () => {
+    const { network } = twoNodes();
+    network.serve('one', 101);
+    const { view } = network.chain;
+    expect([view.number, view.headOf('one')?.number, view.isBehind('one'), view.isBehind('two')]).toEqual([
+      101n,
+      101n,
+      false,
+      true,
+    ]);
+    expect([view.isLagging('one', network.at), view.isLagging('two', network.at)]).toEqual([false, true]);
+  });
+
+  it('the newest block of a tag does not fall, and an upstream with an older one is known for 12 s', () => {
+    const { network } = twoNodes();
+    network.serve('one', 90, { tag: 'finalized' });
+    network.serve('two', 80, { tag: 'finalized' });
+    const { view } = network.chain;
+    expect([view.newestOf('finalized'), view.newestOf('safe')]).toEqual([90n, -1n]);
+    const isOlder = (ms: number): boolean[] =>
+      ['one', 'two'].map((name) => view.isTagOlder(name, 'finalized', network.at + ms));
+    expect([isOlder(11_999), isOlder(12_000)]).toEqual([
+      [false, true],
+      [false, false],
+    ]);
+  });
+});
+
+describe('rule 3: another block at a known height is a reorg', () => {
+  it('a lower head on the same chain is none', () => {
+    const { network, one } = twoNodes();
+    one.mine(3);
+    network.poll('one');
+    network.fail('one', 'one');
+    for (let polls = 0; polls < 20; polls++) network.poll('two');
+    expect(network.delivered).toEqual([101, 102, 103]);
+  });
+
+  it('blocks of the new branch are fetched, and the old ones are removed, newest first', () => {
+    const { network, one } = twoNodes();
+    one.mine(3);
+    network.poll('one');
+    one.reorganise(2, 4);
+    network.poll('one');
+    expect(network.delivered).toEqual([101, 102, 103, -103, -102, 102, 103, 104, 105]);
+    expect(network.numbers).toEqual([105, 105, 105]);
+  });
+
+  it('of two branches of one height, the one that is known stays', () => {
+    const { network, one, two } = twoNodes();
+    one.mine();
+    two.mine();
+    network.poll();
+    expect([network.delivered, network.chain.view.head?.hash]).toEqual([[101], one.head.hash]);
+    two.mine();
+    network.poll('two');
+    expect(network.delivered).toEqual([101, -101, 101, 102]);
+  });
+
+  it('a branch that was removed is followed again at a greater height only', () => {
+    const { network, one, two } = twoNodes();
+    one.mine(2);
+    network.poll('one');
+    const old = one.copy();
+    one.reorganise(2, 5);
+    network.poll('one');
+    network.nodes['two'] = old.copy();
+    network.fail('one', 'one');
+    for (let polls = 0; polls < 30; polls++) network.poll('two');
+    expect(network.numbers).toEqual([105, 105, 105]);
+    network.nodes['two'].mine(4);
+    network.poll('two');
+    expect([network.numbers, network.changes.at(-1)?.removed.length]).toEqual([[106, 106, 106], 5]);
+    expect(two.number).toBe(100n);
+  });
+
+  it('a chain that starts anew has a gap', () => {
+    const network = new Network({ one: new ScriptedChain({ from: 1_000 }) });
+    network.nodes['one'] = new ScriptedChain({ from: 1 });
+    for (let polls = 0; polls < 14; polls++) network.poll();
+    expect(network.numbers).toEqual([1, 1, 1]);
+    expect(network.changes).toMatchObject([{ removed: [], added: [{ number: 1n }], hasGap: true }]);
+  });
+});
+
+describe('rule 4: not found needs evidence', () => {
+  it('a block older than its known head shows that it was replaced: it is polled', () => {
+    const { network } = twoNodes();
+    network.serve('one', 99, { isLatest: true });
+    expect(network.asked).toEqual(['poll one']);
+    // A block of another branch shows the same.
+    network.serve('two', 100, { hash: other });
+    expect(network.asked).toEqual(['poll one', 'poll two']);
+  });
+
+  it('not if several nodes share its URL, which falls and rises show', () => {
+    const { network, one } = twoNodes();
+    one.mine(2);
+    network.poll('one');
+    network.nodes['one'] = network.nodes['two'] as ScriptedChain;
+    network.poll('one');
+    network.nodes['one'] = one;
+    network.poll('one');
+    expect(network.chain.view.isAlternating('one', network.at + 59_999)).toBe(true);
+    expect(network.chain.view.isAlternating('one', network.at + 60_000)).toBe(false);
+    network.serve('one', 101, { isLatest: true });
+    expect(network.asked).toEqual([]);
+  });
+
+  it('what became known after an upstream was asked is no evidence of what it had then', () => {
+    const { network } = twoNodes();
+    const sentAt = network.at;
+    network.serve('one', 101);
+    const { view } = network.chain;
+    expect([view.hasAdvancedSince('one', sentAt), view.hasAdvancedSince('two', sentAt)]).toEqual([true, false]);
+  });
+
+  it('a head that does not continue the chain is checked: it may be of another chain', () => {
+    const { network } = twoNodes();
+    network.nodes['two'] = new ScriptedChain({ from: 101 });
+    network.poll('two');
+    expect(network.asked).toContain('verify two');
+  });
+});
+
+describe('rule 5: an earlier answer is reused in its epoch only', () => {
+  it.each<[string, 'same' | 'epoch' | 'broken', (network: Network) => unknown]>([
+    ['a poll of the same head changes nothing', 'same', (network) => network.poll()],
+    ['an older served block changes nothing', 'same', (network) => network.serve('one', 50)],
+    ['another head is another epoch', 'epoch', (network) => network.mine('one').poll('one')],
+    ['a newer served block is another epoch', 'epoch', (network) => network.serve('one', 101)],
+    ['a sign that a head was replaced is one', 'epoch', (network) => network.serve('one', 99, { isLatest: true })],
+    [
+      'a change by a development tool is one',
+      'epoch',
+      ({ chain }) => {
+        chain.rewritten();
+      },
+    ],
+    [
+      'a lower head may be one of another chain',
+      'broken',
+      (network) => {
+        network.nodes['one'] = network.nodes['two'] = new ScriptedChain({ from: 50 });
+        network.poll();
+      },
+    ],
+    [
+      'so may what comes after a pause',
+      'broken',
+      ({ chain, at }) => {
+        chain.used(at + 30_001);
+      },
+    ],
+    [
+      'polls that begin again are a pause',
+      'broken',
+      ({ chain }) => {
+        chain.resumed();
+      },
+    ],
+  ])('%s', (_, expected, happens) => {
+    const { network } = twoNodes();
+    const { epoch, unbrokenSince } = network.chain.view;
+    happens(network);
+    const { view } = network.chain;
+    const isBroken = view.unbrokenSince !== unbrokenSince;
+    expect(view.epoch === epoch ? 'same' : isBroken ? 'broken' : 'epoch').toBe(expected);
+  });
+
+  it('the branch is uncertain from a newest served block of another branch until the chain has moved', () => {
+    const { network, one } = twoNodes();
+    network.serve('one', 99, { hash: other });
+    expect(network.chain.view.branch).toBe('known');
+    network.serve('two', 100, { hash: other });
+    expect(network.chain.view.branch).toBe('uncertain');
+    one.mine();
+    network.poll('one');
+    expect(network.chain.view.branch).toBe('known');
+  });
+
+  it('a view does not change', () => {
+    const { network, one } = twoNodes();
+    const { view } = network.chain;
+    one.mine(2);
+    network.poll();
+    network.serve('one', 103);
+    expect([view.number, view.head?.number, view.newestServed, view.at(101n)]).toEqual([100n, 100n, 100n, undefined]);
+    expect([view.headOf('one')?.number, view.isBehind('two')]).toEqual([100n, false]);
+  });
+});

@@ -1,0 +1,151 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { FrameScan } from '../../../gateway/server/websocket/frame-scan.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { openCaller, socketUrl, type Caller } from './caller.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
+
+/** A frame of a client. Its mask is zero, which does not change the payload. */
+function frame(payload: string | Buffer, opcode = 1): Buffer {
+  const bytes = Buffer.from(payload as string);
+  const length = bytes.length < 126 ? [0x80 | bytes.length] : [0x80 | 126, bytes.length >> 8, bytes.length & 255];
+  return Buffer.concat([Buffer.from([0x80 | opcode, ...length, 0, 0, 0, 0]), bytes]);
+}
+
+const closeFrame = frame(Buffer.from([3, 232]), 8);
+const netVersion = (id: number): string => `{"jsonrpc":"2.0","id":${id},"method":"net_version"}`;
+
+let node: FakeNode;
+let gateway: TestGateway;
+const connections: Socket[] = [];
+
+beforeAll(async () => {
+  node = await startFakeNode({ chainId: 5 });
+  gateway = await startGateway({ main: network(5, [node.url]) });
+});
+afterEach(() => {
+  for (const connection of connections.splice(0)) connection.destroy();
+});
+afterAll(async () => {
+  await gateway.stop();
+  await node.close();
+});
+
+/** A WebSocket whose frames are written by hand. It drops what it receives. */
+async function openByHand(key = gateway.key): Promise<Socket> {
+  const connection = connect(gateway.gateway.port, '127.0.0.1');
+  connections.push(connection);
+  connection.on('error', () => connection.destroy());
+  connection.write(
+    `GET /main/ws/v3/${key} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+  );
+  await new Promise((resolve) => connection.once('data', resolve));
+  connection.resume();
+  return connection;
+}
+
+/** The longest time for which the event loop ran nothing else, as far as this process had the CPU. */
+function watchBlocks(): () => number {
+  let worstMs = 0;
+  let last = performance.now();
+  let lastCpu = process.cpuUsage();
+  const timer = setInterval(() => {
+    const cpu = process.cpuUsage(lastCpu);
+    worstMs = Math.max(worstMs, Math.min(performance.now() - last, (cpu.user + cpu.system) / 1_000));
+    last = performance.now();
+    lastCpu = process.cpuUsage();
+  }, 2);
+  return () => {
+    clearInterval(timer);
+    return worstMs;
+  };
+}
+
+describe('tiny messages', () => {
+  it.each([
+    ['empty', ''],
+    ['an object', '{}'],
+    ['a notification', '{"jsonrpc":"2.0","method":"x"}'],
+  ])('of many sockets (%s) leave the event loop to others', async (_, payload) => {
+    const sockets = await Promise.all(Array.from({ length: 32 }, () => openByHand()));
+    const bytes = Buffer.concat(
+      Array.from({ length: Math.floor(65_536 / frame(payload).length) }, () => frame(payload)),
+    );
+    const worstMs = watchBlocks();
+    for (const socket of sockets) socket.write(bytes);
+    await scenarioPause(1_500);
+    expect(worstMs()).toBeLessThan(60);
+    expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
+  });
+
+  it('that are rejected over and over are read slowly, those of other sockets are not', async () => {
+    const rejected = await openCaller(socketUrl(gateway, 'main'));
+    for (let count = 0; count < 500; count++) rejected.send('{}');
+    await scenarioPause(700);
+    expect(rejected.unread.length).toBeGreaterThanOrEqual(100);
+    expect(rejected.unread.length).toBeLessThan(200);
+    const other = await openCaller(socketUrl(gateway, 'main'));
+    expect(await other.call('net_version')).toMatchObject({ result: '5' });
+    for (const { socket } of [rejected, other]) socket.terminate();
+  });
+
+  it('that are valid all get their response, in their order', async () => {
+    const caller = await openCaller(socketUrl(gateway, 'main'));
+    const ids = Array.from({ length: 5_000 }, (_, id) => id);
+    caller.send(...ids.map(netVersion));
+    for (const id of ids) expect(await caller.next()).toBe(`{"jsonrpc":"2.0","id":${id},"result":"5"}`);
+    caller.socket.terminate();
+  });
+});
+
+describe('a socket with frames that wait', () => {
+  it('closes after them, as its client requests', async () => {
+    const caller: Caller = await openCaller(socketUrl(gateway, 'main'));
+    const { _socket: wire } = caller.socket as unknown as { _socket: Socket };
+    wire.write(
+      Buffer.concat([...Array.from({ length: 300 }, (_, id) => frame(netVersion(id))), closeFrame, closeFrame]),
+    );
+    expect((await caller.closed).code).toBe(1000);
+    expect(caller.unread).toHaveLength(300);
+  });
+
+  it('may be reset by its client', async () => {
+    const connection = await openByHand();
+    connection.write(Buffer.concat(Array.from({ length: 10_000 }, () => frame('{}'))));
+    await scenarioPause(20);
+    connection.resetAndDestroy();
+    expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
+  });
+});
+
+describe('the scan of frames', () => {
+  const frames = [frame(''), frame('x'.repeat(125)), frame('y'.repeat(126)), frame('z'.repeat(1_000)), frame('{}')];
+  const large = Buffer.concat([Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]), Buffer.alloc(65_536)]);
+  const all = Buffer.concat([...frames, large, ...frames]);
+
+  it.each([1, 2, 3, 5, 7, 64, 10_000])('finds the end of each frame in reads of %d bytes', (readBytes) => {
+    const ends: number[] = [];
+    let expected = 0;
+    const expectedEnds = [...frames, large, ...frames].map(({ length }) => (expected += length));
+    const scan = new FrameScan();
+    for (let start = 0; start < all.length; start += readBytes) {
+      const bytes = all.subarray(start, start + readBytes);
+      for (let at = 0; at < bytes.length;) {
+        at += scan.end(bytes.subarray(at), 1);
+        ends.push(start + at);
+      }
+    }
+    expect(ends.filter((end) => expectedEnds.includes(end))).toEqual(expectedEnds);
+    expect(ends.filter((end) => end % readBytes !== 0 && !expectedEnds.includes(end))).toEqual([]);
+  });
+
+  it('stops after so many frames, and after a close frame', () => {
+    const three = Buffer.concat([frame('a'), frame('b'), frame('c')]);
+    expect(new FrameScan().end(three, 2)).toBe(2 * frame('a').length);
+    const scan = new FrameScan();
+    expect(scan.end(Buffer.concat([frame('a'), closeFrame, frame('b')]), 16)).toBe(7 + closeFrame.length);
+    expect(scan.hasClosed).toBe(true);
+  });
+});

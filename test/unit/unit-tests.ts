@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { sourcesIn } from '../structure/imports.ts';
+
+/** What starts a process, opens a port or waits for time. A test that has it, itself or through test/ or bench/, is no unit test. */
+const starts =
+  /'node:(child_process|http|https|net|tls|cluster|worker_threads)'|'ws'|'ioredis'|inject\('redisServer'\)|support\/eventually/;
+const excluded = /^test\/(abuse|clients|e2e|languages|nodes|recipes|walkthrough|runtimes)\//;
+
+const verdicts = new Map<string, boolean>();
+
+/** Whether a file of test/ or bench/ starts nothing, nor do those that it imports. */
+function startsNothing(file: string): boolean {
+  const known = verdicts.get(file);
+  if (known !== undefined) return known;
+  verdicts.set(file, true); // Ends cycles.
+  const text = readFileSync(join(packageRoot, file), 'utf8');
+  const imported = [...text.matchAll(/^(?:import|export) .*?from '(\.[^']+)';|^\} from '(\.[^']+)';/gm)]
+    .filter(([line]) => !line.startsWith('import type'))
+    .map((match) => resolve('/', file, '..', match[1] ?? match[2] ?? '').slice(1))
+    .filter((name) => /^(test|bench)\//.test(name));
+  const verdict = file !== 'test/support/gateway.ts' && !starts.test(text) && imported.every(startsNothing);
+  verdicts.set(file, verdict);
+  return verdict;
+}
+
+/** The tests that start nothing. */
+export function unitTests(): string[] {
+  return sourcesIn('test').filter(
+    (file) =>
+      file.endsWith('.test.ts') && !file.includes('node_modules') && !excluded.test(file) && startsNothing(file),
+  );
+}
