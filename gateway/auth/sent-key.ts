@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { isWellFormedKey } from './formats/key.ts';
 import { isToken, tokenInProtocols } from './tokens/token-form.ts';
 
 /** Where requests may have a key or a token, beside the path. */
@@ -16,27 +17,28 @@ export interface KeyPlaces {
  * The key or token of a request. Basic authentication has a secret, no key.
  * @param pathKey '' if the path has none
  * @returns '' if there is none
- * @throws RpcError key-invalid if two places have different ones; token-invalid if the path may not have a token
+ * @throws RpcError key-invalid if two places have different ones; token-invalid if the path may not have a token,
+ * or what stands where a token may be is none
  */
 export function sentKey(pathKey: string, headers: IncomingHttpHeaders, places: KeyPlaces, isUpgrade = false): string {
   if (places.tokens && isToken(pathKey) && !(isUpgrade && places.tokensInPath)) {
     throw new RpcError('token-invalid', 'invalid token: send it in Authorization: Bearer');
   }
-  const bearer = bearerIn(headers.authorization);
-  const given = [
-    places.keyHeaders ? headers['x-api-key'] : undefined,
-    places.keyHeaders || (places.tokens && bearer !== undefined && isToken(bearer)) ? bearer : undefined,
-    places.tokens && isUpgrade ? tokenInProtocols(headers['sec-websocket-protocol']) : undefined,
-  ];
+  const { authorization = '' } = headers;
+  const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+  const offered = places.tokens && isUpgrade ? tokenInProtocols(headers['sec-websocket-protocol']) : undefined;
+  const isBearerValid =
+    !/^bearer(\s|$)/i.test(authorization) ||
+    isToken(bearer ?? '') ||
+    (places.keyHeaders && isWellFormedKey(bearer ?? ''));
+  if (places.tokens && !(isBearerValid && (offered === undefined || isToken(offered)))) {
+    throw new RpcError('token-invalid', 'invalid token: it has not the form of a JSON Web Token');
+  }
   let key = pathKey;
-  for (const each of given) {
+  for (const each of [places.keyHeaders ? headers['x-api-key'] : undefined, bearer, offered]) {
     if (each === undefined || each === key) continue;
     if (key !== '') throw new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
     key = String(each);
   }
   return key;
-}
-
-function bearerIn(authorization = ''): string | undefined {
-  return /^bearer +(\S+) *$/i.exec(authorization)?.[1];
 }

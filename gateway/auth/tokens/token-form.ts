@@ -2,7 +2,7 @@
 const TOKEN_MAX_LENGTH = 8_192;
 
 /** The subprotocol that names a token in the next item of `Sec-WebSocket-Protocol`, because browsers set no other header. */
-export const TOKEN_PROTOCOL = 'gatehouse.jwt';
+const TOKEN_PROTOCOL = 'gatehouse.jwt';
 
 /** Whether a text has the form of a signed token: three parts of base64url. No key has it. */
 export function isToken(text: string): boolean {

@@ -7,7 +7,6 @@ import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
 import { sentKey } from '../../auth/sent-key.ts';
-import { TOKEN_PROTOCOL } from '../../auth/tokens/token-form.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
@@ -46,8 +45,6 @@ export class WebSocketUpgrades {
       clientTracking: false,
       // Compression costs 300 kB per socket and more time than it saves (README of ws).
       perMessageDeflate: false,
-      // The item after it is a token, which is not echoed.
-      handleProtocols: (protocols) => (protocols.has(TOKEN_PROTOCOL) ? TOKEN_PROTOCOL : false),
       maxPayload: options.messageMaxBytes,
       maxFragments: MAX_FRAGMENTS,
     });
