@@ -9,6 +9,7 @@ import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
 import { KeyShares } from './key-shares.ts';
 import type { KeyRecord, KeyStore } from './stores/key-store.ts';
+import { KeySetUnavailable } from './tokens/issuer-keys.ts';
 import { Revocations } from './tokens/revocations.ts';
 import { TokenAuthenticator, type TokenOptions } from './token-authenticator.ts';
 import { isToken } from './tokens/token-form.ts';
@@ -146,6 +147,7 @@ export class Authenticator {
       const freshness = this.#freshness(known);
       if (freshness !== undefined) {
         this.counts[freshness] += 1;
+        this.#shares.renew(known.access);
         return known.access;
       }
     }
@@ -169,7 +171,10 @@ export class Authenticator {
       return this.#tokens.confirm(access, access.token, marginMs);
     }
     const known = this.#known.get(digest);
-    if (known !== undefined && this.#freshness(known, marginMs) !== undefined) return known.access;
+    if (known !== undefined && this.#freshness(known, marginMs) !== undefined) {
+      this.#shares.renew(known.access);
+      return known.access;
+    }
     if (!this.#store.isAvailable) return Promise.reject(new RpcError('key-store-unreachable'));
     return this.#find(digest, undefined);
   }
@@ -196,8 +201,10 @@ export class Authenticator {
       this.counts.found += 1;
       return access;
     } catch (error) {
-      isGuess = error instanceof RpcError && error.reason === 'token-invalid';
-      this.counts[isGuess ? 'unknown' : 'unreachable'] += 1;
+      const { reason, cause } = error instanceof RpcError ? error : { reason: undefined, cause: undefined };
+      // Anybody can send an unknown `kid`, for which the key set is read.
+      isGuess = reason === 'token-invalid' || cause instanceof KeySetUnavailable;
+      this.counts[reason === 'token-invalid' || reason === 'unknown-key-limit' ? 'unknown' : 'unreachable'] += 1;
       throw isGuess && isLimited ? this.#guessLimitOf(group) : error;
     } finally {
       if (!isGuess) guesses.count -= 1;

@@ -48,19 +48,20 @@ function statusOf(name: (typeof permissionNames)[number]): number {
 /**
  * Runs once per lookup.
  * @param shareOf the share of an account. Default: a new one
- * @param ceiling permissions that hold beside those of the record: what the record permits beyond them is not granted
+ * @param given.account whose limits apply unless the record says so. Default: the key's id
+ * @param given.ceiling permissions that hold beside those of the record: what the record permits beyond them is not granted
  * @throws InvalidPermissionsError
  */
 export function compileAccess(
   record: KeyRecord,
   shareOf: ShareOf = (account) => new KeyShare(account),
-  ceiling?: PermissionTexts,
+  given: { readonly account?: string; readonly ceiling?: PermissionTexts | undefined } = {},
 ): KeyAccess {
   const { id } = record;
   const own = compilePermissions(record.permissions ?? {});
   const { entry, methods, params, limits, bounds } =
-    ceiling === undefined ? own : narrow(own, compilePermissions(ceiling));
-  const { account = id, capabilities = noCapabilities } = own;
+    given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling));
+  const { account = given.account ?? id, capabilities = noCapabilities } = own;
   return {
     record,
     account,

@@ -6,18 +6,19 @@ import { keysAtUrl, keysInFile } from './tokens/issuer-keys.ts';
 import { readPlans } from './tokens/plans.ts';
 import type { TokenOptions } from './token-authenticator.ts';
 
-/** @returns undefined if the settings name no key set @throws SettingsError for a file that cannot be used */
-export function openTokens(settings: Settings, log: Log): TokenOptions | undefined {
+/** @returns undefined if the settings name no key set @throws SettingsError (rejects with it) for a file that cannot be used */
+export async function openTokens(settings: Settings, log: Log): Promise<TokenOptions | undefined> {
   const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: file, AUTH_ISSUER: issuer = '', AUTH_AUDIENCE: audience = '' } = settings;
   if (url === undefined && file === undefined) return undefined;
+  const plans = readPlans(settings.AUTH_PLANS_FILE);
   return {
-    keys: url === undefined ? keysInFile(file ?? '', log) : keysAtUrl(new URL(url), settings.KEY_STALE_MAX_S, log),
+    keys: url === undefined ? await keysInFile(file ?? '', log) : keysAtUrl(url, settings.KEY_STALE_MAX_S, log),
     issuer,
     audience,
     algorithms: itemsIn(settings.AUTH_ALGORITHMS),
     clockToleranceS: settings.AUTH_CLOCK_TOLERANCE_S,
     claim: settings.AUTH_CLAIM,
-    plans: readPlans(settings.AUTH_PLANS_FILE),
+    plans,
     log,
   };
 }

@@ -1,5 +1,6 @@
-import { errors, jwtVerify, type JWTPayload } from 'jose';
+import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
+import { DEFAULT_CONCURRENCY } from '../admission/key-share.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -7,13 +8,14 @@ import { keyIdOf } from './formats/key.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import type { KeyShares } from './key-shares.ts';
 import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
-import type { IssuerKeys } from './tokens/issuer-keys.ts';
-import { claimable, permissionText, type Plans } from './tokens/plans.ts';
+import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
+import { isClaimable, permissionText, type Plans } from './tokens/plans.ts';
 import { subjectDigest, tokenIdDigest, type Revocations, type TokenFacts } from './tokens/revocations.ts';
 
 const MAX_VERIFIED = 10_000;
 /** Longest rest of the life of a token in a URL: URLs are in logs of proxies and browsers. */
 const MAX_IN_PATH_MS = 900_000;
+const WARNING_INTERVAL_MS = 60_000;
 
 export interface TokenOptions {
   readonly keys: IssuerKeys;
@@ -37,6 +39,7 @@ export class TokenAuthenticator {
   readonly #shares: KeyShares;
   readonly #verified = new LRUCache<string, KeyAccess>(maxEntries(MAX_VERIFIED));
   readonly #inProgress = new Map<string, Promise<KeyAccess>>();
+  #warnedAt = -Infinity;
 
   constructor(options: TokenOptions, revocations: Revocations, shares: KeyShares) {
     this.#options = options;
@@ -45,12 +48,12 @@ export class TokenAuthenticator {
   }
 
   /**
-   * A verified token with its digest; undefined if it must be verified first.
+   * A verified token with its digest; undefined if it must be verified first, or the keys must be read.
    * @throws RpcError (or rejects with it): token-invalid, key-store-unreachable
    */
   cached(digest: string, isInPath: boolean): KeyAccess | Promise<KeyAccess> | undefined {
     const access = this.#verified.get(digest);
-    if (access?.token === undefined) return undefined;
+    if (access?.token === undefined || this.#options.keys.current() === undefined) return undefined;
     checkLifeInPath(access.token, isInPath);
     return this.confirm(access, access.token, 0);
   }
@@ -70,9 +73,13 @@ export class TokenAuthenticator {
   }
 
   /** Whether a verified token is valid now, and `marginMs` from now. @throws RpcError (or rejects with it), as `verify` */
-  confirm(access: KeyAccess, { endsAt, digests }: TokenFacts, marginMs: number): KeyAccess | Promise<KeyAccess> {
-    if (Date.now() >= endsAt) throw new RpcError('token-invalid', 'invalid token: it has expired');
-    const isRevoked = this.#revocations.isAnyRevoked(digests, marginMs);
+  confirm(access: KeyAccess, token: TokenFacts, marginMs: number): KeyAccess | Promise<KeyAccess> {
+    if (Date.now() >= token.endsAt) throw new RpcError('token-invalid', 'invalid token: it has expired');
+    this.#shares.renew(access);
+    const keys = this.#options.keys.current();
+    if (keys === undefined) throw new RpcError('key-store-unreachable', undefined, { cause: new KeySetUnavailable() });
+    if (!keys.has(token.verifiedBy)) throw invalidSignature();
+    const isRevoked = this.#revocations.isAnyRevoked(token.digests, marginMs);
     if (isRevoked === false) return access;
     return Promise.resolve(isRevoked).then((found) => {
       if (found) throw new RpcError('token-invalid', 'invalid token: it is revoked');
@@ -81,39 +88,87 @@ export class TokenAuthenticator {
   }
 
   async #verify(text: string): Promise<KeyAccess> {
-    const { keys, issuer, audience, algorithms, clockToleranceS: clockTolerance } = this.#options;
-    const payload = await jwtVerify(text, keys, {
-      issuer,
-      audience,
-      algorithms: [...algorithms],
-      clockTolerance,
-      requiredClaims: ['exp', 'sub'],
-    }).then((verified) => verified.payload, rejectToken);
-    return this.#accessOf(payload);
+    const { keys } = this.#options;
+    let verified = await this.#tryKeys(text, keys.current());
+    try {
+      if (verified === undefined && (await keys.refresh())) verified = await this.#tryKeys(text, keys.current());
+    } catch (cause) {
+      if (!(cause instanceof KeySetUnavailable)) throw cause;
+      throw new RpcError('key-store-unreachable', undefined, { cause });
+    }
+    if (verified === undefined) throw invalidSignature();
+    return this.#accessOf(verified);
   }
 
-  #accessOf(payload: JWTPayload): KeyAccess {
-    const { issuer, clockToleranceS, claim, plans, log } = this.#options;
-    const { sub: subject = '', exp = 0, jti } = payload;
-    if (subject === '') throw new RpcError('token-invalid', 'invalid token: the claim sub is empty');
-    const digest = subjectDigest(issuer, subject);
-    const id = keyIdOf(digest);
-    const endsAt = (exp + clockToleranceS) * 1_000;
-    const digests = jti === undefined ? [digest] : [digest, tokenIdDigest(issuer, jti)];
-    const { permissions, ceiling } = grantOf(payload[claim], claim, plans);
-    const record = { id, name: 'token', createdAt: '', permissions };
+  /**
+   * Several keys may fit a token without `kid`.
+   * @returns undefined if none fits  @throws RpcError (rejects with it): token-invalid
+   */
+  async #tryKeys(
+    text: string,
+    keys: ReadonlyMap<string, JWTVerifyGetKey> = new Map(),
+  ): Promise<VerifiedToken | undefined> {
+    const { issuer, audience, algorithms, clockToleranceS: clockTolerance } = this.#options;
+    const checks = { issuer, audience, algorithms: [...algorithms], clockTolerance, requiredClaims: ['exp', 'sub'] };
+    let isSignatureWrong = false;
+    for (const [verifiedBy, keyFor] of keys) {
+      try {
+        const { payload } = await jwtVerify(text, keyFor, checks);
+        return { payload, verifiedBy };
+      } catch (error) {
+        rejectClaims(error);
+        if (!(error instanceof errors.JWKSNoMatchingKey)) isSignatureWrong = true;
+      }
+    }
+    if (isSignatureWrong) throw invalidSignature();
+    return undefined;
+  }
+
+  #accessOf({ payload, verifiedBy }: VerifiedToken): KeyAccess {
+    const { issuer, clockToleranceS, claim, plans } = this.#options;
+    const { exp = 0 } = payload;
+    const digest = subjectDigest(issuer, textIn(payload, 'sub'));
+    const digests = payload.jti === undefined ? [digest] : [digest, tokenIdDigest(issuer, textIn(payload, 'jti'))];
+    const token = { digests, verifiedBy, expiresAt: exp * 1_000, endsAt: (exp + clockToleranceS) * 1_000 };
+    const { permissions, ceiling } = grantOf(Object.hasOwn(payload, claim) ? payload[claim] : undefined, claim, plans);
+    const record = { id: keyIdOf(digest), name: 'token', createdAt: '', permissions };
+    // Longer than an id, so that no user can choose a subject that shares the limits of a key.
+    const account = `token:${digest.slice(0, 32)}`;
     try {
-      return { ...compileAccess(record, this.#shares.of, ceiling), token: { digests, endsAt } };
+      return { ...compileAccess(record, this.#shares.of, { account, ceiling }), token };
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
-      log.warn({ key: id, problems: error.problems }, 'token rejected: the permissions in its claim are invalid');
+      this.#warn(record.id, error.problems);
       throw new RpcError('token-invalid', `invalid token: the permissions in its claim ${claim} are invalid`);
     }
   }
+
+  /** At most once a minute: each user can cause it. */
+  #warn(key: string, problems: readonly string[]): void {
+    if (performance.now() - this.#warnedAt < WARNING_INTERVAL_MS) return;
+    this.#warnedAt = performance.now();
+    this.#options.log.warn({ key, problems }, 'token rejected: the permissions in its claim are invalid');
+  }
 }
 
-function checkLifeInPath({ endsAt }: TokenFacts, isInPath: boolean): void {
-  if (!isInPath || endsAt - Date.now() <= MAX_IN_PATH_MS) return;
+interface VerifiedToken {
+  readonly payload: JWTPayload;
+  readonly verifiedBy: string;
+}
+
+/** Other issuers' libraries sign claims of any type. @throws RpcError token-invalid */
+function textIn(payload: JWTPayload, claim: 'sub' | 'jti'): string {
+  const value: unknown = payload[claim];
+  if (typeof value === 'string' && value !== '') return value;
+  throw new RpcError('token-invalid', `invalid token: its claim ${claim} is not valid here`);
+}
+
+function invalidSignature(): RpcError {
+  return new RpcError('token-invalid', 'invalid token: its signature is not valid');
+}
+
+function checkLifeInPath({ expiresAt }: TokenFacts, isInPath: boolean): void {
+  if (!isInPath || expiresAt - Date.now() <= MAX_IN_PATH_MS) return;
   throw new RpcError('token-invalid', 'invalid token: in a URL it may be valid for 15 minutes at most');
 }
 
@@ -135,18 +190,18 @@ function grantOf(
   }
   const permissions: Record<string, string> = {};
   for (const [field, value] of Object.entries(plan)) {
-    const text = claimable.has(field) ? permissionText(value) : undefined;
+    const text = isClaimable(field) ? permissionText(value) : undefined;
     if (text === undefined) {
-      const shown = claimable.has(field) || /^\w{1,40}$/.test(field) ? field : 'a field';
+      const shown = isClaimable(field) || /^\w{1,40}$/.test(field) ? field : 'a field';
       throw new RpcError('token-invalid', `invalid token: its claim ${name} may not have ${shown}, or not this value`);
     }
     permissions[field] = text;
   }
-  return { permissions, ceiling };
+  return { permissions, ceiling: { concurrency: String(DEFAULT_CONCURRENCY), ...ceiling } };
 }
 
-/** Errors of jose as ours. What the token has is not quoted. */
-function rejectToken(error: unknown): never {
+/** What the token has is not quoted. @throws RpcError token-invalid if its signature is valid and a claim is not */
+function rejectClaims(error: unknown): void {
   if (error instanceof errors.JWTExpired) throw new RpcError('token-invalid', 'invalid token: it has expired');
   if (error instanceof errors.JWTClaimValidationFailed) {
     throw new RpcError(
@@ -154,15 +209,4 @@ function rejectToken(error: unknown): never {
       `invalid token: its claim ${error.claim} is ${error.reason === 'missing' ? 'missing' : 'not valid here'}`,
     );
   }
-  const isOwn =
-    error instanceof errors.JWSSignatureVerificationFailed ||
-    error instanceof errors.JWKSNoMatchingKey ||
-    error instanceof errors.JWKSMultipleMatchingKeys ||
-    error instanceof errors.JOSEAlgNotAllowed ||
-    error instanceof errors.JOSENotSupported ||
-    error instanceof errors.JWSInvalid ||
-    error instanceof errors.JWTInvalid;
-  if (isOwn) throw new RpcError('token-invalid', 'invalid token: its signature is not valid');
-  // The key set cannot be had.
-  throw new RpcError('key-store-unreachable', undefined, { cause: error });
 }

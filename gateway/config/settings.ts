@@ -284,8 +284,10 @@ function problemsOfTokens(settings: Settings): string[] {
   const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: file, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = settings;
   const problems: string[] = [];
   if (url === undefined && file === undefined) {
-    for (const name of ['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_PLANS_FILE'] as const) {
-      if (settings[name] !== undefined) problems.push(`${name}: requires AUTH_JWKS_URL or AUTH_JWKS_FILE`);
+    // AUTH_ISSUER alone serves `gatehouse keys`.
+    const others = Object.keys(table).filter((name) => name.startsWith('AUTH_') && name !== 'AUTH_ISSUER');
+    for (const name of others as (keyof Table)[]) {
+      if (settings[name] !== table[name].default) problems.push(`${name}: requires AUTH_JWKS_URL or AUTH_JWKS_FILE`);
     }
     return problems;
   }

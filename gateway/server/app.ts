@@ -88,7 +88,7 @@ export async function openGateway(
   const resultCheck = compileResultCheck();
   await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
   const metrics = new Metrics();
-  const tokens = openTokens(settings, log);
+  const tokens = await openTokens(settings, log);
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
@@ -121,6 +121,7 @@ export async function openGateway(
   try {
     await networks.open(configs, content);
   } catch (error) {
+    tokens?.keys.close();
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
     throw error;
   }
@@ -224,6 +225,7 @@ export async function openGateway(
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
     guard.close();
+    tokens?.keys.close();
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
   };
   try {

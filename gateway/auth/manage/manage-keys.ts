@@ -126,15 +126,26 @@ export class KeyManager {
   }
 
   /** Revokes all tokens of a subject, also later ones, or one token. The record has neither in clear. */
-  async revokeTokens(issuer: string, which: { subject: string } | { tokenId: string }): Promise<KeyRecord> {
-    const [digest, name] =
-      'subject' in which
-        ? [subjectDigest(issuer, which.subject), 'token subject']
-        : [tokenIdDigest(issuer, which.tokenId), 'token id'];
+  async revokeTokens(issuer: string, which: RevokedTokens): Promise<KeyRecord> {
+    const { digest, name } = revocationOf(issuer, which);
     const now = new Date().toISOString();
     await this.#store.add(digest, { name, createdAt: now, revokedAt: now });
     await this.#audit('revoke', keyIdOf(digest), name);
     return this.#existing(keyIdOf(digest));
+  }
+
+  /** Removes the record of `revokeTokens`. @returns its id @throws KeyOperationError if there is none */
+  async allowTokens(issuer: string, which: RevokedTokens): Promise<string> {
+    const { digest, name } = revocationOf(issuer, which);
+    if (!(await this.#store.remove(digest))) {
+      throw new KeyOperationError(
+        'missing',
+        'There is no such revocation',
+        'is AUTH_ISSUER the one of the revocation?',
+      );
+    }
+    await this.#audit('update', keyIdOf(digest), `${name} is not revoked any more`);
+    return keyIdOf(digest);
   }
 
   auditLogLevel(level: string): Promise<void> {
@@ -202,6 +213,15 @@ export class KeyManager {
     const at = new Date().toISOString();
     await this.#store.audit({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
   }
+}
+
+/** The tokens of a subject, or one token by its `jti`. */
+export type RevokedTokens = { readonly subject: string } | { readonly tokenId: string };
+
+function revocationOf(issuer: string, which: RevokedTokens): { digest: string; name: string } {
+  return 'subject' in which
+    ? { digest: subjectDigest(issuer, which.subject), name: 'token subject' }
+    : { digest: tokenIdDigest(issuer, which.tokenId), name: 'token id' };
 }
 
 /** The end of the grace period, or the existing end if it is earlier. */

@@ -1,83 +1,141 @@
-import { readFileSync, statSync } from 'node:fs';
-import {
-  createLocalJWKSet,
-  createRemoteJWKSet,
-  customFetch,
-  errors,
-  type FetchImplementation,
-  type JSONWebKeySet,
-  type JWTVerifyGetKey,
-} from 'jose';
+import { readFile } from 'node:fs/promises';
+import { calculateJwkThumbprint, createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { errorCode, type Log } from '../../config/log.ts';
 import { SettingsError } from '../../config/settings.ts';
 
-/** Keys are fetched again after this time, when a token is verified. */
-const REFRESH_MS = 300_000;
-/** An unknown `kid` causes one request in this time: anybody can send one. */
+const URL_REFRESH_MS = 300_000;
+const FILE_REFRESH_MS = 1_000;
+/** A token with an unknown `kid` causes one read in this time: anybody can send one. */
 const COOLDOWN_MS = 10_000;
 const FETCH_TIMEOUT_MS = 5_000;
 const MAX_BYTES = 1_000_000;
 
-/** Finds the issuer's public key for the header of a token. Rejects with an error of jose if there is none. */
-export type IssuerKeys = JWTVerifyGetKey;
+/** The key set cannot be read. */
+export class KeySetUnavailable extends Error {
+  override readonly name = 'KeySetUnavailable';
+}
 
-/** Keys at a URL: cached, refreshed in the background, and at once for an unknown `kid`. @param staleMaxS while the URL fails */
-export function keysAtUrl(url: URL, staleMaxS: number, log: Log): IssuerKeys {
-  const keys = createRemoteJWKSet(url, {
-    timeoutDuration: FETCH_TIMEOUT_MS,
-    cooldownDuration: COOLDOWN_MS,
-    cacheMaxAge: staleMaxS * 1_000,
-    [customFetch]: boundedFetch,
-  });
-  let refreshedAt = Date.now();
-  const refresh = async (): Promise<void> => {
+interface KeySetSource {
+  /** The key set as JSON. */
+  readonly read: () => Promise<string>;
+  readonly refreshMs: number;
+  /** For this time keys stay valid while the source cannot be read. */
+  readonly staleMaxMs: number;
+}
+
+/** The public keys of a token issuer. They are read again in the background, and at once for an unknown `kid`. */
+export class IssuerKeys {
+  readonly #source: KeySetSource;
+  readonly #log: Log;
+  readonly #timer: NodeJS.Timeout;
+  #keys: ReadonlyMap<string, JWTVerifyGetKey> | undefined;
+  #text = '';
+  #loadedAt = -Infinity;
+  #triedAt = -Infinity;
+  #isFailing = false;
+  #loading: Promise<void> | undefined;
+
+  constructor(source: KeySetSource, log: Log) {
+    this.#source = source;
+    this.#log = log;
+    this.#timer = setInterval(() => void this.load().catch(() => undefined), source.refreshMs).unref();
+  }
+
+  /** The keys by what identifies each. A key that is not there any more verifies nothing. Undefined: none can be had. */
+  current(): ReadonlyMap<string, JWTVerifyGetKey> | undefined {
+    const isStale = performance.now() - this.#loadedAt >= this.#source.refreshMs + this.#source.staleMaxMs;
+    return isStale ? undefined : this.#keys;
+  }
+
+  /**
+   * Reads the keys again for a token that none of them fits.
+   * @returns false: they were read less than 10 s ago
+   * @throws KeySetUnavailable (rejects with it), at once for 10 s after a failure
+   */
+  async refresh(): Promise<boolean> {
+    if (this.#loading === undefined && performance.now() - this.#triedAt < COOLDOWN_MS) {
+      if (this.#isFailing) throw new KeySetUnavailable();
+      return false;
+    }
+    await this.load();
+    return true;
+  }
+
+  /** @throws KeySetUnavailable (rejects with it) */
+  load(): Promise<void> {
+    return (this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
+    }));
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #load(): Promise<void> {
+    this.#triedAt = performance.now();
     try {
-      await keys.reload();
-    } catch (error) {
-      log.warn({ error: errorCode(error) }, 'the keys of the token issuer cannot be fetched');
+      const text = await this.#source.read();
+      if (text !== this.#text) this.#keys = await keysIn(text);
+      this.#text = text;
+      this.#loadedAt = this.#triedAt;
+      if (this.#isFailing) this.#log.info('the keys of the token issuer can be read again');
+      this.#isFailing = false;
+    } catch (cause) {
+      if (!this.#isFailing) {
+        this.#log.warn(
+          { error: errorCode(cause) },
+          'the keys of the token issuer cannot be read: the keys before are used',
+        );
+      }
+      this.#isFailing = true;
+      throw new KeySetUnavailable(undefined, { cause });
     }
-  };
-  return async (header, token) => {
-    if (Date.now() - refreshedAt > REFRESH_MS && keys.jwks() !== undefined) {
-      refreshedAt = Date.now();
-      void refresh();
-    }
-    return keys(header, token);
-  };
+  }
+}
+
+/** Keys at a URL, fetched at the start. @param staleMaxS for this time keys stay valid while the URL fails */
+export function keysAtUrl(url: string, staleMaxS: number, log: Log): IssuerKeys {
+  const source = { read: () => fetchText(url), refreshMs: URL_REFRESH_MS, staleMaxMs: staleMaxS * 1_000 };
+  const keys = new IssuerKeys(source, log);
+  void keys.load().catch(() => undefined);
+  return keys;
+}
+
+/** Keys in a file, which stay valid while it cannot be read. @throws SettingsError (rejects with it) if it has no key set */
+export async function keysInFile(file: string, log: Log): Promise<IssuerKeys> {
+  const source = { read: () => readFile(file, 'utf8'), refreshMs: FILE_REFRESH_MS, staleMaxMs: Infinity };
+  const keys = new IssuerKeys(source, log);
+  try {
+    await keys.load();
+    return keys;
+  } catch (error) {
+    keys.close();
+    throw new SettingsError([`AUTH_JWKS_FILE: the file has no key set (${errorCode((error as Error).cause)})`]);
+  }
 }
 
 /** Does not follow redirects: the keys decide who may call. */
-const boundedFetch: FetchImplementation = async (url, options) => {
-  const response = await fetch(url, options);
+async function fetchText(url: string): Promise<string> {
+  const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += (chunk as Uint8Array).length;
-    if (bytes > MAX_BYTES) throw new errors.JOSEError('the key set is too large');
+    if (bytes > MAX_BYTES) throw new Error('the key set is too large');
     chunks.push(chunk as Uint8Array);
   }
-  return new Response(Buffer.concat(chunks), { status: response.status });
-};
+  if (response.status !== 200) throw new Error(`the key set has the status ${response.status}`);
+  return Buffer.concat(chunks).toString();
+}
 
-/** Keys in a file, read again when it changes. @throws SettingsError if it cannot be read at the start */
-export function keysInFile(file: string, log: Log): IssuerKeys {
-  let keys: JWTVerifyGetKey;
-  let modifiedAt: number;
-  const read = (): void => {
-    modifiedAt = statSync(file).mtimeMs;
-    keys = createLocalJWKSet(JSON.parse(readFileSync(file, 'utf8')) as JSONWebKeySet);
-  };
-  try {
-    read();
-  } catch (error) {
-    throw new SettingsError([`AUTH_JWKS_FILE: the file has no key set (${errorCode(error)})`]);
+/** Keys of an unknown type are skipped. @throws errors of JSON and jose for what is no key set */
+async function keysIn(text: string): Promise<Map<string, JWTVerifyGetKey>> {
+  const found = new Map<string, JWTVerifyGetKey>();
+  for (const key of createLocalJWKSet(JSON.parse(text) as JSONWebKeySet).jwks().keys) {
+    const thumbprint = await calculateJwkThumbprint(key).catch(() => undefined);
+    if (thumbprint === undefined) continue;
+    found.set(JSON.stringify([thumbprint, key.kid, key.alg]), createLocalJWKSet({ keys: [key] }));
   }
-  return (header, token) => {
-    try {
-      if (statSync(file).mtimeMs !== modifiedAt) read();
-    } catch (error) {
-      log.warn({ error: errorCode(error) }, 'AUTH_JWKS_FILE cannot be read: the keys before are used');
-    }
-    return keys(header, token);
-  };
+  return found;
 }

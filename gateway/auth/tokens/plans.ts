@@ -23,9 +23,11 @@ export interface Plans {
 const plannable = permissionNames.filter((name) => !['expiresAt', 'secrets', 'account'].includes(name));
 
 /** The fields that the claim of a token may have: not those which grant more than others have, or join keys. */
-export const claimable: ReadonlySet<string> = new Set(
-  plannable.filter((name) => !['capability', 'account'].includes(permissionFields[name].kind)),
-);
+const claimable = plannable.filter((name) => !['capability', 'account'].includes(permissionFields[name].kind));
+
+export function isClaimable(name: string): boolean {
+  return claimable.some((each) => each === name);
+}
 
 /** A value in a file or a claim, as the text of a key's record; undefined if it has another type. */
 export function permissionText(value: unknown): string | undefined {
@@ -74,12 +76,12 @@ interface RawPlans {
   readonly ceiling?: RawFields;
 }
 
-const permissions = {
+const permissionsOf = (names: readonly PermissionField[]): object => ({
   type: 'object',
   title: 'permissions by name',
   additionalProperties: false,
   properties: Object.fromEntries(
-    plannable.map((name) => [
+    names.map((name) => [
       name,
       {
         title: permissionFields[name].meaning,
@@ -88,7 +90,7 @@ const permissions = {
       },
     ]),
   ),
-};
+});
 
 const schema = {
   type: 'object',
@@ -99,10 +101,10 @@ const schema = {
       type: 'object',
       title: 'plans by name',
       propertyNames: { pattern: '^[a-z0-9][a-z0-9-]{0,39}$', title: 'a name of a-z, 0-9 and -' },
-      additionalProperties: permissions,
+      additionalProperties: permissionsOf(plannable),
     },
     default: { type: 'string', title: 'the name of a plan' },
-    ceiling: permissions,
+    ceiling: permissionsOf(claimable),
   },
 };
 

@@ -20,7 +20,11 @@ export function tokenIdDigest(issuer: string, tokenId: string): string {
 export interface TokenFacts {
   /** Digests of the records that revoke it. */
   readonly digests: readonly string[];
-  /** In ms since 1970, with the clock tolerance. */
+  /** What identifies the key that verified it in the issuer's key set. */
+  readonly verifiedBy: string;
+  /** Its claim `exp`, in ms since 1970. */
+  readonly expiresAt: number;
+  /** With the clock tolerance. */
   readonly endsAt: number;
 }
 
@@ -58,13 +62,13 @@ export class Revocations {
    * @throws RpcError (or rejects with it): key-store-unreachable
    */
   isAnyRevoked(digests: readonly string[], marginMs = 0): boolean | Promise<boolean> {
-    let isKnown = true;
+    let areFresh = true;
     for (const digest of digests) {
       const known = this.#known.get(digest);
-      if (known?.isRevoked === true) return true;
-      if (known === undefined || !this.#isFresh(known, marginMs)) isKnown = false;
+      if (known === undefined || !this.#isFresh(known, marginMs)) areFresh = false;
+      else if (known.isRevoked) return true;
     }
-    return isKnown ? false : this.#find(digests);
+    return areFresh ? false : this.#find(digests);
   }
 
   #isFresh({ confirmedAt, generation }: Known, marginMs: number): boolean {
@@ -85,6 +89,11 @@ export class Revocations {
         }
       return records.some((record) => record?.revokedAt !== undefined);
     } catch (cause) {
+      // Read again: a record may have changed during the lookup.
+      const known = digests.map((digest) => this.#known.get(digest));
+      if (known.some((each) => each?.isRevoked === true)) return true;
+      const oldest = Math.min(...known.map((each) => each?.confirmedAt ?? -Infinity));
+      if (performance.now() - oldest < this.#staleMaxMs) return false;
       throw new RpcError('key-store-unreachable', undefined, { cause });
     }
   }
