@@ -43,6 +43,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+it('the backend of docs/tokens.md signs no token without a user, and continues', async () => {
+  for (let n = 0; n < 2; n += 1) expect((await fetch(`http://127.0.0.1:${port}/token`)).status).toBe(401);
+});
+
 it('the backend of docs/tokens.md signs tokens with which its users call, with the permissions in their claim', async () => {
   const issued = await fetch(`http://127.0.0.1:${port}/token`, { headers: { 'x-user': 'alice' } });
   const { token } = (await issued.json()) as { token: string };

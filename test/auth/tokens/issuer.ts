@@ -9,8 +9,8 @@ export interface Issuer {
   readonly keySet: { keys: JWK[] };
   /** Requests for the key set. */
   readonly fetches: () => number;
-  /** Signs with the newest key. @param lifeS of the token; undefined: no `exp` */
-  sign(claims: Record<string, unknown>, lifeS?: number): Promise<string>;
+  /** Signs with the newest key. @param lifeS of the token; undefined: no `exp` @param hasKid whether the header names the key */
+  sign(claims: Record<string, unknown>, lifeS?: number, hasKid?: boolean): Promise<string>;
   /** Makes a new key, and publishes it. The keys before stay in the set. */
   rotate(): Promise<void>;
   close(): Promise<void>;
@@ -44,10 +44,10 @@ export async function startIssuer(algorithm = 'ES256'): Promise<Issuer> {
     },
     keySet,
     fetches: () => fetches,
-    async sign(claims, lifeS) {
+    async sign(claims, lifeS, hasKid = true) {
       const { kid, privateKey } = current;
       const token = new SignJWT({ iss: issuerName, aud: 'gatehouse', sub: 'user-17', ...claims });
-      token.setProtectedHeader({ alg: algorithm, kid });
+      token.setProtectedHeader({ alg: algorithm, ...(hasKid && { kid }) });
       if (lifeS !== undefined) token.setExpirationTime(Math.floor(Date.now() / 1000) + lifeS);
       return token.sign(privateKey);
     },

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,6 +46,8 @@ beforeAll(async () => {
     AUTH_PLANS_FILE: join(folder, 'plans.yaml'),
     AUTH_TOKENS_IN_PATH: 'on',
     AUTH_CLOCK_TOLERANCE_S: '0',
+    // A test waits for a new key with one token, which is unknown for 10 s.
+    UNKNOWN_KEYS_MAX: '100000',
   };
   const networks = { main: network(chainId, [node.url]), second: network(chainId, [node.url]) };
   gateway = await startGateway(networks, env, lines);
@@ -86,6 +89,8 @@ describe('a token in Authorization: Bearer', () => {
     ['names an unknown plan', { gatehouse: 'gold' }, 60, /plan .* unknown/],
     ['grants itself a capability', { gatehouse: { permissions: 'explain' } }, 60, /may not have permissions/],
     ['joins a team', { gatehouse: { team: 'core' } }, 60, /may not have team/],
+    ['has a number as subject', { gatehouse: 'free', sub: 17 }, 60, /claim sub is not valid/],
+    ['has an empty id', { gatehouse: 'free', jti: '' }, 60, /claim jti is not valid/],
     ['has an unknown field', { gatehouse: { rat: 5 } }, 60, /may not have rat/],
     ['has an invalid value', { gatehouse: { rate: 'much' } }, 60, /permissions .* are invalid/],
   ];
@@ -136,6 +141,49 @@ describe('a token in Authorization: Bearer', () => {
     await eventually(async () => (await send(token)).status === 401, 4_000);
   });
 
+  it('without the form of a token is 401, also beside a valid key', async () => {
+    for (const authorization of [
+      'Bearer',
+      'Bearer ',
+      'Bearer x',
+      'Bearer a.b',
+      'bearer a b',
+      `Bearer ${gateway.key}`,
+    ]) {
+      for (const path of ['/main/v3', `/main/v3/${gateway.key}`]) {
+        const headers = { authorization };
+        const response = await fetch(`${gateway.address}${path}`, { method: 'POST', body: call, headers });
+        expect([authorization, response.status]).toEqual([authorization, 401]);
+      }
+    }
+  });
+
+  it('has at most 256 requests in flight, whatever its claim says', async () => {
+    const requests: ClientRequest[] = [];
+    const slow = await startGateway({ main: network(chainId, [node.url]) }, issuer.env);
+    try {
+      const token = await issuer.sign({ gatehouse: { concurrency: 1000 } }, 60);
+      const headers = { authorization: `Bearer ${token}` };
+      // The bodies do not arrive before the rejection, so that requests stay in flight.
+      const opened = Array.from({ length: 257 }, async () => {
+        const request = httpRequest(`${slow.address}/main/v3`, { method: 'POST', headers, agent: false });
+        request.flushHeaders();
+        request.on('error', () => undefined);
+        requests.push(request);
+        const [response] = (await once(request, 'response')) as [IncomingMessage];
+        return response;
+      });
+      const first = await Promise.race(opened);
+      expect([first.statusCode, first.headers['ratelimit-limit'] ?? first.headers['x-ratelimit-limit']]).toEqual([
+        429,
+        '256',
+      ]);
+    } finally {
+      for (const request of requests) request.destroy();
+      await slow.stop();
+    }
+  });
+
   it('in the path of a call is 401, and so is a token beside another key', async () => {
     const token = await issuer.sign({ gatehouse: 'free' }, 60);
     const response = await fetch(`${gateway.address}/main/v3/${token}`, { method: 'POST', body: call });
@@ -149,7 +197,7 @@ describe('keys of the issuer', () => {
     const before = issuer.fetches();
     await issuer.rotate();
     const token = await issuer.sign({ gatehouse: 'free' }, 60);
-    await eventually(async () => (await send(token)).status === 200, 12_000);
+    for (const at of [gateway, other]) await eventually(async () => (await send(token, { at })).status === 200, 12_000);
     const stranger = await startIssuer();
     try {
       for (let n = 0; n < 3; n += 1) await stranger.rotate();
@@ -197,8 +245,21 @@ describe('a WebSocket', () => {
     const open = new WebSocket(url(`/main/ws/v3/${await issuer.sign({ gatehouse: 'free' }, 600)}`));
     await once(open, 'open');
     open.terminate();
-    const long = new WebSocket(url(`/main/ws/v3/${await issuer.sign({ gatehouse: 'free' }, 3_600)}`));
+    const long = new WebSocket(url(`/main/ws/v3/${await issuer.sign({ gatehouse: 'free' }, 910)}`));
     const [error] = (await once(long, 'error')) as [Error];
+    expect(error.message).toContain('401');
+  });
+
+  it('has its first subprotocol echoed, whatever it is', async () => {
+    const socket = new WebSocket(url(`/main/ws/v3/${gateway.key}`), ['jsonrpc', 'other']);
+    await once(socket, 'open');
+    expect(socket.protocol).toBe('jsonrpc');
+    socket.terminate();
+  });
+
+  it('takes no key in its subprotocols', async () => {
+    const socket = new WebSocket(url(), ['gatehouse.jwt', gateway.key]);
+    const [error] = (await once(socket, 'error')) as [Error];
     expect(error.message).toContain('401');
   });
 
@@ -237,6 +298,7 @@ describe('a gateway does not start', () => {
       { AUTH_JWKS_URL: 'http://keys.example/jwks' },
       /AUTH_JWKS_URL: expected an https URL/,
     ],
+    ['with settings of tokens without a key set', { AUTH_JWKS_URL: '', AUTH_CLAIM: 'rights' }, /AUTH_CLAIM: requires/],
     ['with a symmetric algorithm', { AUTH_ALGORITHMS: 'HS256' }, /AUTH_ALGORITHMS: expected some of/],
     [
       'with a misspelt plan',
