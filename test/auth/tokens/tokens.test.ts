@@ -299,6 +299,11 @@ describe('a gateway does not start', () => {
       /AUTH_JWKS_URL: expected an https URL/,
     ],
     ['with settings of tokens without a key set', { AUTH_JWKS_URL: '', AUTH_CLAIM: 'rights' }, /AUTH_CLAIM: requires/],
+    [
+      'with a capability or team in the ceiling',
+      { AUTH_PLANS_FILE: 'bad.yaml', plans: 'ceiling: { team: core }\n' },
+      /bad.yaml:1:\d+ ceiling.team is not known/,
+    ],
     ['with a symmetric algorithm', { AUTH_ALGORITHMS: 'HS256' }, /AUTH_ALGORITHMS: expected some of/],
     [
       'with a misspelt plan',
@@ -308,7 +313,7 @@ describe('a gateway does not start', () => {
   ];
   it.each(settings)('%s', async (_, env, message) => {
     const bad = join(folder, 'bad.yaml');
-    writeFileSync(bad, 'plans:\n  free: { rat: 5 }\n');
+    writeFileSync(bad, env['plans'] ?? 'plans:\n  free: { rat: 5 }\n');
     const all = { ...issuer.env, ...env, ...(env['AUTH_PLANS_FILE'] !== undefined && { AUTH_PLANS_FILE: bad }) };
     await expect(startGateway({ main: network(chainId, [node.url]) }, all)).rejects.toThrow(message);
   });
