@@ -10,6 +10,10 @@ import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
 import { KeyShares } from './key-shares.ts';
 import type { KeyRecord, KeyStore } from './stores/key-store.ts';
+import { KeySetUnavailable } from './tokens/issuer-keys.ts';
+import { Revocations } from './tokens/revocations.ts';
+import { TokenAuthenticator, type TokenOptions } from './token-authenticator.ts';
+import { isToken } from './tokens/token-form.ts';
 
 const MAX_CACHED_KEYS = 10_000;
 /** For this time an unknown key is rejected without another lookup. */
@@ -30,6 +34,8 @@ export interface AuthenticatorOptions {
   readonly unknownKeysMax: number;
   /** Whether development keys, made at a first start, are valid. Default: no. */
   readonly allowDevelopmentKeys?: boolean;
+  /** Undefined: tokens are not accepted. */
+  readonly tokens?: TokenOptions | undefined;
   readonly log: Log;
 }
 
@@ -87,6 +93,7 @@ export class Authenticator {
   });
   readonly #log: Log;
   readonly #shares = new KeyShares();
+  readonly #tokens: TokenAuthenticator | undefined;
   /** Rises when any key may have changed: keys of an older generation need another lookup. */
   #generation = 0;
 
@@ -96,19 +103,36 @@ export class Authenticator {
     this.#log = options.log;
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
+    if (options.tokens !== undefined) {
+      this.#tokens = new TokenAuthenticator(options.tokens, new Revocations(store, options.keyStaleMaxS), this.#shares);
+    }
     store.onChange((digest) => {
       this.#invalidate(digest);
     });
   }
 
   /**
-   * @param address of the caller; unknown keys are limited by address
+   * @param keyText a key or a token
+   * @param address of the caller; unknown keys and invalid tokens are limited by address
    * @param digest of the key, if the caller of this function has it
+   * @param isInPath whether the URL of the request has it
    * @returns the key's access, with entry permissions not yet checked; no promise if the key is cached
-   * @throws RpcError (or rejects with it): key-missing, key-invalid, key-store-unreachable, unknown-key-limit
+   * @throws RpcError (or rejects with it): key-missing, key-invalid, token-invalid, key-store-unreachable, unknown-key-limit
    */
-  authenticate(keyText: string, address: string, digest = digestOf(keyText)): KeyAccess | Promise<KeyAccess> {
+  authenticate(
+    keyText: string,
+    address: string,
+    digest = digestOf(keyText),
+    isInPath = true,
+  ): KeyAccess | Promise<KeyAccess> {
     if (keyText === '') throw new RpcError('key-missing');
+    if (this.#tokens !== undefined && isToken(keyText)) {
+      const cached = this.#tokens.cached(digest, isInPath);
+      if (cached === undefined)
+        return this.#verifyToken(this.#tokens, keyText, digest, isInPath, addressGroup(address));
+      this.counts.hit += 1;
+      return cached;
+    }
     if (keyText.length > KEY_MAX_LENGTH) throw new RpcError('key-invalid');
     const known = this.#known.get(digest);
     if (known === undefined) {
@@ -121,6 +145,7 @@ export class Authenticator {
       const freshness = this.#freshness(known);
       if (freshness !== undefined) {
         this.counts[freshness] += 1;
+        this.#shares.renew(known.access);
         return known.access;
       }
     }
@@ -133,16 +158,55 @@ export class Authenticator {
   }
 
   /**
-   * Checks the key of an open WebSocket: whether it is valid now and `marginMs` from now. Queries the store only if the
-   * cached key is not fresh.
-   * @returns the key's current access, with entry permissions not yet checked
-   * @throws RpcError (rejects with it): key-invalid, key-store-unreachable
+   * Checks the key or token of an open WebSocket: whether it is valid now and `marginMs` from now. Queries the store only
+   * if what is cached is not fresh.
+   * @param access before
+   * @returns its current access, with entry permissions not yet checked
+   * @throws RpcError (or rejects with it): key-invalid, token-invalid, key-store-unreachable
    */
-  confirm(digest: string, marginMs: number): KeyAccess | Promise<KeyAccess> {
+  confirm(digest: string, access: KeyAccess, marginMs: number): KeyAccess | Promise<KeyAccess> {
+    if (access.token !== undefined && this.#tokens !== undefined) {
+      return this.#tokens.confirm(access, access.token, marginMs);
+    }
     const known = this.#known.get(digest);
-    if (known !== undefined && this.#freshness(known, marginMs) !== undefined) return known.access;
+    if (known !== undefined && this.#freshness(known, marginMs) !== undefined) {
+      this.#shares.renew(known.access);
+      return known.access;
+    }
     if (!this.#store.isAvailable) return Promise.reject(new RpcError('key-store-unreachable'));
     return this.#find(digest, undefined);
+  }
+
+  /** An address with too many invalid tokens waits for its share of verifications, as for lookups of keys. */
+  async #verifyToken(
+    tokens: TokenAuthenticator,
+    text: string,
+    digest: string,
+    isInPath: boolean,
+    group: string,
+  ): Promise<KeyAccess> {
+    const guesses = this.#guessesOf(group);
+    const isLimited = guesses.count >= this.#maxGuesses;
+    guesses.count += 1;
+    let isGuess = false;
+    try {
+      if (isLimited && !this.#limitedLookups.tryEnter(guesses)) {
+        await this.#limitedLookups.wait(guesses, Infinity, undefined);
+      }
+      const access = await tokens.verify(text, digest, isInPath).finally(() => {
+        if (isLimited) this.#limitedLookups.leave(guesses);
+      });
+      this.counts.found += 1;
+      return access;
+    } catch (error) {
+      const { reason, cause } = error instanceof RpcError ? error : { reason: undefined, cause: undefined };
+      // Anybody can send an unknown `kid`, for which the key set is read.
+      isGuess = reason === 'token-invalid' || cause instanceof KeySetUnavailable;
+      this.counts[reason === 'token-invalid' || reason === 'unknown-key-limit' ? 'unknown' : 'unreachable'] += 1;
+      throw isGuess && isLimited ? this.#guessLimitOf(group) : error;
+    } finally {
+      if (!isGuess) guesses.count -= 1;
+    }
   }
 
   /** Whether any key can be authenticated: the store is available, or keys are cached. */

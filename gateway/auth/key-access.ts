@@ -4,11 +4,12 @@ import { originMatcher } from './formats/origin-pattern.ts';
 import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
-import { noLimits, type KeyLimits } from './permissions/key-limits.ts';
+import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
-import { parsePermissions } from './permissions/permissions.ts';
+import { parsePermissions, type PermissionTexts } from './permissions/permissions.ts';
 import type { Bounds } from '../spec/bounds.ts';
 import type { KeyRecord } from './stores/key-store.ts';
+import type { TokenFacts } from './tokens/revocations.ts';
 
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
 export interface KeyAccess {
@@ -22,6 +23,8 @@ export interface KeyAccess {
   readonly limits: KeyLimits | undefined;
   readonly bounds: Bounds | undefined;
   readonly capabilities: Capabilities;
+  /** Undefined for a key. */
+  readonly token?: TokenFacts;
 }
 
 /** Whether the permissions of the key name an origin. A key without them permits every origin, and names none. */
@@ -45,40 +48,64 @@ function statusOf(name: (typeof permissionNames)[number]): number {
 /**
  * Runs once per lookup.
  * @param shareOf the share of an account. Default: a new one
+ * @param given.account whose limits apply unless the record says so. Default: the key's id
+ * @param given.ceiling permissions that hold beside those of the record: what the record permits beyond them is not granted
  * @throws InvalidPermissionsError
  */
-export function compileAccess(record: KeyRecord, shareOf: ShareOf = (account) => new KeyShare(account)): KeyAccess {
+export function compileAccess(
+  record: KeyRecord,
+  shareOf: ShareOf = (account) => new KeyShare(account),
+  given: { readonly account?: string; readonly ceiling?: PermissionTexts | undefined } = {},
+): KeyAccess {
   const { id } = record;
-  const unrestricted = {
+  const own = compilePermissions(record.permissions ?? {});
+  const { entry, methods, params, limits, bounds } =
+    given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling));
+  const { account = given.account ?? id, capabilities = noCapabilities } = own;
+  return {
     record,
-    account: id,
-    entry: undefined,
-    calls: undefined,
-    limits: undefined,
-    bounds: undefined,
+    account,
+    share: shareOf(account, id, limits?.concurrency),
+    entry: entry.length > 0 ? new EntryPermissions(entry) : undefined,
+    calls: methods.length + params.length > 0 ? new CallPermissions(methods, params) : undefined,
+    bounds,
+    limits: limits === undefined ? undefined : { ...noLimits(account), ...limits },
+    capabilities,
   };
-  if (record.permissions === undefined)
-    return { ...unrestricted, share: shareOf(id, id, undefined), capabilities: noCapabilities };
-  const permissions = parsePermissions(record.permissions);
-  const entryChecks: EntryCheck[] = [];
-  const methodChecks: MethodCheck[] = [];
-  const paramsChecks: ParamsCheck[] = [];
+}
+
+/** Permissions as the checks and limits that they stand for. */
+interface CompiledPermissions {
+  readonly entry: EntryCheck[];
+  readonly methods: MethodCheck[];
+  readonly params: ParamsCheck[];
+  readonly limits: Partial<KeyLimits> | undefined;
+  readonly bounds: Bounds | undefined;
+  readonly account: string | undefined;
+  readonly capabilities: Capabilities | undefined;
+}
+
+function compilePermissions(texts: PermissionTexts): CompiledPermissions {
+  const permissions = parsePermissions(texts);
+  const entry: EntryCheck[] = [];
+  const methods: MethodCheck[] = [];
+  const params: ParamsCheck[] = [];
   let limits: Partial<KeyLimits> | undefined;
   let bounds: Bounds | undefined;
-  let account = id;
-  let capabilities = noCapabilities;
+  let account: string | undefined;
+  let capabilities: Capabilities | undefined;
   for (const name of namesInOrder) {
     const [row, value] = [permissionFields[name], permissions[name]];
     if (value === undefined) continue;
     switch (row.kind) {
       case 'entry':
-        entryChecks.push({ rejection: row.rejection, isAllowed: row.check(value) });
+        entry.push({ rejection: row.rejection, isAllowed: row.check(value) });
         break;
       case 'method':
-        methodChecks.push(row.check(value));
+        methods.push(row.check(value));
         break;
       case 'params':
-        paramsChecks.push(row.check(value, permissions));
+        params.push(row.check(value, permissions));
         break;
       case 'charged':
         limits = { ...limits, ...row.limit(value, permissions), isCharged: true };
@@ -90,21 +117,24 @@ export function compileAccess(record: KeyRecord, shareOf: ShareOf = (account) =>
         bounds = { ...bounds, ...row.bound(value) };
         break;
       case 'capability':
-        capabilities = { ...capabilities, ...row.grant(value) };
+        capabilities = { ...noCapabilities, ...capabilities, ...row.grant(value) };
         break;
       case 'account':
         account = row.account(value);
         break;
     }
   }
+  return { entry, methods, params, limits, bounds, account, capabilities };
+}
+
+/** Both hold: each check must pass, and of two limits the lower one counts. */
+function narrow(own: CompiledPermissions, ceiling: CompiledPermissions): CompiledPermissions {
   return {
-    record,
-    account,
-    share: shareOf(account, id, limits?.concurrency),
-    entry: entryChecks.length > 0 ? new EntryPermissions(entryChecks) : undefined,
-    calls: methodChecks.length + paramsChecks.length > 0 ? new CallPermissions(methodChecks, paramsChecks) : undefined,
-    bounds,
-    limits: limits === undefined ? undefined : { ...noLimits(account), ...limits },
-    capabilities,
+    ...own,
+    entry: [...own.entry, ...ceiling.entry],
+    methods: [...own.methods, ...ceiling.methods],
+    params: [...own.params, ...ceiling.params],
+    limits: lowerLimits(own.limits, ceiling.limits),
+    bounds: lowerNumbers(own.bounds, ceiling.bounds),
   };
 }

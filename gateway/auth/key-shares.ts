@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { KeyShare } from '../admission/key-share.ts';
 import { maxEntries } from '../config/max-entries.ts';
 
-/** Twice the keys that the authenticator caches, so that the share of a cached key is not dropped. */
-const MAX_SHARES = 20_000;
+/** Twice the keys and tokens that are cached, so that the share of one that is in use is not dropped. */
+const MAX_SHARES = 40_000;
 
 /**
  * The share of each account, and which one the limit of a key is in. Keys of one account, and a key whose record changes,
@@ -25,6 +25,12 @@ export class KeyShares {
     share.limitConcurrency(key, concurrency);
     return share;
   };
+
+  /** To be called when a cached key or token is used: its share is dropped after those of others. */
+  renew({ account, record }: { readonly account: string; readonly record: { readonly id: string } }): void {
+    this.#shares.get(account);
+    this.#limited.get(record.id);
+  }
 
   /** Removes the limit of a key that changes or is revoked, so that other keys of its team do not keep it. */
   forget(key: string | undefined): void {

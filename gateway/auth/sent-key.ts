@@ -1,22 +1,44 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { RpcError } from '../jsonrpc/errors.ts';
+import { isWellFormedKey } from './formats/key.ts';
+import { isToken, tokenInProtocols } from './tokens/token-form.ts';
 
-/**
- * The key of a request: in its path, in `X-API-Key` or in `Authorization: Bearer`. Basic authentication has a secret, no key.
- * @param pathKey '' if the path has none
- * @returns '' if there is none
- * @throws RpcError key-invalid if two places have different keys
- */
-export function sentKey(pathKey: string, headers: IncomingHttpHeaders): string {
-  let key = pathKey;
-  for (const given of [headers['x-api-key'], bearerIn(headers.authorization)]) {
-    if (given === undefined || given === key) continue;
-    if (key !== '') throw new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
-    key = String(given);
-  }
-  return key;
+/** Where requests may have a key or a token, beside the path. */
+export interface KeyPlaces {
+  /** Keys in `X-API-Key` and `Authorization: Bearer`. */
+  readonly keyHeaders: boolean;
+  /** Tokens in `Authorization: Bearer`, and of an upgrade in `Sec-WebSocket-Protocol`. */
+  readonly tokens: boolean;
+  /** Tokens in the path of an upgrade. */
+  readonly tokensInPath: boolean;
 }
 
-function bearerIn(authorization = ''): string | undefined {
-  return /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+/**
+ * The key or token of a request. Basic authentication has a secret, no key.
+ * @param pathKey '' if the path has none
+ * @returns '' if there is none
+ * @throws RpcError key-invalid if two places have different ones; token-invalid if the path may not have a token,
+ * or what stands where a token may be is none
+ */
+export function sentKey(pathKey: string, headers: IncomingHttpHeaders, places: KeyPlaces, isUpgrade = false): string {
+  if (places.tokens && isToken(pathKey) && !(isUpgrade && places.tokensInPath)) {
+    throw new RpcError('token-invalid', 'invalid token: send it in Authorization: Bearer');
+  }
+  const { authorization = '' } = headers;
+  const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+  const offered = places.tokens && isUpgrade ? tokenInProtocols(headers['sec-websocket-protocol']) : undefined;
+  const isBearerValid =
+    !/^bearer(\s|$)/i.test(authorization) ||
+    isToken(bearer ?? '') ||
+    (places.keyHeaders && isWellFormedKey(bearer ?? ''));
+  if (places.tokens && !(isBearerValid && (offered === undefined || isToken(offered)))) {
+    throw new RpcError('token-invalid', 'invalid token: it has not the form of a JSON Web Token');
+  }
+  let key = pathKey;
+  for (const each of [places.keyHeaders ? headers['x-api-key'] : undefined, bearer, offered]) {
+    if (each === undefined || each === key) continue;
+    if (key !== '') throw new RpcError('key-invalid', 'invalid project id: path and headers have different keys');
+    key = String(each);
+  }
+  return key;
 }

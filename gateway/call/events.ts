@@ -67,7 +67,9 @@ export function ended(call: Call, outcome: string, code: number | undefined, byt
   const requestUnits = outcome === 'overloaded' ? 0 : (call.requestUnits ?? 0);
   served?.metric.ended(outcome, startedAt);
   for (const sink of sinks) sink.ended?.({ outcome, code, requestUnits });
-  if (context !== undefined) served?.usage.add(context.access.record.id, requestUnits, isError(outcome), bytes);
+  if (context === undefined) return;
+  const { record, token } = context.access;
+  served?.usage.add(record.id, requestUnits, isError(outcome), bytes, token !== undefined);
 }
 
 function isError(outcome: string): boolean {

@@ -66,7 +66,7 @@ export function rejectRequest(
   const response = id === undefined ? undefined : rejectionResponse(id, rejection);
   otherMethods.metric.count(rejection.reason);
   logEntry?.callEnded(rejection.reason);
-  otherMethods.usage.add(access.record.id, units, true, response?.body.length ?? 0);
+  otherMethods.usage.add(access.record.id, units, true, response?.body.length ?? 0, access.token !== undefined);
   return response;
 }
 

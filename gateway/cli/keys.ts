@@ -1,6 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
+import { keyIdOf } from '../auth/formats/key.ts';
+import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
 import { mergePermissions, KeyStoreError, type KeyStore } from '../auth/stores/key-store.ts';
 import { importKeys } from '../auth/manage/import-keys.ts';
@@ -29,7 +31,8 @@ import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.t
 export const OPEN_TIMEOUT_MS = 1_500;
 
 export interface KeysCommandContext {
-  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
+  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'> &
+    Partial<Pick<Settings, 'AUTH_ISSUER'>>;
   /** Standard input, for `--key-stdin`. */
   readonly input: AsyncIterable<Uint8Array | string>;
   /** Write text unchanged to standard output and standard error. */
@@ -58,6 +61,12 @@ export function keysCommand(context: KeysCommandContext): Command {
 
   const withManager = (work: (manager: KeyManager, store: KeyStore) => Promise<void>): Promise<void> =>
     withStore((store) => work(new KeyManager(store, methodNames), store));
+  const issuerOfTokens = (): string => {
+    const { AUTH_ISSUER: issuer } = context.settings();
+    if (issuer === undefined)
+      throw new UsageError('AUTH_ISSUER is not set: subjects and token ids are those of an issuer');
+    return issuer;
+  };
   const printResult = (result: CreatedKey, json: true | undefined, summary: string): void => {
     out(json ? `${JSON.stringify(result)}\n` : `${summary}${secretTexts(result)}\n`);
     for (const warning of result.warnings ?? []) context.err(`warning: ${warning}\n`);
@@ -188,18 +197,51 @@ export function keysCommand(context: KeysCommandContext): Command {
     );
 
   keys
+    .command('revoke-tokens')
+    .description('Revoke JSON Web Tokens on all gateways, within a second: all of a subject, or one by its id')
+    .option('--subject <sub>', 'claim `sub`: all tokens of this subject, also later ones')
+    .option('--jti <id>', 'claim `jti`: one token')
+    .option('--undo', 'remove the revocation')
+    .option('--json', 'print the id, the issuer and the record on one line')
+    .addHelpText(
+      'after',
+      `\nAUTH_ISSUER must be set, as for the gateways.\n${examples(
+        'keys revoke-tokens --subject user-17',
+        'keys revoke-tokens --subject user-17 --undo',
+      )}`,
+    )
+    .action(({ subject, jti, undo, json }: { subject?: string; jti?: string; undo?: true; json?: true }) =>
+      withManager(async (manager) => {
+        const issuer = issuerOfTokens();
+        if ((subject === undefined) === (jti === undefined)) throw new UsageError('Give one of --subject and --jti');
+        const which = subject === undefined ? { tokenId: jti ?? '' } : { subject };
+        const record = undo
+          ? { id: await manager.allowTokens(issuer, which) }
+          : displayedRecord(await manager.revokeTokens(issuer, which));
+        const what = subject === undefined ? 'The token with this id' : 'Tokens of this subject';
+        const outcome = undo ? 'not revoked any more' : 'revoked';
+        const verb = subject === undefined ? 'is' : 'are';
+        out(json ? `${JSON.stringify({ issuer, ...record })}\n` : `${what} of ${issuer} ${verb} ${outcome}.\n`);
+      }),
+    );
+
+  keys
     .command('usage')
-    .description('Show the usage of a key or team by day, network and method')
-    .argument('<id>', 'key id, from `keys list`, or team:<name>')
+    .description('Show the usage of a key, team or subject of tokens by day, network and method')
+    .argument('[id]', 'key id, from `keys list`, or team:<name>')
+    .option('--subject <sub>', 'claim `sub` of tokens of AUTH_ISSUER, in place of the id')
     .option('--days <number>', `number of days, at most ${USAGE_RETENTION_DAYS}`, '30')
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('keys usage 0123456789ab --days 7 --json', 'keys usage team:acme'))
-    .action((id: string, options: { days: string; json?: true }) =>
+    .action((id: string | undefined, options: { subject?: string; days: string; json?: true }) =>
       withManager(async (manager) => {
+        const { subject } = options;
+        if ((id === undefined) === (subject === undefined)) throw new UsageError('Give one of <id> and --subject');
         const days = Number(options.days);
         if (!(Number.isInteger(days) && days >= 1 && days <= USAGE_RETENTION_DAYS))
           throw new UsageError(`--days: expected a whole number from 1 to ${USAGE_RETENTION_DAYS}`);
-        const ids = await manager.idsOf(id);
+        const ids =
+          subject === undefined ? await manager.idsOf(id ?? '') : [keyIdOf(subjectDigest(issuerOfTokens(), subject))];
         const usage = openUsageStore(context.settings(), openLog('silent'));
         try {
           await usage.waitUntilReady(OPEN_TIMEOUT_MS);

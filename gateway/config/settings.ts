@@ -73,6 +73,47 @@ const table = {
     default: 'off',
     meaning: '`on`: keys are also accepted in the headers `X-API-Key` and `Authorization: Bearer`',
   },
+  AUTH_JWKS_URL: {
+    type: 'string',
+    default: undefined,
+    meaning: 'URL of the key set of a token issuer (JWKS), https or loopback: its JSON Web Tokens are accepted as keys',
+  },
+  AUTH_JWKS_FILE: { type: 'string', default: undefined, meaning: 'File with that key set, in place of a URL' },
+  AUTH_ISSUER: {
+    type: 'string',
+    default: undefined,
+    meaning: 'Claim `iss` that tokens must have; required with a key set',
+  },
+  AUTH_AUDIENCE: {
+    type: 'string',
+    default: undefined,
+    meaning: 'Claim `aud` that tokens must have; required with a key set',
+  },
+  AUTH_ALGORITHMS: {
+    type: 'algorithms',
+    default: 'RS256,PS256,ES256,EdDSA',
+    meaning: 'Signature algorithms of tokens; symmetric ones are not possible',
+  },
+  AUTH_CLOCK_TOLERANCE_S: {
+    type: 'amount',
+    default: 5,
+    meaning: 'Seconds by which the clock of the token issuer may differ',
+  },
+  AUTH_CLAIM: {
+    type: 'string',
+    default: 'gatehouse',
+    meaning: 'Claim of a token with the permissions of a key, or with the name of a plan',
+  },
+  AUTH_PLANS_FILE: {
+    type: 'string',
+    default: undefined,
+    meaning: 'File with the plans that tokens may name, the default plan, and the ceiling of permissions in claims',
+  },
+  AUTH_TOKENS_IN_PATH: {
+    type: ['off', 'on'],
+    default: 'off',
+    meaning: '`on`: a WebSocket URL may have a token in place of the key, with at most 15 minutes to live',
+  },
   UNKNOWN_KEYS_MAX: {
     type: 'count',
     default: 500,
@@ -233,8 +274,38 @@ export function readSettings(env: Record<string, string | undefined>): Settings 
   if (settings['CACHE_REDIS_URL'] !== undefined && settings['CACHE_MAX_BYTES'] === 0) {
     problems.push('CACHE_REDIS_URL: requires the cache in memory, which CACHE_MAX_BYTES=0 turns off');
   }
+  problems.push(...problemsOfTokens(settings as Settings));
   if (problems.length > 0) throw new SettingsError(problems);
   return settings as Settings;
+}
+
+/** Of the settings for tokens of one's own users together. */
+function problemsOfTokens(settings: Settings): string[] {
+  const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: file, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = settings;
+  const problems: string[] = [];
+  if (url === undefined && file === undefined) {
+    // AUTH_ISSUER alone serves `gatehouse keys`.
+    const others = Object.keys(table).filter((name) => name.startsWith('AUTH_') && name !== 'AUTH_ISSUER');
+    for (const name of others as (keyof Table)[]) {
+      if (settings[name] !== table[name].default) problems.push(`${name}: requires AUTH_JWKS_URL or AUTH_JWKS_FILE`);
+    }
+    return problems;
+  }
+  if (url !== undefined && file !== undefined)
+    problems.push('AUTH_JWKS_FILE: AUTH_JWKS_URL is set too; remove one of them');
+  if (url !== undefined && !isSafeUrl(url)) {
+    problems.push('AUTH_JWKS_URL: expected an https URL, or an http URL of this machine (127.0.0.1, localhost)');
+  }
+  // Without them, a token that the issuer signed for another service would be valid here.
+  if (issuer === undefined) problems.push('AUTH_ISSUER: required with a key set');
+  if (audience === undefined) problems.push('AUTH_AUDIENCE: required with a key set');
+  return problems;
+}
+
+function isSafeUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === 'https:') return true;
+  return url?.protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
 }
 
 /** Invalid settings: one line per error, shown to the operator as it is. */

@@ -16,6 +16,7 @@ const catalogue = {
   'filter-not-found': { code: -32000, status: 200, message: 'filter not found' },
   'key-missing': { code: -32002, status: 401, message: 'project id required in the url' },
   'key-invalid': { code: -32002, status: 401, message: 'invalid project id' },
+  'token-invalid': { code: -32002, status: 401, message: 'invalid token' },
   'secret-invalid': { code: -32002, status: 401, message: 'invalid project id or project secret' },
   'key-settings': { code: -32002, status: 403, message: 'rejected due to project ID settings' },
   'unknown-network': { code: -32002, status: 404, message: 'no network at this address' },

@@ -20,6 +20,7 @@ import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
+import { keyPlacesOf, openTokens } from '../auth/open-tokens.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
@@ -87,11 +88,13 @@ export async function openGateway(
   const resultCheck = compileResultCheck();
   await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
   const metrics = new Metrics();
+  const tokens = await openTokens(settings, log);
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
     unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
     allowDevelopmentKeys: isDevelopment(settings),
+    tokens,
     log,
   });
   const limiter = openLimiter(settings, log);
@@ -118,6 +121,7 @@ export async function openGateway(
   try {
     await networks.open(configs, content);
   } catch (error) {
+    tokens?.keys.close();
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
     throw error;
   }
@@ -141,7 +145,7 @@ export async function openGateway(
   const requestOptions = {
     networks: networks.finder,
     authenticator,
-    acceptsKeyHeaders: settings.KEY_HEADERS === 'on',
+    keyPlaces: keyPlacesOf(settings),
     limiter,
     proxies,
     metrics,
@@ -157,8 +161,8 @@ export async function openGateway(
       concurrency: settings.BATCH_CONCURRENCY,
     },
   };
-  const tokens = adminTokensOf(settings);
-  if (tokens.length > 0 && settings.OPS_PORT !== undefined) {
+  const adminTokens = adminTokensOf(settings);
+  if (adminTokens.length > 0 && settings.OPS_PORT !== undefined) {
     const explain = explainCalls({ ...requestOptions, nextRequestId });
     const onRejected = metrics.adminRejected.bind(metrics);
     const { DATA_DIR: dataDir } = settings;
@@ -167,7 +171,7 @@ export async function openGateway(
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
       port: () => listeners[0]?.port ?? 0,
     };
-    ops.use(adminRoutes({ tokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
+    ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }
   const rejectedBodies = new RejectedBodies();
   const holderOf = (request: IncomingMessage): Holder => memory.addressHolder(proxies.addressGroupOf(request));
@@ -221,6 +225,7 @@ export async function openGateway(
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
     guard.close();
+    tokens?.keys.close();
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
   };
   try {

@@ -67,7 +67,8 @@ export class Subscription implements Subscriber {
     const texts = results.map((result) => `${this.#messageStart}${result}}}`);
     send(texts);
     subscriptions.metrics[this.params.kind].notified(texts.length);
-    for (const { length } of texts) subscriptions.usage.add(keySessions.access.record.id, 0, false, length);
+    const { record, token } = keySessions.access;
+    for (const { length } of texts) subscriptions.usage.add(record.id, 0, false, length, token !== undefined);
   }
 }
 

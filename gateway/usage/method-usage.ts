@@ -8,9 +8,12 @@ export class Count implements Amounts {
   errors = 0;
   bytes = 0;
   isIdle = false;
+  /** Whether the caller has a token. */
+  readonly isToken: boolean;
 
-  constructor(place: string) {
+  constructor(place: string, isToken: boolean) {
     this.place = place;
+    this.isToken = isToken;
   }
 
   /** Returns the counted amounts and resets them. Stores have whole units: a fraction stays for the next time. */
@@ -45,10 +48,11 @@ export class MethodUsage {
    * @param key id of the key
    * @param units request units of the call
    * @param bytes length of the response in characters, which is nearly its size: almost all JSON-RPC text is ASCII
+   * @param isToken whether the key is the subject of tokens
    */
-  add(key: string, units: number, isError: boolean, bytes: number): void {
+  add(key: string, units: number, isError: boolean, bytes: number, isToken = false): void {
     let count = this.#counts.get(key);
-    if (count === undefined) this.#counts.set(key, (count = new Count(this.place)));
+    if (count === undefined) this.#counts.set(key, (count = new Count(this.place, isToken)));
     if (count.calls === 0) {
       count.isIdle = false;
       this.#onFirstUse(key, count);

@@ -29,7 +29,7 @@ export class UsageLedger {
   #number = 0;
   #writing: Promise<void> | undefined;
 
-  /** @param onWritten called with the amounts of each key and method when they are taken for a write */
+  /** @param onWritten called with the amounts of each key, but of no subject of tokens, and method when they are taken for a write */
   constructor(store: UsageStore, onWritten?: (key: string, amounts: Readonly<Amounts>) => void) {
     this.#store = store;
     this.#onWritten = onWritten;
@@ -116,9 +116,11 @@ export class UsageLedger {
   }
 
   #take(key: string): UsageBatch {
-    const amounts = (this.#active.get(key) ?? []).map((count) => count.take());
+    const counts = this.#active.get(key) ?? [];
+    const amounts = counts.map((count) => count.take());
     this.#active.delete(key);
-    for (const each of amounts) this.#onWritten?.(key, each);
+    // Subjects are unbounded: a metric with each of them would be, too.
+    for (const [index, each] of amounts.entries()) if (counts[index]?.isToken === false) this.#onWritten?.(key, each);
     return { key, day: this.#day, number: ++this.#number, amounts };
   }
 }

@@ -46,3 +46,13 @@ describe('the lowest concurrency of the keys of a team holds for all of them', (
     expect(slotsOf(shares.of('team:a', 'one', 3))).toBe(3);
   });
 });
+
+it('a share that is used stays, whatever number of other accounts come', () => {
+  const shares = new KeyShares();
+  const share = shares.of('token:used', 'used', 2);
+  for (let n = 0; n < 100_000; n += 1) {
+    shares.of(`token:${n}`, `${n}`, 2);
+    if (n % 10_000 === 0) shares.renew({ account: 'token:used', record: { id: 'used' } });
+  }
+  expect(shares.of('token:used', 'used', 2)).toBe(share);
+});

@@ -12,6 +12,7 @@ import {
 } from '../stores/key-store.ts';
 import { digestOf, keyIdOf, makeKey, makeSecret } from '../formats/key.ts';
 import { teamIn } from '../formats/team.ts';
+import { subjectDigest, tokenIdDigest } from '../tokens/revocations.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
 import { KeyOperationError, noSuchKey } from './key-operation-error.ts';
 import { isActive } from './key-state.ts';
@@ -127,6 +128,29 @@ export class KeyManager {
     return toRevokedKeys(wanted, await this.#store.revokeAll(wanted, ({ id }) => this.#audit('revoke', id)));
   }
 
+  /** Revokes all tokens of a subject, also later ones, or one token. The record has neither in clear. */
+  async revokeTokens(issuer: string, which: RevokedTokens): Promise<KeyRecord> {
+    const { digest, name } = revocationOf(issuer, which);
+    const now = new Date(clock.unixMs()).toISOString();
+    await this.#store.add(digest, { name, createdAt: now, revokedAt: now });
+    await this.#audit('revoke', keyIdOf(digest), name);
+    return this.#existing(keyIdOf(digest));
+  }
+
+  /** Removes the record of `revokeTokens`. @returns its id @throws KeyOperationError if there is none */
+  async allowTokens(issuer: string, which: RevokedTokens): Promise<string> {
+    const { digest, name } = revocationOf(issuer, which);
+    if (!(await this.#store.remove(digest))) {
+      throw new KeyOperationError(
+        'missing',
+        'There is no such revocation',
+        'is AUTH_ISSUER the one of the revocation?',
+      );
+    }
+    await this.#audit('update', keyIdOf(digest), `${name} is not revoked any more`);
+    return keyIdOf(digest);
+  }
+
   auditLogLevel(level: string): Promise<void> {
     return this.#audit('log-level', '-', level);
   }
@@ -192,6 +216,15 @@ export class KeyManager {
     const at = new Date(clock.unixMs()).toISOString();
     await this.#store.audit({ at, by: this.#by, act, key, ...(detail !== '' && { detail }) });
   }
+}
+
+/** The tokens of a subject, or one token by its `jti`. */
+export type RevokedTokens = { readonly subject: string } | { readonly tokenId: string };
+
+function revocationOf(issuer: string, which: RevokedTokens): { digest: string; name: string } {
+  return 'subject' in which
+    ? { digest: subjectDigest(issuer, which.subject), name: 'token subject' }
+    : { digest: tokenIdDigest(issuer, which.tokenId), name: 'token id' };
 }
 
 /** The end of the grace period, or the existing end if it is earlier. */

@@ -58,3 +58,52 @@ function isSameRates(one: ChargedLimits['methodRates'], other: ChargedLimits['me
   if (one === undefined || other === undefined) return one === other;
   return one.size === other.size && [...one].every(([method, rate]) => isSameRate(rate, other.get(method)));
 }
+
+/** The lower of each limit. A limit that one of both lacks is the other's. */
+export function lowerLimits(
+  one: Partial<KeyLimits> | undefined,
+  other: Partial<KeyLimits> | undefined,
+): Partial<KeyLimits> | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const countsOf = ({ daily, monthly, sockets, subscriptions, concurrency }: Partial<KeyLimits>): object => ({
+    daily,
+    monthly,
+    sockets,
+    subscriptions,
+    concurrency,
+  });
+  return {
+    ...lowerNumbers(countsOf(one), countsOf(other)),
+    rate: lowerRate(one.rate, other.rate),
+    methodRates: lowerRates(one.methodRates, other.methodRates),
+    isCharged: one.isCharged === true || other.isCharged === true,
+  };
+}
+
+/** The lower of each number. */
+export function lowerNumbers<Numbers extends object>(
+  one: Numbers | undefined,
+  other: Numbers | undefined,
+): Numbers | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const lowered = { ...one } as Record<string, number | undefined>;
+  for (const [name, limit] of Object.entries(other) as [string, number | undefined][])
+    lowered[name] = Math.min(lowered[name] ?? Infinity, limit ?? Infinity);
+  for (const [name, limit] of Object.entries(lowered)) if (limit === Infinity) lowered[name] = undefined;
+  return lowered as Numbers;
+}
+
+function lowerRate(one: Rate | undefined, other: Rate | undefined): Rate | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return { perSecond: Math.min(one.perSecond, other.perSecond), burst: Math.min(one.burst, other.burst) };
+}
+
+function lowerRates(
+  one: ChargedLimits['methodRates'],
+  other: ChargedLimits['methodRates'],
+): ChargedLimits['methodRates'] {
+  if (one === undefined || other === undefined) return one ?? other;
+  const rates = new Map(one);
+  for (const [method, rate] of other) rates.set(method, lowerRate(rates.get(method), rate) ?? rate);
+  return rates;
+}

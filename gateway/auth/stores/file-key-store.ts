@@ -116,6 +116,10 @@ export class FileKeyStore implements KeyStore {
     );
   }
 
+  remove(digest: string): Promise<boolean> {
+    return this.#change((keys) => keys.delete(digest));
+  }
+
   update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
     return this.#changeOne(id, (key) => ({ ...key, permissions: mergePermissions(key.permissions, change) }));
   }

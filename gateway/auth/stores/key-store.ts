@@ -58,6 +58,8 @@ export interface KeyStore {
    * @returns an outcome for each id, in their order
    */
   revokeAll(ids: readonly string[], onRevoked: RevocationListener): Promise<RevocationOutcome[]>;
+  /** Removes a record, for a revocation of tokens that is undone. @returns whether there was one */
+  remove(digest: string): Promise<boolean>;
   /** Sets permissions of the key with this id, and removes those that are undefined. @returns as `revoke` does */
   update(id: string, change: PermissionChange): Promise<KeyRecord | undefined>;
   /** Appends an entry to the audit log. Redis retains about 10,000 entries, a file all. */

@@ -117,6 +117,12 @@ export class RedisKeyStore implements KeyStore {
     return outcomes;
   }
 
+  async remove(digest: string): Promise<boolean> {
+    const removed = await this.#run((redis) => redis.del(KEY_PREFIX + digest));
+    await this.#publish(digest);
+    return removed === 1;
+  }
+
   async update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
     const digest = await this.#digestOfId(id);
     if (digest === undefined) return undefined;

@@ -98,16 +98,16 @@ export async function handleRpcRequest(
  * a private network reaches: https://wicg.github.io/private-network-access.
  */
 async function privateNetworkOrigin(
-  { authenticator, proxies }: RpcRouteOptions,
-  { request, target }: HttpRequest,
+  options: RpcRouteOptions,
+  http: HttpRequest,
   { config }: Network,
 ): Promise<string | undefined> {
-  const { origin, 'access-control-request-private-network': isPrivate } = request.headers;
+  const { origin, 'access-control-request-private-network': isPrivate } = http.request.headers;
   if (isPrivate !== 'true' || origin === undefined) return undefined;
   const { privateNetworkOrigins }: ReplaceableConfig = config;
   if (originMatcher(privateNetworkOrigins)(origin)) return origin;
   try {
-    const access = await authenticator.authenticate(target.key, proxies.addressOf(request));
+    const access = await authenticate(options, http, options.proxies.addressOf(http.request));
     return namesOrigin(access, origin) ? origin : undefined;
   } catch {
     return undefined;
@@ -124,12 +124,12 @@ function checkTarget({ networks }: RpcRouteOptions, { request, target }: HttpReq
 
 /** @throws RpcError (or rejects with it) */
 function authenticate(
-  { acceptsKeyHeaders, authenticator }: RpcRouteOptions,
+  { keyPlaces, authenticator }: RpcRouteOptions,
   { request, target, connection }: HttpRequest,
   address: string,
 ): KeyAccess | Promise<KeyAccess> {
-  const key = acceptsKeyHeaders ? sentKey(target.key, request.headers) : target.key;
-  return authenticator.authenticate(key, address, key === target.key ? connection.digestOf(key) : undefined);
+  const key = keyPlaces === undefined ? target.key : sentKey(target.key, request.headers, keyPlaces);
+  return authenticator.authenticate(key, address, key === target.key ? connection.digestOf(key) : undefined, false);
 }
 
 /**

@@ -6,6 +6,7 @@ import { RpcError } from '../../jsonrpc/errors.ts';
  */
 export const closeReasons = {
   'key-invalid': { code: 1008, text: 'invalid project id' },
+  'token-invalid': { code: 1008, text: 'invalid token' },
   'secret-invalid': { code: 1008, text: 'invalid project id or project secret' },
   'key-settings': { code: 1008, text: 'rejected due to project ID settings' },
   'key-store-unreachable': { code: 1013, text: 'the key cannot be checked at the moment' },
@@ -29,7 +30,10 @@ export type DrainReason = 'stopping' | 'network-gone';
 /** The close reason when a key or caller that was accepted before is rejected now. */
 export function closeReasonFor(error: unknown): CloseReason {
   const reason = error instanceof RpcError ? error.reason : undefined;
-  return reason === 'key-invalid' || reason === 'secret-invalid' || reason === 'key-settings'
+  return reason === 'key-invalid' ||
+    reason === 'token-invalid' ||
+    reason === 'secret-invalid' ||
+    reason === 'key-settings'
     ? reason
     : 'key-store-unreachable';
 }

@@ -56,17 +56,18 @@ export class WebSocketUpgrades {
     const logEntry = openAccessLogEntry(this.#options.accessLog, requestId);
     try {
       const { network: found, key: pathKey } = this.#targetOf(request);
-      const key = this.#options.acceptsKeyHeaders ? sentKey(pathKey, request.headers) : pathKey;
+      const { keyPlaces } = this.#options;
+      const key = keyPlaces === undefined ? pathKey : sentKey(pathKey, request.headers, keyPlaces, true);
       logEntry?.setNetwork(found.config.slug);
       const address = this.#options.proxies.addressOf(request);
-      const access = await this.#options.authenticator.authenticate(key, address);
+      const digest = digestOf(key);
+      const access = await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
       logEntry?.setKey(access.record.id);
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#targetOf(request);
-      const digest = digestOf(key);
       const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
       if (this.#accounts.of(access.account).sockets >= socketsMax) throw new RpcError('too-many-sockets');
       const socket = this.#completeHandshake(request, connection, head, requestId);
@@ -189,21 +190,26 @@ export class WebSocketUpgrades {
   /** Looks the key up only if the key store has reported a change, or may have missed one. */
   #recheckKey(keySessions: KeySessions): void {
     if (keySessions.isBeingConfirmed) return;
-    const confirmed = this.#options.authenticator.confirm(keySessions.digest, TICK_MS);
-    if (!(confirmed instanceof Promise)) {
-      keySessions.access = confirmed;
-      return;
+    const closeAll = (error: unknown): void => {
+      for (const session of keySessions.sessions) session.close(closeReasonFor(error));
+    };
+    try {
+      const confirmed = this.#options.authenticator.confirm(keySessions.digest, keySessions.access, TICK_MS);
+      if (!(confirmed instanceof Promise)) {
+        keySessions.access = confirmed;
+        return;
+      }
+      keySessions.isBeingConfirmed = true;
+      confirmed
+        .then((access) => {
+          keySessions.access = access;
+        })
+        .catch(closeAll)
+        .finally(() => {
+          keySessions.isBeingConfirmed = false;
+        });
+    } catch (error) {
+      closeAll(error);
     }
-    keySessions.isBeingConfirmed = true;
-    confirmed
-      .then((access) => {
-        keySessions.access = access;
-      })
-      .catch((error: unknown) => {
-        for (const session of keySessions.sessions) session.close(closeReasonFor(error));
-      })
-      .finally(() => {
-        keySessions.isBeingConfirmed = false;
-      });
   }
 }

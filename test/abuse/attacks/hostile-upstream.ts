@@ -59,6 +59,6 @@ export const hostileUpstreams: readonly Attack[] = [
     'an upstream of another network sends new heads, as many as it can',
     'bytes and number of notifications per second',
     // The connection ends after 1,000 heads, and is not opened again for 30 s.
-    1_000_000,
+    700_000,
   ),
 ];

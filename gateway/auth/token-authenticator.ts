@@ -1,0 +1,213 @@
+import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { clock } from '../clock/clock.ts';
+import { DEFAULT_CONCURRENCY } from '../admission/key-share.ts';
+import { maxEntries } from '../config/max-entries.ts';
+import type { Log } from '../config/log.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { keyIdOf } from './formats/key.ts';
+import { compileAccess, type KeyAccess } from './key-access.ts';
+import type { KeyShares } from './key-shares.ts';
+import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
+import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
+import { isClaimable, permissionText, type Plans } from './tokens/plans.ts';
+import { subjectDigest, tokenIdDigest, type Revocations, type TokenFacts } from './tokens/revocations.ts';
+
+const MAX_VERIFIED = 10_000;
+/** Longest rest of the life of a token in a URL: URLs are in logs of proxies and browsers. */
+const MAX_IN_PATH_MS = 900_000;
+const WARNING_INTERVAL_MS = 60_000;
+
+export interface TokenOptions {
+  readonly keys: IssuerKeys;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly algorithms: readonly string[];
+  readonly clockToleranceS: number;
+  /** Name of the claim with permissions or a plan. */
+  readonly claim: string;
+  readonly plans: Plans;
+  readonly log: Log;
+}
+
+/**
+ * Authenticates tokens that an operator's own issuer signs (JSON Web Tokens, RFC 7519). A verified token is the same as a
+ * key to all that follows: its subject has limits and usage. Verified tokens are cached by digest until they end.
+ */
+export class TokenAuthenticator {
+  readonly #options: TokenOptions;
+  readonly #revocations: Revocations;
+  readonly #shares: KeyShares;
+  readonly #verified = new LRUCache<string, KeyAccess>(maxEntries(MAX_VERIFIED));
+  readonly #inProgress = new Map<string, Promise<KeyAccess>>();
+  #warnedAt = -Infinity;
+
+  constructor(options: TokenOptions, revocations: Revocations, shares: KeyShares) {
+    this.#options = options;
+    this.#revocations = revocations;
+    this.#shares = shares;
+  }
+
+  /**
+   * A verified token with its digest; undefined if it must be verified first, or the keys must be read.
+   * @throws RpcError (or rejects with it): token-invalid, key-store-unreachable
+   */
+  cached(digest: string, isInPath: boolean): KeyAccess | Promise<KeyAccess> | undefined {
+    const access = this.#verified.get(digest);
+    if (access?.token === undefined || this.#options.keys.current() === undefined) return undefined;
+    checkLifeInPath(access.token, isInPath);
+    return this.confirm(access, access.token, 0);
+  }
+
+  /** Verifies a token. @throws RpcError (rejects with it): token-invalid, key-store-unreachable */
+  async verify(text: string, digest: string, isInPath: boolean): Promise<KeyAccess> {
+    let verification = this.#inProgress.get(digest);
+    if (verification === undefined) {
+      verification = this.#verify(text).finally(() => this.#inProgress.delete(digest));
+      this.#inProgress.set(digest, verification);
+    }
+    const access = await verification;
+    this.#verified.set(digest, access);
+    if (access.token === undefined) return access;
+    checkLifeInPath(access.token, isInPath);
+    return this.confirm(access, access.token, 0);
+  }
+
+  /** Whether a verified token is valid now, and `marginMs` from now. @throws RpcError (or rejects with it), as `verify` */
+  confirm(access: KeyAccess, token: TokenFacts, marginMs: number): KeyAccess | Promise<KeyAccess> {
+    if (clock.unixMs() >= token.endsAt) throw new RpcError('token-invalid', 'invalid token: it has expired');
+    this.#shares.renew(access);
+    const keys = this.#options.keys.current();
+    if (keys === undefined) throw new RpcError('key-store-unreachable', undefined, { cause: new KeySetUnavailable() });
+    if (!keys.has(token.verifiedBy)) throw invalidSignature();
+    const isRevoked = this.#revocations.isAnyRevoked(token.digests, marginMs);
+    if (isRevoked === false) return access;
+    return Promise.resolve(isRevoked).then((found) => {
+      if (found) throw new RpcError('token-invalid', 'invalid token: it is revoked');
+      return access;
+    });
+  }
+
+  async #verify(text: string): Promise<KeyAccess> {
+    const { keys } = this.#options;
+    let verified = await this.#tryKeys(text, keys.current());
+    try {
+      if (verified === undefined && (await keys.refresh())) verified = await this.#tryKeys(text, keys.current());
+    } catch (cause) {
+      if (!(cause instanceof KeySetUnavailable)) throw cause;
+      throw new RpcError('key-store-unreachable', undefined, { cause });
+    }
+    if (verified === undefined) throw invalidSignature();
+    return this.#accessOf(verified);
+  }
+
+  /**
+   * Several keys may fit a token without `kid`.
+   * @returns undefined if none fits  @throws RpcError (rejects with it): token-invalid
+   */
+  async #tryKeys(
+    text: string,
+    keys: ReadonlyMap<string, JWTVerifyGetKey> = new Map(),
+  ): Promise<VerifiedToken | undefined> {
+    const { issuer, audience, algorithms, clockToleranceS: clockTolerance } = this.#options;
+    const checks = { issuer, audience, algorithms: [...algorithms], clockTolerance, requiredClaims: ['exp', 'sub'] };
+    let isSignatureWrong = false;
+    for (const [verifiedBy, keyFor] of keys) {
+      try {
+        const { payload } = await jwtVerify(text, keyFor, checks);
+        return { payload, verifiedBy };
+      } catch (error) {
+        rejectClaims(error);
+        if (!(error instanceof errors.JWKSNoMatchingKey)) isSignatureWrong = true;
+      }
+    }
+    if (isSignatureWrong) throw invalidSignature();
+    return undefined;
+  }
+
+  #accessOf({ payload, verifiedBy }: VerifiedToken): KeyAccess {
+    const { issuer, clockToleranceS, claim, plans } = this.#options;
+    const { exp = 0 } = payload;
+    const digest = subjectDigest(issuer, textIn(payload, 'sub'));
+    const digests = payload.jti === undefined ? [digest] : [digest, tokenIdDigest(issuer, textIn(payload, 'jti'))];
+    const token = { digests, verifiedBy, expiresAt: exp * 1_000, endsAt: (exp + clockToleranceS) * 1_000 };
+    const { permissions, ceiling } = grantOf(Object.hasOwn(payload, claim) ? payload[claim] : undefined, claim, plans);
+    const record = { id: keyIdOf(digest), name: 'token', createdAt: '', permissions };
+    // Longer than an id, so that no user can choose a subject that shares the limits of a key.
+    const account = `token:${digest.slice(0, 32)}`;
+    try {
+      return { ...compileAccess(record, this.#shares.of, { account, ceiling }), token };
+    } catch (error) {
+      if (!(error instanceof InvalidPermissionsError)) throw error;
+      this.#warn(record.id, error.problems);
+      throw new RpcError('token-invalid', `invalid token: the permissions in its claim ${claim} are invalid`);
+    }
+  }
+
+  /** At most once a minute: each user can cause it. */
+  #warn(key: string, problems: readonly string[]): void {
+    if (clock.now() - this.#warnedAt < WARNING_INTERVAL_MS) return;
+    this.#warnedAt = clock.now();
+    this.#options.log.warn({ key, problems }, 'token rejected: the permissions in its claim are invalid');
+  }
+}
+
+interface VerifiedToken {
+  readonly payload: JWTPayload;
+  readonly verifiedBy: string;
+}
+
+/** Other issuers' libraries sign claims of any type. @throws RpcError token-invalid */
+function textIn(payload: JWTPayload, claim: 'sub' | 'jti'): string {
+  const value: unknown = payload[claim];
+  if (typeof value === 'string' && value !== '') return value;
+  throw new RpcError('token-invalid', `invalid token: its claim ${claim} is not valid here`);
+}
+
+function invalidSignature(): RpcError {
+  return new RpcError('token-invalid', 'invalid token: its signature is not valid');
+}
+
+function checkLifeInPath({ expiresAt }: TokenFacts, isInPath: boolean): void {
+  if (!isInPath || expiresAt - clock.unixMs() <= MAX_IN_PATH_MS) return;
+  throw new RpcError('token-invalid', 'invalid token: in a URL it may be valid for 15 minutes at most');
+}
+
+/** A plan as it is, or the permissions of the claim below the ceiling. @throws RpcError token-invalid */
+function grantOf(
+  claim: unknown,
+  name: string,
+  { plans, default: defaultPlan, ceiling }: Plans,
+): { permissions: PermissionTexts; ceiling?: PermissionTexts | undefined } {
+  const plan = claim === undefined ? defaultPlan : claim;
+  if (typeof plan === 'string') {
+    const permissions = Object.hasOwn(plans, plan) ? plans[plan] : undefined;
+    if (permissions === undefined)
+      throw new RpcError('token-invalid', `invalid token: the plan in its claim ${name} is unknown`);
+    return { permissions };
+  }
+  if (typeof plan !== 'object' || plan === null || Array.isArray(plan)) {
+    throw new RpcError('token-invalid', `invalid token: the claim ${name} needs permissions or the name of a plan`);
+  }
+  const permissions: Record<string, string> = {};
+  for (const [field, value] of Object.entries(plan)) {
+    const text = isClaimable(field) ? permissionText(value) : undefined;
+    if (text === undefined) {
+      const shown = isClaimable(field) || /^\w{1,40}$/.test(field) ? field : 'a field';
+      throw new RpcError('token-invalid', `invalid token: its claim ${name} may not have ${shown}, or not this value`);
+    }
+    permissions[field] = text;
+  }
+  return { permissions, ceiling: { concurrency: String(DEFAULT_CONCURRENCY), ...ceiling } };
+}
+
+/** What the token has is not quoted. @throws RpcError token-invalid if its signature is valid and a claim is not */
+function rejectClaims(error: unknown): void {
+  if (error instanceof errors.JWTExpired) throw new RpcError('token-invalid', 'invalid token: it has expired');
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    throw new RpcError(
+      'token-invalid',
+      `invalid token: its claim ${error.claim} is ${error.reason === 'missing' ? 'missing' : 'not valid here'}`,
+    );
+  }
+}

@@ -1,0 +1,142 @@
+import { readFile } from 'node:fs/promises';
+import { calculateJwkThumbprint, createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { clock, type Timer } from '../../clock/clock.ts';
+import { errorCode, type Log } from '../../config/log.ts';
+import { SettingsError } from '../../config/settings.ts';
+
+const URL_REFRESH_MS = 300_000;
+const FILE_REFRESH_MS = 1_000;
+/** A token with an unknown `kid` causes one read in this time: anybody can send one. */
+const COOLDOWN_MS = 10_000;
+const FETCH_TIMEOUT_MS = 5_000;
+const MAX_BYTES = 1_000_000;
+
+/** The key set cannot be read. */
+export class KeySetUnavailable extends Error {
+  override readonly name = 'KeySetUnavailable';
+}
+
+interface KeySetSource {
+  /** The key set as JSON. */
+  readonly read: () => Promise<string>;
+  readonly refreshMs: number;
+  /** For this time keys stay valid while the source cannot be read. */
+  readonly staleMaxMs: number;
+}
+
+/** The public keys of a token issuer. They are read again in the background, and at once for an unknown `kid`. */
+export class IssuerKeys {
+  readonly #source: KeySetSource;
+  readonly #log: Log;
+  readonly #timer: Timer;
+  #keys: ReadonlyMap<string, JWTVerifyGetKey> | undefined;
+  #text = '';
+  #loadedAt = -Infinity;
+  #triedAt = -Infinity;
+  #isFailing = false;
+  #loading: Promise<void> | undefined;
+
+  constructor(source: KeySetSource, log: Log) {
+    this.#source = source;
+    this.#log = log;
+    this.#timer = clock.setInterval(() => void this.load().catch(() => undefined), source.refreshMs).unref();
+  }
+
+  /** The keys by what identifies each. A key that is not there any more verifies nothing. Undefined: none can be had. */
+  current(): ReadonlyMap<string, JWTVerifyGetKey> | undefined {
+    const isStale = clock.now() - this.#loadedAt >= this.#source.refreshMs + this.#source.staleMaxMs;
+    return isStale ? undefined : this.#keys;
+  }
+
+  /**
+   * Reads the keys again for a token that none of them fits.
+   * @returns false: they were read less than 10 s ago
+   * @throws KeySetUnavailable (rejects with it), at once for 10 s after a failure
+   */
+  async refresh(): Promise<boolean> {
+    if (this.#loading === undefined && clock.now() - this.#triedAt < COOLDOWN_MS) {
+      if (this.#isFailing) throw new KeySetUnavailable();
+      return false;
+    }
+    await this.load();
+    return true;
+  }
+
+  /** @throws KeySetUnavailable (rejects with it) */
+  load(): Promise<void> {
+    return (this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
+    }));
+  }
+
+  close(): void {
+    clock.clearInterval(this.#timer);
+  }
+
+  async #load(): Promise<void> {
+    this.#triedAt = clock.now();
+    try {
+      const text = await this.#source.read();
+      if (text !== this.#text) this.#keys = await keysIn(text);
+      this.#text = text;
+      this.#loadedAt = this.#triedAt;
+      if (this.#isFailing) this.#log.info('the keys of the token issuer can be read again');
+      this.#isFailing = false;
+    } catch (cause) {
+      if (!this.#isFailing) {
+        this.#log.warn(
+          { error: errorCode(cause) },
+          'the keys of the token issuer cannot be read: the keys before are used',
+        );
+      }
+      this.#isFailing = true;
+      throw new KeySetUnavailable(undefined, { cause });
+    }
+  }
+}
+
+/** Keys at a URL, fetched at the start. @param staleMaxS for this time keys stay valid while the URL fails */
+export function keysAtUrl(url: string, staleMaxS: number, log: Log): IssuerKeys {
+  const source = { read: () => fetchText(url), refreshMs: URL_REFRESH_MS, staleMaxMs: staleMaxS * 1_000 };
+  const keys = new IssuerKeys(source, log);
+  void keys.load().catch(() => undefined);
+  return keys;
+}
+
+/** Keys in a file, which stay valid while it cannot be read. @throws SettingsError (rejects with it) if it has no key set */
+export async function keysInFile(file: string, log: Log): Promise<IssuerKeys> {
+  const source = { read: () => readFile(file, 'utf8'), refreshMs: FILE_REFRESH_MS, staleMaxMs: Infinity };
+  const keys = new IssuerKeys(source, log);
+  try {
+    await keys.load();
+    return keys;
+  } catch (error) {
+    keys.close();
+    throw new SettingsError([`AUTH_JWKS_FILE: the file has no key set (${errorCode((error as Error).cause)})`]);
+  }
+}
+
+/** Does not follow redirects: the keys decide who may call. */
+async function fetchText(url: string): Promise<string> {
+  const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += (chunk as Uint8Array).length;
+    if (bytes > MAX_BYTES) throw new Error('the key set is too large');
+    chunks.push(chunk as Uint8Array);
+  }
+  if (response.status !== 200) throw new Error(`the key set has the status ${response.status}`);
+  return Buffer.concat(chunks).toString();
+}
+
+/** Keys of an unknown type are skipped. @throws errors of JSON and jose for what is no key set */
+async function keysIn(text: string): Promise<Map<string, JWTVerifyGetKey>> {
+  const found = new Map<string, JWTVerifyGetKey>();
+  for (const key of createLocalJWKSet(JSON.parse(text) as JSONWebKeySet).jwks().keys) {
+    const thumbprint = await calculateJwkThumbprint(key).catch(() => undefined);
+    if (thumbprint === undefined) continue;
+    found.set(JSON.stringify([thumbprint, key.kid, key.alg]), createLocalJWKSet({ keys: [key] }));
+  }
+  return found;
+}

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { errorCode } from '../../config/log.ts';
+import { SettingsError } from '../../config/settings.ts';
+import type { Diagnostic } from '../../network-files/diagnostics/diagnostic.ts';
+import { explainErrors } from '../../network-files/diagnostics/explain-diagnostic.ts';
+import { parseYaml, type Located } from '../../network-files/diagnostics/parse-yaml.ts';
+import { formatDiagnostic } from '../../network-files/load-networks.ts';
+import { permissionFields, permissionNames, type PermissionField } from '../permissions/permission-fields.ts';
+import { InvalidPermissionsError, parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
+
+/** What tokens may have: the file of AUTH_PLANS_FILE. */
+export interface Plans {
+  /** Permissions by the name of a plan. */
+  readonly plans: Readonly<Record<string, PermissionTexts>>;
+  /** The plan of a token without the claim. */
+  readonly default?: string;
+  /** Holds beside what the claim of a token permits. Plans are the operator's, and have no ceiling. */
+  readonly ceiling?: PermissionTexts;
+}
+
+/** A token ends by its own time, and secrets and accounts belong to keys. */
+const plannable = permissionNames.filter((name) => !['expiresAt', 'secrets', 'account'].includes(name));
+
+/** The fields that the claim of a token may have: not those which grant more than others have, or join keys. */
+const claimable = plannable.filter((name) => !['capability', 'account'].includes(permissionFields[name].kind));
+
+export function isClaimable(name: string): boolean {
+  return claimable.some((each) => each === name);
+}
+
+/** A value in a file or a claim, as the text of a key's record; undefined if it has another type. */
+export function permissionText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return Number.isFinite(value) ? decimalText(value) : undefined;
+  return Array.isArray(value) && value.every((item) => typeof item === 'string') ? value.join(',') : undefined;
+}
+
+/** Never `1e+21`, which no permission reads. */
+function decimalText(value: number): string {
+  return value.toLocaleString('en', { useGrouping: false, maximumFractionDigits: 6 });
+}
+
+/**
+ * @param file undefined: no plans, so that each token needs permissions in its claim
+ * @throws SettingsError with all diagnostics, each with its position
+ */
+export function readPlans(file: string | undefined): Plans {
+  if (file === undefined) return { plans: {} };
+  const { value, diagnostics, locate } = parseYaml(readText(file));
+  const validate = new Ajv2020({ allErrors: true, verbose: true, strict: true, allowUnionTypes: true }).compile(schema);
+  const found = diagnostics.length > 0 || validate(value) ? [] : explainErrors(validate.errors ?? []);
+  const raw = value as RawPlans;
+  const problems = [...diagnostics, ...found.map(locate)];
+  if (problems.length > 0) throw invalidFile(file, problems);
+  const plans = Object.fromEntries(Object.entries(raw.plans ?? {}).map(([name, fields]) => [name, textsOf(fields)]));
+  const all = Object.entries(plans).flatMap(([name, texts]) => problemsOf(['plans', name], texts));
+  const ceiling = raw.ceiling === undefined ? undefined : textsOf(raw.ceiling);
+  if (ceiling !== undefined) all.push(...problemsOf(['ceiling'], ceiling));
+  if (raw.default !== undefined && !Object.hasOwn(plans, raw.default)) {
+    all.push({ path: ['default'], message: 'default: expected the name of a plan' });
+  }
+  if (all.length > 0) throw invalidFile(file, all.map(locate));
+  return { plans, ...(raw.default !== undefined && { default: raw.default }), ...(ceiling && { ceiling }) };
+}
+
+function invalidFile(file: string, problems: readonly Located[]): SettingsError {
+  return new SettingsError(problems.map((located) => formatDiagnostic({ file, ...located })));
+}
+
+type RawFields = Readonly<Partial<Record<PermissionField, string | number | readonly string[]>>>;
+
+interface RawPlans {
+  readonly plans?: Readonly<Record<string, RawFields>>;
+  readonly default?: string;
+  readonly ceiling?: RawFields;
+}
+
+const permissionsOf = (names: readonly PermissionField[]): object => ({
+  type: 'object',
+  title: 'permissions by name',
+  additionalProperties: false,
+  properties: Object.fromEntries(
+    names.map((name) => [
+      name,
+      {
+        title: permissionFields[name].meaning,
+        type: ['string', 'number', 'array'],
+        items: { type: 'string', title: 'text' },
+      },
+    ]),
+  ),
+});
+
+const schema = {
+  type: 'object',
+  title: 'a map with plans',
+  additionalProperties: false,
+  properties: {
+    plans: {
+      type: 'object',
+      title: 'plans by name',
+      propertyNames: { pattern: '^[a-z0-9][a-z0-9-]{0,39}$', title: 'a name of a-z, 0-9 and -' },
+      additionalProperties: permissionsOf(plannable),
+    },
+    default: { type: 'string', title: 'the name of a plan' },
+    ceiling: permissionsOf(claimable),
+  },
+};
+
+function textsOf(fields: RawFields): PermissionTexts {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, permissionText(value) ?? '']));
+}
+
+function problemsOf(path: readonly string[], texts: PermissionTexts): Diagnostic[] {
+  try {
+    parsePermissions(texts);
+    return [];
+  } catch (error) {
+    if (!(error instanceof InvalidPermissionsError)) throw error;
+    return error.problems.map((problem) => {
+      const [name = ''] = problem.split(':');
+      return { path: [...path, name], message: [...path, problem].join('.') };
+    });
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new SettingsError([`AUTH_PLANS_FILE: the file cannot be read (${errorCode(error)})`]);
+  }
+}

@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FetchRequest, JsonRpcProvider } from 'ethers';
+import type { JWK } from 'jose';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPublicClient, http } from 'viem';
+import { WebSocket } from 'ws';
+import { eventually } from '../../support/eventually.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { freePort } from '../../support/redis.ts';
+import { issuerName, startIssuer, type Issuer } from './issuer.ts';
+
+const chainId = 5;
+const call = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+const claims = { gatehouse: { methods: ['eth'] } };
+const rules = { AUTH_ISSUER: issuerName, AUTH_AUDIENCE: 'gatehouse', AUTH_CLOCK_TOLERANCE_S: '0' };
+
+let folder: string;
+let node: FakeNode;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-issuer-keys-'));
+  node = await startFakeNode({ chainId });
+});
+afterAll(async () => {
+  await node.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function statusOf(gateway: TestGateway, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` };
+  return (await fetch(`${gateway.address}/main/v3`, { method: 'POST', body: call, headers })).status;
+}
+
+describe('with a key set in a file', () => {
+  let issuer: Issuer;
+  let gateway: TestGateway;
+  const publish = (keys: readonly JWK[]): void => {
+    writeFileSync(join(folder, 'jwks.json~'), JSON.stringify({ keys }));
+    renameSync(join(folder, 'jwks.json~'), join(folder, 'jwks.json'));
+  };
+  beforeAll(async () => {
+    issuer = await startIssuer();
+    publish(issuer.keySet.keys);
+    const env = {
+      AUTH_JWKS_FILE: join(folder, 'jwks.json'),
+      ...rules,
+      AUTH_CLOCK_TOLERANCE_S: '30',
+      AUTH_TOKENS_IN_PATH: 'on',
+    };
+    gateway = await startGateway({ main: network(chainId, [node.url]) }, env);
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await issuer.close();
+  });
+
+  it('a removed key ends cached tokens and open WebSockets that it verified', async () => {
+    const token = await issuer.sign(claims, 60);
+    const url = `${gateway.address.replace('http', 'ws')}/main/ws/v3`;
+    const socket = new WebSocket(url, ['gatehouse.jwt', token]);
+    await once(socket, 'open');
+    expect(await statusOf(gateway, token)).toBe(200);
+    const closed = once(socket, 'close') as Promise<[number, Buffer]>;
+    await issuer.rotate();
+    publish(issuer.keySet.keys.slice(1));
+    await eventually(async () => (await statusOf(gateway, token)) === 401, 4_000);
+    const [code, reason] = await closed;
+    expect([code, reason.toString()]).toEqual([1008, 'invalid token']);
+    expect(await statusOf(gateway, await issuer.sign(claims, 60))).toBe(200);
+  });
+
+  it('a token without kid is verified with each key that fits', async () => {
+    const tokens = [await issuer.sign(claims, 60, false)];
+    await issuer.rotate();
+    tokens.push(await issuer.sign(claims, 60, false));
+    publish(issuer.keySet.keys);
+    await eventually(async () => (await statusOf(gateway, tokens[1] ?? '')) === 200, 4_000);
+    expect(await statusOf(gateway, tokens[0] ?? '')).toBe(200);
+    const stranger = await startIssuer();
+    expect(await statusOf(gateway, await stranger.sign(claims, 60, false))).toBe(401);
+    await stranger.close();
+  });
+
+  it('the life of a token in a URL does not include the clock tolerance', async () => {
+    const token = await issuer.sign(claims, 895);
+    const socket = new WebSocket(`${gateway.address.replace('http', 'ws')}/main/ws/v3/${token}`);
+    await once(socket, 'open');
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+    socket.terminate();
+  });
+
+  it('a preflight takes no token in the path, as its call does not', async () => {
+    const origin = 'https://wallet.example';
+    const token = await issuer.sign({ gatehouse: { origins: [origin] } }, 60);
+    const headers = {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-private-network': 'true',
+    };
+    const response = await fetch(`${gateway.address}/main/v3/${token}`, { method: 'OPTIONS', headers });
+    expect(response.headers.get('access-control-allow-private-network')).toBeNull();
+  });
+
+  const clients: [name: string, open: (token: () => Promise<string>) => () => Promise<bigint>][] = [
+    [
+      'viem',
+      (token) => {
+        const transport = http(`${gateway.address}/main/v3`, {
+          retryCount: 0,
+          onFetchRequest: async (_, init) => {
+            const headers = new Headers(init.headers);
+            headers.set('authorization', `Bearer ${await token()}`);
+            return { ...init, headers };
+          },
+        });
+        const client = createPublicClient({ transport });
+        return async () => BigInt(await client.getChainId());
+      },
+    ],
+    [
+      'ethers',
+      (token) => {
+        const request = new FetchRequest(`${gateway.address}/main/v3`);
+        request.preflightFunc = async (each) => {
+          each.setHeader('authorization', `Bearer ${await token()}`);
+          return each;
+        };
+        const provider = new JsonRpcProvider(request, chainId, { staticNetwork: true });
+        return async () => BigInt((await provider.send('eth_chainId', [])) as string);
+      },
+    ],
+  ];
+  it.each(clients)('%s calls through the end of its tokens and the rotation of the key', async (_, open) => {
+    let [token, endsAt] = ['', 0];
+    const lifeS = 2;
+    const send = open(async () => {
+      if (Date.now() > endsAt - 500) {
+        token = await issuer.sign(claims, lifeS);
+        endsAt = Date.now() + lifeS * 1_000;
+      }
+      return token;
+    });
+    expect(await send()).toBe(5n);
+    const first = token;
+    await issuer.rotate();
+    publish(issuer.keySet.keys);
+    await eventually(async () => (await statusOf(gateway, await issuer.sign(claims, 60))) === 200, 4_000);
+    const until = Date.now() + lifeS * 1_000;
+    while (Date.now() < until) expect(await send()).toBe(5n);
+    expect(token).not.toBe(first);
+    publish(issuer.keySet.keys.slice(-1));
+    await eventually(async () => (await statusOf(gateway, first)) === 401, 4_000);
+    expect(await send()).toBe(5n);
+  });
+});
+
+describe('with a key set at a URL', () => {
+  it('an outage is logged once, costs the issuer few requests, and limits an address', async () => {
+    const issuer = await startIssuer();
+    const port = await freePort();
+    let log = '';
+    const lines = pino({ level: 'info' }, { write: (line: string) => void (log += line) });
+    const env = { AUTH_JWKS_URL: `http://127.0.0.1:${port}/jwks.json`, ...rules, UNKNOWN_KEYS_MAX: '5' };
+    const gateway = await startGateway({ main: network(chainId, [node.url]) }, env, lines);
+    let fetches = 0;
+    let isUp = false;
+    const server = createServer((_, response) => {
+      fetches += 1;
+      response.writeHead(isUp ? 200 : 500).end(JSON.stringify(issuer.keySet));
+    });
+    server.listen(port, '127.0.0.1');
+    try {
+      await eventually(() => log.includes('the keys of the token issuer cannot be read'));
+      const statuses: number[] = [];
+      for (let n = 0; n < 7; n += 1) statuses.push(await statusOf(gateway, await issuer.sign({ ...claims, n }, 60)));
+      expect(statuses).toEqual([503, 503, 503, 503, 503, 429, 429]);
+      expect(fetches).toBe(0);
+      const token = await issuer.sign(claims, 60);
+      await eventually(async () => (await statusOf(gateway, token)) !== 200 && fetches > 0, 12_000);
+      isUp = true;
+      await eventually(async () => (await statusOf(gateway, token)) === 200, 15_000);
+      expect(fetches).toBe(2);
+      expect(log.split('the keys of the token issuer cannot be read').length - 1).toBe(1);
+      expect(log).toContain('the keys of the token issuer can be read again');
+    } finally {
+      await gateway.stop();
+      server.closeAllConnections();
+      server.close();
+      await issuer.close();
+    }
+  }, 40_000);
+});
