@@ -10,7 +10,7 @@ import type { CallContext } from './call-context.ts';
 import { checkOnce } from './check.ts';
 import { DeduplicatedCalls } from './deduplicate.ts';
 import { handleCall } from './handle-call.ts';
-import { rejectRequest } from './respond.ts';
+import { rejectRequest, respondWithError } from './respond.ts';
 
 export interface BatchLimits {
   readonly maxItems: number;
@@ -63,6 +63,9 @@ export async function handleBatch(
   };
   const handle = (item: BatchItem): ReturnType<typeof handleCall> => {
     if (length > maxResponseBytes) return rejectRequest(item.id, batchBytesRejection(maxResponseBytes), context);
+    // Also the calls that need no upstream, which have nothing else that ends them.
+    if (context.caller.isCancelled && item instanceof Call)
+      return respondWithError(item, context, context.caller.reason);
     return item instanceof Call
       ? handleCall(item, context)
       : rejectRequest(item.id, item.rejection, context, REJECTED_UNITS);
@@ -70,7 +73,7 @@ export async function handleBatch(
   /** Handles one call after the other, until all have begun. A call without upstream ends at once. */
   const work = async (hasOwnSlot: boolean): Promise<void> => {
     try {
-      while (next < items.length && defect === undefined && !context.caller.isCancelled) {
+      while (next < items.length && defect === undefined) {
         const turn = turnBudget.next(owner);
         if (turn !== undefined) await turn;
         const index = next++;
