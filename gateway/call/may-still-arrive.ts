@@ -37,12 +37,9 @@ export async function pollLagging(call: Call): Promise<boolean> {
   // The last attempt may have taken so long that others got the block since they were asked.
   const hasAdvanced = (upstream: Upstream): boolean =>
     chain.view.hasAdvancedSince(upstream, sentAt) && !mayLag(upstream);
-  const wasMissing = call.unconfirmed !== undefined || call.failed.some(isMissing);
-  const advanced = wasMissing ? tried.filter(hasAdvanced) : [];
+  const advanced = call.failed.some(isMissing) ? tried.filter(hasAdvanced) : [];
   if (advanced.length > 0) {
-    // After null only once: on a fast chain, heads advance during each attempt.
-    call.hasPolledHeads = call.unconfirmed !== undefined;
-    forgetAttempts(call, advanced);
+    for (const upstream of advanced) forgetAttempt(call, upstream);
     return true;
   }
   call.hasPolledHeads = true;
@@ -64,19 +61,16 @@ export async function pollLagging(call: Call): Promise<boolean> {
   );
   const caughtUp = lagging.filter((upstream) => !mayLag(upstream));
   if (caughtUp.length === 0) return false;
-  forgetAttempts(call, caughtUp);
+  // A null of an upstream at the head stays, for the case that those that have caught up fail.
+  if (!call.isMissingAtHead) call.unconfirmed = undefined;
+  call.pinned = undefined;
+  for (const upstream of caughtUp) forgetAttempt(call, upstream);
   return true;
 }
 
-/** The call may be sent to these upstreams again, which have newer blocks than before. */
-function forgetAttempts(call: Call, upstreams: readonly Upstream[]): void {
-  // A null of an upstream at the head stays, for the case that these fail.
-  if (!call.isMissingAtHead) call.unconfirmed = undefined;
-  call.pinned = undefined;
-  for (const upstream of upstreams) {
-    const at = call.tried.indexOf(upstream);
-    if (at !== -1) call.tried = call.tried.toSpliced(at, 1);
-  }
+function forgetAttempt(call: Call, upstream: Upstream): void {
+  const at = call.tried.indexOf(upstream);
+  if (at !== -1) call.tried = call.tried.toSpliced(at, 1);
 }
 
 /**
