@@ -15,18 +15,24 @@ export class RejectedBodies {
    * @param holder of the memory budget
    */
   add(request: IncomingMessage, holder: string): void {
-    if (request.destroyed || request.complete || !hasBody(request)) return;
+    if (request.destroyed || request.socket.destroyed || request.complete || !hasBody(request)) return;
     const count = this.#counts.get(holder) ?? 0;
     if (count >= MAX_PER_HOLDER) {
       request.socket.destroySoon();
       return;
     }
     this.#counts.set(holder, count + 1);
-    request.once('close', () => {
+    const { socket } = request;
+    const end = (): void => {
+      request.off('close', end);
+      socket.off('close', end);
       const remaining = (this.#counts.get(holder) ?? 0) - 1;
       if (remaining > 0) this.#counts.set(holder, remaining);
       else this.#counts.delete(holder);
-    });
+    };
+    // A request whose body cannot be read, because its length is ambiguous, is not closed with its socket.
+    request.once('close', end);
+    socket.once('close', end);
   }
 }
 

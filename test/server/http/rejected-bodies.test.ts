@@ -59,4 +59,26 @@ describe('rejected requests whose bodies do not arrive are counted, and closed b
     }
     expect(closed).toBe(0);
   });
+
+  it('until their connections are closed, also if nothing says where the body ends', async () => {
+    const gateway = await start();
+    const open = async (text: string) => {
+      const connection = await openRaw(gateway.gateway.port);
+      onTestFinished(() => {
+        connection.destroy();
+      });
+      connection.send(text);
+      return { connection, status: (await connection.response()).status };
+    };
+    for (let count = 0; count < maxPerHolder; count++) {
+      const { connection, status } = await open(head('POST /main/v3/no-key', { 'transfer-encoding': 'xchunked' }));
+      expect(status).toBe(400);
+      await connection.closed;
+    }
+    const { connection, status } = await open(head('POST /main/v3/no-key', { 'content-length': 2 }));
+    expect(status).toBe(401);
+    // Served on the same connection.
+    connection.send(`{}${head('POST /main/v3/no-key', { 'content-length': 0 })}`);
+    expect((await connection.response()).status).toBe(401);
+  });
 });
