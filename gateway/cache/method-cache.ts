@@ -234,7 +234,7 @@ export class MethodCache {
   }
 }
 
-/** A long result in bytes: the responses with it share them, and copy each string. */
+/** A longer result is cached in bytes: all responses with the result share the bytes, but each would copy a string. */
 const MAX_STRING_CHARS = 32_768;
 
 function toShared({ text, result }: Extract<UpstreamResponse, { readonly kind: 'result' }>): string | Buffer {

@@ -294,7 +294,7 @@ export class Chain<U> {
     this.#awaitedUntil = until;
   }
 
-  /** There are watchers, whom changes are delivered to, or none any more. The first one starts at the next head. */
+  /** Whether the chain has watchers. Changes are delivered to watchers, from the next head on for the first one. */
   watched(isWatched: boolean, at: number): void {
     if (isWatched && !this.#isWatched) this.#isCurrent = false;
     this.#isWatched = isWatched;

@@ -143,7 +143,7 @@ export class Upstream {
       const body = bodyOf(id, method, params);
       const sent = { id, body, deadline: Math.min(deadline, clock.now() + timeoutMs), clientBatch };
       const received = await this.#options.transport.send(sent, cancellation);
-      const secrets = this.#secretsFor(method);
+      const secrets = this.#secretsFor(method, received);
       const response =
         received.body.length < LARGE_RESPONSE_BYTES
           ? readResponse(received, id, secrets)
@@ -334,9 +334,9 @@ export class Upstream {
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
-  /** Undefined: all values of the result are hexadecimal or numbers. */
-  #secretsFor(method: string): Secrets | undefined {
-    return mayReturnText(method) ? this.#secrets : undefined;
+  /** Undefined: by its schema the result has no text, and its bytes have no credential as it was sent. */
+  #secretsFor(method: string, { body }: HttpResponse): Secrets | undefined {
+    return mayReturnText(method) || this.#secrets.areEchoedIn(body) ? this.#secrets : undefined;
   }
 
   /** After the loss of all connections, the next call waits for a check; after another new one, it does not. */
@@ -369,7 +369,7 @@ export class Upstream {
     try {
       const received = await this.#options.transport.send({ id, body: bodyOf(id, method, params), deadline }, work);
       if (received.body.length > maxBytes) throw new ResponseTooLarge();
-      return readResponse(received, id, this.#secretsFor(method));
+      return readResponse(received, id, this.#secretsFor(method, received));
     } finally {
       this.limits?.endRequest();
     }

@@ -22,7 +22,7 @@ class Network {
   readonly chain: Chain<string>;
   readonly nodes: Record<string, ScriptedChain>;
   readonly changes: ChainChange[] = [];
-  /** Upstreams whose head may be replaced, and those whose chain id is to be checked. */
+  /** Upstreams to poll because their head may be replaced, and upstreams whose chain id must be checked. */
   readonly asked: string[] = [];
   /** After `hold`: fetches and checks of chain ids that are not answered yet, in order. */
   #held: (Fetch | Verify)[] | undefined;

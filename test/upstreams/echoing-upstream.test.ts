@@ -107,3 +107,29 @@ it.each(['http', 'ws'] as const)(
     expect(forms.filter((text) => all.includes(text))).toEqual([]);
   },
 );
+
+it('a credential as it is sent is removed from results in which the schema has no text', async () => {
+  const node = await startFakeNode({ chainId: CHAIN_ID });
+  const upstreams = [{ name: 'one', url: `${node.url}${address}` }];
+  const gateway = await startGateway({ test: network(CHAIN_ID, [], { upstreams }) });
+  onTestFinished(async () => {
+    await gateway.stop();
+    await node.close();
+  });
+  const log = {
+    ...{ address: `0x${'11'.repeat(20)}`, topics: [], data: '0x', blockNumber: '0x1', logIndex: '0x0', removed: false },
+    ...{ blockHash: `0x${'22'.repeat(32)}`, transactionHash: `0x${'33'.repeat(32)}`, transactionIndex: '0x0' },
+  };
+  const echo = `${node.url}${address}`;
+  for (const [method, params, result] of [
+    ['eth_estimateGas', [{ to: `0x${'11'.repeat(20)}` }], { url: echo }],
+    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x1' }], [{ ...log, x: { url: echo } }]],
+    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x1' }], [{ ...log, data: filler, x: { url: echo } }]],
+  ] as const) {
+    node.response(method, () => result);
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const text = await (await gateway.post('test', body)).text();
+    expect(text).not.toContain(pathKey);
+    expect(text).not.toContain(encodeURIComponent(token));
+  }
+});

@@ -308,7 +308,7 @@ export class ClientConnection implements HeldConnection {
     return isInUse === true && this.#mayClose();
   }
 
-  /** Whether no transaction has been sent whose response is to be delivered. */
+  /** False while a sent transaction has no response yet. */
   #mayClose(): boolean {
     return !this.#reservations.some(({ mustDeliver }) => mustDeliver);
   }

@@ -100,7 +100,8 @@ function decodeBase64(text: string): string {
 
 /** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
 export class Secrets {
-  /** In lower case. */
+  /** As they are sent, and in lower case. */
+  readonly #sent: readonly string[];
   readonly #credentials: readonly string[];
   /** Of hosts and credentials. */
   readonly #pattern: RegExp;
@@ -108,6 +109,7 @@ export class Secrets {
   constructor(...all: readonly SecretTexts[]) {
     const credentials = shortestOf(all.flatMap((each) => each.credentials));
     const texts = shortestOf([...all.flatMap(({ hosts }) => hosts), ...credentials]);
+    this.#sent = credentials;
     this.#credentials = shortestOf(credentials.map((text) => text.toLowerCase()));
     // `(?!)` matches nothing.
     this.#pattern = new RegExp(texts.map(escapePattern).join('|') || '(?!)', 'gi');
@@ -130,6 +132,11 @@ export class Secrets {
     if (this.#credentials.length === 0) return false;
     const text = withoutEscapes(json).toLowerCase();
     return this.#credentials.some((credential) => text.includes(credential));
+  }
+
+  /** Whether bytes have a credential as it is sent. A native search: 6 µs in 190 kB, more for hexadecimal ones. */
+  areEchoedIn(bytes: Buffer): boolean {
+    return this.#sent.some((credential) => bytes.includes(credential));
   }
 
   /** Replaces words with secrets in the texts of a JSON value, if one of them has a credential. */
