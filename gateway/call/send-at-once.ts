@@ -55,7 +55,10 @@ export async function firstEnded(pending: Set<Sent>, waitMs: number): Promise<Se
   let timer: Timer | undefined;
   const timeout = new Promise<undefined>((resolve) => {
     timer = clock.setTimeout(() => {
-      resolve(undefined);
+      // After a stall of the event loop, responses may have arrived that are not read yet.
+      clock.setImmediate(() => {
+        resolve(undefined);
+      });
     }, waitMs);
   });
   try {

@@ -11,10 +11,12 @@ const { result: receipt } = JSON.parse(result) as { result: object };
 const pending = { hash, nonce: '0x3', blockHash: null };
 const sentBefore = { code: 4, message: 'The transaction was sent before: its receipt is not waited for', data: hash };
 
-/** A third of the time passes before an upstream is asked whether it has the transaction. */
+/** Two seconds pass before an upstream is asked whether it has the transaction. */
 async function startWaiting(count: number, more: object = {}) {
-  const senders = await startSenders(count, more, { CALL_TIMEOUT_MS: '1500' });
+  const senders = await startSenders(count, more, { CALL_TIMEOUT_MS: '6000' });
   for (const node of senders.nodes) node.response(sendAndWait, receipt);
+  // Connections and checks of the chain id take long on a loaded machine.
+  await senders.send();
   return {
     ...senders,
     sendSync: async () => senders.send(sendAndWait, [raw]),
@@ -30,7 +32,7 @@ describe.each(['first', 'all'])('eth_sendRawTransactionSync with `transactions: 
 
   it('returns a late receipt of an upstream that has the transaction', async () => {
     const { nodes, sendSync, sentSync } = await startWaiting(2, { transactions });
-    nodes[0]?.always(slow(1_000), sendAndWait);
+    nodes[0]?.always(slow(3_000), sendAndWait);
     nodes[0]?.response('eth_getTransactionByHash', pending);
     nodes[1]?.response(sendAndWait, rpcError(-32_000, 'already known'));
     expect((await sendSync()).response.result).toMatchObject(receipt);
@@ -61,6 +63,6 @@ describe.each(['first', 'all'])('eth_sendRawTransactionSync with `transactions: 
 
 it('with one upstream, eth_sendRawTransactionSync waits for the whole time of the call', async () => {
   const { nodes, sendSync } = await startWaiting(1);
-  nodes[0]?.always(slow(1_000), sendAndWait);
+  nodes[0]?.always(slow(3_000), sendAndWait);
   expect((await sendSync()).response.result).toMatchObject(receipt);
 });
