@@ -34,10 +34,7 @@ export function upstreamsOf(
  * names; or else all but the relays of `private`.
  */
 export function withTransactionRoutes(
-  network: Pick<
-    NetworkConfig,
-    'methods' | 'developmentMethods' | 'route' | 'transactions' | 'private' | 'upstreams'
-  >,
+  network: Pick<NetworkConfig, 'methods' | 'developmentMethods' | 'route' | 'transactions' | 'private' | 'upstreams'>,
   { knownMethods, sendsTransactions }: LoadOptions,
 ): NetworkConfig['route'] {
   const { methods, developmentMethods, route } = network;

@@ -1,6 +1,10 @@
 import type { OptionSchema } from './option.ts';
 
-const upstreamName = { title: 'name of an upstream', type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$' } as const;
+const upstreamName = {
+  title: 'name of an upstream',
+  type: 'string',
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$',
+} as const;
 
 const TRANSACTIONS_TITLE = 'first, all, or a list of names of upstreams';
 

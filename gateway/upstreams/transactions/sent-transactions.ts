@@ -136,7 +136,9 @@ export class SentTransactions {
 
   /** Whether an upstream that may get lookups has the transaction. @param deadline by clock.now() */
   async has(upstream: Upstream, { decoded }: RawTransaction, deadline: number): Promise<boolean> {
-    return decoded !== undefined && this.#lookups.includes(upstream) && hasTransaction(upstream, decoded.hash, deadline);
+    return (
+      decoded !== undefined && this.#lookups.includes(upstream) && hasTransaction(upstream, decoded.hash, deadline)
+    );
   }
 
   /** Records how long an upstream took to respond to a transaction. */

@@ -84,7 +84,9 @@ describe('a transaction of a key with the capability `private`', () => {
     const { sendPrivate, sent } = await startRelay({}, {}, { private: undefined });
     const { status: code, response } = await sendPrivate();
     expect(code).toBe(403);
-    expect(response.error?.message).toMatch(/^transactions of this project id are private, and this network has no relay/);
+    expect(response.error?.message).toMatch(
+      /^transactions of this project id are private, and this network has no relay/,
+    );
     expect(sent()).toEqual([0, 0, 0]);
   });
 
@@ -97,12 +99,15 @@ describe('a transaction of a key with the capability `private`', () => {
   });
 });
 
-it.each(['first', 'all'])('relays do not get transactions of other keys, with `transactions: %s`', async (transactions) => {
-  const { nodes, sendRaw, sent } = await startRelay({}, {}, { transactions });
-  for (const node of nodes.slice(0, 2)) node.response(send, rpcError(-32_000, 'txpool is full'));
-  expect((await sendRaw()).response.error?.message).toBe('txpool is full');
-  expect(sent()).toEqual([1, 1, 0]);
-});
+it.each(['first', 'all'])(
+  'relays do not get transactions of other keys, with `transactions: %s`',
+  async (transactions) => {
+    const { nodes, sendRaw, sent } = await startRelay({}, {}, { transactions });
+    for (const node of nodes.slice(0, 2)) node.response(send, rpcError(-32_000, 'txpool is full'));
+    expect((await sendRaw()).response.error?.message).toBe('txpool is full');
+    expect(sent()).toEqual([1, 1, 0]);
+  },
+);
 
 describe('the network file', () => {
   const file = (more: object): Record<string, string> => ({
@@ -124,7 +129,10 @@ describe('the network file', () => {
     ],
     [{ transactions: 'al' }, 'transactions: expected first, all, or a list of names of upstreams; did you mean all?'],
     [{ transactions: [] }, 'transactions: expected first, all, or a list of names of upstreams'],
-    [{ private: { upstreams: ['rely'] } }, 'private.upstreams[0]: rely is no upstream of the network; did you mean relay?'],
+    [
+      { private: { upstreams: ['rely'] } },
+      'private.upstreams[0]: rely is no upstream of the network; did you mean relay?',
+    ],
     [
       { private: { upstreams: ['relay'] } },
       'private.upstreams[0]: relay may not get eth_sendRawTransaction: change its methods, or route',
