@@ -69,7 +69,7 @@ async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<Outco
   const checkMs = Math.min(RECEIPT_CHECK_MS, (call.deadline - clock.now()) / 3);
   if (await endsWithin(sent, checkMs)) return sent;
   const { router, transaction } = call;
-  const hasIt = transaction && router.sent.has(upstream, transaction, clock.now() + checkMs);
+  const hasIt = transaction && router.sent.has(upstream, transaction, clock.now() + checkMs).catch(() => false);
   if (await Promise.race([sent.then(() => true), hasIt])) return sent;
   const detail = 'neither a receipt, nor does the upstream have the transaction';
   return { final: false, failure: 'slow', response: undefined, detail };

@@ -22,7 +22,7 @@ export class TransactionRoutes<Upstream extends RoutedUpstream> {
 
   /** @param all the open upstreams of the network */
   constructor(
-    { transactions, private: relays }: Pick<ReplaceableConfig, 'transactions' | 'private'>,
+    { transactions, private: relays }: ReplaceableConfig,
     all: readonly Upstream[],
     permitted: PermittedUpstreams<Upstream>,
   ) {
