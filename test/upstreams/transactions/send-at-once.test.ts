@@ -213,7 +213,8 @@ describe('the pending count of a sender', () => {
 
 it('of three upstreams one hangs and one rejects: 1,000 transactions arrive once each, as fast as at the third', async () => {
   const TRANSACTIONS = 1_000;
-  const CONCURRENCY = 10;
+  // Client, gateway and nodes share a thread: with more, the median is the wait for it.
+  const CONCURRENCY = 2;
   const { gateway, nodes, sendRaw, sent } = await startSenders(3, { transactions: 'all' });
   const [hanging, rejecting, accepting] = nodes;
   hanging?.always(hang, send);
@@ -257,4 +258,4 @@ it('of three upstreams one hangs and one rejects: 1,000 transactions arrive once
     `median time to acceptance: ${throughGateway.toFixed(1)} ms, of the fastest upstream ${directly.toFixed(1)} ms; mean in the gateway ${meanMs.toFixed(1)} ms`,
   );
   expect(throughGateway).toBeLessThan(directly * 1.1 + 500);
-}, 120_000);
+}, 240_000);
