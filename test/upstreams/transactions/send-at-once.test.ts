@@ -110,6 +110,15 @@ describe('with `transactions: all`, a transaction', () => {
     expect(sent()).toEqual([2, 1]);
   });
 
+  it('is not sent to an upstream with 100 others without a response', async () => {
+    const long = { [send]: { timeoutMs: 200_000 } };
+    const env = { CALL_TIMEOUT_MS: '200000' };
+    const { nodes, sendRaw, sent } = await startSenders(2, { transactions: 'all', failsafe: long }, env);
+    nodes[0]?.always(hang, send);
+    for (let nonce = 0; nonce < 103; nonce++) expect((await sendRaw(await sign(nonce))).status).toBe(200);
+    expect(sent()).toEqual([100, 103]);
+  });
+
   it('is sent to at most `maxAttempts` upstreams', async () => {
     const { sendRaw, sent } = await startSenders(3, { transactions: 'all', failsafe: { [send]: { maxAttempts: 2 } } });
     expect((await sendRaw()).response.result).toBe(hash);
