@@ -166,7 +166,7 @@ export class SentTransactions {
     this.#known.unfinished.set(upstream, this.unfinishedAt(upstream) + change);
   }
 
-  /** What was accepted of the sender whose pending count is read, if several upstreams accepted it within a minute. */
+  /** What was accepted of the sender whose state is read, if several upstreams accepted it within a minute. */
   acceptedFor({ tracks }: MethodSpec, params: readonly unknown[]): AcceptedTransactions | undefined {
     if (tracks?.of !== 'sender') return undefined;
     const record = this.#known.bySender.get(String(params[tracks.param]).toLowerCase());

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { packageRoot } from '../../../gateway/config/package.ts';
 import { hang, slow, status } from '../../support/behaviours.ts';
 import { rpcError } from '../../support/fake-node.ts';
 import { hash, raw, startSenders } from './sending.ts';
 
 const sendAndWait = 'eth_sendRawTransactionSync';
-const [, result = ''] = /^<< (.*)$/m.exec(readFileSync('test/cases/eth_sendRawTransactionSync.io', 'utf8')) ?? [];
+const cases = readFileSync(join(packageRoot, 'test/cases/eth_sendRawTransactionSync.io'), 'utf8');
+const [, result = ''] = /^<< (.*)$/m.exec(cases) ?? [];
 const { result: receipt } = JSON.parse(result) as { result: object };
 /** The node has the transaction in its pool. */
 const pending = { hash, nonce: '0x3', blockHash: null };
@@ -19,7 +22,7 @@ async function startWaiting(count: number, more: object = {}) {
   await senders.send();
   return {
     ...senders,
-    sendSync: async () => senders.send(sendAndWait, [raw]),
+    sendSync: () => senders.send(sendAndWait, [raw]),
     sentSync: () => senders.sent(sendAndWait),
   };
 }
