@@ -6,13 +6,17 @@ import { isRead } from '../spec/method-group.ts';
 import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { MIN_ATTEMPT_MS, parseResponse, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
+import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
 import { attempted, failedOver } from './events.ts';
-import { sendHedged } from './hedge.ts';
+import { endsWithin, sendHedged } from './hedge.ts';
 import { recordFailedAttempt, recordHead, recordNoResponse, recordOvertaken, recordSuccess } from './record-attempt.ts';
 import { takeRetry } from './select.ts';
+
+/** An upstream that waits for a receipt is asked after this time whether it has the transaction. */
+const RECEIPT_CHECK_MS = 5_000;
 
 /**
  * Makes an attempt of a call at an upstream, with a hedged request to a second one if the first takes long. The call then
@@ -40,7 +44,7 @@ function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<Out
 }
 
 /** Sends the call to an upstream, and classifies and records what it returns. @throws Cancelled, RpcError (rejects with it) */
-function sendTo(
+export function sendTo(
   call: Call,
   upstream: Upstream,
   cancellation: Cancellation | undefined,
@@ -48,8 +52,27 @@ function sendTo(
 ): Promise<Outcome> {
   recordHead(call, upstream, isHedge);
   const end = attempted(call, upstream, isHedge);
-  const outcome = outcomeAt(call, upstream, cancellation);
+  const { method } = call;
+  if (method.sends === true) call.transaction ??= new RawTransaction(String(call.params[0]));
+  const waitsForReceipt = method.sends === true && method.group === 'long' && call.router.all.length > 1;
+  const sent = outcomeAt(call, upstream, cancellation);
+  const outcome = waitsForReceipt ? unlessItHangs(call, upstream, sent) : sent;
   return end === undefined ? outcome : reportEnd(outcome, end);
+}
+
+/**
+ * The outcome of a method that waits for a receipt. An upstream that neither responds nor has the transaction hangs: then
+ * the call does not wait for it any more. @throws as the attempt (rejects with it)
+ */
+async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<Outcome>): Promise<Outcome> {
+  sent.catch(() => undefined); // it may fail while the transaction is looked up
+  const checkMs = Math.min(RECEIPT_CHECK_MS, (call.deadline - clock.now()) / 3);
+  if (await endsWithin(sent, checkMs)) return sent;
+  const { router, transaction } = call;
+  const hasIt = transaction && router.sent.has(upstream, transaction, clock.now() + checkMs).catch(() => false);
+  if (await Promise.race([sent.then(() => true), hasIt])) return sent;
+  const detail = 'neither a receipt, nor does the upstream have the transaction';
+  return { final: false, failure: 'slow', response: undefined, detail };
 }
 
 async function reportEnd(attempt: Promise<Outcome>, end: (outcome: string) => void): Promise<Outcome> {
@@ -82,15 +105,18 @@ async function outcomeAt(
     const response = await upstream.send(method.name, text, { deadline, timeoutMs, cancellation, clientBatch });
     outcome = upstream.withoutSecrets(normalise(method, params, response));
   } catch (error) {
-    if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call))
+    if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call)) {
+      if (method.sends === true) router.sent.countNoResponse(upstream, error);
       return recordNoResponse(call, upstream, error, startedAt);
+    }
     call.attempts++;
     return outcomeAt(call, upstream, cancellation, true);
   }
   if (!outcome.final && outcome.followUp !== undefined)
     outcome = await complete(call, upstream, outcome, outcome.followUp, cancellation);
-  if (method.sends === true)
-    outcome = await router.sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
+  const { transaction } = call;
+  if (transaction !== undefined)
+    outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
   if (!outcome.final) {
     recordFailedAttempt(call, upstream, outcome, startedAt);
     return outcome;
@@ -131,11 +157,15 @@ function hasOtherUpstream(call: Call, { timeoutMs }: Failsafe<Upstream>): boolea
 /** The failure of a connection that was closed before a response. */
 const noResponse: FailedOutcome = { final: false, failure: 'transport', response: undefined };
 
-/** Whether the call may be sent again to the upstream that had closed the connection: the only one. */
+/**
+ * Whether the call may be sent again to the upstream that had closed the connection: if no other one gets it afterwards, and
+ * no other one has responded about its transaction.
+ */
 function mayResend(call: Call): boolean {
-  const { candidates = call.router.all } = call;
-  const isOnlyOne = candidates.length === 1 && call.hasAttempt && canSendAgain(call, noResponse);
-  return isOnlyOne && takeRetry(call, clock.now());
+  const { candidates = call.router.all, transaction } = call;
+  const isAtOnce = transaction?.isAtOnce === true && !transaction.isAccepted && !transaction.hasError;
+  const isLast = (candidates.length === 1 || isAtOnce) && call.hasAttempt && canSendAgain(call, noResponse);
+  return isLast && takeRetry(call, clock.now());
 }
 
 /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */

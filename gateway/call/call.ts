@@ -8,6 +8,7 @@ import type { MethodGroup, MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
+import type { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -107,6 +108,8 @@ export class Call {
   sentAt = -Infinity;
   /** Whether the circuit of the last attempt's upstream was closed. */
   wasClosed = true;
+  /** Set when a call that sends a transaction is sent. */
+  transaction: RawTransaction | undefined = undefined;
   /** The hash of the network's head, if each upstream that got the call is known to have had it before. For the cache. */
   headHash: string | undefined = undefined;
   /** A final response that needs a second one from another upstream. */

@@ -1,8 +1,11 @@
 import { clock } from '../clock/clock.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { namesGas } from '../spec/prepare-params.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
 import { Call, type RangePart } from './call.ts';
@@ -10,8 +13,13 @@ import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { lowerGas } from './gas-cap.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
+import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
 import { catchUp, selectUpstream } from './select.ts';
+import { sendAtOnce } from './send-at-once.ts';
+
+const NO_RELAY =
+  'transactions of this project id are private, and this network has no relay for this method: use another network or project id';
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
@@ -26,6 +34,11 @@ export async function forward(call: Call): Promise<UpstreamResponse> {
   try {
     if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
+    const route = transactionRouteOf(call);
+    if (route?.isAtOnce === true) return await sendAtOnce(call, route);
+    const accepted = call.preferred && call.router.sent.acceptedFor(call.method, call.params);
+    const count = accepted && (await pendingCount(call, accepted));
+    if (count !== undefined) return count;
     for (;;) {
       const poll = catchUp(call, clock.now());
       if (poll !== undefined) await poll;
@@ -67,4 +80,19 @@ function prepare(call: Call): void {
   call.candidates = options.permitted.candidatesOf(method.name);
   call.failsafe = options.failsafe.of(method);
   call.preferred = sent.upstreamFor(method, params);
+}
+
+/**
+ * Where a call that sends a transaction goes, if not to one upstream after the other.
+ * @throws RpcError if the transaction is private and no upstream may get it
+ */
+function transactionRouteOf(call: Call): TransactionRoute<Upstream> | undefined {
+  const { method, router, context } = call;
+  const isPrivate = context?.access.capabilities.private === true;
+  if (method.sends !== true && !isPrivate) return undefined;
+  const route = router.options.transactions.routeOf(method, isPrivate);
+  if (route === undefined) return undefined;
+  if (route.upstreams.length === 0) throw new RpcError('key-settings', NO_RELAY);
+  call.candidates = route.upstreams;
+  return route;
 }

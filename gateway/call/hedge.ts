@@ -82,7 +82,8 @@ async function use(call: Call, { upstream, startedAt, outcome }: Running): Promi
   return used;
 }
 
-async function endsWithin(outcome: Promise<Outcome>, delayMs: number): Promise<boolean> {
+/** Whether the attempt ends within this time. @throws the error of the attempt (rejects with it) */
+export async function endsWithin(outcome: Promise<Outcome>, delayMs: number): Promise<boolean> {
   let timer: Timer | undefined;
   const timeout = new Promise<boolean>((resolve) => {
     timer = clock.setTimeout(resolve, delayMs, false);

@@ -26,9 +26,7 @@ export function recordSuccess(call: Call, upstream: Upstream, response: Upstream
   const { chain, options, hedgeDelay } = router;
   const now = clock.now();
   upstream.recordSuccess(method.name, startedAt);
-  const { ignored } = call;
-  call.ignored = noIgnored;
-  for (const failure of ignored) if (failure.upstream !== upstream) recordServedElsewhere(failure, now);
+  countIgnored(call, upstream, now);
   call.range?.returned(upstream);
   if (upstream.isHeadUncertain) chain.poll(upstream).catch(() => undefined); // the next success polls again
   if (method.isPassThrough !== true) inspectIfDue(upstream, method.name, response, now, options);
@@ -108,6 +106,13 @@ function failedCall({ cancellation, group, method }: Call, sentAt: number, error
 
 function keepIgnored(call: Call, upstream: Upstream, outcome: Outcome, failed: FailedCall | undefined): void {
   if (failed?.isIgnored === true && !outcome.final) call.ignored = [...call.ignored, { upstream, outcome, failed }];
+}
+
+/** Counts the ignored failures of a call that an upstream has served: the call is not their cause. */
+export function countIgnored(call: Call, served: Upstream | undefined, now: number): void {
+  const { ignored } = call;
+  call.ignored = noIgnored;
+  for (const failure of ignored) if (failure.upstream !== served) recordServedElsewhere(failure, now);
 }
 
 function recordServedElsewhere({ upstream, outcome, failed }: IgnoredFailure, now: number): void {

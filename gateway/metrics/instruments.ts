@@ -211,6 +211,21 @@ export const instruments = {
     labels: ['network', 'kind'],
     help: 'Open subscriptions of WebSocket clients, by kind (newHeads, logs, newPendingTransactions, transactionReceipts, syncing)',
   },
+  gatehouse_transactions_acceptance_duration_seconds: {
+    kind: 'histogram',
+    labels: ['network', 'upstream'],
+    help: 'Time from the first request with a transaction to its first acceptance, by the upstream that accepted it',
+  },
+  gatehouse_transactions_revealed_total: {
+    kind: 'counter',
+    labels: ['network'],
+    help: 'Private transactions that upstreams other than the relays got, because no relay responded within `fallbackAfterMs`',
+  },
+  gatehouse_transactions_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'outcome'],
+    help: 'Transactions sent to an upstream, by outcome: accepted, known (it had the transaction), rejected (an error about the transaction), late (no response in time, or accepted after the caller got an error), failed (any other upstream failure)',
+  },
   gatehouse_upstream_attempt_duration_seconds: {
     kind: 'histogram',
     labels: ['network', 'upstream'],

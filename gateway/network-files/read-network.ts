@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { checkFailsafe } from './checks/check-failsafe.ts';
-import { checkCoverage, checkRoutes } from './check-routes.ts';
+import { checkCoverage, checkRoutes, checkTransactions } from './check-routes.ts';
 import { checkUnits } from './checks/check-units.ts';
 import { isDevelopmentNetwork } from './development-chain.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
@@ -67,6 +67,7 @@ function completeNetwork(
   const network: NetworkConfig = { slug, ...file, ...selected, methods, developmentMethods };
   const served = [...methods, ...selected.openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
   diagnostics.push(...checkUnits(file.units, served, options.countsOf, ['units']), ...checkRoutes(network, options));
+  diagnostics.push(...checkTransactions(network, options));
   diagnostics.push(
     ...checkFailsafe(file, served, options),
     ...upstreams.flatMap((upstream, index) => checkConnection(upstream, ['upstreams', index])),

@@ -6,6 +6,8 @@ export type Outcome = FinalOutcome | FailedOutcome;
 export interface FinalOutcome {
   readonly final: true;
   readonly response: UpstreamResponse;
+  /** The upstream has the transaction that was sent: it accepted it, or had it before. */
+  readonly hasTransaction?: true;
   /** The response lacks something that the same upstream may return for this request. */
   readonly followUp?: FollowUp;
 }

@@ -81,6 +81,8 @@ interface BoundField<Value> extends Field<Value> {
 export interface Capabilities {
   /** Gets an explanation of the routing of a call. */
   readonly explain: boolean;
+  /** Its transactions are sent to the upstreams of `private` in the network file. */
+  readonly private: boolean;
 }
 
 interface CapabilityField<Value> extends Field<Value> {

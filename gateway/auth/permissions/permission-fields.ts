@@ -188,9 +188,10 @@ const fields = {
   permissions: capabilityField({
     flag: '--permissions <names>',
     title: 'Capabilities',
-    meaning: 'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`',
-    read: listOf(/^explain$/),
-    grant: (names) => ({ explain: names.includes('explain') }),
+    meaning:
+      'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`; `private` sends transactions to the relays of networks only',
+    read: listOf(/^(explain|private)$/),
+    grant: (names) => ({ explain: names.includes('explain'), private: names.includes('private') }),
   }),
   account: accountField({
     flag: undefined,

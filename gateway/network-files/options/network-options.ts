@@ -4,6 +4,7 @@ import { hedge, networkFailsafe, upstreamFailsafe } from './failsafe-option.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
+import { privateTransactions, transactions } from './transaction-options.ts';
 import { unitsMap } from './units-option.ts';
 import {
   balance,
@@ -123,6 +124,8 @@ export const networkOptions = {
   },
   methods: { ...networkMethods, replaces: 'network' },
   route: { ...route, replaces: 'network' },
+  transactions: { ...transactions, replaces: 'network' },
+  private: { ...privateTransactions, replaces: 'network' },
   balance: { ...balance, replaces: 'network' },
   confirmNull: {
     title: 'never, behind or always',

@@ -219,7 +219,7 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     effect: { text: digest, ...calls(401, 401) },
   },
   permissions: {
-    good: ['explain'],
+    good: ['explain', 'private', 'explain,private'],
     bad: ['', 'all', 'explain,root'],
     effect: { text: 'explain', observe: isExplained, without: false, with: true },
   },
