@@ -41,8 +41,10 @@ export async function measureRemote(
       for (const contender of round % 2 === 0 ? contenders : contenders.toReversed())
         figures.push([contender.name, await measure(contender, scenario, rig, round, seconds)]);
       const { direct, Gatehouse, ...others } = Object.fromEntries(figures);
-      if (round > 0 && direct !== undefined && Gatehouse !== undefined)
-        remoteRounds.push({ direct, Gatehouse, others, outcomes: Gatehouse.outcomes ?? noCalls });
+      if (round === 0 || direct === undefined || Gatehouse === undefined) continue;
+      // Calls that the upstream refuses are no failures of the gateway: the page has their share.
+      const outcomes = scenario.upstream.refuses === true ? noCalls : (Gatehouse.outcomes ?? noCalls);
+      remoteRounds.push({ direct, Gatehouse, others, outcomes });
     }
     return remoteRounds;
   } finally {

@@ -1,5 +1,5 @@
 /** Blocks in a row that came when they were expected, after which the next one is predicted. */
-const REGULAR_BLOCKS = 2;
+const REGULAR_BLOCKS = 3;
 
 /** Between two polls around the expected time: a 24th of the block time. */
 const STEP_SHARE = 1 / 24;
@@ -27,9 +27,11 @@ export class HeadPrediction {
     if (blockMs !== undefined && isNext) {
       const stepMs = stepOf(blockMs);
       const lateMs = now - this.#seenAt - blockMs;
-      const isRegular = lateMs > -blockMs / 2 && lateMs <= LATE_STEPS * stepMs;
+      // It may be seen as much earlier as the poll was.
+      const isRegular = lateMs >= -this.#leadMs - stepMs && lateMs <= LATE_STEPS * stepMs;
       this.#regularBlocks = isRegular ? this.#regularBlocks + 1 : 0;
-      this.#leadMs = this.#polls > 1 ? stepMs : Math.min(Math.max(2 * this.#leadMs, stepMs), blockMs / 2);
+      const isFirstPoll = this.#polls === 1;
+      this.#leadMs = isRegular && isFirstPoll ? Math.min(2 * this.#leadMs, blockMs / 2) : stepMs;
     } else this.#regularBlocks = 0;
     this.#number = number;
     this.#seenAt = now;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Random } from '../../bench/random.ts';
 import { ChainPoller, type PolledUpstream } from '../../gateway/chain/poller.ts';
 import { clock, installClock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
@@ -26,13 +27,20 @@ interface Followed {
 }
 
 /** Watches a node over HTTP for some minutes. @param nextMs the time until the next block */
-async function follow(blockS: number, nextMs: (number: number) => number, minutes = 5): Promise<Followed> {
+async function follow(
+  blockS: number,
+  nextMs: (number: number) => number,
+  minutes = 5,
+  isPredicted = true,
+): Promise<Followed> {
   let number = 0;
   let polls = 0;
   const minedAt: number[] = [clock.now()];
   const delays: number[] = [];
+  const numbers = new Map<string, number>();
   const mine = (): void => {
     minedAt[++number] = clock.now();
+    numbers.set(hashOf(`block ${number}`), number);
     clock.setTimeout(mine, nextMs(number));
   };
   clock.setTimeout(mine, nextMs(0));
@@ -46,16 +54,18 @@ async function follow(blockS: number, nextMs: (number: number) => number, minute
     verifyChain: () => Promise.resolve(true),
     isUnwatched: () => false,
     subscribe: () => undefined,
-    fetchResult: async () => {
-      polls++;
+    fetchResult: async (_method, params) => {
+      const [which] = JSON.parse(params) as [string];
+      if (which === 'latest') polls++;
       await clock.sleep(ROUND_TRIP_MS / 2);
-      const block = blockOf(number, blockS);
+      const block = blockOf(which === 'latest' ? number : (numbers.get(which) ?? 0), blockS);
       await clock.sleep(ROUND_TRIP_MS / 2);
       return block;
     },
   };
   const poller = new ChainPoller([upstream], metrics.heads.networkMetrics('test'), {
     isDevelopment: false,
+    times: isPredicted ? {} : { predictedMinMs: Infinity },
     log: openLog('silent'),
   });
   const stop = poller.watch(({ added }) => {
@@ -83,8 +93,8 @@ const mean = (values: readonly number[]): number => values.reduce((sum, value) =
 
 describe('polls of a node over HTTP, while clients are subscribed', () => {
   it.each([
-    [2, 150, 110],
-    [12, 400, 28],
+    [2, 100, 66],
+    [12, 350, 24],
   ])('with blocks of %i s deliver heads after %i ms on average, with %i polls a minute at most', async (blockS, ms, perMinute) => {
     const { delays, polls } = await follow(blockS, () => 1_000 * blockS);
     expect(delays.length).toBeGreaterThanOrEqual((4.8 * 60) / blockS);
@@ -99,12 +109,15 @@ describe('polls of a node over HTTP, while clients are subscribed', () => {
     expect(polls / 20).toBeLessThanOrEqual(28);
   });
 
-  it('are as before for blocks at random times: at most one a second', async () => {
-    let state = 1;
-    const random = (): number => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
-    const { delays, polls } = await follow(5, () => 1 - 5_000 * Math.log(random()), 20);
-    expect(mean(delays)).toBeLessThan(2_500);
-    expect(polls / 20).toBeLessThanOrEqual(60);
+  it('are about as before for blocks at random times', async () => {
+    const atRandom = (isPredicted: boolean): Promise<Followed> => {
+      const random = new Random(1);
+      return follow(5, () => 1 - 5_000 * Math.log(1 - random.next()), 30, isPredicted);
+    };
+    const [before, now] = [await atRandom(false), await atRandom(true)];
+    expect(mean(now.delays)).toBeLessThan(1.1 * mean(before.delays));
+    expect(now.polls).toBeLessThan(1.2 * before.polls);
+    expect(now.polls / 30).toBeLessThan(60);
   });
 
   it('are as before for blocks of less than 1.8 s: one a second', async () => {
