@@ -65,12 +65,23 @@ function remoteFigures(scenario: RemoteScenario, rounds: readonly RemoteRound[])
   const timesPeer = (of: 'p50' | 'p99' | 'cpuUs'): number[] => ofOther(of, (round) => bestPeer(round, of, Math.min));
   const timesAlone = (of: 'p50' | 'p99'): number[] =>
     ofOther(of, ({ others }) => others?.['Gatehouse, batch: false']?.[of]);
-  const perSecond = rounds.map((round) => (bestPeer(round, 'perSecond', Math.max) ?? NaN) / (round.Gatehouse.perSecond ?? NaN));
+  const perSecond = rounds.map(
+    (round) => (bestPeer(round, 'perSecond', Math.max) ?? NaN) / (round.Gatehouse.perSecond ?? NaN),
+  );
   const { minPerSecond } = ofBestPeer;
   return [
     figure('p50', '× direct', remoteRatios(rounds, 'p50'), maxP50),
     figure('p99', '× direct', remoteRatios(rounds, 'p99'), maxP99),
-    ...(maxP50Ms === undefined ? [] : [figure('p50', 'ms', rounds.map(({ Gatehouse }) => Gatehouse.p50), maxP50Ms)]),
+    ...(maxP50Ms === undefined
+      ? []
+      : [
+          figure(
+            'p50',
+            'ms',
+            rounds.map(({ Gatehouse }) => Gatehouse.p50),
+            maxP50Ms,
+          ),
+        ]),
     ...(['p50', 'p99', 'cpuUs'] as const)
       .filter((of) => ofBestPeer[of] !== undefined)
       .map((of) => figure(of === 'cpuUs' ? 'CPU' : of, '× the best peer', timesPeer(of), ofBestPeer[of])),

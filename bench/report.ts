@@ -216,10 +216,19 @@ function remoteTable(results: readonly RemoteResult[]): string {
         median(all.map((figures) => figures?.[of] ?? NaN));
       const text = (value: number, unit = ''): string => (Number.isNaN(value) ? '' : `${show(value)}${unit}`);
       const times = (of: 'p50' | 'p99'): string =>
-        through === 'direct' ? '' : text(median(all.map((figures, at) => (figures?.[of] ?? NaN) / (rounds[at]?.direct[of] ?? NaN))));
+        through === 'direct'
+          ? ''
+          : text(median(all.map((figures, at) => (figures?.[of] ?? NaN) / (rounds[at]?.direct[of] ?? NaN))));
       const times50 = [text(middle('p50'), ' ms'), times('p50'), text(middle('p99'), ' ms'), times('p99')];
       const share = text(100 * middle('correctShare'), ' %');
-      return [index === 0 ? titleOf(name) : '', through, ...times50, text(middle('perSecond')), share, text(middle('cpuUs'))];
+      return [
+        index === 0 ? titleOf(name) : '',
+        through,
+        ...times50,
+        text(middle('perSecond')),
+        share,
+        text(middle('cpuUs')),
+      ];
     });
   });
   const head = ['scenario', 'through', 'p50', '× direct', 'p99', '× direct', 'calls/s', 'correct', 'CPU-µs'];

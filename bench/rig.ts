@@ -61,7 +61,10 @@ export class Rig {
 
   /** One gateway with the default settings for all scenarios, which is warm after the first of them. */
   get defaultGateway(): Promise<RigGateway> {
-    return (this.#defaultGateway ??= this.gateway({}).then((gateway) => ({ ...gateway, stop: () => Promise.resolve() })));
+    return (this.#defaultGateway ??= this.gateway({}).then((gateway) => ({
+      ...gateway,
+      stop: () => Promise.resolve(),
+    })));
   }
 
   async gateway(parts: GatewayParts): Promise<RigGateway> {

@@ -84,7 +84,14 @@ export const longLogs = [
   ),
 ];
 
-const step = { pc: 100, op: 'SSTORE', gas: 20_000_000, gasCost: 20_000, depth: 1, stack: [word('1'), word('2'), '0x0'] };
+const step = {
+  pc: 100,
+  op: 'SSTORE',
+  gas: 20_000_000,
+  gasCost: 20_000,
+  depth: 1,
+  stack: [word('1'), word('2'), '0x0'],
+};
 
 /** 5 MB. */
 export const longTraces = [

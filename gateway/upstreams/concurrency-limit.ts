@@ -257,15 +257,26 @@ function slowdownBetween(
   const medians = new Map<string, number>();
   for (const kind of new Set(before.map((sample) => sample.kind))) {
     const ofKind = before.filter((sample) => sample.kind === kind);
-    medians.set(kind, median(ofKind, weightsOf(ofKind), ({ ms }) => ms));
+    medians.set(
+      kind,
+      median(ofKind, weightsOf(ofKind), ({ ms }) => ms),
+    );
   }
   const comparable = after.filter(({ kind }) => medians.has(kind));
   if (Math.min(before.length, comparable.length) < MIN_SAMPLES) return undefined;
-  return median(comparable, weightsOf(comparable), ({ kind, ms }) => ms / (medians.get(kind) ?? ms), direction === 'lower');
+  return median(
+    comparable,
+    weightsOf(comparable),
+    ({ kind, ms }) => ms / (medians.get(kind) ?? ms),
+    direction === 'lower',
+  );
 }
 
 /** The weight of each sample: those of one key have the weight of the key together. @param sizeOf a part of its key's */
-function weightsOf(samples: readonly Sample[], sizeOf: (sample: Sample) => number = () => 1): (sample: Sample) => number {
+function weightsOf(
+  samples: readonly Sample[],
+  sizeOf: (sample: Sample) => number = () => 1,
+): (sample: Sample) => number {
   const sums = new Map<SlotOwner | undefined, number>();
   for (const sample of samples) sums.set(sample.owner, (sums.get(sample.owner) ?? 0) + sizeOf(sample));
   return ({ owner }) => (owner?.weight ?? 1) / (sums.get(owner) ?? 1);

@@ -95,12 +95,15 @@ describe('polls of a node over HTTP, while clients are subscribed', () => {
   it.each([
     [2, 100, 66],
     [12, 350, 24],
-  ])('with blocks of %i s deliver heads after %i ms on average, with %i polls a minute at most', async (blockS, ms, perMinute) => {
-    const { delays, polls } = await follow(blockS, () => 1_000 * blockS);
-    expect(delays.length).toBeGreaterThanOrEqual((4.8 * 60) / blockS);
-    expect(mean(delays.slice(10))).toBeLessThan(ms);
-    expect(polls / 5).toBeLessThanOrEqual(perMinute);
-  });
+  ])(
+    'with blocks of %i s deliver heads after %i ms on average, with %i polls a minute at most',
+    async (blockS, ms, perMinute) => {
+      const { delays, polls } = await follow(blockS, () => 1_000 * blockS);
+      expect(delays.length).toBeGreaterThanOrEqual((4.8 * 60) / blockS);
+      expect(mean(delays.slice(10))).toBeLessThan(ms);
+      expect(polls / 5).toBeLessThanOrEqual(perMinute);
+    },
+  );
 
   it('find blocks that are missed now and then, or come up to 0.1 s late', async () => {
     const late = (number: number): number => (number % 20 === 0 ? 24_000 : 12_000 + 100 * Math.sin(number));

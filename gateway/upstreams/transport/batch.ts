@@ -120,7 +120,10 @@ export class Batch {
       const sent = this.#pending.size;
       const body = `[${Array.from(this.#pending.values(), (request) => request.body).join()}]`;
       const deadline = Math.max(this.#lastDeadline, startedAt) + TIMEOUT_MARGIN_MS;
-      const isComplete = await this.#handleResponse(await this.#http.post({ body, deadline }, this.#cancellation), sent);
+      const isComplete = await this.#handleResponse(
+        await this.#http.post({ body, deadline }, this.#cancellation),
+        sent,
+      );
       if (isComplete && sent >= MIN_COMPARED_CALLS) this.#addTime(startedAt, false);
     } catch (error) {
       // Cancelled: the callers of all requests have disconnected. None is pending then.

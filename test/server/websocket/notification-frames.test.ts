@@ -21,15 +21,23 @@ function framesIn(bytes: Buffer): Frame[] {
   return frames;
 }
 
-it.each([1, 124, 125, 126, 65_534, 65_535, 65_536, 200_000])('a notification of %i bytes is one text frame', (bytes) => {
-  const result = 'x'.repeat(Math.max(bytes - 3, 0));
-  const [frame, ...others] = framesIn(notificationFrames('{', [Buffer.from(result)]));
-  expect(others).toEqual([]);
-  expect(frame).toEqual({ opcode: 0x81, text: `{${result}}}` });
-});
+it.each([1, 124, 125, 126, 65_534, 65_535, 65_536, 200_000])(
+  'a notification of %i bytes is one text frame',
+  (bytes) => {
+    const result = 'x'.repeat(Math.max(bytes - 3, 0));
+    const [frame, ...others] = framesIn(notificationFrames('{', [Buffer.from(result)]));
+    expect(others).toEqual([]);
+    expect(frame).toEqual({ opcode: 0x81, text: `{${result}}}` });
+  },
+);
 
 it('several notifications are as many frames, with characters beyond ASCII', () => {
   const results = ['"é"', `"${'€'.repeat(50)}"`, '1'];
-  const frames = framesIn(notificationFrames('{"result":', results.map((result) => Buffer.from(result))));
+  const frames = framesIn(
+    notificationFrames(
+      '{"result":',
+      results.map((result) => Buffer.from(result)),
+    ),
+  );
   expect(frames.map(({ text }) => text)).toEqual(results.map((result) => `{"result":${result}}}`));
 });

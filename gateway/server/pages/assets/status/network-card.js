@@ -108,7 +108,8 @@ function auditLines(audits) {
 }
 
 function upstreamRow(upstream) {
-  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits, concurrencyLimit } = upstream;
+  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits, concurrencyLimit } =
+    upstream;
   const [style, label] = states[state] ?? ['quiet', state];
   const last = history.slice(-LATENCY_BUCKETS);
   const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
