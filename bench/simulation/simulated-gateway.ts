@@ -125,8 +125,8 @@ export class SimulatedGateway {
       },
       max: SUBSCRIPTIONS_MAX,
       kept: { memory: undefined, valuesMax: settings.FILTER_VALUES_PER_KEY },
-      send: (texts) => {
-        texts.forEach(deliver);
+      send: (start, results) => {
+        for (const result of results) deliver(`${start}${result.toString()}}}`);
       },
       end: () => {
         close(CLOSED_BY_GATEWAY);

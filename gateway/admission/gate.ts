@@ -79,6 +79,8 @@ export class Gate {
   readonly #options: GateOptions;
   #slots: number;
   #free: number;
+  /** That have slots. */
+  #owners = 0;
   readonly #flows = new WeakMap<SlotOwner, Flow>();
   /** With waiting requests, which each start looks at: at most as many as requests wait. */
   #waiting: Flow[] = [];
@@ -92,7 +94,20 @@ export class Gate {
     this.#free = options.slots;
   }
 
-  /** More slots take effect at once, fewer as requests end. */
+  get size(): number {
+    return this.#slots;
+  }
+
+  /** Requests that have a slot. */
+  get inFlight(): number {
+    return this.#slots - this.#free;
+  }
+
+  get hasWaiting(): boolean {
+    return this.#waitingCount > 0;
+  }
+
+  /** More slots take effect at once, fewer as requests end: until then, owners without a slot may take one. */
   set size(slots: number) {
     if (slots === this.#slots) return;
     this.#free += slots - this.#slots;
@@ -103,9 +118,8 @@ export class Gate {
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
   tryEnter(owner: SlotOwner): boolean {
     const flow = this.#flowOf(owner);
-    if (flow.waitingCount > 0 || !this.#mayTake(flow)) return false;
-    this.#free--;
-    flow.taken++;
+    if (flow.waitingCount > 0 || !(this.#mayTake(flow) || this.#mayExceed(flow))) return false;
+    this.#take(flow);
     return true;
   }
 
@@ -138,7 +152,7 @@ export class Gate {
   /** Releases the slot of a request that had one, and starts waiting ones. */
   leave(owner: SlotOwner): void {
     const flow = this.#flowOf(owner);
-    flow.taken--;
+    if (--flow.taken === 0) this.#owners--;
     flow.turn = ++this.#turn;
     this.#free++;
     if (this.#waitingCount > 0) this.#startWaiting();
@@ -153,8 +167,7 @@ export class Gate {
         request.rejected(request.departure.reason);
         continue;
       }
-      this.#free--;
-      flow.taken++;
+      this.#take(flow);
       flow.turn = ++this.#turn;
       request.started();
     }
@@ -173,6 +186,19 @@ export class Gate {
   #mayTake({ taken, owner }: Flow): boolean {
     if (this.#options.hasOneOwner === true || owner === gatehouse) return this.#free > 0;
     return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
+  }
+
+  /**
+   * While more requests are in progress than there are slots, because these became fewer: an owner without a slot need not
+   * wait for requests of others that may take long.
+   */
+  #mayExceed({ taken }: Flow): boolean {
+    return this.#free < 0 && taken === 0 && this.#owners < this.#slots && this.#options.hasOneOwner !== true;
+  }
+
+  #take(flow: Flow): void {
+    this.#free--;
+    if (flow.taken++ === 0) this.#owners++;
   }
 
   #flowOf(owner: SlotOwner): Flow {

@@ -5,14 +5,22 @@ import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { BatchedGroup } from '../upstreams/transport/transport.ts';
 import { MIN_ATTEMPT_MS, parseResponse, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
 import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
+import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
 import { attempted, failedOver } from './events.ts';
 import { endsWithin, sendHedged } from './hedge.ts';
-import { recordFailedAttempt, recordHead, recordNoResponse, recordOvertaken, recordSuccess } from './record-attempt.ts';
+import {
+  recordConcurrency,
+  recordFailedAttempt,
+  recordHead,
+  recordNoResponse,
+  recordOvertaken,
+  recordSuccess,
+} from './record-attempt.ts';
 import { takeRetry } from './select.ts';
 
 /** An upstream that waits for a receipt is asked after this time whether it has the transaction. */
@@ -101,9 +109,12 @@ async function outcomeAt(
   let outcome: Outcome;
   try {
     const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
-    const clientBatch = mayBatch(call) ? call.context?.batchBudget : undefined;
-    const response = await upstream.send(method.name, text, { deadline, timeoutMs, cancellation, clientBatch });
+    const batchedGroup = call.context?.batchBudget && batchedGroupOf(call);
+    const clientBatch = batchedGroup && call.context?.batchBudget;
+    const options: SendOptions = { deadline, timeoutMs, cancellation, clientBatch, batchedGroup };
+    const response = await upstream.send(method.name, text, options);
     outcome = upstream.withoutSecrets(normalise(method, params, response));
+    recordConcurrency(call, upstream, outcome, options.startedAt ?? startedAt);
   } catch (error) {
     if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call)) {
       if (method.sends === true) router.sent.countNoResponse(upstream, error);
@@ -125,10 +136,14 @@ async function outcomeAt(
   return outcome.followUp === undefined ? outcome : complete(call, upstream, outcome, outcome.followUp, cancellation);
 }
 
-/** A block with its transactions has up to megabytes, for which other calls of a batch would wait. */
-function mayBatch({ method, group, params }: Call): boolean {
+/**
+ * Undefined: the call is sent alone. A block with its transactions has up to megabytes, for which other calls of a batch
+ * would wait.
+ */
+function batchedGroupOf({ method, group, params }: Call): BatchedGroup | undefined {
+  if ((group !== 'lookup' && group !== 'execution') || !isRead(method)) return undefined;
   const isLarge = method.shape?.type === 'Block' && params[1] === true;
-  return group === 'lookup' && isRead(method) && !isLarge;
+  return isLarge ? undefined : group;
 }
 
 /** Of the method at the upstream; undefined: the upstream's. */

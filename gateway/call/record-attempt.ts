@@ -21,6 +21,15 @@ function headHashAt({ router }: Call, upstream: Upstream): string | undefined {
   return upstream.isHeadUncertain || view.isAlternating(upstream, clock.now()) ? undefined : head.hash;
 }
 
+/** @param startedAt when it had a slot of the upstream, by clock.now() */
+export function recordConcurrency(call: Call, upstream: Upstream, outcome: Outcome, startedAt: number): void {
+  const { concurrency } = upstream;
+  const isRefused = !outcome.final && outcome.failure === 'rate';
+  if (!isRefused && !concurrency.isObserving) return;
+  const { method, cancellation } = call;
+  concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, clock.now());
+}
+
 export function recordSuccess(call: Call, upstream: Upstream, response: UpstreamResponse, startedAt: number): void {
   const { router, method } = call;
   const { chain, options, hedgeDelay } = router;

@@ -4,6 +4,7 @@ import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-me
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
 import { fetchBranch, type HeaderSource } from './fetch-branch.ts';
+import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
 import {
@@ -99,6 +100,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #waiting = new Set<() => void>();
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
+  readonly #prediction = new HeadPrediction();
   #reportedHead: bigint | undefined;
   #timer: Timer | undefined;
   #startedAt = -Infinity;
@@ -263,15 +265,21 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
+    // Without watchers, or while a lower head is confirmed, polls do not follow the blocks.
+    const expectedMs = sinceUseMs === undefined && !isConfirming ? this.#untilNextHead(now) : undefined;
+    const stepMs = expectedMs !== undefined && expectedMs <= 0 ? stepOf(blockMs ?? 0) : undefined;
+    if (stepMs !== undefined) this.#prediction.polled();
     // The first watcher waits for the head.
-    const intervalMs = isFirstWatch ? 0 : isConfirming ? confirmMs : minMs;
+    const intervalMs = isFirstWatch ? 0 : isConfirming ? confirmMs : (stepMs ?? minMs);
     const silence = silenceLimits(this.#times, blockMs);
-    let nextMs = wasStopped ? Math.min(roundMs, this.#times.startMs) : roundMs;
+    const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
+    let nextMs = wasStopped ? Math.min(untilNextMs, this.#times.startMs) : untilNextMs;
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
       const dueMs = this.#pollIfDue(upstream, polls, now, intervalMs, silence, isLate) ?? nextMs;
-      // One that was polled between two rounds. Without calls, it waits for the next round.
-      if (roundMs <= minMs) nextMs = Math.min(nextMs, dueMs);
+      // One that was polled between two rounds. Without calls, and at the head until the next one is expected, it waits.
+      const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
+      if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
     if (wasStopped || isFirstWatch) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
     for (const upstream of this.#probed) upstream.probeIfIdle(now);
@@ -279,6 +287,16 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#setTimer(nextMs);
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.passed(now));
+  }
+
+  /** Time until the next head is expected, at a network with regular blocks. */
+  #untilNextHead(now: number): number | undefined {
+    const { blockMs } = this.view;
+    if (blockMs === undefined || blockMs < this.#times.predictedMinMs) return undefined;
+    // Notifications come by themselves.
+    if ([...this.#polls.keys()].every((upstream) => this.#isSubscribed(upstream))) return undefined;
+    const at = this.#prediction.nextPollAt(now, blockMs);
+    return at === undefined ? undefined : at - now;
   }
 
   /** The upstreams whose first head since the start is being polled. */
@@ -510,7 +528,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const { number } = this.view;
     if (number === this.#reportedHead) return;
     this.#reportedHead = number;
-    if (number !== undefined) this.#metrics.head(Number(number));
+    if (number === undefined) return;
+    this.#metrics.head(Number(number));
+    this.#prediction.seen(number, clock.now(), this.view.blockMs);
   }
 
   #deliver(change: ChainChange | undefined): void {

@@ -241,6 +241,11 @@ export const instruments = {
     labels: ['network', 'upstream'],
     help: 'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
   },
+  gatehouse_upstream_concurrency_limit: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    help: 'Calls that may be in progress at the upstream, as found by its latency and refusals; others wait',
+  },
   gatehouse_upstream_head_block: {
     kind: 'gauge',
     labels: ['network', 'upstream'],

@@ -34,6 +34,8 @@ export interface ActiveUpstream {
   readonly circuit: CircuitState;
   /** It has responded or failed before. */
   readonly isUsed: boolean;
+  /** The calls that may be in progress there. */
+  readonly concurrencyLimit: number;
 }
 
 const circuitNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
@@ -58,8 +60,9 @@ export class RoutingMetrics {
     this.#transactions = fastCounter(registry, 'gatehouse_transactions_total');
     this.#acceptances = fastHistogram(registry, 'gatehouse_transactions_acceptance_duration_seconds');
     this.#revealed = counter(registry, 'gatehouse_transactions_revealed_total');
-    this.#gauge(registry, 'gatehouse_upstream_up', (state) => (state === 'closed' ? 1 : 0));
-    this.#gauge(registry, 'gatehouse_upstream_circuit_state', (state) => circuitNumbers[state]);
+    this.#gauge(registry, 'gatehouse_upstream_up', ({ circuit }) => (circuit === 'closed' ? 1 : 0));
+    this.#gauge(registry, 'gatehouse_upstream_circuit_state', ({ circuit }) => circuitNumbers[circuit]);
+    this.#gauge(registry, 'gatehouse_upstream_concurrency_limit', ({ concurrencyLimit }) => concurrencyLimit);
   }
 
   /**
@@ -103,12 +106,15 @@ export class RoutingMetrics {
 
   #gauge(
     registry: Registry,
-    name: 'gatehouse_upstream_up' | 'gatehouse_upstream_circuit_state',
-    valueOf: (state: CircuitState) => number,
+    name: 'gatehouse_upstream_up' | 'gatehouse_upstream_circuit_state' | 'gatehouse_upstream_concurrency_limit',
+    valueOf: (state: ActiveUpstream) => number,
   ): void {
     gauge(registry, name, (states) => {
       states.reset();
-      for (const { network, upstream, circuit } of this.active()) states.set({ network, upstream }, valueOf(circuit));
+      for (const active of this.active()) {
+        const { network, upstream } = active;
+        states.set({ network, upstream }, valueOf(active));
+      }
     });
   }
 }

@@ -56,8 +56,8 @@ export class NetworkRegistry {
     this.#metrics = new ReloadMetrics(parts.metrics.registry);
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, router }) =>
-        router.all.map(({ name, circuit: { state: circuit }, isUsed }) => {
-          return { network: slug, upstream: name, circuit, isUsed };
+        router.all.map(({ name, circuit: { state: circuit }, isUsed, concurrency: { limit } }) => {
+          return { network: slug, upstream: name, circuit, isUsed, concurrencyLimit: limit };
         }),
       ),
     );

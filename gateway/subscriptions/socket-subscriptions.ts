@@ -5,7 +5,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { costOf, parseSubscriptionParams, type SubscriptionParams } from './subscription-params.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
-import { Subscription } from './subscription.ts';
+import { Subscription, type SendNotifications } from './subscription.ts';
 
 /** The cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
@@ -20,8 +20,7 @@ export interface SocketSubscriptionsOptions {
   /** Limit of subscriptions of one key; its permissions may set a lower one. */
   readonly max: number;
   readonly kept: KeptValuesOptions;
-  /** Sends each text as a message. */
-  readonly send: (texts: readonly string[]) => void;
+  readonly send: SendNotifications;
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
 }
 

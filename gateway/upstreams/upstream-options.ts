@@ -15,7 +15,7 @@ export interface UpstreamOptions {
   /** Resolves when the local node that the gateway starts is ready; calls wait for it. */
   readonly starting?: Promise<unknown>;
   /** For subscriptions. */
-  readonly webSocket?: SubscriptionLink & Pick<Transport, 'close' | 'secrets' | 'watch'>;
+  readonly webSocket?: SubscriptionLink & Pick<Transport, 'close' | 'secrets' | 'slots' | 'watch'>;
   readonly metrics: UpstreamMetrics;
   /** The log of the network. */
   readonly log: Log;

@@ -1,6 +1,7 @@
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import type { Availability, HistoryBucket } from '../metrics/upstream-history.ts';
 import type { UpstreamHealth, UpstreamTrouble } from './health/upstream-health.ts';
+import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { MarkReason, UnsupportedMethods } from './unsupported-methods.ts';
 
 export interface MarkState {
@@ -23,6 +24,8 @@ export interface UpstreamState {
   readonly history: readonly HistoryBucket[];
   /** Of the last 24 hours; undefined: not used yet. */
   readonly availability: Availability | undefined;
+  /** The calls that may be in progress there, if latency or refusals have lowered that. */
+  readonly concurrencyLimit: number | undefined;
   /** Methods for which other upstreams are selected first. */
   readonly marks: readonly MarkState[];
 }
@@ -32,12 +35,13 @@ interface UpstreamParts {
   readonly health: UpstreamHealth;
   readonly isOnOtherChain: boolean;
   readonly methods: UnsupportedMethods;
+  readonly concurrency: Pick<ConcurrencyLimit, 'limit' | 'isLowered'>;
   readonly metrics: Pick<UpstreamMetrics, 'history' | 'availability'>;
 }
 
 /** @param respondedAt time of its last response; -Infinity: none @param now on the same clock */
 export function upstreamStateOf(
-  { name, health, isOnOtherChain, methods, metrics }: UpstreamParts,
+  { name, health, isOnOtherChain, methods, concurrency, metrics }: UpstreamParts,
   respondedAt: number,
   now: number,
 ): UpstreamState {
@@ -55,6 +59,7 @@ export function upstreamStateOf(
     // Most of the bytes of the status.
     history: history.some(({ sent, failed }) => sent + failed > 0) ? history : [],
     availability: metrics.availability(),
+    concurrencyLimit: concurrency.isLowered ? concurrency.limit : undefined,
     marks: methods.marks().map(({ method, reason, deadline }) => {
       return { method, reason, forS: Math.max(0, Math.round((deadline - now) / 1000)) };
     }),

@@ -3,9 +3,11 @@ import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
 import type { HttpResponse } from './transport/http-exchange.ts';
+import type { BatchedGroup, SentRequest } from './transport/transport.ts';
 import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
@@ -59,6 +61,9 @@ export interface SendOptions {
   readonly cancellation?: Cancellation | undefined;
   /** The client's batch, if the call may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
+  readonly batchedGroup?: BatchedGroup | undefined;
+  /** When it got a slot of the upstream, if it waited for one, by clock.now(). `send` sets it. */
+  startedAt?: number | undefined;
 }
 
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
@@ -74,6 +79,7 @@ export class Upstream {
   readonly #slowSampler = new Sampler(SLOW_SAMPLE_INTERVAL_MS);
   readonly blocks: AvailableBlocks;
   readonly limits: UpstreamLimits | undefined;
+  readonly concurrency: ConcurrencyLimit;
   readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
   readonly #secrets: Secrets;
@@ -96,6 +102,7 @@ export class Upstream {
     this.circuit = this.health.circuit;
     this.methods = new UnsupportedMethods(name, options.log);
     this.limits = limits && new UpstreamLimits(limits);
+    this.concurrency = new ConcurrencyLimit(options.transport.slots);
     this.metrics = options.metrics;
     this.#options = options;
     this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
@@ -131,7 +138,7 @@ export class Upstream {
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
   async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse> {
-    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch } = options;
+    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup } = options;
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const sentAt = clock.now();
     this.limits?.beginRequest(sentAt);
@@ -141,8 +148,10 @@ export class Upstream {
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
       const body = bodyOf(id, method, params);
-      const sent = { id, body, deadline: Math.min(deadline, clock.now() + timeoutMs), clientBatch };
+      const sentDeadline = Math.min(deadline, clock.now() + timeoutMs);
+      const sent: SentRequest = { id, body, deadline: sentDeadline, clientBatch, batchedGroup };
       const received = await this.#options.transport.send(sent, cancellation);
+      options.startedAt = sent.startedAt;
       const secrets = this.#secretsFor(method, received);
       const response =
         received.body.length < LARGE_RESPONSE_BYTES

@@ -42,7 +42,7 @@ export class HttpUpstream implements Transport {
   readonly #headers: string[];
   readonly #bounds: ResponseBounds;
   readonly #deadlines = new Deadlines();
-  /** Calls in flight, as many as connections. Others wait here, fairly over their keys. */
+  /** At most as many as connections. */
   readonly slots: Gate;
 
   constructor(options: HttpUpstreamOptions) {

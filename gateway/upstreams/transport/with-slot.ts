@@ -11,15 +11,17 @@ import { MIN_COUNTED_TIMEOUT_MS, TimedOut } from './upstream-response.ts';
  */
 export async function withSlot(
   slots: Gate,
-  { deadline }: SentRequest,
+  request: SentRequest,
   cancellation: Cancellation | undefined,
   send: () => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
+  const { deadline } = request;
   const owner = cancellation?.owner ?? gatehouse;
   let isLate = false;
   if (!slots.tryEnter(owner)) {
     await slots.wait(owner, deadline - clock.now(), cancellation);
-    isLate = deadline - clock.now() < MIN_COUNTED_TIMEOUT_MS;
+    request.startedAt = clock.now();
+    isLate = deadline - request.startedAt < MIN_COUNTED_TIMEOUT_MS;
   }
   try {
     // The caller may leave after the slot is free and before this continuation.

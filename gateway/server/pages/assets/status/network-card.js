@@ -94,6 +94,11 @@ function troubleLines(upstream) {
   return [element('div', { class: 'bad' }, text), ...lines];
 }
 
+/** Other calls wait in the gateway. */
+function limitLine(calls) {
+  return calls === undefined ? [] : [element('div', { class: 'quiet' }, `at most ${calls} calls at once`)];
+}
+
 /** How often its results were the same as those of other upstreams. */
 function auditLines(audits) {
   if (audits === undefined) return [];
@@ -103,7 +108,8 @@ function auditLines(audits) {
 }
 
 function upstreamRow(upstream) {
-  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits } = upstream;
+  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits, concurrencyLimit } =
+    upstream;
   const [style, label] = states[state] ?? ['quiet', state];
   const last = history.slice(-LATENCY_BUCKETS);
   const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
@@ -117,6 +123,7 @@ function upstreamRow(upstream) {
       ...troubleLines(upstream),
       ...skipLine(skipReason, trouble),
       ...marks.map(markLine),
+      ...limitLine(concurrencyLimit),
       ...auditLines(audits),
     ),
     head === undefined ? '–' : formatNumber(head),
