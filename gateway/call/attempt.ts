@@ -3,19 +3,22 @@ import { normalise } from '../normalise/normalise.ts';
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
-import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
+import type { AttemptOutcome, FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { BatchedGroup } from '../upstreams/transport/transport.ts';
+import { complete } from '../upstreams/transport/flowing-result.ts';
 import { MIN_ATTEMPT_MS, parseResponse, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
 import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
 import { attempted, failedOver } from './events.ts';
+import { flowOf } from './flow.ts';
 import { endsWithin, sendHedged } from './hedge.ts';
 import {
   recordConcurrency,
   recordFailedAttempt,
+  recordFlow,
   recordHead,
   recordNoResponse,
   recordOvertaken,
@@ -30,7 +33,7 @@ const RECEIPT_CHECK_MS = 5_000;
  * Makes an attempt of a call at an upstream, with a hedged request to a second one if the first takes long. The call then
  * names the upstream whose outcome this is. @throws Cancelled, RpcError (rejects with it)
  */
-export function attempt(call: Call, upstream: Upstream, now: number): Promise<Outcome> {
+export function attempt(call: Call, upstream: Upstream, now: number): Promise<AttemptOutcome> {
   const { tried, failed, deadline } = call;
   if (tried.length > 0 && call.unconfirmed === undefined) failedOver(call, upstream);
   call.tried = [...tried, upstream];
@@ -43,7 +46,7 @@ export function attempt(call: Call, upstream: Upstream, now: number): Promise<Ou
     : backOff(failed.length, remainingMs).then(() => begin(call, upstream, remainingMs));
 }
 
-function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<Outcome> {
+function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<AttemptOutcome> {
   call.wasClosed = upstream.circuit.isClosed;
   const hedgeMs = call.router.hedgeDelay?.delayFor(call, upstream, remainingMs);
   return hedgeMs === undefined
@@ -57,7 +60,7 @@ export function sendTo(
   upstream: Upstream,
   cancellation: Cancellation | undefined,
   isHedge = false,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   recordHead(call, upstream, isHedge);
   const end = attempted(call, upstream, isHedge);
   const { method } = call;
@@ -72,7 +75,7 @@ export function sendTo(
  * The outcome of a method that waits for a receipt. An upstream that neither responds nor has the transaction hangs: then
  * the call does not wait for it any more. @throws as the attempt (rejects with it)
  */
-async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<Outcome>): Promise<Outcome> {
+async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<AttemptOutcome>): Promise<AttemptOutcome> {
   sent.catch(() => undefined); // it may fail while the transaction is looked up
   const checkMs = Math.min(RECEIPT_CHECK_MS, (call.deadline - clock.now()) / 3);
   if (await endsWithin(sent, checkMs)) return sent;
@@ -83,7 +86,7 @@ async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<Outco
   return { final: false, failure: 'slow', response: undefined, detail };
 }
 
-async function reportEnd(attempt: Promise<Outcome>, end: (outcome: string) => void): Promise<Outcome> {
+async function reportEnd(attempt: Promise<AttemptOutcome>, end: (outcome: string) => void): Promise<AttemptOutcome> {
   try {
     const outcome = await attempt;
     end(outcome.final ? 'response' : outcome.failure);
@@ -100,7 +103,7 @@ async function outcomeAt(
   upstream: Upstream,
   cancellation: Cancellation | undefined,
   isResend = false,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const { router, method, deadline } = call;
   const { params, text } = call.pinned ?? call;
   const reservation = call.context?.reservation;
@@ -111,8 +114,15 @@ async function outcomeAt(
     const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
     const batchedGroup = call.context?.batchBudget && batchedGroupOf(call);
     const clientBatch = batchedGroup && call.context?.batchBudget;
-    const options: SendOptions = { deadline, timeoutMs, cancellation, clientBatch, batchedGroup };
+    const flow = flowOf(call);
+    const options: SendOptions = { deadline, timeoutMs, cancellation, clientBatch, batchedGroup, flow };
     const response = await upstream.send(method.name, text, options);
+    if (response.kind === 'flowing') {
+      const outcome = { final: true, response } as const;
+      recordConcurrency(call, upstream, outcome, options.startedAt ?? startedAt);
+      recordFlow(call, upstream, response, startedAt);
+      return outcome;
+    }
     outcome = upstream.withoutSecrets(normalise(method, params, response));
     recordConcurrency(call, upstream, outcome, options.startedAt ?? startedAt);
   } catch (error) {
@@ -124,7 +134,7 @@ async function outcomeAt(
     return outcomeAt(call, upstream, cancellation, true);
   }
   if (!outcome.final && outcome.followUp !== undefined)
-    outcome = await complete(call, upstream, outcome, outcome.followUp, cancellation);
+    outcome = await followUp(call, upstream, outcome, outcome.followUp, cancellation);
   const { transaction } = call;
   if (transaction !== undefined)
     outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
@@ -133,7 +143,7 @@ async function outcomeAt(
     return outcome;
   }
   recordSuccess(call, upstream, outcome.response, startedAt);
-  return outcome.followUp === undefined ? outcome : complete(call, upstream, outcome, outcome.followUp, cancellation);
+  return outcome.followUp === undefined ? outcome : followUp(call, upstream, outcome, outcome.followUp, cancellation);
 }
 
 /**
@@ -184,7 +194,7 @@ function mayResend(call: Call): boolean {
 }
 
 /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
-async function complete(
+async function followUp(
   call: Call,
   upstream: Upstream,
   outcome: Outcome,
@@ -195,7 +205,9 @@ async function complete(
   const isCandidate = router.options.permitted.candidatesOf(method)?.includes(upstream) !== false;
   if (deadline - clock.now() < MIN_ATTEMPT_MS || !isCandidate) return outcome;
   try {
-    const completion = parseResponse(await upstream.send(method, JSON.stringify(params), { deadline, cancellation }));
+    const completion = parseResponse(
+      complete(await upstream.send(method, JSON.stringify(params), { deadline, cancellation })),
+    );
     const response = completed(completion);
     return response === undefined ? outcome : upstream.withoutSecrets({ final: true, response } as const);
   } catch (error) {

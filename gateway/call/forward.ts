@@ -4,6 +4,7 @@ import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { namesGas } from '../spec/prepare-params.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
@@ -26,7 +27,7 @@ const NO_RELAY =
  * first, and its gas is capped as the spec requires.
  * @throws RpcError if the slots are used up, or no upstream has a usable response; Cancelled (rejects with it)
  */
-export async function forward(call: Call): Promise<UpstreamResponse> {
+export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
   const { owner } = call;
   // Calls of Gatehouse itself need none.
   const slots = call.context === undefined ? undefined : call.router.slots;
@@ -67,7 +68,7 @@ export function requestUpstreams(
 ): Promise<UpstreamResponse> {
   const call = new Call(router, method, params, deadline);
   call.range = range;
-  return forward(call);
+  return forward(call).then(complete);
 }
 
 /** Reads what the call needs from its upstream. */

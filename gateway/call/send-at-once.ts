@@ -34,7 +34,8 @@ export function sendToAll(
   call.attempts += upstreams.length;
   call.sentAt = startedAt;
   const all = upstreams.map((upstream): Sent => {
-    const outcome = sendTo(call, upstream, cancellation);
+    // The response to a transaction is short, and does not flow.
+    const outcome = sendTo(call, upstream, cancellation) as Promise<Outcome>;
     const sent: Sent = {
       ...{ upstream, startedAt, outcome },
       ended: outcome.then(

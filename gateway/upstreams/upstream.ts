@@ -6,7 +6,7 @@ import { AvailableBlocks } from './available-blocks.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
-import type { HttpResponse } from './transport/http-exchange.ts';
+import type { FlowBounds, HttpResponse } from './transport/http-exchange.ts';
 import type { BatchedGroup, SentRequest } from './transport/transport.ts';
 import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
@@ -15,7 +15,10 @@ import { mayReturnText } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
-import { readResponse } from './transport/read-response.ts';
+import type { BodyRest } from './transport/body-rest.ts';
+import type { FlowingResponse, FlowingResult, ResultReader } from './transport/flowing-result.ts';
+import { UnreadResult } from './transport/unread-result.ts';
+import { readFlowing, readResponse } from './transport/read-response.ts';
 import {
   parseResponse,
   ResponseTooLarge,
@@ -52,6 +55,9 @@ const UNWATCHED_AFTER_MS = 180_000;
 /** Writing 5 MB takes 5 ms. */
 const LARGE_PARAMS_CHARS = 100_000;
 
+/** After a malformed result that flowed, results are collected for this time: then another upstream can serve the call. */
+const COLLECT_MS = 600_000;
+
 /** How a call is sent. */
 export interface SendOptions {
   /** By clock.now(). */
@@ -64,6 +70,14 @@ export interface SendOptions {
   readonly batchedGroup?: BatchedGroup | undefined;
   /** When it got a slot of the upstream, if it waited for one, by clock.now(). `send` sets it. */
   startedAt?: number | undefined;
+  /** Undefined: the result is collected. */
+  readonly flow?: FlowRequest | undefined;
+}
+
+/** How a large result may be passed on to the caller while it arrives. */
+export interface FlowRequest extends FlowBounds {
+  /** Undefined: it passes unread. @param isEchoed whether bytes have a credential of the upstream */
+  readonly readerFor?: (isEchoed: (bytes: Buffer) => boolean) => ResultReader;
 }
 
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
@@ -93,6 +107,8 @@ export class Upstream {
   /** Time of the last response to a call. */
   #respondedAt = -Infinity;
   #id = 0;
+  /** Results do not flow before. */
+  #collectsUntil = -Infinity;
 
   constructor({ name, archive, limits }: FixedUpstreamOptions, config: LiveUpstreamOptions, options: UpstreamOptions) {
     this.name = name;
@@ -137,21 +153,29 @@ export class Upstream {
    * @param params as JSON text
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
-  async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse> {
+  async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse | FlowingResponse> {
     const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup } = options;
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const sentAt = clock.now();
     this.limits?.beginRequest(sentAt);
     this.inFlight++;
+    let rest: BodyRest | undefined;
     try {
       if (!this.#chain.isDone) await this.#prepareCall(deadline);
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
       const body = bodyOf(id, method, params);
+      const flow = sentAt < this.#collectsUntil ? undefined : options.flow;
       const sentDeadline = Math.min(deadline, clock.now() + timeoutMs);
-      const sent: SentRequest = { id, body, deadline: sentDeadline, clientBatch, batchedGroup };
-      const received = await this.#options.transport.send(sent, cancellation);
+      const sent: SentRequest = { id, body, deadline: sentDeadline, clientBatch, batchedGroup, flow };
+      let received = await this.#options.transport.send(sent, cancellation);
       options.startedAt = sent.startedAt;
+      ({ rest } = received);
+      if (rest !== undefined && flow !== undefined) {
+        const result = this.#flowOf(method, received.body, rest, id, flow);
+        if (result !== undefined) return this.#flowing(result, sentAt, deadline - sentAt, timeoutMs);
+        received = { status: received.status, body: await rest.collect(received.body) };
+      }
       const secrets = this.#secretsFor(method, received);
       const response =
         received.body.length < LARGE_RESPONSE_BYTES
@@ -163,9 +187,40 @@ export class Upstream {
     } catch (error) {
       throw this.#recordFailedCall(error, sentAt, deadline - sentAt, timeoutMs);
     } finally {
-      this.limits?.endRequest();
-      this.inFlight--;
+      if (rest === undefined) this.#requestEnded();
+      else void rest.ended.then(this.#requestEnded);
     }
+  }
+
+  readonly #requestEnded = (): void => {
+    this.limits?.endRequest();
+    this.inFlight--;
+  };
+
+  /** Undefined: the result must be collected. */
+  #flowOf(method: string, body: Buffer, rest: BodyRest, id: number, flow: FlowRequest): FlowingResult | undefined {
+    const secrets = this.#secrets;
+    const hasText = mayReturnText(method) && secrets.maxCredentialChars > 0;
+    if (hasText && !secrets.areAscii) return undefined;
+    const isEchoed = (bytes: Buffer): boolean =>
+      hasText ? secrets.areIn(bytes.toString('latin1')) : secrets.areEchoedIn(bytes);
+    const reader = flow.readerFor?.(isEchoed) ?? new UnreadResult(hasText ? secrets : undefined);
+    return readFlowing(body, rest, id, reader, flow.maxBytes);
+  }
+
+  /** Records the latency or failure of a flowing result at its end. What its reader takes of the time does not count. */
+  #flowing(result: FlowingResult, sentAt: number, timeLimitMs: number, timeoutMs: number): FlowingResponse {
+    const ended = result.ended.then((error) => {
+      if (error === undefined) {
+        this.#respondedAt = Math.max(this.#respondedAt, result.receivedAt);
+        this.metrics.succeeded((result.receivedAt - sentAt) / 1000);
+        return undefined;
+      }
+      if (error instanceof UpstreamFailure && error.failure === 'malformed')
+        this.#collectsUntil = clock.now() + COLLECT_MS;
+      return this.#recordFailedCall(error, sentAt, timeLimitMs, timeoutMs);
+    });
+    return { kind: 'flowing', result, ended };
   }
 
   /** Reads a large response in a turn of the call's account. @throws UpstreamFailure (rejects with it) */

@@ -1,7 +1,7 @@
 import type { Gate } from '../../admission/gate.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
-import type { HttpResponse } from './http-exchange.ts';
+import type { FlowBounds, HttpResponse } from './http-exchange.ts';
 
 export interface ConnectionEvents {
   /** A connection was opened. */
@@ -26,6 +26,8 @@ export interface SentRequest {
   readonly batchedGroup?: BatchedGroup | undefined;
   /** When it got its slot, if it waited for one, by clock.now(). The transport sets it. */
   startedAt?: number;
+  /** Undefined: the response is collected. */
+  readonly flow?: FlowBounds | undefined;
 }
 
 /** Sends requests to an upstream over HTTP or WebSocket. */
@@ -33,7 +35,7 @@ export interface Transport {
   /** Of the requests in progress. Others wait there, fairly over their keys. */
   readonly slots: Gate;
   /**
-   * Sends a request, when it has a slot, and waits for its response.
+   * Sends a request, when it has a slot, and waits for its response, or for the first bytes of one that flows.
    * @throws UpstreamFailure, Cancelled, RpcError if the memory budget is used up (rejects with it)
    */
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse>;
