@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { random } from '../clock/random.ts';
 import { setMissing, type LimitState, type UtcDate } from './limit-state.ts';
 
-/** Parts of the table, which grow apart: one takes 0.2 ms. */
+/** Parts of the table, which grow one by one: to copy all of it at once would block the event loop. */
 const SEGMENTS = 256;
 /** So that a segment is at most half full. The largest table has 101 MB. */
 const MAX_PER_SEGMENT = 4_096;

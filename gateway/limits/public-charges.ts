@@ -109,7 +109,10 @@ export class PublicCharges {
     for (const { share, state, place } of this.#read(shares)) {
       const { missing = 0, at = now } = state.buckets.get('') ?? {};
       take(state, share.limits, { units: -units, byMethod: noMethods }, now, date);
+      const left = state.buckets.get('');
       if (isOfDay) state.buckets.set('', { missing, at });
+      // What has returned meanwhile is not given back.
+      else if (left !== undefined) left.missing = Math.max(0, left.missing);
       if (place !== undefined) this.#write(place, state, share.limits);
     }
   }

@@ -2,10 +2,7 @@ import { createHash } from 'node:crypto';
 import { privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { lastDays } from '../../gateway/usage/usage-store.ts';
-import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
-import { openLog } from '../../gateway/config/log.ts';
-import { readSettings } from '../../gateway/config/settings.ts';
+import { runKeys } from '../auth/run-keys.ts';
 import { hang } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -366,14 +363,11 @@ describe('what is open at once', () => {
 
 it('usage and metrics have all callers without a key as one', async () => {
   const gateway = await open({}, { REDIS_URL: redis.url, METRICS_PER_KEY: 'on' });
-  const settings = readSettings({ REDIS_URL: redis.url });
-  const store = openUsageStore(settings, openLog('silent'));
-  onTestFinished(() => store.close());
-  await store.waitUntilReady(5_000);
-  const calls = async (): Promise<number> =>
-    (await store.read('public', lastDays(1)))
-      .filter(({ method }) => method === 'eth_getStorageAt')
-      .reduce((sum, row) => sum + row.calls, 0);
+  const calls = async (): Promise<number> => {
+    const { out } = await runKeys({ REDIS_URL: redis.url, DATA_DIR: gateway.dataDir }, ['usage', 'public', '--json']);
+    const rows = JSON.parse(out) as { readonly method: string; readonly calls: number }[];
+    return rows.filter(({ method }) => method === 'eth_getStorageAt').reduce((sum, row) => sum + row.calls, 0);
+  };
   const before = await calls();
   for (const host of [1, 2, 3]) await statuses(gateway, 1, { from: `192.0.2.${host}` });
   await eventually(async () => (await calls()) === before + 3);
