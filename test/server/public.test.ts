@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
+import { wholeDay } from '../support/whole-day.ts';
 import { openCaller, type Caller } from './websocket/caller.ts';
 
 const chainId = 5;
@@ -49,6 +50,7 @@ async function open(
   env: Record<string, string> = {},
   more: object = {},
 ): Promise<TestGateway> {
+  await wholeDay();
   const file = network(chainId, [node.url], { ...more, ...(options && { public: options }) });
   const gateway = await startGateway({ main: file }, { TRUSTED_PROXIES: '127.0.0.1', ...env });
   onTestFinished(() => gateway.stop());
