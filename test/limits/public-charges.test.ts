@@ -44,8 +44,7 @@ it('new addresses share one limit when the table is full, and those that it has 
   expect(served.filter((count) => count === 1)).toHaveLength(256 + 3);
   expect(charges.table.size).toBe(256);
   expect(charges.counts['table-full']).toBe(5_000 - 256 - 3);
-  const [first] = [limitsOf('address 0')];
-  expect(await taken(charges, 5, first)).toBe(2);
+  expect(await taken(charges, 5, limitsOf('address 0'))).toBe(2);
 });
 
 it('an address gets back what the total rejects', async () => {

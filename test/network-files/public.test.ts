@@ -33,7 +33,7 @@ it('public may be empty: concurrency and the widths of addresses have defaults',
 it.each([
   ['rate: 0', '7: public.rate: expected number above 0'],
   ['rate: 0.0000001', '7: public.rate: expected number above 0, to 1000000000000'],
-  ['burst: 5', '7: public.burst requires rate'],
+  ['burst: 5', '7: public.burst: requires rate'],
   ['origins: ["*"]', '7: public.origins: expected allowed Origin headers'],
   ['ips: [10.0.0.0/40]', '7: public.ips: expected allowed client addresses'],
   [

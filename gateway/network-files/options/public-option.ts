@@ -7,7 +7,6 @@ export const publicCallers = {
   description:
     'Calls without a key are served, with these permissions and limits of a key for each client address. Without it they are 401. See docs/public.md.',
   type: 'object',
-  dependentRequired: { burst: ['rate'] },
   properties: {
     ...publicFields,
     methods: {
@@ -61,7 +60,6 @@ export const publicCallers = {
       title: 'map of limits',
       description: 'Limits of all callers without a key together.',
       type: 'object',
-      dependentRequired: { burst: ['rate'] },
       default: {},
       properties: {
         ...totalFields,
