@@ -95,7 +95,7 @@ export class Upstream {
     this.health = new UpstreamHealth(name, options.log);
     this.circuit = this.health.circuit;
     this.methods = new UnsupportedMethods(name, options.log);
-    this.limits = limits && new UpstreamLimits(limits);
+    this.limits = limits && new UpstreamLimits(limits, options.workers);
     this.metrics = options.metrics;
     this.#options = options;
     this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
