@@ -227,7 +227,7 @@ describe('two workers', () => {
   }, 60_000);
 
   it('have the log level of the admin API', async () => {
-    await admin('/log-level', { level: 'debug' }, 'PUT');
+    await admin('/log-level', { level: 'debug' }, 'PATCH');
     await eventually(async () => {
       const levels = await onAll(async () => {
         const response = await fetch(`${ops}/admin/log-level`, {
@@ -237,7 +237,7 @@ describe('two workers', () => {
       });
       return levels.every((level) => level === 'debug');
     });
-    await admin('/log-level', { level: 'info' }, 'PUT');
+    await admin('/log-level', { level: 'info' }, 'PATCH');
   });
 });
 
