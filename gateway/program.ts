@@ -246,7 +246,7 @@ async function startWorker(active: Settings, count: number, log: Log): Promise<v
   for (const signal of skippedByWorkers) process.on(signal, () => undefined);
   let gateway: Gateway | undefined;
   let isStopping = false;
-  const link = openWorkerLink(count, {
+  const link = openWorkerLink(count, log, {
     reload: () => void gateway?.reload(),
     stop: (delayMs) => {
       isStopping = true;

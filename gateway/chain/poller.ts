@@ -341,8 +341,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #startRound(now: number, isFirstWatch = false): void {
     if (this.#isClosed) return;
     const sinceUseMs = this.#watchers.size > 0 ? undefined : now - this.#usedAt;
-    const isFollowed = now - this.#followedAt <= this.#times.idleAfterMs;
-    if (sinceUseMs !== undefined && sinceUseMs > this.#times.idleAfterMs && !isFollowed) {
+    const { idleAfterMs } = this.#times;
+    const isFollowed = !this.#isPolling && now - this.#followedAt <= idleAfterMs;
+    if (sinceUseMs !== undefined && sinceUseMs > idleAfterMs && !isFollowed) {
       this.#stop();
       return;
     }
@@ -355,8 +356,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
+    const ownMs = this.#isPolling ? (isConfirming ? confirmMs : minMs) : OVERDUE_FACTOR * roundMs;
     // The first watcher waits for the head.
-    const intervalMs = isFirstWatch ? 0 : isConfirming ? confirmMs : minMs;
+    const intervalMs = isFirstWatch ? 0 : ownMs;
     const silence = silenceLimits(this.#times, blockMs);
     let nextMs = wasStopped ? Math.min(roundMs, this.#times.startMs) : roundMs;
     for (const [upstream, polls] of this.#polls) {
@@ -368,7 +370,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     if (wasStopped || isFirstWatch) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
-    this.#setTimer(nextMs);
+    this.#setTimer(Math.min(nextMs, idleAfterMs));
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.passed(now));
   }
@@ -454,14 +456,10 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
     // A call has found the wrong chain id, and opened the circuit.
     if (upstream.isOnOtherChain && polls.polledAt === -Infinity) polls.polledAt = now;
+    // The first worker is told of the use at the same time.
+    if (!this.#isPolling && polls.polledAt === -Infinity) polls.polledAt = now;
     // 0.9, because timers may fire a little early.
-    let factor = 0.9;
-    if (!this.#isPolling) {
-      factor = OVERDUE_FACTOR;
-      // The first worker is told of the use at the same time.
-      if (polls.polledAt === -Infinity) polls.polledAt = now;
-    }
-    const dueMs = polls.polledAt + this.#pollIntervalMs(upstream, intervalMs) * factor - now;
+    const dueMs = polls.polledAt + this.#pollIntervalMs(upstream, intervalMs) * 0.9 - now;
     if (dueMs > 0) return dueMs;
     this.#startPoll(upstream);
     return undefined;

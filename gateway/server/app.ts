@@ -95,6 +95,8 @@ export async function openGateway(
   const resultCheck = compileResultCheck();
   await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
   const metrics = new Metrics();
+  const machineMetrics = new MachineMetrics(metrics.registry, link);
+  metrics.watchWorkers(() => machineMetrics.workers);
   const tokens = await openTokens(settings, log);
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
@@ -139,8 +141,6 @@ export async function openGateway(
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
   const hasOpsPort = settings.OPS_PORT !== undefined;
-  const machineMetrics = new MachineMetrics(metrics.registry, link);
-  metrics.watchWorkers(() => machineMetrics.workers);
   const ops = opsRoutes(machineMetrics, () => ({
     ready: !isDraining && authenticator.canCheckKeys && !keys.isFull,
     details: {

@@ -1,6 +1,6 @@
 import type { MessageToPrimary, MessageToWorker } from './messages.ts';
 
-/** Handles a request of a worker. Its result, or that of its promise, is the response; it must not reject. */
+/** Handles a request of a worker. Its result, or that of its promise, is the response. */
 export type RequestHandler = (body: never, from: number) => unknown;
 
 /** A request that waits for the responses of its recipients. */
@@ -19,7 +19,13 @@ export class MessageRouter {
   readonly #workers = new Map<number, (message: MessageToWorker) => void>();
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #pending = new Map<number, PendingRequest>();
+  readonly #onError: (error: unknown) => void;
   #lastId = 0;
+
+  /** @param onError a defect of a handler, whose request has no result */
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError;
+  }
 
   get ids(): readonly number[] {
     return [...this.#workers.keys()].sort((one, other) => one - other);
@@ -77,7 +83,12 @@ export class MessageRouter {
   }
 
   async #handle(from: number, id: number | undefined, topic: string, body: unknown): Promise<void> {
-    const result = await this.#handlers.get(topic)?.(body as never, from);
+    let result: unknown;
+    try {
+      result = await this.#handlers.get(topic)?.(body as never, from);
+    } catch (error) {
+      this.#onError(error);
+    }
     if (id !== undefined) this.#workers.get(from)?.({ kind: 'responses', id, results: [result] });
   }
 

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { clock } from '../clock/clock.ts';
+import { causeOf, type Log } from '../config/log.ts';
 import type { MessageToWorker } from './messages.ts';
 import { ALIVE_INTERVAL_MS } from './primary.ts';
 import { WorkerLink } from './worker-link.ts';
@@ -14,7 +15,7 @@ export interface WorkerEvents {
 export const isWorker = cluster.isWorker;
 
 /** Connects this worker with its primary. */
-export function openWorkerLink(count: number, events: WorkerEvents): WorkerLink {
+export function openWorkerLink(count: number, log: Log, events: WorkerEvents): WorkerLink {
   const { worker } = cluster;
   if (worker === undefined) throw new Error('this process is no worker');
   // If the primary has ended, this process ends, too.
@@ -23,6 +24,9 @@ export function openWorkerLink(count: number, events: WorkerEvents): WorkerLink 
     count,
     send: (message) => {
       if (worker.isConnected()) worker.send(message, () => undefined);
+    },
+    onError: (error) => {
+      log.error(causeOf(error), 'internal error in a request of another worker');
     },
   });
   worker.on('message', (message: MessageToWorker) => {

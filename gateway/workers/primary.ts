@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { clock, type Timer } from '../clock/clock.ts';
-import type { Log } from '../config/log.ts';
+import { causeOf, type Log } from '../config/log.ts';
 import { MessageRouter } from './message-router.ts';
 import type { MessageToPrimary, MessageToWorker } from './messages.ts';
 
@@ -39,7 +39,7 @@ export interface PrimaryOptions {
  * one. Its end ends the workers.
  */
 export class Primary {
-  readonly router = new MessageRouter();
+  readonly router: MessageRouter;
   /** Workers that ended without being told to. */
   readonly ends: Record<WorkerEnd, number> = { crashed: 0, hung: 0 };
   readonly #options: PrimaryOptions;
@@ -55,6 +55,9 @@ export class Primary {
 
   constructor(options: PrimaryOptions) {
     this.#options = options;
+    this.router = new MessageRouter((error) => {
+      options.log.error(causeOf(error), 'internal error in a request of a worker');
+    });
     // Structured clones, which JSON texts are not. One connection goes to each worker in turn.
     cluster.setupPrimary({ serialization: 'advanced' });
     cluster.schedulingPolicy = cluster.SCHED_RR;
@@ -99,15 +102,12 @@ export class Primary {
       this.#onEmpty = resolve;
     });
     if (this.#running.size === 0) return;
-    for (const { worker } of this.#running.values()) sendTo(worker, { kind: 'stop', delayMs });
+    for (const { worker, hasJoined } of this.#running.values()) {
+      // One that has not joined does not listen, and may not receive messages yet.
+      if (hasJoined) sendTo(worker, { kind: 'stop', delayMs });
+      else worker.process.kill('SIGKILL');
+    }
     await ended;
-  }
-
-  /** Ends all workers at once. */
-  kill(): void {
-    this.#isStopping = true;
-    clock.clearInterval(this.#timer);
-    for (const { worker } of this.#running.values()) worker.process.kill('SIGKILL');
   }
 
   #fork(): void {

@@ -7,6 +7,8 @@ export interface WorkerLinkOptions {
   /** The number of workers that the machine should have. */
   readonly count: number;
   readonly send: (message: MessageToPrimary) => void;
+  /** A defect of a handler. Its request has no result. */
+  readonly onError: (error: unknown) => void;
 }
 
 /** What one worker knows of the others on its machine, and tells them through the primary. */
@@ -14,15 +16,17 @@ export class WorkerLink {
   readonly id: number;
   readonly count: number;
   readonly #send: (message: MessageToPrimary) => void;
+  readonly #onError: (error: unknown) => void;
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #waiting = new Map<number, (results: readonly unknown[]) => void>();
   #ids: readonly number[] = [];
   #lastId = 0;
 
-  constructor({ id, count, send }: WorkerLinkOptions) {
+  constructor({ id, count, send, onError }: WorkerLinkOptions) {
     this.id = id;
     this.count = count;
     this.#send = send;
+    this.#onError = onError;
   }
 
   /** Whether it does what one worker does for all, such as polls: the oldest one. */
@@ -50,9 +54,10 @@ export class WorkerLink {
     this.#send({ kind: 'request', id: undefined, to: 'others', topic, body });
   }
 
-  /** @returns the results of all other workers, when all have handled it or ended; the own one is not among them */
-  askOthers(topic: string, body: unknown): Promise<readonly unknown[]> {
-    return this.#request('others', topic, body);
+  /** @returns the results of all other workers that have one, when all have handled it or ended; without the own one */
+  async askOthers(topic: string, body: unknown): Promise<readonly unknown[]> {
+    const results = await this.#request('others', topic, body);
+    return results.filter((result) => result !== undefined);
   }
 
   /** @returns undefined: the worker has ended */
@@ -84,9 +89,15 @@ export class WorkerLink {
   }
 
   async #handle({ id, from, topic, body }: Extract<MessageToWorker, { readonly kind: 'request' }>): Promise<void> {
-    const result = this.#handlers.get(topic)?.(body as never, from);
-    // A response that needs no wait is sent in the order of the requests.
-    const settled = result instanceof Promise ? ((await result) as unknown) : result;
-    if (id !== undefined) this.#send({ kind: 'response', id, result: settled });
+    let result: unknown;
+    try {
+      result = this.#handlers.get(topic)?.(body as never, from);
+      // A response that needs no wait is sent in the order of the requests.
+      if (result instanceof Promise) result = (await result) as unknown;
+    } catch (error) {
+      result = undefined;
+      this.#onError(error);
+    }
+    if (id !== undefined) this.#send({ kind: 'response', id, result });
   }
 }

@@ -4,7 +4,8 @@ import { WorkerLink } from '../../gateway/workers/worker-link.ts';
 
 /** Workers of one process. Messages arrive in order, each in a later microtask, as clones. */
 export class LinkedWorkers {
-  readonly router = new MessageRouter();
+  readonly errors: unknown[] = [];
+  readonly router = new MessageRouter((error) => this.errors.push(error));
   readonly #links = new Map<number, WorkerLink>();
   /** Workers whose messages wait. */
   readonly #stopped = new Map<number, MessageToWorker[]>();
@@ -17,7 +18,7 @@ export class LinkedWorkers {
         this.#received(id, sent);
       });
     };
-    const link = new WorkerLink({ id, count, send });
+    const link = new WorkerLink({ id, count, send, onError: (error) => this.errors.push(error) });
     this.#links.set(id, link);
     return link;
   }

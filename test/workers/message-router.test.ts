@@ -74,3 +74,15 @@ it('a worker alone waits for nobody', async () => {
   only.join();
   expect(await only.askOthers('name', undefined)).toEqual([]);
 });
+
+it('a handler that fails has no result, and its error is reported', async () => {
+  const { workers, first, second } = await linked(2);
+  const fail = (): never => {
+    throw new Error('a defect');
+  };
+  second.on('fail', fail);
+  workers.router.on('fail', fail);
+  expect(await first.askOthers('fail', undefined)).toEqual([]);
+  expect(await first.ask('primary', 'fail', undefined)).toBeUndefined();
+  expect(workers.errors).toHaveLength(2);
+});
