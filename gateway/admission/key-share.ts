@@ -27,7 +27,7 @@ export class KeyShare implements SlotOwner {
   /** @param workers that serve the account together, each with a part of the default concurrency */
   constructor(account: string, workers = 1) {
     this.holder = { name: account, isAddress: false, bytes: 0 };
-    this.#defaultConcurrency = Math.ceil(DEFAULT_CONCURRENCY / workers);
+    this.#defaultConcurrency = Math.max(1, Math.floor(DEFAULT_CONCURRENCY / workers));
     this.#concurrency = this.#defaultConcurrency;
     this.requests = new Gate({
       slots: this.#concurrency,

@@ -270,8 +270,13 @@ export const settingRows = Object.entries(table).map(([name, row]: [string, Sett
 export function shareOf(settings: Settings, workers: number): Settings {
   const shares = settingRows
     .filter(({ name, isDivided }) => isDivided === true && settings[name as keyof Settings] !== undefined)
-    .map(({ name }) => [name, Math.ceil(Number(settings[name as keyof Settings]) / workers)]);
+    .map(({ name }) => [name, partOf(Number(settings[name as keyof Settings]), workers)]);
   return { ...settings, ...(Object.fromEntries(shares) as Partial<Settings>) };
+}
+
+/** 0 turns off. */
+function partOf(bound: number, workers: number): number {
+  return bound === 0 ? 0 : Math.max(1, Math.floor(bound / workers));
 }
 
 /** Settings with credentials of the gateway itself. Network files cannot use them: they would be sent to an upstream. */

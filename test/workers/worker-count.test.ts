@@ -22,9 +22,9 @@ describe('the number of workers', () => {
 describe('the settings of a worker', () => {
   const settings = readSettings({ CONNECTIONS_MAX: '1001', BODIES_MAX_BYTES: '1000', CALL_TIMEOUT_MS: '700' });
 
-  it('have its share of what bounds the machine, rounded up', () => {
+  it('have its share of what bounds the machine', () => {
     const { CONNECTIONS_MAX, BODIES_MAX_BYTES } = shareOf(settings, 2);
-    expect([CONNECTIONS_MAX, BODIES_MAX_BYTES]).toEqual([501, 500]);
+    expect([CONNECTIONS_MAX, BODIES_MAX_BYTES]).toEqual([500, 500]);
   });
 
   it('are otherwise those of the gateway', () => {

@@ -59,9 +59,9 @@ function isSameRates(one: ChargedLimits['methodRates'], other: ChargedLimits['me
   return one.size === other.size && [...one].every(([method, rate]) => isSameRate(rate, other.get(method)));
 }
 
-/** What one of several workers may have open or in flight: the sum of all is the limit, or a little more if it is small. */
+/** What one of several workers may have open or in flight: at least 1, so that the sum exceeds a limit below their number. */
 export function workerLimits(limits: KeyLimits, workers: number): KeyLimits {
-  const part = (limit: number | undefined): number | undefined => limit && Math.ceil(limit / workers);
+  const part = (limit: number | undefined): number | undefined => limit && Math.max(1, Math.floor(limit / workers));
   const { sockets, subscriptions, concurrency } = limits;
   return {
     ...limits,
