@@ -75,6 +75,8 @@ export async function startSession(networks: Readonly<Record<string, object>>, p
     await scenarioPause(50);
     address = /^Gatehouse \S+ listens on (\S+)$/m.exec(output)?.[1]?.replace('0.0.0.0', '127.0.0.1');
   }
+  /** While it starts, it serves nobody. */
+  const readyAt = Date.now();
   const port = Number(new URL(address).port);
   const key = await createKey(opsPort);
   const neighbour = openNeighbour(port, `/quiet/v3/${await createKey(opsPort)}`);
@@ -103,6 +105,7 @@ export async function startSession(networks: Readonly<Record<string, object>>, p
       const lines = existsSync(blocks) ? readFileSync(blocks, 'utf8').trim().split('\n') : [];
       for (const line of lines.slice(readBlocks)) {
         const [at, ms] = line.split(' ').map(Number) as [number, number];
+        if (at < readyAt) continue;
         worstBlockMs = Math.max(worstBlockMs, ms);
         if (ms > bounds.blockMs)
           findings.push(`the event loop was blocked for ${ms} ms at ${new Date(at).toISOString()}`);
