@@ -292,9 +292,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         this.#followedAt = now;
         if (this.#timer === undefined) this.#startRound(now);
         const sentAt = now - event.sentMsAgo;
-        upstream.isHeadUncertain = false;
-        if (event.by === 'poll') polls.polledAt = Math.max(polls.polledAt, sentAt);
-        else Object.assign(polls, { notifiedAt: now, notifiedNumber: event.block.number });
+        if (event.by === 'notification') Object.assign(polls, { notifiedAt: now, notifiedNumber: event.block.number });
+        else {
+          upstream.isHeadUncertain = false;
+          polls.polledAt = Math.max(polls.polledAt, sentAt);
+        }
         this.#see(upstream, event.block, event.by === 'poll' ? { by: 'poll', sentAt } : { by: 'notification' }, now);
         break;
       }
