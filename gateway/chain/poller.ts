@@ -281,7 +281,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const polls = upstream && this.#polls.get(upstream);
     switch (event.kind) {
       case 'used':
-        this.markUsed(now);
+        // Otherwise two workers would tell each other of a use without end.
+        if (this.#isPolling) this.markUsed(now);
         break;
       case 'served':
         if (upstream !== undefined) this.#see(upstream, { number: event.latest }, { by: 'response', sentAt: now }, now);

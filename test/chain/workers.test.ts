@@ -23,11 +23,12 @@ async function inWorkers(count: number, nodes: number, times: Partial<PollTimes>
     for (const { poller } of followed) poller.markUsed(performance.now());
   };
   const timer = setInterval(use, 10);
-  onTestFinished(() => {
+  const stopUse = (): void => {
     clearInterval(timer);
-  });
+  };
+  onTestFinished(stopUse);
   use();
-  return { chain, scripted, workers, links, followed };
+  return { chain, scripted, workers, links, followed, stopUse };
 }
 
 const [first, second] = [0, 1];
@@ -47,6 +48,18 @@ describe('heads', () => {
       expect(page).not.toContain('gatehouse_head_polls_total{');
     }
     expect(scripted.map((node) => node.polls()).every((polls) => polls >= 4)).toBe(true);
+  });
+
+  it('are not polled any more when no worker uses the network', async () => {
+    const { scripted, followed, stopUse } = await inWorkers(3, 1);
+    await eventually(() => followed.every(({ poller }) => poller.view.number !== undefined));
+    stopUse();
+    // The head of an upstream is forgotten when polls end.
+    await eventually(() =>
+      followed.every(({ poller, upstreams }) => poller.view.headOf(upstreams[0] as never) === undefined),
+    );
+    const polls = scripted[0]?.polls();
+    await staysTrueFor(300, () => scripted[0]?.polls() === polls);
   });
 
   it('are polled by the next worker when the first one ends', async () => {
