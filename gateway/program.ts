@@ -40,7 +40,7 @@ const EX_CONFIG = 78;
 /** The worker that is started first. A later one has another id. */
 const FIRST_WORKER = 1;
 
-/** The primary tells a worker when it stops. */
+/** The primary stops its workers. */
 const skippedByWorkers = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const;
 
 /** Node's timers fire at once if the delay is longer. */
@@ -242,7 +242,7 @@ async function startPrimary(active: Settings, count: number, log: Log): Promise<
 }
 
 async function startWorker(active: Settings, count: number, log: Log): Promise<void> {
-  // The primary gets them too, and tells the workers.
+  // The primary gets them too, and reloads or stops the workers.
   for (const signal of skippedByWorkers) process.on(signal, () => undefined);
   let gateway: Gateway | undefined;
   let isStopping = false;

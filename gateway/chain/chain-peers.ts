@@ -53,13 +53,13 @@ export class ChainPeers {
     return this.#link.isFirst;
   }
 
-  tell(event: ChainEvent): void {
-    this.#link.tell(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
+  notify(event: ChainEvent): void {
+    this.#link.notify(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 
   /** Resolves when all others have handled the event. */
   async announce(event: ServedEvent): Promise<void> {
-    await this.#link.askOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
+    await this.#link.requestOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 }
 

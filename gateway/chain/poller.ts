@@ -109,11 +109,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #timer: Timer | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
-  /** When another worker last told of a poll or notification. */
+  /** When another worker last sent a poll or notification. */
   #followedAt = -Infinity;
-  /** When the others were last told of a use. */
-  #toldUsedAt = -Infinity;
-  /** What all workers have been told that callers were served. */
+  /** When the others were last notified of a use. */
+  #notifiedUseAt = -Infinity;
+  /** The newest served blocks that all workers know. */
   #shared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0n, safe: -1n, finalized: -1n };
   #sharing: Promise<void> | undefined;
   /** The last delivery that waits until its block is shared. */
@@ -281,7 +281,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const polls = upstream && this.#polls.get(upstream);
     switch (event.kind) {
       case 'used':
-        // Otherwise two workers would tell each other of a use without end.
+        // Otherwise two workers would notify each other of a use without end.
         if (this.#isPolling) this.markUsed(now);
         break;
       case 'served':
@@ -317,7 +317,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
   }
 
-  /** The events that tell a new worker what is known. */
+  /** The events from which a new worker learns what is known. */
   get state(): readonly ChainEvent[] {
     const now = clock.now();
     const { newestServed: latest, tagged, upstreams } = this.view;
@@ -350,7 +350,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       this.#stop();
       return;
     }
-    this.#tellUse(now);
+    this.#notifyUse(now);
     const wasStopped = this.#timer === undefined;
     if (wasStopped || isFirstWatch) this.#startedAt = now;
     if (wasStopped) this.#chain.resumed();
@@ -384,10 +384,10 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   /** The first worker polls while any worker uses the network. */
-  #tellUse(now: number): void {
-    if (this.#isPolling || (this.#watchers.size === 0 && this.#usedAt <= this.#toldUsedAt)) return;
-    this.#toldUsedAt = now;
-    this.#peers?.tell({ kind: 'used' });
+  #notifyUse(now: number): void {
+    if (this.#isPolling || (this.#watchers.size === 0 && this.#usedAt <= this.#notifiedUseAt)) return;
+    this.#notifiedUseAt = now;
+    this.#peers?.notify({ kind: 'used' });
   }
 
   #upstreamNamed(name: string | undefined): U | undefined {
@@ -459,7 +459,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
     // A call has found the wrong chain id, and opened the circuit.
     if (upstream.isOnOtherChain && polls.polledAt === -Infinity) polls.polledAt = now;
-    // The first worker is told of the use at the same time.
+    // The first worker is notified of the use at the same time.
     if (!this.#isPolling && polls.polledAt === -Infinity) polls.polledAt = now;
     // 0.9, because timers may fire a little early.
     const dueMs = polls.polledAt + this.#pollIntervalMs(upstream, intervalMs) * 0.9 - now;
@@ -549,7 +549,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   #setSubscribed(upstream: U, isSubscribed: boolean): void {
     this.#chain.subscribed(upstream, isSubscribed);
-    if (this.#isPolling) this.#peers?.tell({ kind: 'subscribed', upstream: upstream.name, isSubscribed });
+    if (this.#isPolling) this.#peers?.notify({ kind: 'subscribed', upstream: upstream.name, isSubscribed });
   }
 
   #backOffFeed(upstream: U, polls: Polls): void {
@@ -569,12 +569,12 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#see(upstream, block, how, now);
     if (this.#peers === undefined) return;
     const sentMsAgo = how.by === 'poll' ? now - how.sentAt : 0;
-    this.#peers.tell({ kind: 'seen', upstream: upstream.name, block, by: how.by, sentMsAgo });
+    this.#peers.notify({ kind: 'seen', upstream: upstream.name, block, by: how.by, sentMsAgo });
   }
 
   #loseForAll(upstream: U): void {
     this.#lose(upstream, 'no-response');
-    this.#peers?.tell({ kind: 'gone', upstream: upstream.name, why: 'no-response' });
+    this.#peers?.notify({ kind: 'gone', upstream: upstream.name, why: 'no-response' });
   }
 
   #see(upstream: U, block: Block & ServedBlock, how: How, now: number): void {
@@ -604,7 +604,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       left.push(upstream);
     }
     if (left.length === 0) return;
-    if (this.#isPolling) for (const { name: upstream } of left) this.#peers?.tell({ kind: 'doubtful', upstream });
+    if (this.#isPolling) for (const { name: upstream } of left) this.#peers?.notify({ kind: 'doubtful', upstream });
     this.#fetched.clear();
     this.#handle(this.#chain.left(left, now));
   }
@@ -643,7 +643,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       }
     }
     const { number, newestServed } = this.view;
-    // After a fall, the next served block is told again.
+    // After a fall, the next served block is announced again.
     if (newestServed < this.#shared.latest) this.#shared = { ...this.#shared, latest: newestServed };
     if (number === this.#reportedHead) return;
     this.#reportedHead = number;

@@ -10,7 +10,7 @@ export class LogLevel {
 
   readonly #onChange: (level: string) => void;
 
-  /** @param log without children yet @param onChange tells the other workers */
+  /** @param log without children yet @param onChange sends the level to the other workers */
   constructor(log: Log, onChange: (level: string) => void = () => undefined) {
     this.#log = log;
     this.#onChange = onChange;

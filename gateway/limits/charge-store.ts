@@ -2,7 +2,7 @@ import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { Charge, LimitState, UtcDate } from './limit-state.ts';
 import type { Report } from './report.ts';
 
-/** One round trip: charges of one account, and what else it tells the store. */
+/** One round trip: charges of one account, and its report. */
 export interface ChargeRequest {
   /** As of `sentAt`, so it never shows a bucket emptier than it is. The store updates it. */
   readonly state: LimitState;

@@ -110,7 +110,11 @@ export class MachineChargeStore implements ChargeStore {
     const { state, report, leaseUnits, leaseMs, sentAt } = request;
     const { debtUnits } = report;
     const message: ChargeMessage = { limits, charges, debtUnits, leaseUnits, leaseMs };
-    const { taken, leasedUnits, state: counted } = (await this.#link.ask('primary', TOPIC, message)) as ChargeResponse;
+    const {
+      taken,
+      leasedUnits,
+      state: counted,
+    } = (await this.#link.request('primary', TOPIC, message)) as ChargeResponse;
     const { buckets, ...periods } = counted;
     Object.assign(state, periods);
     for (const [method, { missing }] of buckets) setMissing(state, method, missing, sentAt);

@@ -26,8 +26,8 @@ export class MachineMetrics {
 
   async page(): Promise<string> {
     if (this.#link === undefined) return this.#registry.metrics();
-    this.#workers = (await this.#link.ask('primary', 'workers', undefined)) as WorkerCounts;
-    const others = (await this.#link.askOthers(TOPIC, undefined)) as object[][];
+    this.#workers = (await this.#link.request('primary', 'workers', undefined)) as WorkerCounts;
+    const others = (await this.#link.requestOthers(TOPIC, undefined)) as object[][];
     return AggregatorRegistry.aggregate([await this.#registry.getMetricsAsJSON(), ...others]).metrics();
   }
 }

@@ -92,7 +92,10 @@ export class NetworkRegistry {
     const { link } = this.#parts;
     if (link === undefined) return;
     link.join();
-    const states = (await link.askOthers(chainTopics.state, undefined)) as [chain: string, events: ChainEvent[]][][];
+    const states = (await link.requestOthers(chainTopics.state, undefined)) as [
+      chain: string,
+      events: ChainEvent[],
+    ][][];
     for (const [chain, events] of states.flat()) for (const event of events) this.#chainOf(chain)?.received(event);
   }
 

@@ -78,7 +78,7 @@ export async function openGateway(
   link?: WorkerLink,
 ): Promise<Gateway> {
   // Before the first child of the log.
-  const logLevel = new LogLevel(log, (level) => link?.tell('log-level', level));
+  const logLevel = new LogLevel(log, (level) => link?.notify('log-level', level));
   link?.on('log-level', (level: string) => {
     logLevel.apply(level);
   });
@@ -229,7 +229,7 @@ export async function openGateway(
     port: () => undefined,
   });
   link?.on('history', () => metrics.historyTotals());
-  const readOthers = link && (async () => (await link.askOthers('history', undefined)) as HistoryTotals[]);
+  const readOthers = link && (async () => (await link.requestOthers('history', undefined)) as HistoryTotals[]);
   if (statusPage !== 'off') metrics.startHistory(readOthers);
   const close = async (delayMs?: number): Promise<void> => {
     metrics.stopHistory();

@@ -39,20 +39,20 @@ export class FilterPeers {
 
   /** Undefined: there is no such filter of the key. */
   find(keyId: string, id: string): Promise<FoundFilter | undefined> {
-    return this.#ask(keyId, id, 'find') as Promise<FoundFilter | undefined>;
+    return this.#request(keyId, id, 'find') as Promise<FoundFilter | undefined>;
   }
 
   /** The results since the last poll as JSON text. Undefined: there is no such filter of the key. */
   take(keyId: string, id: string): Promise<string | undefined> {
-    return this.#ask(keyId, id, 'take') as Promise<string | undefined>;
+    return this.#request(keyId, id, 'take') as Promise<string | undefined>;
   }
 
   async remove(keyId: string, id: string): Promise<boolean> {
-    return (await this.#ask(keyId, id, 'remove')) === true;
+    return (await this.#request(keyId, id, 'remove')) === true;
   }
 
-  #ask(keyId: string, id: string, action: FilterRequest['action']): Promise<unknown> {
+  #request(keyId: string, id: string, action: FilterRequest['action']): Promise<unknown> {
     const request: FilterRequest = { network: this.#network, keyId, id, action };
-    return this.#link.ask(workerIn(id), FILTER_TOPIC, request);
+    return this.#link.request(workerIn(id), FILTER_TOPIC, request);
   }
 }

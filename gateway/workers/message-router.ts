@@ -39,7 +39,7 @@ export class MessageRouter {
   /** The worker gets requests from now on. */
   add(worker: number, send: (message: MessageToWorker) => void): void {
     this.#workers.set(worker, send);
-    this.tellAll({ kind: 'workers', ids: this.ids });
+    this.sendAll({ kind: 'workers', ids: this.ids });
   }
 
   /** The worker has ended. */
@@ -49,10 +49,10 @@ export class MessageRouter {
       if (request.from === worker) this.#pending.delete(key);
       else if (request.waiting.delete(worker)) this.#endIfComplete(key, request);
     }
-    this.tellAll({ kind: 'workers', ids: this.ids });
+    this.sendAll({ kind: 'workers', ids: this.ids });
   }
 
-  tellAll(message: MessageToWorker): void {
+  sendAll(message: MessageToWorker): void {
     for (const send of this.#workers.values()) send(message);
   }
 

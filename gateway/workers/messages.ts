@@ -1,7 +1,7 @@
 /** Who gets a request: the primary, all other workers, or the worker with this id. */
 export type Recipient = 'primary' | 'others' | number;
 
-/** What workers tell the primary. Messages are structured clones: they may have Maps, bigints and Buffers. */
+/** From a worker to the primary. Messages are structured clones: they may have Maps, bigints and Buffers. */
 export type MessageToPrimary =
   /** @param id undefined: the sender needs no response */
   | {

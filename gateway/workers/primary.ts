@@ -15,7 +15,7 @@ const MIN_LIFE_MS = 10_000;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 30_000;
 
-/** How a worker ended without being told to. */
+/** How a worker ended that was not stopped. */
 export type WorkerEnd = 'crashed' | 'hung';
 
 interface RunningWorker {
@@ -40,7 +40,7 @@ export interface PrimaryOptions {
  */
 export class Primary {
   readonly router: MessageRouter;
-  /** Workers that ended without being told to. */
+  /** Workers that ended and were not stopped. */
   readonly ends: Record<WorkerEnd, number> = { crashed: 0, hung: 0 };
   readonly #options: PrimaryOptions;
   readonly #running = new Map<number, RunningWorker>();
@@ -92,7 +92,7 @@ export class Primary {
 
   /** All workers read the network files again. */
   reload(): void {
-    this.router.tellAll({ kind: 'reload' });
+    this.router.sendAll({ kind: 'reload' });
   }
 
   /** Drains and ends all workers. @param delayMs until they stop listening */

@@ -11,7 +11,7 @@ export interface WorkerLinkOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** What one worker knows of the others on its machine, and tells them through the primary. */
+/** Connects one worker with the others on its machine, through the primary. */
 export class WorkerLink {
   readonly id: number;
   readonly count: number;
@@ -49,19 +49,19 @@ export class WorkerLink {
     this.#send({ kind: 'ready' });
   }
 
-  /** Tells all other workers. */
-  tell(topic: string, body: unknown): void {
+  /** Sends a request without a response to all other workers. */
+  notify(topic: string, body: unknown): void {
     this.#send({ kind: 'request', id: undefined, to: 'others', topic, body });
   }
 
   /** @returns the results of all other workers that have one, when all have handled it or ended; without the own one */
-  async askOthers(topic: string, body: unknown): Promise<readonly unknown[]> {
+  async requestOthers(topic: string, body: unknown): Promise<readonly unknown[]> {
     const results = await this.#request('others', topic, body);
     return results.filter((result) => result !== undefined);
   }
 
   /** @returns undefined: the worker has ended */
-  async ask(to: 'primary' | number, topic: string, body: unknown): Promise<unknown> {
+  async request(to: 'primary' | number, topic: string, body: unknown): Promise<unknown> {
     const [result] = await this.#request(to, topic, body);
     return result;
   }

@@ -161,7 +161,8 @@ describe('two workers', () => {
     const ms = await eventually(async () =>
       (await onAll(() => storage(revoked))).every(({ status }) => status === 401),
     );
-    expect(ms).toBeLessThan(1_000);
+    // A second, and as much again on a loaded machine.
+    expect(ms).toBeLessThan(2_000);
   });
 
   it('serve a filter on whichever connection its calls arrive, and only to its key', async () => {

@@ -66,6 +66,6 @@ export async function linkedWorkers(count: number): Promise<{ workers: LinkedWor
   const links = Array.from({ length: count }, (_, index) => workers.open(index + 1, count));
   for (const link of links) link.join();
   // All know of each other when a request to each has been responded to.
-  await Promise.all(links.map((link) => link.askOthers('', undefined)));
+  await Promise.all(links.map((link) => link.requestOthers('', undefined)));
   return { workers, links };
 }
