@@ -57,7 +57,9 @@ export class NetworkRegistry {
     this.#parts = { ...parts, localChains: this.localChains, openUpstreams: new Map<string, Upstream>() };
     this.#options = options;
     this.#metrics = new ReloadMetrics(parts.metrics.registry);
-    parts.link?.on(chainTopics.event, ({ chain, event }: ChainMessage) => this.#chainOf(chain)?.received(event));
+    parts.link?.on(chainTopics.event, ({ chain, event }: ChainMessage) => {
+      this.#chainOf(chain)?.received(event);
+    });
     parts.link?.on(chainTopics.state, () =>
       this.finder.all.map(({ config: { slug, chainId }, chain }) => [chainKey(slug, chainId), chain.state]),
     );

@@ -78,7 +78,9 @@ export async function openGateway(
   link?: WorkerLink,
 ): Promise<Gateway> {
   // Before the first child of the log.
-  const logLevel = new LogLevel(log, (level) => link?.notify('log-level', level));
+  const logLevel = new LogLevel(log, (level) => {
+    link?.notify('log-level', level);
+  });
   link?.on('log-level', (level: string) => {
     logLevel.apply(level);
   });
