@@ -26,7 +26,7 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
-import { MachineMetrics } from '../metrics/machine-metrics.ts';
+import { MachineMetrics } from './ops/machine-metrics.ts';
 import { Metrics, type HistoryTotals } from '../metrics/metrics.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
 import { readUnits } from '../network-files/read-units.ts';

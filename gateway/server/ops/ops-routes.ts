@@ -1,5 +1,5 @@
 import { Router } from 'express';
-import type { MachineMetrics } from '../../metrics/machine-metrics.ts';
+import type { MachineMetrics } from './machine-metrics.ts';
 
 export interface Readiness {
   readonly ready: boolean;

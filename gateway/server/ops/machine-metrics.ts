@@ -1,6 +1,6 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
-import type { WorkerLink } from '../workers/worker-link.ts';
-import type { WorkerCounts } from './metrics.ts';
+import type { WorkerLink } from '../../workers/worker-link.ts';
+import type { WorkerCounts } from '../../metrics/metrics.ts';
 
 const TOPIC = 'metrics';
 
