@@ -3,6 +3,9 @@ import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
 import { Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './server/app.ts';
+import { isWorker, openWorkerLink } from './workers/open-worker-link.ts';
+import { Primary } from './workers/primary.ts';
+import { settingsOfWorker, thisMachine, workersOf } from './workers/worker-count.ts';
 import { backupCommands } from './cli/backup.ts';
 import { BackupError } from './backup/restore.ts';
 import { addressOf, banner } from './cli/banner.ts';
@@ -28,10 +31,17 @@ import { ensureDevelopmentKey } from './auth/development-key.ts';
 import { KeyStoreError } from './auth/stores/key-store.ts';
 import { UnsuitableRedis } from './redis/check-redis.ts';
 import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
+import { MachineCharges } from './limits/machine-charges.ts';
 import { openTransport } from './networks/open-transport.ts';
 
 /** Exit code of sysexits.h for a configuration error. */
 const EX_CONFIG = 78;
+
+/** The worker that is started first. A later one has another id. */
+const FIRST_WORKER = 1;
+
+/** The primary stops its workers. */
+const skippedByWorkers = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const;
 
 /** Node's timers fire at once if the delay is longer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -161,27 +171,25 @@ async function start(): Promise<void> {
   requireNetworks(active);
   isServing = true;
   const log = openLog(active.LOG_LEVEL, shouldPrintReadableLog(process.env));
+  const workers = workersOf(active, thisMachine());
+  if (isWorker) {
+    await startWorker(active, workers, log);
+    return;
+  }
   for (const warning of misspeltSettings(process.env)) log.warn(warning);
+  if (workers > 1) {
+    await startPrimary(active, workers, log);
+    return;
+  }
   const gateway = await openGateway(active, process.env, log);
   letYoungHeapGrow();
-  // The delay is for SIGTERM only: Docker and Kubernetes send it, and a load balancer must notice first. Ctrl-C has none.
-  const delayMs = drainDelayOf(active);
-  // Last resort if the drain hangs: the process ends after twice the drain timeout.
-  const timeoutMs = Math.min(delayMs + active.DRAIN_TIMEOUT_MS * 2, MAX_TIMER_MS);
   let isStopping = false;
-  // A closed terminal sends SIGHUP too; the gateway then stops instead of reloading.
-  const shouldReload = !isatty(0) && !isatty(1);
-  if (shouldReload) process.on('SIGHUP', () => void gateway.reload());
-  // Without a listener, SIGUSR2 would end the process.
-  process.on('SIGUSR2', () => undefined);
-  const skip: ('SIGHUP' | 'SIGUSR2')[] = shouldReload ? ['SIGHUP', 'SIGUSR2'] : ['SIGUSR2'];
-  stopWithNpm(process.env);
-  const closing = closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
-    if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
-    isStopping = true;
-    log.info({ signal }, 'draining');
-    removeDemo(active.DATA_DIR);
-    await gateway.drain(signal === 'SIGTERM' ? delayMs : 0);
+  const closing = stopWithSignals(active, log, {
+    reload: () => void gateway.reload(),
+    stop: async (delayMs) => {
+      isStopping = true;
+      await gateway.drain(delayMs);
+    },
   });
   try {
     await printBanner(active, gateway, log, () => isStopping);
@@ -191,6 +199,77 @@ async function start(): Promise<void> {
     await gateway.drain();
     throw error;
   }
+}
+
+/** Reloads and drains the gateway with the signals of the operating system. */
+function stopWithSignals(
+  active: Settings,
+  log: Log,
+  { reload, stop }: { readonly reload: () => void; readonly stop: (delayMs: number) => Promise<void> },
+): ReturnType<typeof closeWithGrace> {
+  // The delay is for SIGTERM only: Docker and Kubernetes send it, and a load balancer must notice first. Ctrl-C has none.
+  const delayMs = drainDelayOf(active);
+  // Last resort if the drain hangs: the process ends after twice the drain timeout.
+  const timeoutMs = Math.min(delayMs + active.DRAIN_TIMEOUT_MS * 2, MAX_TIMER_MS);
+  // A closed terminal sends SIGHUP too; the gateway then stops instead of reloading.
+  const shouldReload = !isatty(0) && !isatty(1);
+  if (shouldReload) process.on('SIGHUP', reload);
+  // Without a listener, SIGUSR2 would end the process.
+  process.on('SIGUSR2', () => undefined);
+  const skip: ('SIGHUP' | 'SIGUSR2')[] = shouldReload ? ['SIGHUP', 'SIGUSR2'] : ['SIGUSR2'];
+  stopWithNpm(process.env);
+  return closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
+    if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
+    log.info({ signal }, 'draining');
+    removeDemo(active.DATA_DIR);
+    await stop(signal === 'SIGTERM' ? delayMs : 0);
+  });
+}
+
+/** The process that starts the workers, and serves no call itself. Its first worker prints the banner. */
+async function startPrimary(active: Settings, count: number, log: Log): Promise<void> {
+  const primary = new Primary({ count, log });
+  new MachineCharges().serve(primary.router);
+  stopWithSignals(active, log, {
+    reload: () => {
+      primary.reload();
+    },
+    stop: (delayMs) => primary.stop(delayMs),
+  });
+  // The worker has printed why it did not start.
+  const code = await primary.start();
+  if (code !== 0) process.exit(code);
+}
+
+async function startWorker(active: Settings, count: number, log: Log): Promise<void> {
+  // The primary gets them too, and reloads or stops the workers.
+  for (const signal of skippedByWorkers) process.on(signal, () => undefined);
+  let gateway: Gateway | undefined;
+  let isStopping = false;
+  const link = openWorkerLink(count, log, {
+    reload: () => void gateway?.reload(),
+    stop: (delayMs) => {
+      isStopping = true;
+      // A start is not waited for.
+      void Promise.resolve(gateway?.drain(delayMs)).finally(() => process.exit(0));
+    },
+  });
+  closeWithGrace(
+    { delay: active.DRAIN_TIMEOUT_MS, logger: false, skip: [...skippedByWorkers] },
+    async ({ err: error }) => {
+      if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
+      await gateway?.drain();
+    },
+  );
+  try {
+    gateway = await openGateway(settingsOfWorker(active, count, thisMachine()), process.env, log, link);
+    letYoungHeapGrow();
+    if (link.id === FIRST_WORKER) await printBanner(active, gateway, log, () => isStopping);
+  } catch (error) {
+    // A listening worker would not end by itself.
+    process.exit(exitCodeFor(error));
+  }
+  link.ready();
 }
 
 async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {

@@ -159,10 +159,10 @@ function skipReasonRows(): TableRow[] {
 }
 
 function settingTableRows(): TableRow[] {
-  const rows = settingRows.map(({ name, default: value, meaning }) => [
+  const rows = settingRows.map(({ name, default: value, meaning, isDivided }) => [
     code(name),
     value === undefined ? 'unset' : code(value),
-    meaning,
+    isDivided === true ? `${meaning}; divided among workers` : meaning,
   ]);
   return [['name', 'default', 'meaning'], ...rows];
 }

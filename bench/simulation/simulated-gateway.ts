@@ -48,7 +48,7 @@ const usageStore: UsageStore = {
  */
 export class SimulatedGateway {
   readonly #log = openLog('silent');
-  readonly #limiter = new Limiter({ link: undefined, shouldServeWithoutRedis: true, log: this.#log });
+  readonly #limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: this.#log });
   readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
   readonly #network: Network;
   #requests = 0;

@@ -4,7 +4,7 @@ import { originMatcher } from './formats/origin-pattern.ts';
 import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
-import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
+import { lowerLimits, lowerNumbers, noLimits, workerLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
 import { parsePermissions, type PermissionTexts } from './permissions/permissions.ts';
 import type { Bounds } from '../spec/bounds.ts';
@@ -51,7 +51,14 @@ export function namesOrigin({ record }: KeyAccess, origin: string): boolean {
   return originMatcher(origins)(origin);
 }
 
-type ShareOf = (account: string, key: string, concurrency: number | undefined) => CallerShare;
+/** Where the shares of accounts are: `KeyShares`. */
+interface Shares {
+  /** The number of workers that serve the account. */
+  readonly workers: number;
+  of(account: string, key: string, concurrency: number | undefined): CallerShare;
+}
+
+const newShares: Shares = { workers: 1, of: (account) => new KeyShare(account) };
 
 const noCapabilities: Capabilities = { explain: false, private: false };
 
@@ -65,7 +72,7 @@ function statusOf(name: (typeof permissionNames)[number]): number {
 
 /**
  * Runs once per lookup.
- * @param shareOf the share of an account. Default: a new one
+ * @param shares has the share of each account. Default: a new one
  * @param given.account whose limits apply unless the record says so. Default: the key's id
  * @param given.ceiling permissions that hold beside those of the record: what the record permits beyond them is not granted
  * @param given.methodCheck of callers without a key
@@ -73,7 +80,7 @@ function statusOf(name: (typeof permissionNames)[number]): number {
  */
 export function compileAccess(
   record: KeyRecord,
-  shareOf: ShareOf = (account) => new KeyShare(account),
+  shares: Shares = newShares,
   given: {
     readonly account?: string;
     readonly ceiling?: PermissionTexts | undefined;
@@ -82,17 +89,18 @@ export function compileAccess(
 ): KeyAccess {
   const { id } = record;
   const own = compilePermissions(record.permissions ?? {});
-  const { entry, methods, params, limits, bounds } =
-    given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling));
+  const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling));
+  const { entry, methods, params, bounds } = permissions;
   const { account = given.account ?? id, capabilities = noCapabilities } = own;
+  const limits = permissions.limits && workerLimits({ ...noLimits(account), ...permissions.limits }, shares.workers);
   return {
     record,
     account,
-    share: shareOf(account, id, limits?.concurrency),
+    share: shares.of(account, id, limits?.concurrency),
     entry: entry.length > 0 ? new EntryPermissions(entry) : undefined,
     calls: callPermissions(given.methodCheck, methods, params),
     bounds,
-    limits: limits === undefined ? undefined : { ...noLimits(account), ...limits },
+    limits,
     capabilities,
   };
 }

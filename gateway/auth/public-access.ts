@@ -30,26 +30,33 @@ export class PublicAccess implements PublicGroup {
   readonly #common: KeyAccess;
   readonly #limits: KeyLimits;
   readonly #wideLimits: KeyLimits;
+  readonly #workers: number;
 
-  /** @param holderOf the buffered bytes of an address  @param previous of the same network, before a reload */
+  /**
+   * @param holderOf the buffered bytes of an address
+   * @param previous of the same network, before a reload
+   * @param workers that serve the callers together, each with a part of the requests at once
+   */
   constructor(
     { slug, developmentMethods }: Pick<NetworkConfig, 'slug' | 'developmentMethods'>,
     options: PublicOptions,
     holderOf: (group: string) => Holder,
     previous?: PublicAccess,
+    workers = 1,
   ) {
     const account = `public:${slug}`;
     this.account = account;
     this.#options = options;
+    this.#workers = workers;
     this.shares = previous?.shares ?? new PublicShares(account, holderOf);
     if (previous === undefined) this.limitConcurrency();
-    const share = (): KeyAccess['share'] => this.shares.of('');
+    const shares = { workers, of: (): KeyAccess['share'] => this.shares.of('') };
     const record = { id: PUBLIC_ID, name: PUBLIC_ID, createdAt: '', permissions: publicTexts(options) };
     const methodCheck = checkOf(options.methods, developmentMethods);
-    this.#common = compileAccess(record, share, { account, methodCheck });
+    this.#common = compileAccess(record, shares, { account, methodCheck });
     this.#limits = { ...(this.#common.limits ?? noLimits(account)), account: `${account}:others` };
     this.#wideLimits = { ...timesLimits(this.#limits, WIDE_SHARES), account: `${account}:other-networks` };
-    const total = compileAccess({ ...record, permissions: totalTexts(options) }, share, { account });
+    const total = compileAccess({ ...record, permissions: totalTexts(options) }, shares, { account });
     this.total = total.limits ?? noLimits(account);
     this.senderLimits = options.perSender && senderLimitsOf(account, options.perSender);
   }
@@ -81,7 +88,8 @@ export class PublicAccess implements PublicGroup {
   /** To be called once it is active: callers of the previous one have the same shares. */
   limitConcurrency(): void {
     const { total, concurrency } = this.#options;
-    this.shares.limitConcurrency(total.concurrency, concurrency);
+    const part = (requests: number): number => Math.max(1, Math.floor(requests / this.#workers));
+    this.shares.limitConcurrency(part(total.concurrency), part(concurrency));
   }
 }
 

@@ -137,7 +137,7 @@ export class TokenAuthenticator {
     // Longer than an id, so that no user can choose a subject that shares the limits of a key.
     const account = `token:${digest.slice(0, 32)}`;
     try {
-      return { ...compileAccess(record, this.#shares.of, { account, ceiling }), token };
+      return { ...compileAccess(record, this.#shares, { account, ceiling }), token };
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#warn(record.id, error.problems);

@@ -59,8 +59,11 @@ function computeUnits(call: Call, { network, access, subscriptions }: CallContex
   if (call.id === undefined && served.spec.sends !== true) return REJECTED_UNITS;
   if (served.handler?.by === 'socket' && subscriptions === undefined) return REJECTED_UNITS;
   if (!readsFilterLogs(served)) return served.unitsOf(params);
-  const filter = network.filters.logFilterOf(String(params[0]), access);
+  const id = String(params[0]);
   const logs = network.methods.get(nodeMethods.logs);
+  // That of the request for logs is charged later, by its parts.
+  if (network.filters.isElsewhere(id)) return logs?.unitsOf([{}]) ?? REJECTED_UNITS;
+  const filter = network.filters.logFilterOf(id, access);
   if (filter === undefined || logs === undefined) return REJECTED_UNITS;
   return checkParams(logs, [filter], undefined, access) === 'none' ? logs.unitsOf([filter]) : REJECTED_UNITS;
 }

@@ -51,7 +51,10 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       }
       const outcome = await attempt(call, upstream, now);
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
-      if (response !== undefined) return response;
+      if (response === undefined) continue;
+      const sharing = call.router.chain.whenShared();
+      if (sharing !== undefined) await sharing;
+      return response;
     }
   } finally {
     slots?.leave(owner);

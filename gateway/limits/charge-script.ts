@@ -1,16 +1,7 @@
 import type { RedisClient } from '../redis/client.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
-import {
-  limitsOf,
-  missingUnits,
-  setMissing,
-  unitTolerance,
-  type Charge,
-  type Limit,
-  type LimitState,
-  type UtcDate,
-} from './limit-state.ts';
-import type { Report } from './report.ts';
+import type { ChargeRequest, ChargeResult } from './charge-store.ts';
+import { limitsOf, missingUnits, setMissing, unitTolerance, type Charge, type Limit } from './limit-state.ts';
 
 /**
  * An account is one hash, `gatehouse:limit:<key id>`, with the fields day, dayUsed, month and monthUsed. Each bucket has
@@ -189,27 +180,7 @@ export function addChargeCommand(redis: RedisClient): asserts redis is ChargingR
   redis.defineCommand('gatehouseCharge', { numberOfKeys: 1, lua: script });
 }
 
-export interface ChargeRequest {
-  readonly state: LimitState;
-  /** Whether the account has a quota, also if the limits of these charges have none. */
-  readonly hasQuota: boolean;
-  readonly report: Report;
-  /** Units to reserve in advance; only for limits without `methodRates`. */
-  readonly leaseUnits: number;
-  readonly leaseMs: number;
-  readonly date: UtcDate;
-  /** By clock.now(). `state` is as of then, so it never shows a bucket emptier than it is. */
-  readonly sentAt: number;
-  /** In place of that of the limits. */
-  readonly account?: string;
-  /** For how long a count of units is kept. Default: for a month. */
-  readonly quotaTtlMs?: number;
-}
-
-/**
- * Charges one account in one round trip, and updates `state` from the response.
- * @returns for each charge whether it was taken, the leased units, and `since` of the hash
- */
+/** Charges one account in one round trip, and updates `state` from the response. */
 export async function chargeAtRedis(
   redis: ChargingRedis,
   key: KeyLimits,
@@ -225,7 +196,7 @@ export async function chargeAtRedis(
     account = key.account,
     quotaTtlMs = QUOTA_TTL_MS,
   }: ChargeRequest,
-): Promise<{ taken: boolean[]; leasedUnits: number; since: string }> {
+): Promise<ChargeResult> {
   const { debtUnits, isComplete, since, dayUsed, monthUsed } = report;
   const rates = limitsOf(key).filter(
     ({ reason, method }) =>

@@ -1,9 +1,8 @@
 import type { KeyLimits, PublicLimits, PublicShare } from '../auth/permissions/key-limits.ts';
 import { clock } from '../clock/clock.ts';
-import type { RedisLink } from '../redis/link.ts';
 import { LEASE_MS, type ChargeOutcome } from './account.ts';
 import { AddressTable, type Place } from './address-table.ts';
-import { chargeAtRedis, type ChargingRedis } from './charge-script.ts';
+import type { ChargeStore } from './charge-store.ts';
 import {
   ADMISSION_UNITS,
   allowanceOf,
@@ -18,7 +17,7 @@ import {
 import { nothingToReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
 
-/** In Redis, the units of a day are kept for this time after the last charge. */
+/** In the store, the units of a day are kept for this time after the last charge. */
 const DAY_TTL_MS = 90_000_000;
 
 const noMethods: ReadonlyMap<string, number> = new Map();
@@ -32,30 +31,31 @@ export interface TotalLimiter {
 
 /**
  * Charges bodies of callers without a key: to the shares of their address, then to the limits of all of them together. This
- * gateway counts each share in a table of bounded size. With Redis, all gateways share them too, and both counts must
- * allow a charge: so an address above its share costs no round trip, and has no fresh share while Redis is unavailable.
+ * gateway counts each share in a table of bounded size. All gateways with the same Redis, or all workers of a machine, share
+ * them too, and both counts must allow a charge: so an address above its share costs no round trip, and has no fresh share
+ * while Redis is unavailable.
  */
 export class PublicCharges {
   /** Charges by outcome: taken; rejected by the share of the address, by that of those without a place, by the total. */
   readonly counts = { taken: 0, address: 0, 'table-full': 0, total: 0 };
   readonly table: AddressTable;
   readonly #total: TotalLimiter;
-  readonly #link: RedisLink | undefined;
+  readonly #store: ChargeStore | undefined;
   readonly #reportRejection: (error: unknown) => void;
   /** The shares without a place in the table, by their kind. */
   readonly #overflow = new Map<string, LimitState>();
   /** States that were read from the table, for one charge. */
   readonly #states: LimitState[] = [];
 
-  /** @param reportRejection called with errors of Redis  @param table for tests */
+  /** @param reportRejection called with errors of the store  @param table for tests */
   constructor(
     total: TotalLimiter,
-    link: RedisLink | undefined,
+    store: ChargeStore | undefined,
     reportRejection: (error: unknown) => void,
     table = new AddressTable(),
   ) {
     this.#total = total;
-    this.#link = link;
+    this.#store = store;
     this.#reportRejection = reportRejection;
     this.table = table;
   }
@@ -67,7 +67,7 @@ export class PublicCharges {
     if (exhausted !== undefined) return this.#rejectedByAll(exhausted);
     const outcome = this.#takeHere(limits.shares, charge);
     if (outcome.shortage !== undefined) return outcome;
-    const isShared = this.#link?.isUp === true && limits.shares.length > 0;
+    const isShared = this.#store?.isUp === true && limits.shares.length > 0;
     return isShared ? this.#chargeShared(limits, charge, outcome) : this.#chargeAll(limits, charge, outcome);
   }
 
@@ -118,14 +118,12 @@ export class PublicCharges {
   }
 
   async #chargeShared(limits: PublicLimits, charge: Charge, here: ChargeOutcome): Promise<ChargeOutcome> {
-    const link = this.#link as RedisLink;
+    const store = this.#store as ChargeStore;
     let outcomes: ChargeOutcome[];
     try {
-      outcomes = await Promise.all(
-        limits.shares.map((share) => chargeShare(link.redis as ChargingRedis, share, charge)),
-      );
+      outcomes = await Promise.all(limits.shares.map((share) => chargeShare(store, share, charge)));
     } catch (error) {
-      this.#reportRejection(link.reportFailure(error));
+      this.#reportRejection(store.reportFailure(error));
       return this.#chargeAll(limits, charge, here);
     }
     const rejected = outcomes.find(({ shortage }) => shortage !== undefined);
@@ -178,16 +176,16 @@ export class PublicCharges {
   }
 }
 
-/** @throws the error of Redis (rejects with it) */
+/** @throws the error of the store (rejects with it) */
 async function chargeShare(
-  redis: ChargingRedis,
+  store: ChargeStore,
   { account, limits }: PublicShare,
   charge: Charge,
 ): Promise<ChargeOutcome> {
   const [state, sentAt, date] = [newLimitState(), clock.now(), utcDate()];
   const fixed = { report: nothingToReport, leaseUnits: 0, leaseMs: LEASE_MS, quotaTtlMs: DAY_TTL_MS };
   const request = { state, hasQuota: limits.daily !== undefined, date, sentAt, account, ...fixed };
-  const { taken } = await chargeAtRedis(redis, limits, [charge], request);
+  const { taken } = await store.charge(limits, [charge], request);
   const allowance = allowanceOf(state, limits, charge, sentAt, date);
   if (taken[0] === true) return { shortage: undefined, allowance };
   const shortage =

@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Aggregator, type Registry } from 'prom-client';
 import { skipReasonNames } from '../routing-policy/skip-reasons.ts';
 import { CounterMetric, GaugeMetric, HistogramMetric } from './counters.ts';
 
@@ -22,6 +22,8 @@ interface Instrument {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly (keyof typeof metricLabels)[];
   readonly help: string;
+  /** What the values of several workers are together; undefined: their sum. */
+  readonly together?: Aggregator;
 }
 
 /** Every metric of the gateway. `/metrics`, docs/metrics.md and the checks of alerts and dashboards are derived from it. */
@@ -49,6 +51,7 @@ export const instruments = {
   gatehouse_build_info: {
     kind: 'gauge',
     labels: ['version', 'node'],
+    together: 'first',
     help: 'Always 1; the labels hold the versions of Gatehouse and Node',
   },
   gatehouse_cache_bytes: {
@@ -99,11 +102,13 @@ export const instruments = {
   gatehouse_config_last_reload_success_timestamp_seconds: {
     kind: 'gauge',
     labels: [],
+    together: 'min',
     help: 'Unix time in seconds at which the active configuration was read',
   },
   gatehouse_config_last_reload_successful: {
     kind: 'gauge',
     labels: [],
+    together: 'min',
     help: '0 if the network files were rejected when last read, else 1',
   },
   gatehouse_config_reloads_total: {
@@ -164,16 +169,18 @@ export const instruments = {
   gatehouse_key_store_up: {
     kind: 'gauge',
     labels: [],
+    together: 'min',
     help: '1 while the key store can be read and changed',
   },
   gatehouse_limit_checks_total: {
     kind: 'counter',
     labels: ['outcome'],
-    help: 'Request bodies charged to a key with limits, by decision: redis, leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
+    help: 'Request bodies charged to a key with limits, by decision: redis, primary (of several workers, without Redis), leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
   },
   gatehouse_memory_pressure: {
     kind: 'gauge',
     labels: [],
+    together: 'max',
     help: 'The memory of this process beside what it may use: 0, 1 (above 70 %: requests without a key and of the heaviest keys are rejected), 2 (above 85 %: all new requests are)',
   },
   gatehouse_memory_rejections_total: {
@@ -184,6 +191,7 @@ export const instruments = {
   gatehouse_network_head_block: {
     kind: 'gauge',
     labels: ['network'],
+    together: 'max',
     help: "Number of the network's latest block, as its healthy upstreams agree; followed only while the network is in use",
   },
   gatehouse_notifications_total: {
@@ -249,6 +257,7 @@ export const instruments = {
   gatehouse_upstream_circuit_state: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'max',
     help: 'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
   },
   gatehouse_upstream_concurrency_limit: {
@@ -259,16 +268,19 @@ export const instruments = {
   gatehouse_upstream_head_block: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'max',
     help: 'Latest block number seen at the upstream; followed only while the network is in use',
   },
   gatehouse_upstream_head_lag_blocks: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'max',
     help: "Blocks by which the upstream was behind the network's head when last polled",
   },
   gatehouse_upstream_head_moved_timestamp_seconds: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'max',
     help: 'Unix time in seconds at which that number last changed',
   },
   gatehouse_upstream_result_deviations_total: {
@@ -289,6 +301,7 @@ export const instruments = {
   gatehouse_upstream_up: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'min',
     help: '1 unless calls, polls or probes of the upstream fail by its own fault (its circuit is not closed)',
   },
   gatehouse_websocket_messages_total: {
@@ -305,6 +318,18 @@ export const instruments = {
     kind: 'gauge',
     labels: ['network'],
     help: 'Open WebSockets of clients',
+  },
+  gatehouse_worker_ends_total: {
+    kind: 'counter',
+    labels: ['reason'],
+    together: 'max',
+    help: 'Workers that ended while the gateway runs, by reason: crashed, or hung (5 s without a turn of the event loop); each is replaced',
+  },
+  gatehouse_workers: {
+    kind: 'gauge',
+    labels: [],
+    together: 'max',
+    help: 'Worker processes that serve calls; 1 if the gateway is one process',
   },
 } as const satisfies Readonly<Record<string, Instrument>>;
 
@@ -361,7 +386,7 @@ export function fastHistogram(registry: Registry, name: NameOf<'histogram'>): Hi
 function optionsOf<Name extends keyof Instruments>(
   registry: Registry,
   name: Name,
-): { name: Name; help: string; labelNames: LabelOf<Name>[]; registers: Registry[] } {
-  const { help, labels } = instruments[name];
-  return { name, help, labelNames: [...labels], registers: [registry] };
+): { name: Name; help: string; labelNames: LabelOf<Name>[]; registers: Registry[]; aggregator: Aggregator } {
+  const { help, labels, together = 'sum' }: Instrument = instruments[name];
+  return { name, help, labelNames: [...labels] as LabelOf<Name>[], registers: [registry], aggregator: together };
 }

@@ -5,8 +5,14 @@ import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { pressures, type Pressure } from '../memory/memory-pressure.ts';
-import { NetworkHistory } from './network-history.ts';
-import { BUCKET_MS, UpstreamHistory, type Availability, type HistoryBucket } from './upstream-history.ts';
+import { NetworkHistory, type NetworkTotals } from './network-history.ts';
+import {
+  BUCKET_MS,
+  UpstreamHistory,
+  type Availability,
+  type HistoryBucket,
+  type UpstreamTotals,
+} from './upstream-history.ts';
 import { HeadMetrics, type UpstreamHeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 import { counter, fastCounter, fastHistogram, gauge } from './instruments.ts';
@@ -39,6 +45,17 @@ interface WatchedMemory {
   readonly bytes: number;
   readonly counts: Readonly<Record<string, number>>;
   readonly guard?: { readonly state: Pressure } | undefined;
+}
+
+/** What the status page sums up: the totals of one process. */
+export interface HistoryTotals {
+  readonly networks: ReadonlyMap<string, NetworkTotals>;
+  readonly upstreams: ReadonlyMap<string, UpstreamTotals>;
+}
+
+export interface WorkerCounts {
+  readonly running: number;
+  readonly ends: Readonly<Record<string, number>>;
 }
 
 /** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
@@ -78,19 +95,31 @@ export class Metrics {
     gauge(this.registry, 'gatehouse_build_info').set({ version, node: process.version }, 1);
   }
 
-  /** Samples the metrics for the status page until `stopHistory`. */
-  startHistory(): void {
+  /** Samples the metrics for the status page until `stopHistory`. @param readOthers the totals of other workers */
+  startHistory(readOthers?: () => Promise<readonly HistoryTotals[]>): void {
     this.networkHistory.sample(clock.now());
-    this.#historyTimer ??= clock
-      .setInterval(() => {
-        this.networkHistory.sample(clock.now());
-        void this.upstreamHistory.sample(this.routing.active());
-      }, BUCKET_MS)
-      .unref();
+    this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(readOthers), BUCKET_MS).unref();
+  }
+
+  /** Of this process. */
+  async historyTotals(): Promise<HistoryTotals> {
+    return { networks: this.networkHistory.totals(), upstreams: await this.upstreamHistory.totals() };
   }
 
   stopHistory(): void {
     clock.clearInterval(this.#historyTimer);
+  }
+
+  async #sampleHistory(readOthers: (() => Promise<readonly HistoryTotals[]>) | undefined): Promise<void> {
+    const others = readOthers === undefined ? [] : await readOthers();
+    this.networkHistory.sample(
+      clock.now(),
+      others.map(({ networks }) => networks),
+    );
+    await this.upstreamHistory.sample(
+      this.routing.active(),
+      others.map(({ upstreams }) => upstreams),
+    );
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamMetrics {
@@ -182,6 +211,17 @@ export class Metrics {
     this.#countOutcomes('gatehouse_public_charges_total', () => read().counts);
     gauge(this.registry, 'gatehouse_public_addresses', (addresses) => {
       addresses.set(read().table.size);
+    });
+  }
+
+  /** @param read the workers of the machine, called at each scrape */
+  watchWorkers(read: () => WorkerCounts): void {
+    gauge(this.registry, 'gatehouse_workers', (workers) => {
+      workers.set(read().running);
+    });
+    counter(this.registry, 'gatehouse_worker_ends_total', (ends) => {
+      ends.reset();
+      for (const [reason, count] of Object.entries(read().ends)) ends.inc({ reason }, count);
     });
   }
 

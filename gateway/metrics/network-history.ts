@@ -19,7 +19,7 @@ export interface NetworkCounters {
 const MAX_SAMPLES = 6;
 
 /** Totals of one network at a sample. */
-interface Totals {
+export interface NetworkTotals {
   /** Calls by bucket of their duration; the last one has no upper bound. */
   readonly counts: Float64Array;
   hits: number;
@@ -28,7 +28,7 @@ interface Totals {
 
 interface Sample {
   readonly at: number;
-  readonly totals: ReadonlyMap<string, Totals>;
+  readonly totals: ReadonlyMap<string, NetworkTotals>;
 }
 
 /** Measures the calls of each network in the last minute. It samples the metrics, so that calls cost nothing. */
@@ -41,9 +41,17 @@ export class NetworkHistory {
     this.#counters = counters;
   }
 
-  /** @param now by clock.now() */
-  sample(now: number): void {
-    this.#samples.push({ at: now, totals: this.#read() });
+  /** @param now by clock.now() @param others the totals of other workers */
+  sample(now: number, others: readonly ReadonlyMap<string, NetworkTotals>[] = []): void {
+    const totals = this.totals();
+    for (const [network, { counts, hits, lookups }] of others.flatMap((other) => [...other])) {
+      const sum = totals.get(network) ?? { counts: new Float64Array(counts.length), hits: 0, lookups: 0 };
+      for (const [index, count] of counts.entries()) sum.counts[index] = (sum.counts[index] ?? 0) + count;
+      sum.hits += hits;
+      sum.lookups += lookups;
+      totals.set(network, sum);
+    }
+    this.#samples.push({ at: now, totals });
     if (this.#samples.length > MAX_SAMPLES + 1) this.#samples.shift();
   }
 
@@ -84,10 +92,11 @@ export class NetworkHistory {
     return (bounds.at(-1) ?? 0) * 1000;
   }
 
-  #read(): Map<string, Totals> {
+  /** Of this process, by network. */
+  totals(): Map<string, NetworkTotals> {
     const { callSeconds, cacheLookups } = this.#counters;
-    const totals = new Map<string, Totals>();
-    const of = (network = ''): Totals => {
+    const totals = new Map<string, NetworkTotals>();
+    const of = (network = ''): NetworkTotals => {
       const known = totals.get(network);
       if (known !== undefined) return known;
       const created = { counts: new Float64Array(callSeconds.bounds.length + 1), hits: 0, lookups: 0 };

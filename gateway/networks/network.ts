@@ -3,6 +3,7 @@ import { PublicAccess } from '../auth/public-access.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { openFinalChain, openMethodCache, type CacheParts } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
+import { ChainPeers } from '../chain/chain-peers.ts';
 import { ChainPoller } from '../chain/poller.ts';
 import type { Holder } from '../memory/holder.ts';
 import type { Metrics, SocketMetrics } from '../metrics/metrics.ts';
@@ -41,6 +42,7 @@ import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits } from '../spec/request-units.ts';
+import { FilterPeers } from '../subscriptions/filter-peers.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
@@ -101,7 +103,8 @@ export class Network implements ServedNetwork {
     this.sockets = metrics.socketMetrics(slug);
     const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
     const headMetrics = metrics.heads.networkMetrics(slug);
-    const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log });
+    const peers = parts.link && new ChainPeers(parts.link, slug, chainId);
+    const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log, peers });
     this.chain = chain;
     this.audit = openAudit(replaceable.audit, slug, metrics, { upstreams, permitted, chain, log });
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
@@ -135,7 +138,7 @@ export class Network implements ServedNetwork {
       log,
     });
     this.subscriptions = reusable?.subscriptions ?? openSubscriptions(slug, chain, this.router, parts);
-    this.filters = reusable?.filters ?? openFilters(this.subscriptions, parts);
+    this.filters = reusable?.filters ?? openFilters(slug, this.subscriptions, parts);
     const wildcards = [...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
     this.document = lazyDocument(slug, replaceable, wildcards, openMethods.except);
   }
@@ -217,13 +220,13 @@ function openAudit(
 function openPublicAccess(
   config: NetworkConfig,
   options: ReplaceableConfig['public'],
-  { memory }: NetworkParts,
+  { memory, link }: NetworkParts,
   previous: Network | undefined,
 ): PublicAccess | undefined {
   if (options === undefined) return undefined;
   const holderOf = (group: string): Holder =>
     memory?.publicHolder(group) ?? { name: `public ${group}`, isAddress: true, bytes: 0 };
-  return new PublicAccess(config, options, holderOf, previous?.publicAccess);
+  return new PublicAccess(config, options, holderOf, previous?.publicAccess, link?.count);
 }
 
 function sourcesIn(router: Router): SubscriptionSources {
@@ -235,9 +238,14 @@ function boundsOf(config: ReplaceableConfig): Bounds {
   return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
-function openFilters(subscriptions: NetworkSubscriptions, { specs, memory, settings }: NetworkParts): NetworkFilters {
+function openFilters(
+  slug: string,
+  subscriptions: NetworkSubscriptions,
+  { specs, memory, settings, link }: NetworkParts,
+): NetworkFilters {
   const logs = specOf(nodeMethods.logs, specs);
-  return new NetworkFilters({ subscriptions, logs, kept: { memory, valuesMax: settings.FILTER_VALUES_PER_KEY } });
+  const kept = { memory, valuesMax: settings.FILTER_VALUES_PER_KEY };
+  return new NetworkFilters({ subscriptions, logs, kept, peers: link && new FilterPeers(link, slug) });
 }
 
 function openSubscriptions(
@@ -287,7 +295,7 @@ function openUpstreams(config: NetworkConfig, parts: NetworkParts, log: Log): Up
 function openUpstream(
   chain: ChainConfig,
   config: UpstreamConfig,
-  { settings, metrics, localChains, memory }: NetworkParts,
+  { settings, metrics, localChains, memory, link }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
   const fixed: FixedUpstreamOptions = config;
@@ -311,6 +319,7 @@ function openUpstream(
     defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS ?? attemptTimesMs.lookup,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
+    workers: link?.count ?? 1,
     metrics: metrics.upstreamMetrics(chain.slug, fixed.name),
     log,
   });

@@ -27,7 +27,8 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
-import { Metrics } from '../metrics/metrics.ts';
+import { MachineMetrics } from './ops/machine-metrics.ts';
+import { Metrics, type HistoryTotals } from '../metrics/metrics.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
@@ -41,6 +42,7 @@ import { summariseUpstreams } from '../upstreams/upstream-status.ts';
 import { openTracing } from '../observability/tracing.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
+import type { WorkerLink } from '../workers/worker-link.ts';
 import { WebSocketUpgrades } from './websocket/upgrade.ts';
 
 const REDIS_CHECK_TIMEOUT_MS = 2_000;
@@ -67,15 +69,22 @@ export interface Gateway {
  * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and for a Redis
  * that does not respond at most some seconds.
  * @param env values for `${NAME}` in network files
+ * @param link undefined: this process is the whole gateway
  * @throws NetworkFilesError, SettingsError, UnsuitableRedis, KeyStoreError, or the system's error about the listening address
  */
 export async function openGateway(
   settings: Settings,
   env: Readonly<Record<string, string | undefined>>,
   log: Log,
+  link?: WorkerLink,
 ): Promise<Gateway> {
   // Before the first child of the log.
-  const logLevel = new LogLevel(log);
+  const logLevel = new LogLevel(log, (level) => {
+    link?.notify('log-level', level);
+  });
+  link?.on('log-level', (level: string) => {
+    logLevel.apply(level);
+  });
   const files = {
     folder: settings.NETWORKS_DIR,
     ...methodFacts,
@@ -90,6 +99,8 @@ export async function openGateway(
   const resultCheck = compileResultCheck();
   await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
   const metrics = new Metrics();
+  const machineMetrics = new MachineMetrics(metrics.registry, link);
+  metrics.watchWorkers(() => machineMetrics.workers);
   const tokens = await openTokens(settings, log);
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
@@ -97,9 +108,10 @@ export async function openGateway(
     unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
     allowDevelopmentKeys: isDevelopment(settings),
     tokens,
+    workers: link?.count ?? 1,
     log,
   });
-  const limiter = openLimiter(settings, log);
+  const limiter = openLimiter(settings, log, link);
   metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   metrics.watchPublic(() => limiter.public);
@@ -118,11 +130,12 @@ export async function openGateway(
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
   const networks = new NetworkRegistry(
-    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache },
+    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache, link },
     files,
   );
   try {
     await networks.open(configs, content);
+    await networks.join();
   } catch (error) {
     tokens?.keys.close();
     await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
@@ -133,7 +146,7 @@ export async function openGateway(
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
   const hasOpsPort = settings.OPS_PORT !== undefined;
-  const ops = opsRoutes(metrics.registry, () => ({
+  const ops = opsRoutes(machineMetrics, () => ({
     ready: !isDraining && authenticator.canCheckKeys && !keys.isFull,
     details: {
       draining: isDraining,
@@ -220,7 +233,9 @@ export async function openGateway(
     hasDocs: true,
     port: () => undefined,
   });
-  if (statusPage !== 'off') metrics.startHistory();
+  link?.on('history', () => metrics.historyTotals());
+  const readOthers = link && (async () => (await link.requestOthers('history', undefined)) as HistoryTotals[]);
+  if (statusPage !== 'off') metrics.startHistory(readOthers);
   const close = async (delayMs?: number): Promise<void> => {
     metrics.stopHistory();
     // In this order, so that the ops port reports 503 until the last call has ended.

@@ -7,6 +7,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Unsubscribe } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
+import type { FilterPeers, FilterRequest, FoundFilter } from './filter-peers.ts';
 import { countValues, parseLogFilter, type FilterParams } from './feeds/log-filter.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { PolledFilter, type FilterMemory } from './polled-filter.ts';
@@ -18,6 +19,8 @@ export interface NetworkFiltersOptions {
   readonly logs: MethodSpec;
   /** Accounts filters and what they buffer. */
   readonly kept: KeptValuesOptions;
+  /** Undefined: the gateway has one worker. */
+  readonly peers?: FilterPeers | undefined;
 }
 
 /** The caller of a filter method. A key finds only its own filters. */
@@ -60,13 +63,14 @@ export class NetworkFilters {
     { access, requestLogs }: FilterCaller,
   ): Promise<UpstreamResponse | CachedResponse> {
     const id = String(params[0]);
+    const { peers } = this.#parts;
+    if (typeof action === 'string' && peers?.has(id) === true)
+      return this.#handleAtPeer(peers, action, id, { access, requestLogs });
     switch (action) {
       case 'remove':
         return { kind: 'result', result: this.#removeFilter(ownerOf(access), id) };
       case 'changes': {
-        const filter = this.#findFilter(id, access);
-        const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind, filter.owner);
-        return jsonResponse(`[${(await filter.takeResults(delivery)).join()}]`);
+        return jsonResponse(await this.#takeFrom(this.#findFilter(id, access)));
       }
       case 'logs': {
         const { filterParams: given } = this.#findFilter(id, access);
@@ -77,6 +81,19 @@ export class NetworkFilters {
       default:
         return { kind: 'result', result: await this.#openFilter(action.open, params[0], access) };
     }
+  }
+
+  /** The response to another worker, whose caller has the key. It checks the permissions of the key. */
+  async serve({ keyId, id, action }: FilterRequest): Promise<FoundFilter | string | boolean | undefined> {
+    if (action === 'remove') return this.#removeFilter(keyId, id);
+    const filter = this.#used(keyId, id);
+    if (filter === undefined) return undefined;
+    return action === 'find' ? { filterParams: filter.filterParams } : this.#takeFrom(filter);
+  }
+
+  /** Whether the filter, if it exists, is in another worker, so that its parameters are not known here. */
+  isElsewhere(id: string): boolean {
+    return this.#parts.peers?.has(id) === true;
   }
 
   /** The parameters of a log filter, as for a request for logs; undefined if the key has no such filter. */
@@ -98,9 +115,9 @@ export class NetworkFilters {
     const subscription = subscriptionParamsOf(kind, param, params);
     this.#removeOldest(keyId, MAX_COST_PER_KEY - costOf(subscription));
     const release = keepValues(subscription, share, this.#parts.kept, FILTER_BYTES);
-    const filter = new PolledFilter(params ?? {}, subscription, this.#memoryOf(share.holder), () =>
-      this.#removeFilter(keyId, filter.id),
-    );
+    const remove = (): boolean => this.#removeFilter(keyId, filter.id);
+    const memory = this.#memoryOf(share.holder);
+    const filter = new PolledFilter(params ?? {}, subscription, memory, remove, this.#parts.peers?.worker);
     filter.owner = share.name;
     filter.release = release;
     const filters = this.#byKey.get(keyId) ?? new Map<string, PolledFilter>();
@@ -138,17 +155,52 @@ export class NetworkFilters {
     };
   }
 
+  async #handleAtPeer(
+    peers: FilterPeers,
+    action: Extract<FilterAction, string>,
+    id: string,
+    { access, requestLogs }: FilterCaller,
+  ): Promise<UpstreamResponse | CachedResponse> {
+    const keyId = ownerOf(access);
+    if (action === 'remove') return { kind: 'result', result: await peers.remove(keyId, id) };
+    if (action === 'logs' || access.calls !== undefined) {
+      const found = await peers.find(keyId, id);
+      if (found === undefined) throw new RpcError('filter-not-found');
+      this.#checkParams(found.filterParams, access);
+      if (action === 'logs') {
+        if (found.filterParams === undefined) throw new RpcError('filter-not-found');
+        return requestLogs(found.filterParams);
+      }
+    }
+    const text = await peers.take(keyId, id);
+    if (text === undefined) throw new RpcError('filter-not-found');
+    return jsonResponse(text);
+  }
+
+  async #takeFrom(filter: PolledFilter): Promise<string> {
+    const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind, filter.owner);
+    return `[${(await filter.takeResults(delivery)).join()}]`;
+  }
+
   /** @throws RpcError */
   #findFilter(id: string, access: KeyAccess): PolledFilter {
-    const { calls } = access;
-    const filters = this.#byKey.get(ownerOf(access));
-    const filter = filters?.get(id.toLowerCase());
-    if (filters === undefined || filter === undefined) throw new RpcError('filter-not-found');
-    // The key's permissions may have changed since the filter was created.
-    const logParams = filter.filterParams === undefined ? undefined : [filter.filterParams];
-    if (logParams !== undefined && calls?.allowParams(this.#parts.logs, logParams) === false) {
+    const filter = this.#used(ownerOf(access), id);
+    if (filter === undefined) throw new RpcError('filter-not-found');
+    this.#checkParams(filter.filterParams, access);
+    return filter;
+  }
+
+  /** The key's permissions may have changed since the filter was created. @throws RpcError */
+  #checkParams(params: FilterParams | undefined, { calls }: KeyAccess): void {
+    if (params !== undefined && calls?.allowParams(this.#parts.logs, [params]) === false)
       throw new RpcError('key-settings');
-    }
+  }
+
+  /** A filter of the key, which is now the one that was polled last. */
+  #used(keyId: string, id: string): PolledFilter | undefined {
+    const filters = this.#byKey.get(keyId);
+    const filter = filters?.get(id.toLowerCase());
+    if (filters === undefined || filter === undefined) return undefined;
     filters.delete(filter.id);
     filters.set(filter.id, filter);
     return filter;

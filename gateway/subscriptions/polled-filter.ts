@@ -21,7 +21,7 @@ export interface FilterMemory {
 
 /** Buffers the results of one subscription until the caller polls them. */
 export class PolledFilter implements Subscriber {
-  readonly id = makeId();
+  readonly id: string;
   /** The account that it belongs to: the holder of its bytes. */
   owner: string | undefined;
   readonly subscription: SubscriptionParams;
@@ -38,8 +38,15 @@ export class PolledFilter implements Subscriber {
   isClosed = false;
   #wake: () => void = () => undefined;
 
-  /** @param remove removes the filter: when it is idle, when it has a gap, or when its buffer or the memory budget is full */
-  constructor(filterParams: FilterParams, subscription: SubscriptionParams, memory: FilterMemory, remove: () => void) {
+  /** @param worker its id ends the id of the filter @param remove removes the filter: when it is idle, when it has a gap, or when its buffer or the memory budget is full */
+  constructor(
+    filterParams: FilterParams,
+    subscription: SubscriptionParams,
+    memory: FilterMemory,
+    remove: () => void,
+    worker?: number,
+  ) {
+    this.id = worker === undefined ? makeId() : withWorker(makeId(), worker);
     this.filterParams = subscription.kind === 'logs' ? knownMembers(filterParams) : undefined;
     this.subscription = subscription;
     this.#memory = memory;
@@ -125,6 +132,19 @@ export class PolledFilter implements Subscriber {
     this.unsubscribe();
     this.release();
   }
+}
+
+/** Digits of a filter id that name its worker. Ids of workers are not used again, so that a later one is hardly in it. */
+const WORKER_DIGITS = 4;
+const WORKERS = 16 ** WORKER_DIGITS;
+
+function withWorker(id: string, worker: number): string {
+  return id.slice(0, -WORKER_DIGITS) + (worker % WORKERS).toString(16).padStart(WORKER_DIGITS, '0');
+}
+
+/** The worker of a filter. */
+export function workerIn(id: string): number {
+  return parseInt(id.slice(-WORKER_DIGITS), 16);
 }
 
 function hashIn(header: string): string {

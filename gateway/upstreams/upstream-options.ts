@@ -6,6 +6,8 @@ import type { Transport } from './transport/transport.ts';
 import type { SubscriptionLink } from './transport/websocket-subscription.ts';
 
 export interface UpstreamOptions {
+  /** Workers that send requests to it. Default: 1. */
+  readonly workers?: number;
   readonly chainId: number;
   /** Classifies an error in response to eth_chainId. Undefined: it is not an upstream failure. */
   readonly classifyError?: (error: ErrorResponse) => FailedOutcome | undefined;

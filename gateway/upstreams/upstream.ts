@@ -117,7 +117,7 @@ export class Upstream {
     this.health = new UpstreamHealth(name, options.log);
     this.circuit = this.health.circuit;
     this.methods = new UnsupportedMethods(name, options.log);
-    this.limits = limits && new UpstreamLimits(limits);
+    this.limits = limits && new UpstreamLimits(limits, options.workers);
     this.concurrency = new ConcurrencyLimit(options.transport.slots);
     this.metrics = options.metrics;
     this.#options = options;

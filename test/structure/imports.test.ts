@@ -25,7 +25,7 @@ const layers: readonly (readonly string[])[] = [
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['upstreams/transport/connect'],
   ['auth/permissions'],
-  ['auth/formats', 'metrics', 'redis', 'admission'],
+  ['auth/formats', 'metrics', 'redis', 'admission', 'workers'],
   ['spec', 'network-files/chains', 'routing-policy', 'memory'],
   ['jsonrpc', 'network-files'],
   ['json'],
