@@ -35,7 +35,7 @@ export function namesOrigin({ record }: KeyAccess, origin: string): boolean {
 
 type ShareOf = (account: string, key: string, concurrency: number | undefined) => KeyShare;
 
-const noCapabilities: Capabilities = { explain: false };
+const noCapabilities: Capabilities = { explain: false, verify: false, verifyLevel: 'off' };
 
 /** 401 before 403: only a caller with valid credentials learns that the key has other permissions. */
 const namesInOrder = permissionNames.toSorted((a, b) => statusOf(a) - statusOf(b));

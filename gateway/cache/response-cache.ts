@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** A cached result, in place of an upstream response. */
@@ -6,6 +7,8 @@ export interface CachedResponse {
   readonly kind: 'cached';
   /** As JSON. */
   readonly result: string | Buffer;
+  /** Undefined: it was not verified. */
+  readonly proof?: Proof | undefined;
 }
 
 /** A response from an upstream of the network, sent now or cached. */
@@ -18,6 +21,8 @@ export interface CacheEntry {
   readonly validity: Validity;
   /** The epoch at which its chain began, from `FinalChain`. */
   readonly since: number;
+  /** Undefined: it was not verified. */
+  readonly proof?: Proof | undefined;
 }
 
 /**

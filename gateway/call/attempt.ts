@@ -13,6 +13,7 @@ import { attempted, failedOver } from './events.ts';
 import { sendHedged } from './hedge.ts';
 import { recordFailedAttempt, recordHead, recordNoResponse, recordOvertaken, recordSuccess } from './record-attempt.ts';
 import { takeRetry } from './select.ts';
+import { verifyOutcome } from './verify-outcome.ts';
 
 /**
  * Makes an attempt of a call at an upstream, with a hedged request to a second one if the first takes long. The call then
@@ -91,6 +92,8 @@ async function outcomeAt(
     outcome = await complete(call, upstream, outcome, outcome.followUp, cancellation);
   if (method.sends === true)
     outcome = await router.sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
+  if (outcome.final && call.verification !== undefined)
+    outcome = await verifyOutcome(call, upstream, outcome, call.verification);
   if (!outcome.final) {
     recordFailedAttempt(call, upstream, outcome, startedAt);
     return outcome;

@@ -1,8 +1,11 @@
 import { clock } from '../clock/clock.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { namesGas } from '../spec/prepare-params.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { EvidenceRequest } from '../verify/evidence/evidence.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
 import { Call, type RangePart } from './call.ts';
@@ -12,6 +15,7 @@ import { lowerGas } from './gas-cap.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
 import type { Router } from './router.ts';
 import { catchUp, selectUpstream } from './select.ts';
+import { requireProof, pinVerified } from './verify-outcome.ts';
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
@@ -26,18 +30,21 @@ export async function forward(call: Call): Promise<UpstreamResponse> {
   try {
     if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
+    const { verification } = call;
     for (;;) {
+      if (verification !== undefined) await pinVerified(call, verification);
       const poll = catchUp(call, clock.now());
       if (poll !== undefined) await poll;
       const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
         if (await mayStillArrive(call)) continue;
-        return exhausted(call);
+        const last = exhausted(call);
+        return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
-      if (response !== undefined) return response;
+      if (response !== undefined) return verification === undefined ? response : requireProof(response, verification);
     }
   } finally {
     slots?.leave(owner);
@@ -57,6 +64,40 @@ export function requestUpstreams(
   return forward(call);
 }
 
+/** Sends a request for evidence. @throws RpcError if no upstream has a usable result (rejects with it) */
+export async function requestEvidence(
+  router: Router,
+  method: MethodSpec,
+  params: readonly unknown[],
+  { work, except, mustBeProven }: EvidenceRequest,
+): Promise<unknown> {
+  const call = new Call(router, method, params, work.deadline);
+  if (except !== undefined) call.excluded = [except];
+  if (mustBeProven) call.verification = { isRequired: true, agree: undefined, evidenceFor: work };
+  const response = parseResponse(await forward(call));
+  return response.kind === 'result' ? response.result : undefined;
+}
+
+/** Sends a call of Gatehouse itself to an upstream that is none of these. Undefined: no other one has a response. */
+export async function sendToOther(
+  router: Router,
+  method: MethodSpec,
+  params: readonly unknown[],
+  deadline: number,
+  excluded: readonly Upstream[],
+): Promise<{ readonly upstream: Upstream; readonly response: UpstreamResponse } | undefined> {
+  const call = new Call(router, method, params, deadline);
+  call.excluded = excluded;
+  try {
+    const response = await forward(call);
+    const upstream = call.respondingUpstream;
+    return upstream === undefined || excluded.includes(upstream) ? undefined : { upstream, response };
+  } catch (error) {
+    if (error instanceof RpcError) return undefined;
+    throw error;
+  }
+}
+
 /** Reads what the call needs from its upstream. */
 function prepare(call: Call): void {
   const { router, method, params } = call;
@@ -64,7 +105,9 @@ function prepare(call: Call): void {
   // With one upstream, only blocks, and the blocks of state, are compared.
   const needsBlocks = all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
   if (needsBlocks) call.blocks = blocksNamedBy(method, params);
-  call.candidates = options.permitted.candidatesOf(method.name);
+  const candidates = options.permitted.candidatesOf(method.name);
+  const { excluded } = call;
+  call.candidates = excluded.length === 0 ? candidates : (candidates ?? all).filter((one) => !excluded.includes(one));
   call.failsafe = options.failsafe.of(method);
   call.preferred = sent.upstreamFor(method, params);
 }

@@ -7,7 +7,7 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Unsubscribe } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import { countValues, parseLogFilter, type FilterParams } from './feeds/log-filter.ts';
+import { countValues, parseLogFilter, type FilterParams } from '../chain/logs/log-filter.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { PolledFilter, type FilterMemory } from './polled-filter.ts';
 import { costOf, type SubscriptionParams } from './subscription-params.ts';

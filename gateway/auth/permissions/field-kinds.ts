@@ -1,4 +1,5 @@
 import type { Reason } from '../../jsonrpc/errors.ts';
+import type { VerifyLevel } from '../../network-files/options/verify-option.ts';
 import type { Bounds } from '../../spec/bounds.ts';
 import type { MethodCheck, ParamsCheck } from './call-permissions.ts';
 import type { Caller } from './entry-permissions.ts';
@@ -81,6 +82,10 @@ interface BoundField<Value> extends Field<Value> {
 export interface Capabilities {
   /** Gets an explanation of the routing of a call. */
   readonly explain: boolean;
+  /** May ask for proven results. */
+  readonly verify: boolean;
+  /** How far all its results are proven. */
+  readonly verifyLevel: VerifyLevel;
 }
 
 interface CapabilityField<Value> extends Field<Value> {

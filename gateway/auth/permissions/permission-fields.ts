@@ -188,9 +188,17 @@ const fields = {
   permissions: capabilityField({
     flag: '--permissions <names>',
     title: 'Capabilities',
-    meaning: 'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`',
-    read: listOf(/^explain$/),
-    grant: (names) => ({ explain: names.includes('explain') }),
+    meaning:
+      'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`; `verify` allows proven results, with `X-Gatehouse-Verify`',
+    read: listOf(/^(explain|verify)$/),
+    grant: (names) => ({ explain: names.includes('explain'), verify: names.includes('verify') }),
+  }),
+  verify: capabilityField({
+    flag: '--verify <level>',
+    title: 'Proven results',
+    meaning: 'how far all results are proven, if the network does not prove them further: `enforce` or `require`',
+    read: (text) => (text === 'enforce' || text === 'require' ? text : undefined),
+    grant: (level) => ({ verifyLevel: level }),
   }),
   account: accountField({
     flag: undefined,

@@ -5,6 +5,7 @@ import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
 import { unitsMap } from './units-option.ts';
+import { agree, verify } from './verify-option.ts';
 import {
   balance,
   batch,
@@ -134,6 +135,8 @@ export const networkOptions = {
   },
   hedge: { ...hedge, replaces: 'network' },
   failsafe: { ...networkFailsafe, replaces: 'network' },
+  verify: { ...verify, replaces: 'network' },
+  agree: { ...agree, replaces: 'network' },
   audit: { ...networkAudit, replaces: 'network' },
   cache: {
     title: 'on or off',
