@@ -60,7 +60,7 @@ interface Shares {
 
 const newShares: Shares = { workers: 1, of: (account) => new KeyShare(account) };
 
-const noCapabilities: Capabilities = { explain: false, private: false };
+const noCapabilities: Capabilities = { explain: false, private: false, verify: false, verifyLevel: 'off' };
 
 /** 401 before 403: only a caller with valid credentials learns that the key has other permissions. */
 const namesInOrder = permissionNames.toSorted((a, b) => statusOf(a) - statusOf(b));

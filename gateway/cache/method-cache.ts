@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { ChainPoller } from '../chain/poller.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { ResponseCache, Validity } from './response-cache.ts';
@@ -74,7 +75,7 @@ export class MethodCache {
     // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
     const isChecked = final.isChecked(now); // may drop all entries
-    const { validity, result, since } = entry;
+    const { validity, result, since, proof } = entry;
     if (since !== final.since || !this.#isValid(validity, now)) {
       cache.delete(key);
       return undefined;
@@ -82,9 +83,14 @@ export class MethodCache {
     if (!isChecked) return undefined;
     const isFinal =
       validity.while === 'canonical' && validity.finalizesAt !== undefined && final.includes(validity.finalizesAt, now);
-    if (isFinal) this.#storePermanently(text, result);
+    if (isFinal) this.#storePermanently(text, result, proof);
     count('hit');
     return result;
+  }
+
+  /** The proof of the result that `find` returned. */
+  proofOf(text: string): Proof | undefined {
+    return this.#options.cache.get(this.#prefix + text)?.proof;
   }
 
   /**
@@ -114,19 +120,22 @@ export class MethodCache {
     const validity = this.#validityOf(params, response, headHash);
     if (validity === undefined) return undefined;
     const result = response.kind === 'large' ? Buffer.concat(response.parts) : toShared(response);
-    if (validity.while === 'always') this.#storePermanently(text, result);
-    else this.#storeInMemory(text, result, validity);
+    const { proof } = response;
+    if (validity.while === 'always') this.#storePermanently(text, result, proof);
+    else this.#storeInMemory(text, result, validity, proof);
     return result;
   }
 
-  #storeInMemory(text: string, result: string | Buffer, validity: Validity): void {
+  #storeInMemory(text: string, result: string | Buffer, validity: Validity, proof: Proof | undefined): void {
     const { cache, final } = this.#options;
-    cache.set(this.#prefix + text, { result, validity, since: final.since });
+    cache.set(this.#prefix + text, { result, validity, since: final.since, proof });
   }
 
-  #storePermanently(text: string, result: string | Buffer): void {
+  /** Redis has no proofs, so that verified results are in memory only. */
+  #storePermanently(text: string, result: string | Buffer, proof: Proof | undefined): void {
     const { redisCache } = this.#options;
-    this.#storeInMemory(text, result, { while: 'always' });
+    this.#storeInMemory(text, result, { while: 'always' }, proof);
+    if (proof !== undefined) return;
     const key = redisCache && this.#redisKey(text);
     if (key !== undefined) redisCache?.set(key, result);
   }
@@ -149,7 +158,7 @@ export class MethodCache {
     const { since } = final;
     const result = await redisCache?.get(key);
     if (result === undefined || since !== final.since || this.#isOnOtherBranch(result)) return undefined;
-    this.#storeInMemory(text, result, { while: 'always' });
+    this.#storeInMemory(text, result, { while: 'always' }, undefined);
     this.#options.count('redis');
     return result;
   }

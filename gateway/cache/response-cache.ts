@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
@@ -7,6 +8,8 @@ export interface CachedResponse {
   readonly kind: 'cached';
   /** As JSON. */
   readonly result: string | Buffer;
+  /** Undefined: it was not verified. */
+  readonly proof?: Proof | undefined;
 }
 
 /** A response from an upstream of the network, sent now or cached. */
@@ -22,6 +25,8 @@ export interface CacheEntry {
   readonly validity: Validity;
   /** The epoch at which its chain began, from `FinalChain`. */
   readonly since: number;
+  /** Undefined: it was not verified. */
+  readonly proof?: Proof | undefined;
 }
 
 /**

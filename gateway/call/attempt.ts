@@ -25,6 +25,7 @@ import {
   recordSuccess,
 } from './record-attempt.ts';
 import { takeRetry } from './select.ts';
+import { verifyOutcome } from './verify-outcome.ts';
 
 /** An upstream that waits for a receipt is asked after this time whether it has the transaction. */
 const RECEIPT_CHECK_MS = 5_000;
@@ -135,9 +136,11 @@ async function outcomeAt(
   }
   if (!outcome.final && outcome.followUp !== undefined)
     outcome = await followUp(call, upstream, outcome, outcome.followUp, cancellation);
-  const { transaction } = call;
+  const { transaction, verification } = call;
   if (transaction !== undefined)
     outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
+  if (outcome.final && verification !== undefined)
+    outcome = await verifyOutcome(call, upstream, outcome, verification);
   if (!outcome.final) {
     recordFailedAttempt(call, upstream, outcome, startedAt);
     return outcome;

@@ -15,6 +15,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { CallContext } from './call-context.ts';
 import type { CoalescedCall } from './coalesce.ts';
 import type { NetworkMethod } from './network.ts';
+import type { CallVerification } from './verification.ts';
 import type { Router } from './router.ts';
 
 /** Shared by all calls: an array that grows by `push` takes 150 bytes, and most calls have no failed attempt. */
@@ -83,6 +84,8 @@ export class Call {
   requestUnits: number | undefined = undefined;
   readonly startedAt = clock.now();
   sinks = noSinks;
+  /** How far the result is proven before it is returned; undefined: not at all. */
+  verification: CallVerification | undefined = undefined;
 
   // Its way over the upstreams
   /** Cancels the work at upstreams. Undefined for a call of Gatehouse itself. */
@@ -97,6 +100,8 @@ export class Call {
   blocks: NamedBlocks | undefined = undefined;
   /** The only upstreams that may get the call; undefined: all. */
   candidates: readonly Upstream[] | undefined = undefined;
+  /** Upstreams that do not get the call. */
+  excluded = noUpstreams;
   /** Selected before all other upstreams. */
   preferred: Upstream | undefined = undefined;
   /** Of the method. Undefined: the times of each upstream, and any number of attempts. */
@@ -160,6 +165,7 @@ export class Call {
     call.id = this.id;
     call.context = this.context;
     call.served = this.served;
+    call.verification = this.verification;
     return call;
   }
 

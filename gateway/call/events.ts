@@ -1,3 +1,4 @@
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { CacheOutcome } from '../observability/call-sink.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -20,6 +21,12 @@ export function begun(call: Call, { network, sinks }: CallContext): void {
 /** The outcome of the cache lookup. */
 export function cached(call: Call, outcome: CacheOutcome): void {
   for (const sink of call.sinks) sink.cached?.(outcome);
+}
+
+/** What proves the result of the call. */
+export function verified({ served, sinks }: Call, proof: Proof): void {
+  served?.metric.verified(proof);
+  for (const sink of sinks) sink.verified?.(proof);
 }
 
 /** @param isFirst at the selection for the first attempt, which the metrics count */

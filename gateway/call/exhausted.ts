@@ -35,6 +35,7 @@ export function responseOfFailures(call: Call): UpstreamResponse {
     if (candidates.some((upstream) => mayStillSupport(call, upstream))) throw new RpcError('no-upstream');
     return unsupportedResponse(method);
   }
+  if (classes.has('unproven') || classes.has('disproved')) throw new RpcError('not-proven');
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
   if (failed.some(isMissing) && (!call.isMissingAtHead || isKnownNewBlock(view, call))) throw noUpstream();
   const blockError = missingBlockError(failed);

@@ -13,8 +13,8 @@ import { isOlderThanServed } from './monotonic-reads.ts';
  * @returns undefined if it must be collected
  */
 export function flowOf(call: Call): FlowRequest | undefined {
-  const { method, id, context, canFlow } = call;
-  if (!canFlow || id === undefined || context === undefined || context.batchBudget !== undefined) return undefined;
+  const { method, id, context, canFlow, verification } = call;
+  if (!canFlow || verification !== undefined || id === undefined || context === undefined || context.batchBudget !== undefined) return undefined;
   const { params } = call.pinned ?? call;
   const readerFor = readerOf(call, params);
   if (readerFor === undefined && !passesUnread(method)) return undefined;

@@ -5,7 +5,8 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { namesGas } from '../spec/prepare-params.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { EvidenceRequest } from '../verify/evidence/evidence.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
@@ -18,6 +19,7 @@ import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
 import { catchUp, selectUpstream } from './select.ts';
 import { sendAtOnce } from './send-at-once.ts';
+import { requireProof, pinVerified } from './verify-outcome.ts';
 
 const NO_RELAY =
   'transactions of this project id are private, and this network has no relay for this method: use another network or project id';
@@ -35,26 +37,30 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   try {
     if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
+    const { verification } = call;
     const route = transactionRouteOf(call);
     if (route?.isAtOnce === true) return await sendAtOnce(call, route);
-    const accepted = call.preferred && call.router.sent.acceptedFor(call.method, call.params);
+    const mayCount = verification === undefined && call.preferred !== undefined;
+    const accepted = mayCount ? call.router.sent.acceptedFor(call.method, call.params) : undefined;
     const count = accepted && (await pendingCount(call, accepted));
     if (count !== undefined) return count;
     for (;;) {
+      if (verification !== undefined) await pinVerified(call, verification);
       const poll = catchUp(call, clock.now());
       if (poll !== undefined) await poll;
       const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
         if (await mayStillArrive(call)) continue;
-        return exhausted(call);
+        const last = exhausted(call);
+        return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
       if (response === undefined) continue;
       const sharing = call.router.chain.whenShared();
       if (sharing !== undefined) await sharing;
-      return response;
+      return verification === undefined ? response : requireProof(complete(response), verification);
     }
   } finally {
     slots?.leave(owner);
@@ -74,6 +80,40 @@ export function requestUpstreams(
   return forward(call).then(complete);
 }
 
+/** Sends a request for evidence. @throws RpcError if no upstream has a usable result (rejects with it) */
+export async function requestEvidence(
+  router: Router,
+  method: MethodSpec,
+  params: readonly unknown[],
+  { work, except, mustBeProven }: EvidenceRequest,
+): Promise<unknown> {
+  const call = new Call(router, method, params, work.deadline);
+  if (except !== undefined) call.excluded = [except];
+  if (mustBeProven) call.verification = { isRequired: true, agree: undefined, evidenceFor: work };
+  const response = parseResponse(complete(await forward(call)));
+  return response.kind === 'result' ? response.result : undefined;
+}
+
+/** Sends a call of Gatehouse itself to an upstream that is none of these. Undefined: no other one has a response. */
+export async function sendToOther(
+  router: Router,
+  method: MethodSpec,
+  params: readonly unknown[],
+  deadline: number,
+  excluded: readonly Upstream[],
+): Promise<{ readonly upstream: Upstream; readonly response: UpstreamResponse } | undefined> {
+  const call = new Call(router, method, params, deadline);
+  call.excluded = excluded;
+  try {
+    const response = complete(await forward(call));
+    const upstream = call.respondingUpstream;
+    return upstream === undefined || excluded.includes(upstream) ? undefined : { upstream, response };
+  } catch (error) {
+    if (error instanceof RpcError) return undefined;
+    throw error;
+  }
+}
+
 /** Reads what the call needs from its upstream. */
 function prepare(call: Call): void {
   const { router, method, params } = call;
@@ -81,7 +121,9 @@ function prepare(call: Call): void {
   // With one upstream, only blocks, and the blocks of state, are compared.
   const needsBlocks = all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
   if (needsBlocks) call.blocks = blocksNamedBy(method, params);
-  call.candidates = options.permitted.candidatesOf(method.name);
+  const candidates = options.permitted.candidatesOf(method.name);
+  const { excluded } = call;
+  call.candidates = excluded.length === 0 ? candidates : (candidates ?? all).filter((one) => !excluded.includes(one));
   call.failsafe = options.failsafe.of(method);
   call.preferred = sent.upstreamFor(method, params);
 }

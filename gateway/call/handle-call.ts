@@ -17,6 +17,7 @@ import { begun, cached, ended } from './events.ts';
 import { forward } from './forward.ts';
 import type { LocalResponse, NetworkMethod } from './network.ts';
 import { requestRange } from './request-range.ts';
+import { isEnough, verifiedName, type CallVerification } from './verification.ts';
 import { respond, respondWithError, type CallResponse } from './respond.ts';
 
 export type MaybePromise<Value> = Value | Promise<Value>;
@@ -87,38 +88,57 @@ function fromNetwork(
   { spec, cache, ranges, isCoalescable }: NetworkMethod,
 ): MaybePromise<NetworkResponse> {
   call.replaceParams(prepareParams(spec, call.params));
+  if (context.verification !== undefined) call.verification = context.verification.of(call);
   if (ranges !== undefined) return requestRange(call, context, ranges);
   if (!isCoalescable) return forwardAlone(call, context);
+  if (call.verification !== undefined) return fromNetworkVerified(call, call.verification, context, cache);
   const result = cache?.find(call.text);
   if (result === undefined) return forwardCoalesced(call, context, cache);
   cached(call, 'hit');
   return { kind: 'cached', result };
 }
 
-/** @throws RpcError, Cancelled (rejects with it) */
+/** The same with results that are proven as far as the call requires: they have names of their own. */
+function fromNetworkVerified(
+  call: Call,
+  verification: CallVerification,
+  context: CallContext,
+  cache: MethodCache | undefined,
+): MaybePromise<NetworkResponse> {
+  const name = verifiedName(call.text, verification);
+  const result = cache?.find(name);
+  const proof = result === undefined ? undefined : cache?.proofOf(name);
+  if (result === undefined || !isEnough(proof, verification)) return forwardCoalesced(call, context, cache, name);
+  cached(call, 'hit');
+  return { kind: 'cached', result, proof };
+}
+
+/** @param name of the call among those of its method @throws RpcError, Cancelled (rejects with it) */
 function forwardCoalesced(
   call: Call,
   { network, access, caller, deadline }: CallContext,
   cache: MethodCache | undefined,
+  name = call.text,
 ): Promise<NetworkResponse> {
-  const { text, method } = call;
+  const { method } = call;
   const onCoalesced = (): void => {
     cached(call, 'coalesced');
   };
   const participant = { deadline, caller, owner: access.share, onCoalesced };
-  return network.coalesced.request(`${method.name} ${text}`, participant, (coalesced) => {
+  return network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
     call.coalesced = coalesced;
     call.cancellation = coalesced.cancellation;
-    if (cache !== undefined) return forwardThrough(cache, call);
+    if (cache !== undefined) return forwardThrough(cache, call, name);
     cached(call, method.cache === undefined ? 'not-cacheable' : 'off');
     return forward(call);
   });
 }
 
 /** Stores the response in the cache, unless that of all gateways has it. @throws RpcError, Cancelled (rejects with it) */
-async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkResponse> {
-  const { params, text } = call;
-  const found = cache.isShared ? await cache.findShared(params, text) : undefined;
+async function forwardThrough(cache: MethodCache, call: Call, name: string): Promise<NetworkResponse> {
+  const { params, verification } = call;
+  const isShared = cache.isShared && verification === undefined;
+  const found = isShared ? await cache.findShared(params, name) : undefined;
   if (found !== undefined) {
     cached(call, 'hit');
     return { kind: 'cached', result: found };
@@ -128,8 +148,9 @@ async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkRe
   const response = await forward(call);
   if (response.kind === 'flowing') return response;
   // The cached JSON is reused, so that the result is serialised once.
-  const result = cache.store(params, text, response, call.headHash, since);
-  return result === undefined ? response : { kind: 'cached', result };
+  const result = cache.store(params, name, response, call.headHash, since);
+  if (result === undefined) return response;
+  return verification === undefined ? { kind: 'cached', result } : { kind: 'cached', result, proof: response.proof };
 }
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */

@@ -87,7 +87,9 @@ export function raiseToServed(
 ): UpstreamResponse {
   const number = resultIs === 'head-number' ? headIn(response)?.number : undefined;
   if (number === undefined || number >= newestServed) return response;
-  return { kind: 'result', result: `0x${newestServed.toString(16)}` };
+  return response.proof === undefined
+    ? { kind: 'result', result: `0x${newestServed.toString(16)}` }
+    : { kind: 'result', result: `0x${newestServed.toString(16)}`, proof: response.proof };
 }
 
 /** Whether callers were served the block or transaction of the call, so that null would be wrong. */

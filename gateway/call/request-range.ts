@@ -1,4 +1,5 @@
 import type { NetworkResponse } from '../cache/response-cache.ts';
+import { weaker, type Proof } from '../jsonrpc/proof.ts';
 import { reportCached } from '../observability/call-sink.ts';
 import type { RangedMethod, RangeSender } from '../ranges/ranged-method.ts';
 import { canCoalesce } from '../spec/method-group.ts';
@@ -9,23 +10,33 @@ import type { CallContext } from './call-context.ts';
 import { ChargedParts } from './charge.ts';
 import { forward } from './forward.ts';
 import { usableForRange } from './select.ts';
+import { verifiedName } from './verification.ts';
 
 /** Sends a call with a range of blocks as it is, or in parts. @throws RpcError, Cancelled (rejects with it) */
 export function requestRange(call: Call, context: CallContext, ranges: RangedMethod): Promise<NetworkResponse> {
   const { params, text, deadline, sinks, router, method } = call;
   const { access, caller, reservation, network } = context;
   const { share, bounds } = access;
+  const { verification } = call;
+  /** The weakest of all parts; undefined: none has arrived. */
+  let proof: Proof | undefined;
+  const recordProof = (response: NetworkResponse): NetworkResponse => {
+    proof = weaker(proof, complete(response).proof ?? 'no');
+    return response;
+  };
   const send = (part: Call, partCaller: Cancellation): Promise<NetworkResponse> => {
     if (!canCoalesce(method)) return withCancellation(part, partCaller, share);
     const onCoalesced = (): void => {
       reportCached(part.sinks, 'coalesced');
     };
     const participant = { deadline, caller: partCaller, owner: share, onCoalesced };
-    return network.coalesced.request(`${method.name} ${part.text}`, participant, (coalesced) => {
+    const name = verification === undefined ? part.text : verifiedName(part.text, verification);
+    const sent = network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
       part.coalesced = coalesced;
       part.cancellation = coalesced.cancellation;
       return forward(part);
     });
+    return verification === undefined ? sent : sent.then(recordProof);
   };
   const sender: RangeSender = {
     candidatesFor: (lowest, highest) => usableForRange(router, method, lowest, highest),
@@ -44,12 +55,17 @@ export function requestRange(call: Call, context: CallContext, ranges: RangedMet
     },
     fetchBlock: (blockByNumber, block, cancellation) => {
       const fetch = call.derive(blockByNumber, [block, false]);
+      // It only divides the range: each part is proven.
+      fetch.verification = undefined;
       fetch.cancellation = cancellation;
       return forward(fetch).then(complete);
     },
   };
   const charges = new ChargedParts(call, context);
-  return ranges.request({ params, text, deadline, caller, share, bounds, reservation, sinks, charges, sender });
+  const isVerified = verification !== undefined;
+  const ranged = { params, text, deadline, caller, share, bounds, reservation, sinks, charges, sender, isVerified };
+  const response = ranges.request(ranged);
+  return isVerified ? response.then((whole) => ({ ...whole, proof: proof ?? 'no' })) : response;
 }
 
 /** @throws RpcError, Cancelled (rejects with it) */

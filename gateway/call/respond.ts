@@ -15,7 +15,7 @@ import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
-import { ended } from './events.ts';
+import { ended, verified } from './events.ts';
 import type { LocalResponse } from './network.ts';
 
 /** What a call gets: from an upstream, from the cache, or from the gateway itself. */
@@ -35,6 +35,11 @@ export function respond(call: Call, context: CallContext, response: CallResponse
   if (response.kind === 'flowing') return respondFlowing(call, id, response);
   if ((response.kind === 'cached' || response.kind === 'large') && method.sends !== true)
     reserveBytes(call, context, response);
+  if (context.verification !== undefined && response.kind !== 'local') {
+    const { proof = 'no' } = response;
+    context.verification.add(proof);
+    verified(call, proof);
+  }
   const delivered = toRpcResponse(id, response);
   const { length } = delivered.body;
   if (response.kind !== 'local') checkResponseBytes(call, context, length);

@@ -1,5 +1,6 @@
 import type { Gate } from '../admission/gate.ts';
-import type { Auditor } from '../audit/auditor.ts';
+import type { Verifier } from '../verify/verifier.ts';
+import type { Auditor } from '../verify/observe/auditor.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
@@ -33,6 +34,7 @@ interface RouterOptions extends InspectOptions {
   readonly slots: Gate;
   /** Undefined: no read is audited. */
   readonly audit?: Pick<Auditor, 'sample'> | undefined;
+  readonly verifier: Verifier;
 }
 
 /** The upstreams of one network, and what their selection depends on. It sends nothing: `forward.ts` does. */

@@ -85,8 +85,14 @@ function checkedNetworks(
     upstreams: network.upstreams.length,
     methods: network.methods.length,
     table: methodsByUpstreams(network, methodFacts),
-    notes: [...auditNotes(network), ...publicNotes(network)],
+    notes: [...verifyNotes(network), ...auditNotes(network), ...publicNotes(network)],
   }));
+}
+
+function verifyNotes({ verify, agree, upstreams }: NetworkConfig): string[] {
+  const isVerified = [verify, ...Object.values(verify)].some((level) => level === 'enforce' || level === 'require');
+  if (!isVerified && Object.keys(agree).length === 0) return [];
+  return upstreams.length > 1 ? [] : ['verify: with one upstream, a wrong result is not proven, and never disproved'];
 }
 
 function auditNotes({ audit, upstreams }: NetworkConfig): string[] {

@@ -53,6 +53,7 @@ const catalogue = {
   'beyond-bound': { code: -32005, status: 200, message: 'the request or its response is beyond a bound' },
   'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
   'response-too-large': { code: -32005, status: 200, message: 'the responses of this batch are too large together' },
+  'not-proven': { code: -32603, status: 200, message: 'no upstream returned a result that could be proven' },
   'no-upstream': { code: -32603, status: 503, retryAfterS: 1, message: 'no upstream could answer' },
   'key-store-unreachable': {
     code: -32603,

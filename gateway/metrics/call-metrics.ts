@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { Proof } from '../jsonrpc/proof.ts';
 import { clock } from '../clock/clock.ts';
 import type { CounterMetric, CounterValue, GaugeMetric, HistogramMetric, HistogramValue } from './counters.ts';
 import { fastCounter, fastGauge, fastHistogram } from './instruments.ts';
@@ -10,6 +11,7 @@ export class CallMetrics {
   readonly #callsInFlight: GaugeMetric;
   readonly #callsQueued: GaugeMetric;
   readonly #callsCoalesced: CounterMetric;
+  readonly #verified: CounterMetric;
 
   constructor(page: Registry) {
     this.#calls = fastCounter(page, 'gatehouse_calls_total');
@@ -17,6 +19,7 @@ export class CallMetrics {
     this.#callsInFlight = fastGauge(page, 'gatehouse_calls_in_flight');
     this.#callsQueued = fastGauge(page, 'gatehouse_calls_queued');
     this.#callsCoalesced = fastCounter(page, 'gatehouse_calls_coalesced_total');
+    this.#verified = fastCounter(page, 'gatehouse_verified_results_total');
   }
 
   /** @param method the name of a method of the network, else `other` */
@@ -26,6 +29,7 @@ export class CallMetrics {
       (outcome) => this.#calls.labels(network, method, outcome),
       this.seconds.labels(network, method),
       inFlight,
+      (proof) => this.#verified.labels(network, method, proof),
     );
   }
 
@@ -52,11 +56,23 @@ export class CallMetric {
   readonly #counterFor: (outcome: string) => CounterValue;
   readonly #seconds: HistogramValue;
   readonly #inFlight: CounterValue;
+  readonly #proofCounterFor: (proof: string) => CounterValue;
 
-  constructor(counterFor: (outcome: string) => CounterValue, seconds: HistogramValue, inFlight: CounterValue) {
+  constructor(
+    counterFor: (outcome: string) => CounterValue,
+    seconds: HistogramValue,
+    inFlight: CounterValue,
+    proofCounterFor: (proof: string) => CounterValue,
+  ) {
+    this.#proofCounterFor = proofCounterFor;
     this.#counterFor = counterFor;
     this.#seconds = seconds;
     this.#inFlight = inFlight;
+  }
+
+  /** A result is returned with this proof. */
+  verified(proof: Proof): void {
+    this.#proofCounterFor(proof.replace(/:.*/, '')).value++;
   }
 
   started(): void {

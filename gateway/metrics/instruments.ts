@@ -12,6 +12,7 @@ export const metricLabels = {
   class: 'one of the failure classes of an upstream response',
   kind: 'one of the kinds of `eth_subscribe`',
   event: '`started`, `won` or `lost`',
+  proof: '`hash`, `root`, `proof`, `agreed` or `no`',
   what: '`retry` or `hedge`',
   key: 'id of a key in use; only with `METRICS_PER_KEY=on`',
   version: 'version of Gatehouse',
@@ -41,7 +42,7 @@ export const instruments = {
   gatehouse_audits_total: {
     kind: 'counter',
     labels: ['network', 'upstream', 'outcome'],
-    help: 'Audits in which the upstream took part, by outcome: agrees, differs (from other upstreams, or from the hash of its own header), cannot-tell (not comparable)',
+    help: 'Audits in which the upstream took part, and its results that were checked (`verify`), by outcome: agrees, differs (from other upstreams, or from the hash of its own header), cannot-tell (not comparable)',
   },
   gatehouse_buffered_bytes: {
     kind: 'gauge',
@@ -303,6 +304,11 @@ export const instruments = {
     labels: ['network', 'upstream'],
     together: 'min',
     help: '1 unless calls, polls or probes of the upstream fail by its own fault (its circuit is not closed)',
+  },
+  gatehouse_verified_results_total: {
+    kind: 'counter',
+    labels: ['network', 'method', 'proof'],
+    help: 'Results by what proves them; only of bodies with `verify` in the network file, the key or the header',
   },
   gatehouse_websocket_messages_total: {
     kind: 'counter',

@@ -1,5 +1,5 @@
-import { Auditor, type AuditorOptions } from '../audit/auditor.ts';
 import { PublicAccess } from '../auth/public-access.ts';
+import { Auditor, type AuditorOptions } from '../verify/observe/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { openFinalChain, openMethodCache, type CacheParts } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
@@ -21,9 +21,11 @@ import {
   type ReplaceableConfig,
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
-import { isWildcard } from '../network-files/options/method-pattern.ts';
+import { bestPattern, isWildcard } from '../network-files/options/method-pattern.ts';
+import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
-import { requestUpstreams } from '../call/forward.ts';
+import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
+import type { MethodVerification } from '../call/verification.ts';
 import type { NetworkMethod, Network as ServedNetwork } from '../call/network.ts';
 import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
@@ -50,6 +52,7 @@ import { Gate } from '../admission/gate.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
+import { Verifier } from '../verify/verifier.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 import { ServedMethods } from './served-methods.ts';
 
@@ -66,6 +69,8 @@ export class Network implements ServedNetwork {
   readonly unserved: UnservedMethods;
   readonly router: Router;
   readonly audit: Auditor | undefined;
+  readonly auditsOf: ServedNetwork['auditsOf'];
+  readonly isVerified: boolean;
   readonly coalesced: CoalescedCalls;
   readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
   readonly chain: ChainPoller<Upstream>;
@@ -76,6 +81,7 @@ export class Network implements ServedNetwork {
   readonly sockets: SocketMetrics;
   readonly use = new UseCount();
   readonly #parts: NetworkParts;
+  readonly #verificationOf: (method: string) => MethodVerification;
   readonly #cacheParts: CacheParts;
 
   /**
@@ -106,7 +112,13 @@ export class Network implements ServedNetwork {
     const peers = parts.link && new ChainPeers(parts.link, slug, chainId);
     const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log, peers });
     this.chain = chain;
-    this.audit = openAudit(replaceable.audit, slug, metrics, { upstreams, permitted, chain, log });
+    const levels = typeof replaceable.verify === 'string' ? { '*': replaceable.verify } : replaceable.verify;
+    this.auditsOf = (upstream) => metrics.audits.countsOf(slug, upstream);
+    this.#verificationOf = (method) => verificationOf(method, levels, replaceable.agree);
+    this.isVerified =
+      Object.keys(replaceable.agree).length > 0 || Object.values(levels).some((level) => isStronger(level, 'observe'));
+    const observes = (method: string): boolean => this.#verificationOf(method).level === 'observe';
+    this.audit = openAudit(replaceable, observes, slug, metrics, { upstreams, permitted, chain, log });
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
     const onQueued = metrics.calls.queueMetric(slug);
@@ -122,6 +134,12 @@ export class Network implements ServedNetwork {
       metrics: metrics.routing.networkMetrics(slug),
       // Calls in progress still count towards the concurrency.
       slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
+      verifier: new Verifier({
+        ...{ upstreams, permitted, chain, log },
+        openMetrics: () => metrics.audits.networkMetrics(slug, namesOf(upstreams)),
+        request: (name, ...request) => requestEvidence(this.router, specOf(name, specs), ...request),
+        sendToOther: (...call) => sendToOther(this.router, ...call),
+      }),
       ...{ chain, audit: this.audit, log },
     };
     this.router = new Router(upstreams, routerOptions, reusable?.router);
@@ -168,6 +186,7 @@ export class Network implements ServedNetwork {
       handler,
       localResponse: handler?.by === 'local' ? { kind: 'local', json: handler.result(config) } : undefined,
       isCoalescable: canCoalesce(spec),
+      verification: this.#verificationOf(spec.name),
       afterCall: this.#afterCallOf(spec),
       metric: metrics.calls.metric(config.slug, label),
       cache: openMethodCache(this.#cacheParts, this.final, spec),
@@ -206,15 +225,38 @@ export class Network implements ServedNetwork {
   }
 }
 
-/** @param share of the reads, from 0 to 1 @returns undefined: audits are off */
+type Levels = Readonly<Record<string, VerifyLevel>>;
+
+/** The level and the agreement of a method: those of its name, or else of the longest wildcard. */
+function verificationOf(method: string, levels: Levels, agree: ReplaceableConfig['agree']): MethodVerification {
+  const [level, ofAgree] = [levels, agree].map((map) => bestPattern(Object.keys(map), method));
+  return {
+    level: (level === undefined ? undefined : levels[level]) ?? 'off',
+    agree: ofAgree === undefined ? undefined : agree[ofAgree],
+  };
+}
+
+/** The share of `verify: observe` without `audit`. */
+const OBSERVED_SHARE = 0.01;
+
+/** @param observes whether a method has `verify: observe` @returns undefined: audits are off */
 function openAudit(
-  share: number,
+  config: ReplaceableConfig,
+  observes: (method: string) => boolean,
   slug: string,
   { audits }: Metrics,
-  options: Omit<AuditorOptions, 'share' | 'metrics'>,
+  options: Omit<AuditorOptions, 'share' | 'observes' | 'metrics'>,
 ): Auditor | undefined {
-  const names = options.upstreams.map(({ name }) => name);
-  return share === 0 ? undefined : new Auditor({ share, metrics: audits.networkMetrics(slug, names), ...options });
+  const { audit, verify } = config;
+  const isObserved = verify === 'observe' || Object.values(verify).includes('observe');
+  if (audit === 0 && !isObserved) return undefined;
+  const metrics = audits.networkMetrics(slug, namesOf(options.upstreams));
+  if (audit > 0) return new Auditor({ share: audit, metrics, ...options });
+  return new Auditor({ share: OBSERVED_SHARE, observes, metrics, ...options });
+}
+
+function namesOf(upstreams: readonly Upstream[]): string[] {
+  return upstreams.map(({ name }) => name);
 }
 
 function openPublicAccess(

@@ -1,3 +1,4 @@
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 
@@ -30,6 +31,8 @@ export interface CallSink {
   budgetExceeded?(what: 'retry' | 'hedge'): void;
   /** Outcome of the cache lookup. Not called for methods that Gatehouse handles without upstreams. */
   cached?(outcome: CacheOutcome): void;
+  /** What proves the result. */
+  verified?(proof: Proof): void;
   /** An audit of the call has begun. Undefined: only a share of the calls is audited. @param ended its report */
   readonly audited?: ((ended: Promise<AuditReport | undefined>) => void) | undefined;
   /** A part of the range of blocks begins. */

@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
@@ -80,6 +81,7 @@ class ExplainedCall extends ExplainedAttempts implements CallSink {
   readonly #parts: ExplainedPart[] = [];
   #end: object = {};
   #audit: AuditReport | undefined;
+  #proof: Proof | undefined;
 
   /** @param audits in progress, to which that of the call is added; undefined: the call is audited as others are */
   constructor(method: string, audits?: Promise<unknown>[]) {
@@ -99,6 +101,10 @@ class ExplainedCall extends ExplainedAttempts implements CallSink {
     return part;
   }
 
+  verified(proof: Proof): void {
+    this.#proof = proof;
+  }
+
   ended({ outcome, requestUnits }: CallEnd): void {
     this.#end = { outcome, requestUnits };
   }
@@ -113,6 +119,7 @@ class ExplainedCall extends ExplainedAttempts implements CallSink {
     const more = this.#parts.length - maxParts;
     return {
       ...{ method: this.#method, ...this.#end, ...this.explain() },
+      ...(this.#proof !== undefined && { verified: this.#proof }),
       ...(this.#audit !== undefined && { audit: this.#audit }),
       ...(this.#parts.length > 0 && { parts: this.#parts.slice(0, maxParts) }),
       ...(more > 0 && { moreParts: more }),

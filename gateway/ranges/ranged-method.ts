@@ -59,6 +59,8 @@ export interface RangedCall {
   readonly sinks: readonly CallSink[];
   readonly charges: PartCharges;
   readonly sender: RangeSender;
+  /** Its parts are proven, which cached parts are not. */
+  readonly isVerified: boolean;
 }
 
 /** Sends what a call with a range needs. Each function rejects with RpcError or Cancelled. */
@@ -164,7 +166,17 @@ export class RangedMethod {
     const maxResponseBytes = lower(bounds.maxResponseBytes, call.bounds?.maxResponseBytes);
     const received = new ReceivedParts(resolved, { reservation, maxResponseBytes });
     const run = new RangeRun({
-      ...{ filter, limits, received, cache, share, deadline, cancellation, sinks, charges },
+      ...{
+        filter,
+        limits,
+        received,
+        cache: call.isVerified ? undefined : cache,
+        share,
+        deadline,
+        cancellation,
+        sinks,
+        charges,
+      },
       countPart: metrics.partSent,
       onSplit: metrics.split,
       isFinal: (block) => this.#isFinal(block),

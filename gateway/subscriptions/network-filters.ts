@@ -8,7 +8,7 @@ import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upst
 import type { Unsubscribe } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import type { FilterPeers, FilterRequest, FoundFilter } from './filter-peers.ts';
-import { countValues, parseLogFilter, type FilterParams } from './feeds/log-filter.ts';
+import { countValues, parseLogFilter, type FilterParams } from '../chain/logs/log-filter.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { PolledFilter, type FilterMemory } from './polled-filter.ts';
 import { costOf, type SubscriptionParams } from './subscription-params.ts';

@@ -3,7 +3,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { makeId } from './subscription.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { SubscriptionParams } from './subscription-params.ts';
-import { knownMembers, type FilterParams } from './feeds/log-filter.ts';
+import { knownMembers, type FilterParams } from '../chain/logs/log-filter.ts';
 
 /** A filter that is not polled for this long is removed. geth has the same timeout (eth/filters/filter_system.go, `Timeout`). */
 const IDLE_TIMEOUT_MS = 300_000;

@@ -1,5 +1,5 @@
 import { RpcError } from '../jsonrpc/errors.ts';
-import { countValues, parseLogFilter, sizeOf, type FilterParams, type LogFilter } from './feeds/log-filter.ts';
+import { countValues, parseLogFilter, sizeOf, type FilterParams, type LogFilter } from '../chain/logs/log-filter.ts';
 
 /** Parsed parameters of `eth_subscribe`. */
 export type SubscriptionParams =

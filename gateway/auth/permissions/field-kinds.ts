@@ -1,4 +1,5 @@
 import type { Reason } from '../../jsonrpc/errors.ts';
+import type { VerifyLevel } from '../../network-files/options/verify-option.ts';
 import type { Bounds } from '../../spec/bounds.ts';
 import type { MethodCheck, ParamsCheck } from './call-permissions.ts';
 import type { Caller } from './entry-permissions.ts';
@@ -83,6 +84,10 @@ export interface Capabilities {
   readonly explain: boolean;
   /** Its transactions are sent to the upstreams of `private` in the network file. */
   readonly private: boolean;
+  /** May ask for proven results. */
+  readonly verify: boolean;
+  /** How far all its results are proven. */
+  readonly verifyLevel: VerifyLevel;
 }
 
 interface CapabilityField<Value> extends Field<Value> {

@@ -189,9 +189,20 @@ const fields = {
     flag: '--permissions <names>',
     title: 'Capabilities',
     meaning:
-      'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`; `private` sends transactions to the relays of networks only',
-    read: listOf(/^(explain|private)$/),
-    grant: (names) => ({ explain: names.includes('explain'), private: names.includes('private') }),
+      'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`; `private` sends transactions to the relays of networks only; `verify` allows proven results, with `X-Gatehouse-Verify`',
+    read: listOf(/^(explain|private|verify)$/),
+    grant: (names) => ({
+      explain: names.includes('explain'),
+      private: names.includes('private'),
+      verify: names.includes('verify'),
+    }),
+  }),
+  verify: capabilityField({
+    flag: '--verify <level>',
+    title: 'Proven results',
+    meaning: 'how far all results are proven, if the network does not prove them further: `enforce` or `require`',
+    read: (text) => (text === 'enforce' || text === 'require' ? text : undefined),
+    grant: (level) => ({ verifyLevel: level }),
   }),
   account: accountField({
     flag: undefined,

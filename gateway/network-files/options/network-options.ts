@@ -7,6 +7,7 @@ import { providerOptions } from './provider-options.ts';
 import { publicCallers } from './public-option.ts';
 import { privateTransactions, transactions } from './transaction-options.ts';
 import { unitsMap } from './units-option.ts';
+import { agree, verify } from './verify-option.ts';
 import {
   balance,
   batch,
@@ -139,6 +140,8 @@ export const networkOptions = {
   },
   hedge: { ...hedge, replaces: 'network' },
   failsafe: { ...networkFailsafe, replaces: 'network' },
+  verify: { ...verify, replaces: 'network' },
+  agree: { ...agree, replaces: 'network' },
   audit: { ...networkAudit, replaces: 'network' },
   cache: {
     title: 'on or off',

@@ -7,6 +7,7 @@ import { isKeyless, sentKey } from '../../auth/sent-key.ts';
 import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Network } from '../../call/network.ts';
+import { openVerification, type BodyVerification } from '../../call/verification.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
@@ -203,11 +204,12 @@ function respondToBody(
     reservation,
     address: new RequestedAddress(proxies, request),
     canFlow: canFlow(request, compressOverBytes, explanation),
+    verification: openVerification(network, access, request.headers['x-gatehouse-verify']),
   };
   const begun = handleBody(body, context, batch);
   if (begun instanceof Promise || compressOverBytes !== undefined)
-    return respondLater(options, http, access, begun, explanation);
-  writeAccounted(response, requestId, begun, reservation, explanation?.toString());
+    return respondLater(options, http, access, begun, explanation, context.verification);
+  writeAccounted(response, requestId, begun, reservation, explanation?.toString(), context.verification?.proof);
   return undefined;
 }
 
@@ -228,6 +230,7 @@ async function respondLater(
   access: KeyAccess,
   begun: Promise<RpcResponse | undefined> | RpcResponse | undefined,
   explanation: Explanation | undefined,
+  verification: BodyVerification | undefined,
 ): Promise<void> {
   const rpcResponse = await begun;
   const encoded =
@@ -235,7 +238,7 @@ async function respondLater(
       ? rpcResponse
       : await compressResponse(rpcResponse, request, response, compressOverBytes, reservation);
   const write = (): void => {
-    writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
+    writeAccounted(response, requestId, encoded, reservation, explanation?.toString(), verification?.proof);
   };
   const owner = access.share.name;
   if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(owner, write);

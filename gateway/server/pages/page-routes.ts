@@ -98,12 +98,12 @@ export function displayedConfiguration(
 }
 
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { config, router, chain, audit, subscriptions } = network;
+  const { config, router, chain, auditsOf, subscriptions } = network;
   return {
     ...networkFacts(config),
     activity: history.activityOf(config.slug),
     ...(subscriptions.isBloomWrong && { bloomCheck: 'off' }),
-    ...networkStatus(router.all, chain.view, skipReasons(router, now), now, audit?.countsOf.bind(audit)),
+    ...networkStatus(router.all, chain.view, skipReasons(router, now), now, auditsOf),
   };
 }
 

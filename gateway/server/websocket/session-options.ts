@@ -2,6 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import type { Log } from '../../config/log.ts';
 import type { BatchLimits } from '../../call/handle-batch.ts';
 import type { CallContext } from '../../call/call-context.ts';
+import { openVerification } from '../../call/verification.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Limiter } from '../../limits/limiter.ts';
@@ -23,6 +24,8 @@ export interface SessionOptions {
   readonly caller: Caller;
   /** The origin of the gateway that the caller requested. */
   readonly origin: string;
+  /** Of the upgrade: X-Gatehouse-Verify. */
+  readonly verify: string | readonly string[] | undefined;
   /** Shared by all sockets of the key: its permissions, which may change while a socket is open, and open counts. */
   readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
   readonly limiter: Limiter;
@@ -70,5 +73,7 @@ export function createContext(
     subscriptions,
     reservation,
     address: options,
+    // The permissions may have changed since the upgrade.
+    verification: openVerification(network, access, access.capabilities.verify ? options.verify : undefined),
   };
 }

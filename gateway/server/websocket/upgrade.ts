@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { clock, type Timer } from '../../clock/clock.ts';
+import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
@@ -14,7 +15,7 @@ import type { Network } from '../../call/network.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import { MAX_FRAGMENTS } from './socket-frames.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
-import { TICK_MS } from './session-options.ts';
+import { TICK_MS, type SessionOptions } from './session-options.ts';
 import { Session } from './session.ts';
 
 /** A drain closes sockets within this time, at most this far apart: clients reconnect as soon as they are closed. */
@@ -71,12 +72,14 @@ export class WebSocketUpgrades {
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#targetOf(request);
-      this.#checkSockets(access);
+        const verify = request.headers['x-gatehouse-verify'];
+        openVerification(network, access, verify);
+        this.#checkSockets(access);
       const socket = this.#completeHandshake(request, connection, head, requestId);
       if (socket !== undefined) {
         const keySessions = this.#sessionsOf(isPublic ? access.account : digest, access);
         const origin = this.#options.proxies.originOf(request);
-        this.#open(socket, connection, { network, caller, origin, keySessions, requestId });
+        this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
       }
       logEntry?.write(socket === undefined ? 'aborted' : 'upgraded');
     } catch (error) {
@@ -170,7 +173,7 @@ export class WebSocketUpgrades {
   #open(
     socket: WebSocket,
     connection: Socket,
-    own: { network: Network; caller: Caller; origin: string; keySessions: KeySessions; requestId: string },
+    own: Pick<SessionOptions, 'network' | 'caller' | 'origin' | 'verify' | 'requestId'> & { keySessions: KeySessions },
   ): void {
     const { network, keySessions } = own;
     const { digest } = keySessions;

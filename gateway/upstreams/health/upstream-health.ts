@@ -29,6 +29,8 @@ export const failureReasons: Readonly<Record<FailureClass, string>> = {
   transport: 'no response',
   slow: 'timed out, while other calls were successful',
   malformed: 'invalid responses',
+  disproved: 'results that are disproved',
+  unproven: 'results that nothing proves',
   'wrong-chain': 'it serves another chain',
   rate: 'its rate limit is used up',
   quota: 'its plan is used up',

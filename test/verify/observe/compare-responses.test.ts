@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { answerHash } from '../../gateway/audit/answer-hash.ts';
-import { compareResponses, isComparable } from '../../gateway/audit/compare-responses.ts';
-import { methods } from '../../gateway/spec/methods.generated.ts';
-import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { answerHash } from '../../../gateway/verify/observe/answer-hash.ts';
+import { compareResponses, isComparable } from '../../../gateway/verify/observe/compare-responses.ts';
+import { methods } from '../../../gateway/spec/methods.generated.ts';
+import type { MethodSpec } from '../../../gateway/spec/method-spec.ts';
 
 const specOf = (name: string): MethodSpec => methods.find((method) => method.name === name) as MethodSpec;
 const result = (value: unknown) => ({ kind: 'result', result: value }) as const;

@@ -1,20 +1,20 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { Auditor } from '../../gateway/audit/auditor.ts';
-import { AuditRequests } from '../../gateway/audit/audit-requests.ts';
-import { openLog } from '../../gateway/config/log.ts';
-import { AuditMetrics } from '../../gateway/metrics/audit-metrics.ts';
-import { removeSeries } from '../../gateway/metrics/remove-series.ts';
-import { PermittedUpstreams } from '../../gateway/routing-policy/permitted-upstreams.ts';
-import { methods } from '../../gateway/spec/methods.generated.ts';
-import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
-import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
-import type { Upstream } from '../../gateway/upstreams/upstream.ts';
-import { ScriptedChain } from '../chain/scripted-chain.ts';
-import { withHeads } from '../chain/with-heads.ts';
-import { configOf } from '../network-files/load.ts';
-import { hang } from '../support/behaviours.ts';
-import { eventually } from '../support/eventually.ts';
+import { Auditor } from '../../../gateway/verify/observe/auditor.ts';
+import { AuditRequests } from '../../../gateway/verify/observe/audit-requests.ts';
+import { openLog } from '../../../gateway/config/log.ts';
+import { AuditMetrics } from '../../../gateway/metrics/audit-metrics.ts';
+import { removeSeries } from '../../../gateway/metrics/remove-series.ts';
+import { PermittedUpstreams } from '../../../gateway/routing-policy/permitted-upstreams.ts';
+import { methods } from '../../../gateway/spec/methods.generated.ts';
+import type { MethodSpec } from '../../../gateway/spec/method-spec.ts';
+import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
+import type { Upstream } from '../../../gateway/upstreams/upstream.ts';
+import { ScriptedChain } from '../../chain/scripted-chain.ts';
+import { withHeads } from '../../chain/with-heads.ts';
+import { configOf } from '../../network-files/load.ts';
+import { hang } from '../../support/behaviours.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const balance = methods.find(({ name }) => name === 'eth_getBalance') as MethodSpec;
 const params = [`0x${'ab'.repeat(20)}`, { blockHash: `0x${'cd'.repeat(32)}` }];
@@ -62,7 +62,8 @@ describe('an audit', () => {
   it('that ends after its network was removed leaves no series', async () => {
     const { upstream, second, permitted, nodes, poller } = await withRequests();
     const page = new Registry();
-    const metrics = new AuditMetrics(page).networkMetrics('test', [upstream.name, second.name]);
+    const all = new AuditMetrics(page);
+    const metrics = all.networkMetrics('test', [upstream.name, second.name]);
     const options = {
       share: 1,
       upstreams: [upstream, second],
@@ -82,6 +83,6 @@ describe('an audit', () => {
     await removeSeries(page, { network: 'test' });
     await Promise.all(audits);
     expect([audits.length, await page.metrics()]).toEqual([1, expect.not.stringContaining('network="test"')]);
-    expect(auditor.countsOf(second.name)).toBeUndefined();
+    expect(all.countsOf('test', second.name)).toBeUndefined();
   });
 });

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { packageRoot } from '../../gateway/config/package.ts';
-import { isAuditable, pinCall, withBlockHash, withGas } from '../../gateway/audit/pin-call.ts';
-import { methods } from '../../gateway/spec/methods.generated.ts';
-import { passThrough, type MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { packageRoot } from '../../../gateway/config/package.ts';
+import { isAuditable, pinCall, withBlockHash, withGas } from '../../../gateway/verify/observe/pin-call.ts';
+import { methods } from '../../../gateway/spec/methods.generated.ts';
+import { passThrough, type MethodSpec } from '../../../gateway/spec/method-spec.ts';
 
 const specOf = (name: string): MethodSpec => methods.find((method) => method.name === name) as MethodSpec;
 const [hash, address] = [`0x${'1a'.repeat(32)}`, `0x${'cc'.repeat(20)}`];
@@ -30,8 +30,8 @@ describe('audited methods', () => {
     expect(isAuditable(passThrough('debug_traceTransaction'))).toBe(false);
   });
 
-  it('are those of docs/audit.md', () => {
-    const [, section = ''] = readFileSync(join(packageRoot, 'docs/audit.md'), 'utf8').split('## Audited methods');
+  it('are those of docs/verify.md', () => {
+    const [, section = ''] = readFileSync(join(packageRoot, 'docs/verify.md'), 'utf8').split('## Audited methods');
     const named = [...(section.split('\n\n')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name);
     expect(named).toEqual(methods.filter(isAuditable).map(({ name }) => name));
   });

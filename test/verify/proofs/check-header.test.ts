@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keccak256, toRlp } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { checkHeader } from '../../gateway/audit/check-header.ts';
-import { HeaderChecks } from '../../gateway/audit/header-checks.ts';
-import { packageRoot } from '../../gateway/config/package.ts';
-import { parseHeader } from '../../gateway/chain/header.ts';
-import { startAnvil } from '../support/anvil.ts';
+import { checkHeader } from '../../../gateway/verify/proofs/check-header.ts';
+import { HeaderChecks } from '../../../gateway/verify/observe/header-checks.ts';
+import { packageRoot } from '../../../gateway/config/package.ts';
+import { parseHeader } from '../../../gateway/chain/header.ts';
+import { startAnvil } from '../../support/anvil.ts';
 
 type Block = Readonly<Record<string, unknown>>;
 
-const recorded = JSON.parse(readFileSync(join(packageRoot, 'test/audit/recorded-headers.json'), 'utf8')) as {
+const recorded = JSON.parse(readFileSync(join(packageRoot, 'test/verify/proofs/recorded-headers.json'), 'utf8')) as {
   readonly blocks: Readonly<Record<string, Block>>;
 };
 const blocks = Object.entries(recorded.blocks);

@@ -1,12 +1,12 @@
-import { clock } from '../clock/clock.ts';
-import { RpcError } from '../jsonrpc/errors.ts';
-import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import { nodeMethods } from '../spec/methods.generated.ts';
-import { normalise } from '../normalise/normalise.ts';
-import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
-import { parseResponse, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
+import { clock } from '../../clock/clock.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { nodeMethods } from '../../spec/methods.generated.ts';
+import { normalise } from '../../normalise/normalise.ts';
+import { Cancellation, Cancelled } from '../../upstreams/transport/cancellation.ts';
+import { parseResponse, UpstreamFailure, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
 import { isComparable, type AuditedResponse } from './compare-responses.ts';
 
 /** Parsing and comparing a larger result would block the event loop for too long. */

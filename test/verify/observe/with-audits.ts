@@ -1,11 +1,11 @@
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { readMetrics } from '../metrics/read-metrics.ts';
-import { eventually } from '../support/eventually.ts';
-import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
-import { hashedBlock, hex, type HashedBlock } from './hashed-block.ts';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { eventually } from '../../support/eventually.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../../support/gateway.ts';
+import { hashedBlock, hex, type HashedBlock } from '../proofs/hashed-block.ts';
 
 const CHAIN_ID = 7;
 export const [account, transaction, topic] = [`0x${'ab'.repeat(20)}`, `0x${'cd'.repeat(32)}`, `0x${'ef'.repeat(32)}`];

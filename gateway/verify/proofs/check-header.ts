@@ -1,5 +1,5 @@
-import { keccak_256 } from '@noble/hashes/sha3.js';
-import { encodeBytes, encodeList, encodeNumber } from '../upstreams/transactions/rlp.ts';
+import { encodeBytes, encodeList, encodeNumber } from '../../upstreams/transactions/rlp.ts';
+import { hashOf, isAbsent, isSameHex, isSameQuantity } from './hex.ts';
 
 /** `unknown-form`: the header may have members that are hashed and not known here. */
 export type HeaderCheck = 'verified' | 'mismatch' | 'unknown-form';
@@ -45,7 +45,7 @@ export function checkHeader(block: Block): HeaderCheck {
   const { hash } = block;
   const encoded = encodeHeader(block);
   if (encoded === undefined || typeof hash !== 'string') return 'unknown-form';
-  if (`0x${Buffer.from(keccak_256(encoded)).toString('hex')}` === hash.toLowerCase()) return 'verified';
+  if (hashOf(encoded) === hash.toLowerCase()) return 'verified';
   const isKnown = Object.entries(block).every(([name, value]) => isAbsent(value) || known.has(name));
   return isKnown ? 'mismatch' : 'unknown-form';
 }
@@ -56,8 +56,8 @@ export function formOf(block: Block): number {
   return end === -1 ? members.length : end;
 }
 
-/** Undefined: it does not have the members of any fork, which has all those of the forks before it. */
-function encodeHeader(block: Block): Buffer | undefined {
+/** The bytes that are hashed. Undefined: it does not have the members of any fork, which has all those of the forks before it. */
+export function encodeHeader(block: Block): Buffer | undefined {
   const form = members.slice(0, formOf(block));
   if (form.length < unconditional || members.some(({ name }, at) => at > form.length && !isAbsent(block[name])))
     return undefined;
@@ -73,6 +73,11 @@ function encodeHeader(block: Block): Buffer | undefined {
 
 const unconditional = members.findIndex(({ fork }) => fork !== undefined);
 
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null;
+/** Whether a block object has the hashed members of a header. */
+export function hasHeader(block: Block, header: Block): boolean {
+  return members.every(({ name, kind }) => {
+    const value = header[name];
+    if (isAbsent(value)) return true;
+    return kind === 'number' ? isSameQuantity(block[name], value) : isSameHex(block[name], value);
+  });
 }

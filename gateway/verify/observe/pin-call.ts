@@ -1,6 +1,6 @@
-import { blockInResult } from '../cache/block-in-result.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import { blocksNamedBy, hashNamedBy } from '../upstreams/available-blocks.ts';
+import { blockInResult } from '../../cache/block-in-result.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { blocksNamedBy, hashNamedBy } from '../../upstreams/available-blocks.ts';
 import type { AuditedResponse } from './compare-responses.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rpcError } from '../support/fake-node.ts';
+import { rpcError } from '../../support/fake-node.ts';
 import {
   account,
   balanceCall,

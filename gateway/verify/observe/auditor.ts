@@ -1,14 +1,14 @@
-import { random } from '../clock/random.ts';
-import { clock } from '../clock/clock.ts';
-import { causeOf, type Log } from '../config/log.ts';
-import type { AuditCounts, NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
-import type { AuditReport } from '../observability/audit-report.ts';
-import type { CallSink } from '../observability/call-sink.ts';
-import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import type { Cancellation } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
+import { random } from '../../clock/random.ts';
+import { clock } from '../../clock/clock.ts';
+import { causeOf, type Log } from '../../config/log.ts';
+import type { NetworkAuditMetrics } from '../../metrics/audit-metrics.ts';
+import type { AuditReport } from '../../observability/audit-report.ts';
+import type { CallSink } from '../../observability/call-sink.ts';
+import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
+import type { UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
 import { answerHash } from './answer-hash.ts';
 import { auditCall, type AuditParts } from './audit-call.ts';
 import { auditReasons, type AuditFinding } from './audit-finding.ts';
@@ -35,6 +35,8 @@ export interface RespondedCall {
 export interface AuditorOptions {
   /** Of the reads, from 0 to 1. */
   readonly share: number;
+  /** Whether the share is taken of a method; undefined: of all. */
+  readonly observes?: ((method: string) => boolean) | undefined;
   readonly upstreams: readonly Upstream[];
   readonly permitted: PermittedUpstreams<Upstream>;
   readonly chain: AuditParts['chain'];
@@ -61,16 +63,12 @@ export class Auditor {
   sample(first: Upstream, call: RespondedCall, response: UpstreamResponse): void {
     const { method, pinned, cancellation, sinks } = call;
     const onAudit = sinks.find(({ audited }) => audited !== undefined)?.audited;
-    if (onAudit === undefined && random.number() >= this.#options.share) return;
+    const { share, observes } = this.#options;
+    if (onAudit === undefined && (random.number() >= share || observes?.(method.name) === false)) return;
     const isPossible = cancellation !== undefined && isAuditable(method) && this.#inProgress < MAX_IN_PROGRESS;
     if (!isPossible) return;
     const ended = this.#audit(first, method, pinned?.params ?? call.params, response);
     onAudit?.(ended);
-  }
-
-  /** The outcomes of the audits of an upstream since the start of the gateway. Undefined: there were none. */
-  countsOf(upstream: string): AuditCounts | undefined {
-    return this.#options.metrics.countsOf(upstream);
   }
 
   /** Cancels the audits in progress. Their outcomes are not recorded: the network may be removed. */

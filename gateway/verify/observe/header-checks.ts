@@ -1,6 +1,6 @@
-import { parseHeader } from '../chain/header.ts';
-import type { ChainView } from '../chain/view.ts';
-import { checkHeader, formOf } from './check-header.ts';
+import { parseHeader } from '../../chain/header.ts';
+import type { ChainView } from '../../chain/view.ts';
+import { checkHeader, formOf } from '../proofs/check-header.ts';
 import type { AuditedResponse } from './compare-responses.ts';
 
 /** `wrong-hash` and `wrong-parent` are certain. `unknown`: there is no header, or its form is not known. */

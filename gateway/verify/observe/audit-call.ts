@@ -1,9 +1,9 @@
-import { clock } from '../clock/clock.ts';
-import type { ChainView } from '../chain/view.ts';
-import type { AuditOutcome } from '../metrics/audit-metrics.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import { blocksNamedBy } from '../upstreams/available-blocks.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
+import { clock } from '../../clock/clock.ts';
+import type { ChainView } from '../../chain/view.ts';
+import type { AuditOutcome } from '../../metrics/audit-metrics.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { blocksNamedBy } from '../../upstreams/available-blocks.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
 import type { AuditFinding, AuditReason, UpstreamOutcome } from './audit-finding.ts';
 import type { AuditRequests } from './audit-requests.ts';
 import { compareResponses, type AuditedResponse } from './compare-responses.ts';

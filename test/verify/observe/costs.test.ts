@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readMetrics } from '../metrics/read-metrics.ts';
-import { hang, status } from '../support/behaviours.ts';
-import { eventually } from '../support/eventually.ts';
+import { readMetrics } from '../../metrics/read-metrics.ts';
+import { hang, status } from '../../support/behaviours.ts';
+import { eventually } from '../../support/eventually.ts';
 import { balanceCall, blocksTo, withAudits } from './with-audits.ts';
 
 const blocks = blocksTo();

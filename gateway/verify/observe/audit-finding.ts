@@ -1,5 +1,5 @@
-import type { AuditOutcome } from '../metrics/audit-metrics.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
+import type { AuditOutcome } from '../../metrics/audit-metrics.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
 import type { AuditedResponse } from './compare-responses.ts';
 
 /** Why an audit has its outcome, for the log and for explanations. */

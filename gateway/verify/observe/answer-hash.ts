@@ -1,7 +1,7 @@
-import { isObject } from '../collections/is-object.ts';
+import { isObject } from '../../collections/is-object.ts';
 import { hash } from 'node:crypto';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import { comparedFields } from '../spec/methods.generated.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { comparedFields } from '../../spec/methods.generated.ts';
 import { isMissing, withoutZeros, type AuditedResponse } from './compare-responses.ts';
 
 /**
