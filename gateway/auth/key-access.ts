@@ -1,7 +1,12 @@
 import { KeyShare } from '../admission/key-share.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { originMatcher } from './formats/origin-pattern.ts';
-import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
+import {
+  CallPermissions,
+  type FieldCheck,
+  type MethodCheck,
+  type ParamsCheck,
+} from './permissions/call-permissions.ts';
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
 import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
@@ -77,8 +82,8 @@ export function compileAccess(
 /** Permissions as the checks and limits that they stand for. */
 interface CompiledPermissions {
   readonly entry: EntryCheck[];
-  readonly methods: MethodCheck[];
-  readonly params: ParamsCheck[];
+  readonly methods: FieldCheck<MethodCheck>[];
+  readonly params: FieldCheck<ParamsCheck>[];
   readonly limits: Partial<KeyLimits> | undefined;
   readonly bounds: Bounds | undefined;
   readonly account: string | undefined;
@@ -88,8 +93,8 @@ interface CompiledPermissions {
 function compilePermissions(texts: PermissionTexts): CompiledPermissions {
   const permissions = parsePermissions(texts);
   const entry: EntryCheck[] = [];
-  const methods: MethodCheck[] = [];
-  const params: ParamsCheck[] = [];
+  const methods: FieldCheck<MethodCheck>[] = [];
+  const params: FieldCheck<ParamsCheck>[] = [];
   let limits: Partial<KeyLimits> | undefined;
   let bounds: Bounds | undefined;
   let account: string | undefined;
@@ -99,13 +104,13 @@ function compilePermissions(texts: PermissionTexts): CompiledPermissions {
     if (value === undefined) continue;
     switch (row.kind) {
       case 'entry':
-        entry.push({ rejection: row.rejection, isAllowed: row.check(value) });
+        entry.push({ name, rejection: row.rejection, isAllowed: row.check(value) });
         break;
       case 'method':
-        methods.push(row.check(value));
+        methods.push({ rule: { name }, isAllowed: row.check(value) });
         break;
       case 'params':
-        params.push(row.check(value, permissions));
+        params.push({ rule: { name }, isAllowed: row.check(value, permissions) });
         break;
       case 'charged':
         limits = { ...limits, ...row.limit(value, permissions), isCharged: true };

@@ -5,6 +5,7 @@ import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { pressures, type Pressure } from '../memory/memory-pressure.ts';
+import { LongHistory, type Lags } from './long-history.ts';
 import { NetworkHistory } from './network-history.ts';
 import { BUCKET_MS, UpstreamHistory, type Availability, type HistoryBucket } from './upstream-history.ts';
 import { HeadMetrics, type UpstreamHeadMetrics } from './head-metrics.ts';
@@ -69,6 +70,13 @@ export class Metrics {
   readonly networkHistory = new NetworkHistory({
     callSeconds: this.calls.seconds,
     cacheLookups: this.cache.lookupCounts,
+    calls: this.calls.counts,
+  });
+  readonly longHistory = new LongHistory({
+    calls: this.calls.counts,
+    callSeconds: this.calls.seconds,
+    attempts: this.#attempts,
+    attemptSeconds: this.#attemptSeconds,
   });
   #historyTimer: Timer | undefined;
 
@@ -78,12 +86,14 @@ export class Metrics {
     gauge(this.registry, 'gatehouse_build_info').set({ version, node: process.version }, 1);
   }
 
-  /** Samples the metrics for the status page until `stopHistory`. */
-  startHistory(): void {
+  /** Samples the metrics for the status page until `stopHistory`. @param lags of upstreams */
+  startHistory(lags: () => Lags): void {
     this.networkHistory.sample(clock.now());
+    this.longHistory.sample(clock.unixMs() / 1000, lags());
     this.#historyTimer ??= clock
       .setInterval(() => {
         this.networkHistory.sample(clock.now());
+        this.longHistory.sample(clock.unixMs() / 1000, lags());
         void this.upstreamHistory.sample(this.routing.active());
       }, BUCKET_MS)
       .unref();

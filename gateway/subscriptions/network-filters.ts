@@ -143,9 +143,8 @@ export class NetworkFilters {
     if (filters === undefined || filter === undefined) throw new RpcError('filter-not-found');
     // The key's permissions may have changed since the filter was created.
     const logParams = filter.filterParams === undefined ? undefined : [filter.filterParams];
-    if (logParams !== undefined && calls?.allowParams(this.#parts.logs, logParams) === false) {
-      throw new RpcError('key-settings');
-    }
+    const rule = logParams === undefined ? undefined : calls?.forbidParams(this.#parts.logs, logParams);
+    if (rule !== undefined) throw new RpcError('key-settings', undefined, { rule });
     filters.delete(filter.id);
     filters.set(filter.id, filter);
     return filter;
