@@ -1,7 +1,12 @@
 import { KeyShare, type CallerShare } from '../admission/key-share.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { originMatcher } from './formats/origin-pattern.ts';
-import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
+import {
+  CallPermissions,
+  type FieldCheck,
+  type MethodCheck,
+  type ParamsCheck,
+} from './permissions/call-permissions.ts';
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
 import { lowerLimits, lowerNumbers, noLimits, workerLimits, type KeyLimits } from './permissions/key-limits.ts';
@@ -108,18 +113,19 @@ export function compileAccess(
 /** @param ofPublic the only check of methods of a caller without a key */
 function callPermissions(
   ofPublic: MethodCheck | undefined,
-  methods: readonly MethodCheck[],
-  params: readonly ParamsCheck[],
+  methods: readonly FieldCheck<MethodCheck>[],
+  params: readonly FieldCheck<ParamsCheck>[],
 ): CallPermissions | undefined {
-  if (ofPublic !== undefined) return new CallPermissions([ofPublic], params, 'not-public');
+  if (ofPublic !== undefined)
+    return new CallPermissions([{ rule: { name: 'public' }, isAllowed: ofPublic }], params, 'not-public');
   return methods.length + params.length > 0 ? new CallPermissions(methods, params) : undefined;
 }
 
 /** Permissions as the checks and limits that they stand for. */
 interface CompiledPermissions {
   readonly entry: EntryCheck[];
-  readonly methods: MethodCheck[];
-  readonly params: ParamsCheck[];
+  readonly methods: FieldCheck<MethodCheck>[];
+  readonly params: FieldCheck<ParamsCheck>[];
   readonly limits: Partial<KeyLimits> | undefined;
   readonly bounds: Bounds | undefined;
   readonly account: string | undefined;
@@ -129,8 +135,8 @@ interface CompiledPermissions {
 function compilePermissions(texts: PermissionTexts): CompiledPermissions {
   const permissions = parsePermissions(texts);
   const entry: EntryCheck[] = [];
-  const methods: MethodCheck[] = [];
-  const params: ParamsCheck[] = [];
+  const methods: FieldCheck<MethodCheck>[] = [];
+  const params: FieldCheck<ParamsCheck>[] = [];
   let limits: Partial<KeyLimits> | undefined;
   let bounds: Bounds | undefined;
   let account: string | undefined;
@@ -140,13 +146,13 @@ function compilePermissions(texts: PermissionTexts): CompiledPermissions {
     if (value === undefined) continue;
     switch (row.kind) {
       case 'entry':
-        entry.push({ rejection: row.rejection, isAllowed: row.check(value) });
+        entry.push({ name, rejection: row.rejection, isAllowed: row.check(value) });
         break;
       case 'method':
-        methods.push(row.check(value));
+        methods.push({ rule: { name }, isAllowed: row.check(value) });
         break;
       case 'params':
-        params.push(row.check(value, permissions));
+        params.push({ rule: { name }, isAllowed: row.check(value, permissions) });
         break;
       case 'charged':
         limits = { ...limits, ...row.limit(value, permissions), isCharged: true };

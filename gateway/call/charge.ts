@@ -91,18 +91,20 @@ export function limitRejection(
   shortage: Shortage,
   context: CallContext,
 ): RpcError {
-  const { reason, limit, waitS, allowance } = shortage;
-  for (const sink of context.sinks) {
-    for (const item of items) {
-      const [name, units] =
-        'rejection' in item ? ['other', REJECTED_UNITS] : [item.method.name, requestUnitsOf(item, context)];
-      sink.limited?.(name, reason, units, limit);
-    }
-  }
-  return new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
+  const { reason, limit, waitS, allowance, units, available } = shortage;
+  const rejection = new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
     retryAfterS: waitS,
     ...(allowance !== undefined && { allowance }),
+    rule: { name: limit, units: roundUnits(units), available: Math.max(0, roundUnits(available)) },
   });
+  for (const sink of context.sinks) {
+    for (const item of items) {
+      const [name, requestUnits] =
+        'rejection' in item ? ['other', REJECTED_UNITS] : [item.method.name, requestUnitsOf(item, context)];
+      sink.limited?.(name, rejection, requestUnits);
+    }
+  }
+  return rejection;
 }
 
 /** Without a key, no project id has a limit. */

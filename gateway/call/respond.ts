@@ -1,6 +1,7 @@
+import type { KeyAccess } from '../auth/key-access.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { causeOf } from '../config/log.ts';
-import { batchBytesRejection, RpcError } from '../jsonrpc/errors.ts';
+import { batchBytesRejection, beyondBound, RpcError } from '../jsonrpc/errors.ts';
 import {
   errorResponse,
   largeResponse,
@@ -16,7 +17,7 @@ import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { ended, verified } from './events.ts';
-import type { LocalResponse } from './network.ts';
+import type { LocalResponse, Network } from './network.ts';
 
 /** What a call gets: from an upstream, from the cache, or from the gateway itself. */
 export type CallResponse = NetworkResponse | LocalResponse;
@@ -73,25 +74,35 @@ export function respondWithError(call: Call, context: CallContext, error: unknow
   }
   const rejection = error instanceof RpcError ? error : internalError(call, context, error);
   const delivered = call.id === undefined ? undefined : rejectionResponse(call.id, rejection);
-  ended(call, rejection.reason, rejection.code, delivered?.body.length ?? 0);
+  ended(call, rejection.reason, rejection.code, delivered?.body.length ?? 0, rejection);
   return delivered;
 }
 
 /** The parts of a call's context that a rejection needs. */
-export type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'>;
+export type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'> &
+  Partial<Pick<CallContext, 'sinks'>>;
 
 /** Builds the response to a request that is rejected before it is a call, and counts it in metrics and usage. */
 export function rejectRequest(
   id: string | undefined,
   rejection: RpcError,
-  { network: { otherMethods }, access, logEntry }: RejectionContext,
+  { network: { otherMethods }, access, logEntry, sinks = [] }: RejectionContext,
   units = 0,
 ): RpcResponse | undefined {
   const response = id === undefined ? undefined : rejectionResponse(id, rejection);
   otherMethods.metric.count(rejection.reason);
+  if (rejection.rule !== undefined) otherMethods.metric.rejectedBy(rejection.rule);
   logEntry?.callEnded(rejection.reason);
+  for (const each of sinks) each.rejected?.(rejection);
   otherMethods.usage.add(access.record.id, units, true, response?.body.length ?? 0, access.token !== undefined);
   return response;
+}
+
+/** Counts the rejection of a whole request by a permission or limit of its key, in metrics and usage. */
+export function countRejection({ rule }: RpcError, { otherMethods }: Network, { record, token }: KeyAccess): void {
+  if (rule === undefined) return;
+  otherMethods.metric.rejectedBy(rule);
+  otherMethods.usage.add(record.id, 0, true, 0, token !== undefined);
 }
 
 /** Logs the cause. The caller only gets the request id, by which the log entry is found. */
@@ -138,7 +149,7 @@ function reserveBytes(
 function checkResponseBytes({ method, params }: Call, { network, access }: CallContext, bytes: number): void {
   const limit = lower(network.bounds.maxResponseBytes, access.bounds?.maxResponseBytes);
   if (limit === undefined || bytes <= limit) return;
-  throw new RpcError('beyond-bound', responseTooLong(method, params, bytes, limit));
+  throw beyondBound(responseTooLong(method, params, bytes, limit));
 }
 
 function outcomeOf(response: CallResponse): string {

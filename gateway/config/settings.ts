@@ -68,6 +68,12 @@ const table = {
     meaning:
       '`on`: one info line per request with id, network, key id, method or batch size, upstream, cache, attempts, outcome, limit and duration',
   },
+  RECENT_CALLS_PARAMS: {
+    type: ['hashed', 'off', 'shown'],
+    default: 'hashed',
+    meaning:
+      'Parameters of the calls that the admin API lists: `hashed` with a key of this process, `shown` or `off`; those of transactions never',
+  },
   NODE_ENV: { type: 'string', default: undefined, meaning: '`production`: no development key, no local chain' },
   KEY_STALE_MAX_S: {
     type: 'count',

@@ -79,6 +79,12 @@ const catalogue = {
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
 } as const satisfies Record<string, ErrorRow>;
 
+/** Whether the gateway or its upstreams are the cause of a rejection, and not its caller. */
+export function isServerFault(reason: string): boolean {
+  const rows: Readonly<Record<string, ErrorRow>> = catalogue;
+  return reason === 'node-state' || (rows[reason]?.status ?? 0) >= 500;
+}
+
 interface ErrorFields {
   readonly code: number;
   /** Of a single call and of a rejected body. */
@@ -103,11 +109,21 @@ export interface Allowance {
   readonly resetS: number;
 }
 
+/** The permission, limit or bound that rejects a request. For operators: callers get none of it. */
+export interface RejectionRule {
+  /** The field of the key, and the method if it is a limit of one: `origins`, `daily`, `methodRates of eth_call`. */
+  readonly name: string;
+  /** Of a limit: units of the request that count for it, and those that are left. */
+  readonly units?: number;
+  readonly available?: number;
+}
+
 interface RpcErrorOptions {
   readonly cause?: unknown;
   readonly retryAfterS?: number | undefined;
   /** Of the limit that rejects the request. */
   readonly allowance?: Allowance;
+  readonly rule?: RejectionRule;
 }
 
 /** A rejection: an error that the gateway itself returns. `message` replaces the catalogue's message for the caller. */
@@ -117,6 +133,7 @@ export class RpcError extends Error {
   readonly status: number;
   readonly retryAfterS: number | undefined;
   readonly allowance: Allowance | undefined;
+  readonly rule: RejectionRule | undefined;
 
   constructor(reason: Reason, message?: string, options?: RpcErrorOptions) {
     const row: ErrorRow = catalogue[reason];
@@ -126,6 +143,7 @@ export class RpcError extends Error {
     this.status = row.status;
     this.retryAfterS = options?.retryAfterS ?? row.retryAfterS;
     this.allowance = options?.allowance;
+    this.rule = options?.rule;
   }
 }
 
@@ -147,6 +165,11 @@ export class BatchTooLarge extends RpcError {
 export function methodNotFound(method: string, hint?: string): RpcError {
   const message = `The method ${method.slice(0, 100)} does not exist/is not available`;
   return new RpcError('method-not-found', hint === undefined ? message : `${message}: ${hint}`);
+}
+
+/** The call or its response is beyond a bound. @param message begins with the name of the bound: `maxAddresses is 5: …` */
+export function beyondBound(message: string): RpcError {
+  return new RpcError('beyond-bound', message, { rule: { name: message.split(' ', 1)[0] ?? '' } });
 }
 
 /** Some responses of a batch do not fit. */

@@ -9,6 +9,7 @@ export const metricLabels = {
   method: 'name of a method of the network, else `other`',
   outcome: 'one of the outcomes in the meaning of the metric',
   reason: 'one of the reasons in [errors](errors.md), or in the meaning of the metric',
+  rule: 'field of a [key](keys.md), or bound of a network',
   class: 'one of the failure classes of an upstream response',
   kind: 'one of the kinds of `eth_subscribe`',
   event: '`started`, `won` or `lost`',
@@ -156,6 +157,11 @@ export const instruments = {
     kind: 'counter',
     labels: ['outcome'],
     help: 'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
+  },
+  gatehouse_key_rejections_total: {
+    kind: 'counter',
+    labels: ['network', 'rule'],
+    help: 'Calls, requests and upgrades that a permission, limit or bound rejected, by its name',
   },
   gatehouse_key_request_units_total: {
     kind: 'counter',

@@ -5,6 +5,7 @@ import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { pressures, type Pressure } from '../memory/memory-pressure.ts';
+import { LongHistory, type Lags, type LongTotals } from './long-history.ts';
 import { NetworkHistory, type NetworkTotals } from './network-history.ts';
 import {
   BUCKET_MS,
@@ -51,6 +52,7 @@ interface WatchedMemory {
 export interface HistoryTotals {
   readonly networks: ReadonlyMap<string, NetworkTotals>;
   readonly upstreams: ReadonlyMap<string, UpstreamTotals>;
+  readonly long: ReadonlyMap<string, LongTotals>;
 }
 
 export interface WorkerCounts {
@@ -86,6 +88,13 @@ export class Metrics {
   readonly networkHistory = new NetworkHistory({
     callSeconds: this.calls.seconds,
     cacheLookups: this.cache.lookupCounts,
+    calls: this.calls.counts,
+  });
+  readonly longHistory = new LongHistory({
+    calls: this.calls.counts,
+    callSeconds: this.calls.seconds,
+    attempts: this.#attempts,
+    attemptSeconds: this.#attemptSeconds,
   });
   #historyTimer: Timer | undefined;
 
@@ -95,23 +104,40 @@ export class Metrics {
     gauge(this.registry, 'gatehouse_build_info').set({ version, node: process.version }, 1);
   }
 
-  /** Samples the metrics for the status page until `stopHistory`. @param readOthers the totals of other workers */
-  startHistory(readOthers?: () => Promise<readonly HistoryTotals[]>): void {
+  /**
+   * Samples the metrics for the status page until `stopHistory`.
+   * @param lags of upstreams
+   * @param readOthers the totals of other workers
+   */
+  startHistory(lags: () => Lags, readOthers?: () => Promise<readonly HistoryTotals[]>): void {
     this.networkHistory.sample(clock.now());
-    this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(readOthers), BUCKET_MS).unref();
+    this.longHistory.sample(clock.unixMs() / 1000, lags());
+    this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(lags, readOthers), BUCKET_MS).unref();
   }
 
   /** Of this process. */
   async historyTotals(): Promise<HistoryTotals> {
-    return { networks: this.networkHistory.totals(), upstreams: await this.upstreamHistory.totals() };
+    return {
+      networks: this.networkHistory.totals(),
+      upstreams: await this.upstreamHistory.totals(),
+      long: this.longHistory.totals(),
+    };
   }
 
   stopHistory(): void {
     clock.clearInterval(this.#historyTimer);
   }
 
-  async #sampleHistory(readOthers: (() => Promise<readonly HistoryTotals[]>) | undefined): Promise<void> {
+  async #sampleHistory(
+    lags: () => Lags,
+    readOthers: (() => Promise<readonly HistoryTotals[]>) | undefined,
+  ): Promise<void> {
     const others = readOthers === undefined ? [] : await readOthers();
+    this.longHistory.sample(
+      clock.unixMs() / 1000,
+      lags(),
+      others.map(({ long }) => long),
+    );
     this.networkHistory.sample(
       clock.now(),
       others.map(({ networks }) => networks),

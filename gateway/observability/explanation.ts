@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import type { RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
@@ -11,6 +12,8 @@ const MAX_HEADER_PARTS = 32;
 
 interface ExplainedAttempt {
   readonly upstream: string;
+  /** From the begin of the call, or of the part of its range, to that of the attempt. */
+  readonly atMs: number;
   /** Undefined while the attempt is in progress. */
   ms?: number;
   outcome?: string;
@@ -19,7 +22,8 @@ interface ExplainedAttempt {
 
 /** Records the skipped upstreams and the attempts of one call, or of a part of its range. */
 class ExplainedAttempts implements CallSink {
-  readonly needsAllSkipReasons = true;
+  readonly needsAllSkipReasons: boolean = true;
+  protected readonly startedAt = clock.now();
   protected cache: CacheOutcome | undefined;
   readonly #skipped: Record<string, SkipReason> = {};
   readonly #attempts: ExplainedAttempt[] = [];
@@ -31,7 +35,8 @@ class ExplainedAttempts implements CallSink {
 
   attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
     const startedAt = clock.now();
-    const attempt: ExplainedAttempt = { upstream, ...(isHedge && { hedge: true }) };
+    const atMs = Math.round(startedAt - this.startedAt);
+    const attempt: ExplainedAttempt = { upstream, atMs, ...(isHedge && { hedge: true }) };
     this.#attempts.push(attempt);
     return (outcome) => {
       attempt.ms = Math.round(clock.now() - startedAt);
@@ -75,7 +80,8 @@ class ExplainedPart extends ExplainedAttempts implements CallSink {
   }
 }
 
-class ExplainedCall extends ExplainedAttempts implements CallSink {
+/** Records one call, with the parts of its range. */
+export class ExplainedCall extends ExplainedAttempts implements CallSink {
   readonly audited: ((ended: Promise<AuditReport | undefined>) => void) | undefined;
   readonly #method: string;
   readonly #parts: ExplainedPart[] = [];
@@ -109,9 +115,9 @@ class ExplainedCall extends ExplainedAttempts implements CallSink {
     this.#end = { outcome, requestUnits };
   }
 
-  /** @param rejectedBy the limit of the key that rejected the call */
-  limited(outcome: string, requestUnits: number, rejectedBy: string): void {
-    this.#end = { outcome, requestUnits, rejectedBy };
+  /** A limit of the key rejected the call. */
+  limited({ reason, rule }: RpcError, requestUnits: number): void {
+    this.#end = { outcome: reason, requestUnits, rejectedBy: rule?.name };
   }
 
   /** @param maxParts the first parts to include; `moreParts` counts the others */
@@ -159,9 +165,9 @@ export class Explanation implements CallSinks {
     await Promise.all(this.#audits ?? []);
   }
 
-  limited(method: string, outcome: string, requestUnits: number, limit: string): void {
+  limited(method: string, rejection: RpcError, requestUnits: number): void {
     const call = new ExplainedCall(method);
-    call.limited(outcome, requestUnits, limit);
+    call.limited(rejection, requestUnits);
     this.#calls.push(call);
   }
 

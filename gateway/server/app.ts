@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
+import { clock } from '../clock/clock.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { checkRedisOf } from '../redis/check-redis.ts';
@@ -11,8 +12,10 @@ import { adminRoutes } from './ops/admin-routes.ts';
 import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
+import { CurrentConditions } from './ops/current-conditions.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
 import { networkFacts } from './pages/network-facts.ts';
+import { HistoryFile } from './pages/history-file.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
@@ -38,7 +41,9 @@ import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 import { compileResultCheck } from '../spec/result-check.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
-import { summariseUpstreams } from '../upstreams/upstream-status.ts';
+import { summariseUpstreams, upstreamLags } from '../upstreams/upstream-status.ts';
+import { EventList } from '../observability/event-list.ts';
+import { RecentCalls } from '../observability/recent-calls.ts';
 import { openTracing } from '../observability/tracing.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
@@ -158,6 +163,16 @@ export async function openGateway(
     },
   }));
   const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
+  const events = new EventList(log);
+  const conditions = new CurrentConditions({
+    networks: () => networks.finder.all,
+    keys,
+    memoryState: () => guard.state,
+    configuration: () => networks.configuration,
+  });
+  events.watch(() => conditions.read());
+  const adminTokens = adminTokensOf(settings);
+  const recentCalls = adminTokens.length > 0 ? new RecentCalls(settings.RECENT_CALLS_PARAMS) : undefined;
   const requestOptions = {
     networks: networks.finder,
     authenticator,
@@ -170,6 +185,7 @@ export async function openGateway(
     memory,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     tracing: openTracing(),
+    recentCalls,
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
       maxValues: settings.CALL_MAX_VALUES,
@@ -177,8 +193,18 @@ export async function openGateway(
       concurrency: settings.BATCH_CONCURRENCY,
     },
   };
-  const adminTokens = adminTokensOf(settings);
-  if (adminTokens.length > 0 && settings.OPS_PORT !== undefined) {
+  const networksLink = { path: '/', title: 'Networks' };
+  const methodsLink = { path: '/docs', title: 'Methods' };
+  const adminLinks = [
+    methodsLink,
+    { path: '/keys', title: 'Keys' },
+    { path: '/calls', title: 'Calls' },
+    { path: '/events', title: 'Events' },
+  ];
+  const hasOpsPages =
+    settings.STATUS_PAGE === 'ops' || (settings.STATUS_PAGE === 'public' && recentCalls !== undefined);
+  const opsLinks = [...(hasOpsPages ? [networksLink] : []), ...(recentCalls === undefined ? [] : adminLinks)];
+  if (recentCalls !== undefined) {
     const explain = explainCalls({ ...requestOptions, nextRequestId });
     const onRejected = metrics.adminRejected.bind(metrics);
     const { DATA_DIR: dataDir } = settings;
@@ -186,6 +212,7 @@ export async function openGateway(
     const active = {
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
       port: () => listeners[0]?.port ?? 0,
+      ...{ recentCalls, events, links: opsLinks },
     };
     ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }
@@ -216,7 +243,10 @@ export async function openGateway(
     webSockets.closeThoseOf(owner, 'memory-pressure');
     for (const { filters } of networks.finder.all) filters.removeThoseOf(owner);
   });
-  networks.onChange = webSockets.followNetworks.bind(webSockets);
+  networks.onChange = () => {
+    webSockets.followNetworks();
+    events.add({ kind: 'network-files', reason: 'reloaded' });
+  };
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
   const connectionOptions = { memory, holderOf, rejectedBodies, connectionsMax };
   const common = { nextRequestId, networks: networks.finder, ...connectionOptions, log };
@@ -225,19 +255,27 @@ export async function openGateway(
     finder: networks.finder,
     proxies,
     history: metrics.networkHistory,
+    longHistory: metrics.longHistory,
     configuration: () => networks.configuration,
   };
   const pages = pageRoutes({
     ...pageOptions,
     hasStatus: statusPage === 'public',
     hasDocs: true,
+    links: statusPage === 'public' ? [networksLink, methodsLink] : [methodsLink],
     port: () => undefined,
   });
   link?.on('history', () => metrics.historyTotals());
   const readOthers = link && (async () => (await link.requestOthers('history', undefined)) as HistoryTotals[]);
-  if (statusPage !== 'off') metrics.startHistory(readOthers);
+  const historyFile = new HistoryFile(settings.DATA_DIR, metrics.longHistory, log, () => link?.isFirst !== false);
+  if (statusPage !== 'off') {
+    historyFile.open(clock.unixMs() / 1000);
+    metrics.startHistory(() => upstreamLags(networks.finder.all), readOthers);
+  }
   const close = async (delayMs?: number): Promise<void> => {
     metrics.stopHistory();
+    events.close();
+    await historyFile.close();
     // In this order, so that the ops port reports 503 until the last call has ended.
     const [main, ops] = listeners;
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
@@ -253,13 +291,15 @@ export async function openGateway(
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
       const port = (): number => listener.port;
-      const opsPages =
-        statusPage === 'ops' ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, port }) : undefined;
+      const opsPages = hasOpsPages
+        ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, links: opsLinks, port })
+        : undefined;
       const opsApp = expressApp({ ops, pages: opsPages, ...common });
       const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, connectionOptions);
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }
+    events.add({ kind: 'gateway', reason: 'started' });
     if (guard.isBaselineHigh)
       log.warn(
         { limitMb: guard.limitBytes / 2 ** 20 },

@@ -192,8 +192,8 @@ export class NetworkFilters {
 
   /** The key's permissions may have changed since the filter was created. @throws RpcError */
   #checkParams(params: FilterParams | undefined, { calls }: KeyAccess): void {
-    if (params !== undefined && calls?.allowParams(this.#parts.logs, [params]) === false)
-      throw new RpcError('key-settings');
+    const rule = params === undefined ? undefined : calls?.forbidParams(this.#parts.logs, [params]);
+    if (rule !== undefined) throw new RpcError('key-settings', undefined, { rule });
   }
 
   /** A filter of the key, which is now the one that was polled last. */

@@ -1,4 +1,4 @@
-import { RpcError } from '../jsonrpc/errors.ts';
+import { RpcError, type RejectionRule } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { SocketAction } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -69,7 +69,7 @@ export class SocketSubscriptions {
     if (keySessions.access === this.#access) return;
     this.#access = keySessions.access;
     const isForbidden = [...this.#open.values()].some(
-      ({ method, params }) => !isAllowed(keySessions.access, method, params),
+      ({ method, params }) => forbidding(keySessions.access, method, params) !== undefined,
     );
     if (isForbidden) end('key-settings');
   }
@@ -83,7 +83,8 @@ export class SocketSubscriptions {
     const { subscriptions, keySessions, max } = this.#parts;
     const { access } = keySessions;
     const subscriptionParams = parseSubscriptionParams(params, this.#parts.kept.valuesMax);
-    if (!isAllowed(access, method, subscriptionParams)) throw new RpcError('key-settings');
+    const rule = forbidding(access, method, subscriptionParams);
+    if (rule !== undefined) throw new RpcError('key-settings', undefined, { rule });
     const cost = costOf(subscriptionParams);
     const maxForKey = Math.min(max, access.limits?.subscriptions ?? Infinity);
     if (keySessions.openSubscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
@@ -96,9 +97,10 @@ export class SocketSubscriptions {
     try {
       subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription);
       // The permissions may have changed while it was opened.
-      if (!isAllowed(keySessions.access, method, subscriptionParams)) {
+      const rule = forbidding(keySessions.access, method, subscriptionParams);
+      if (rule !== undefined) {
         subscription.unsubscribe();
-        throw new RpcError('key-settings');
+        throw new RpcError('key-settings', undefined, { rule });
       }
     } catch (error) {
       keySessions.countSubscriptions(-cost);
@@ -126,13 +128,17 @@ export class SocketSubscriptions {
   }
 }
 
-/** A key with contract permissions may subscribe to logs only with addresses in the filter, as with requests for logs. */
-function isAllowed({ calls }: KeyAccess, method: MethodSpec, params: SubscriptionParams): boolean {
-  if (calls === undefined) return true;
-  if (!calls.allowMethod(method)) return false;
-  if (params.kind !== 'logs') return calls.allowParams(method, [params.kind]);
+/**
+ * The permission that forbids a subscription. A key with contract permissions may subscribe to logs only with addresses in
+ * the filter, as with requests for logs.
+ */
+function forbidding({ calls }: KeyAccess, method: MethodSpec, params: SubscriptionParams): RejectionRule | undefined {
+  if (calls === undefined) return undefined;
+  const rule = calls.forbidMethod(method);
+  if (rule !== undefined) return rule;
+  if (params.kind !== 'logs') return calls.forbidParams(method, [params.kind]);
   const filter = { address: [...(params.filter.addresses ?? [])] };
-  return calls.allowParams({ ...method, contractAt: { param: 1, field: 'address' } }, [params.kind, filter]);
+  return calls.forbidParams({ ...method, contractAt: { param: 1, field: 'address' } }, [params.kind, filter]);
 }
 
 /** The error over HTTP, equal to geth's (rpc/handler.go): HTTP has no subscriptions. */

@@ -3,10 +3,15 @@ import type { ChainView } from '../chain/view.ts';
 import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import { describeTrouble } from './health/upstream-health.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
+import { slowUpstreams } from './slow-upstreams.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamState } from './upstream-state.ts';
 
-export interface UpstreamStatus extends UpstreamState {
+export interface UpstreamStatus extends Omit<UpstreamState, 'state'> {
+  /** `slow`: it works, and is clearly slower than the others. */
+  readonly state: UpstreamState['state'] | 'slow';
+  /** How slow it is, in words. */
+  readonly slow: string | undefined;
   /** Number of the newest block that the upstream returned; undefined if there is none. */
   readonly head: number | undefined;
   /** Seconds since that head was polled. */
@@ -53,10 +58,14 @@ export function networkStatus(
   now: number,
   auditsOf?: (upstream: string) => AuditCounts | undefined,
 ): NetworkStatus {
+  const slowness = slowUpstreams(all, now);
   const upstreams = all.map((upstream): UpstreamStatus => {
     const polled = view.headOf(upstream);
+    const status = upstream.status(now);
+    const slow = status.state === 'up' ? slowness.get(upstream) : undefined;
     return {
-      ...upstream.status(now),
+      ...status,
+      ...{ state: slow === undefined ? status.state : 'slow', slow },
       head: polled === undefined ? undefined : Number(polled.number),
       headSeenS: polled === undefined ? undefined : Math.round((now - polled.at) / 1000),
       lag: polled === undefined ? undefined : view.lagOf(upstream, now),
@@ -67,4 +76,23 @@ export function networkStatus(
   const head = view.number === undefined ? undefined : Number(view.number);
   const ages = upstreams.filter((one) => one.head === head).map(({ headSeenS }) => headSeenS ?? 0);
   return { head, headSeenS: head === undefined || ages.length === 0 ? undefined : Math.min(...ages), upstreams };
+}
+
+/** The blocks that upstreams are behind, by `network upstream`; of those whose heads are known. */
+export function upstreamLags(
+  networks: readonly {
+    readonly config: { readonly slug: string };
+    readonly router: { readonly all: readonly Upstream[] };
+    readonly chain: { readonly view: ChainView<Upstream> };
+  }[],
+): ReadonlyMap<string, number> {
+  const now = clock.now();
+  const lags = new Map<string, number>();
+  for (const { config, router, chain } of networks) {
+    for (const upstream of router.all) {
+      if (chain.view.headOf(upstream) === undefined) continue;
+      lags.set(`${config.slug} ${upstream.name}`, chain.view.lagOf(upstream, now));
+    }
+  }
+  return lags;
 }

@@ -8,6 +8,7 @@ import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Network } from '../../call/network.ts';
 import { openVerification, type BodyVerification } from '../../call/verification.ts';
+import { countRejection } from '../../call/respond.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
@@ -55,6 +56,7 @@ export async function handleRpcRequest(
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
   const http = { request, response, reservation, connection, target, requestId, logEntry };
   network?.use.begin();
+  let access: KeyAccess | undefined;
   let share: CallerShare | undefined;
   let reason: string | undefined;
   try {
@@ -69,7 +71,8 @@ export async function handleRpcRequest(
     const served = checkTarget(options, http);
     const address = options.proxies.addressOf(request);
     const authenticated = authenticate(options, http, address);
-    const access = authenticated instanceof Promise ? await authenticated : authenticated;
+    const known = authenticated instanceof Promise ? await authenticated : authenticated;
+    access = known;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: served.config.slug, address, headers: request.headers });
     options.memory.admit(access.share.holder);
@@ -81,13 +84,13 @@ export async function handleRpcRequest(
     }
     ({ share } = access);
     const body = await receiveBody(options, http);
-    const owner = access.share.name;
+    const owner = known.share.name;
     const turn = turnBudget.next(owner);
     if (turn !== undefined) await turn;
-    const late = turnBudget.run(owner, () => respondToBody(options, http, access, served, body));
+    const late = turnBudget.run(owner, () => respondToBody(options, http, known, served, body));
     if (late !== undefined) await late;
   } catch (error) {
-    reason = reject(options, http, error);
+    reason = reject(options, http, error, access);
   } finally {
     logEntry?.write(reason);
     share?.requests.leave(share);
@@ -142,7 +145,7 @@ function authenticate(
  * @throws RpcError if the body has not arrived, so that its ids are unknown; Cancelled (rejects with it)
  */
 async function rejectedAfterWait(
-  { bodyMaxBytes, limiter, batch }: RpcRouteOptions,
+  { bodyMaxBytes, limiter, batch, recentCalls }: RpcRouteOptions,
   { request, response, reservation, connection, requestId, logEntry }: HttpRequest,
   access: KeyAccess,
   network: Network,
@@ -159,6 +162,7 @@ async function rejectedAfterWait(
       throw rejection;
     }
     const body = await readBody(request, bodyMaxBytes, reservation);
+    recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record.id }, rejection);
     const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
     writeAccounted(response, requestId, rejected, reservation);
     return rejection.reason;
@@ -187,7 +191,7 @@ function respondToBody(
   body: Buffer,
 ): Promise<void> | undefined {
   const { request, response, reservation, connection, requestId, logEntry } = http;
-  const { callTimeoutMs, limiter, log, batch, proxies, tracing, compressOverBytes } = options;
+  const { callTimeoutMs, limiter, log, batch, proxies, tracing, compressOverBytes, recentCalls } = options;
   // After the body: slow bodies count for their key, and not for all.
   reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
   const explanation = access.capabilities.explain ? createExplanation(request, network) : undefined;
@@ -198,7 +202,12 @@ function respondToBody(
     requestId,
     deadline: clock.now() + callTimeoutMs,
     caller: connection.caller,
-    sinks: sinksOf(explanation, tracing?.under(request.headers), logEntry),
+    sinks: sinksOf(
+      explanation,
+      tracing?.under(request.headers),
+      logEntry,
+      recentCalls?.of({ requestId, network: network.config.slug, key: access.record.id }),
+    ),
     log,
     logEntry,
     reservation,
@@ -267,13 +276,18 @@ class RequestedAddress {
 
 /** Responds to a request that is rejected as a whole, if its client is still there. @returns why, for the access log */
 function reject(
-  { log, metrics, rejectedBodies, holderOf }: RpcRouteOptions,
-  { request, response, reservation, requestId }: HttpRequest,
+  { log, metrics, rejectedBodies, holderOf, recentCalls }: RpcRouteOptions,
+  { request, response, reservation, requestId, target, logEntry }: HttpRequest,
   error: unknown,
+  access: KeyAccess | undefined,
 ): string {
   if (error instanceof RequestAborted || error instanceof Cancelled) return 'aborted';
   const rejection = rejectionOf(error, requestId, log);
   metrics.rejected(rejection.reason);
+  logEntry?.rejectedBy(rejection);
+  const network = target.network?.config.slug;
+  recentCalls?.addRejection({ requestId, network, key: access?.record.id }, rejection);
+  if (access !== undefined && target.network !== undefined) countRejection(rejection, target.network, access);
   if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
   reservation.setTo(0);
   request.resume();

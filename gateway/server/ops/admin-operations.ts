@@ -12,9 +12,12 @@ import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import { readUsage } from '../../usage/read-usage.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
+import type { EventList } from '../../observability/event-list.ts';
+import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import type { NetworkFacts } from '../pages/network-facts.ts';
+import { suggest } from '../../config/suggest.ts';
 import { AdminError } from './read-admin-api.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { listKeys, readWhole } from './list-keys.ts';
@@ -40,6 +43,8 @@ export interface AdminRequest {
   readonly networks: readonly NetworkFacts[];
   /** Of the gateway's addresses. */
   readonly port: number;
+  readonly recentCalls: RecentCalls;
+  readonly events: EventList;
   /** Who sends the request, as in the audit log. */
   readonly by: string;
 }
@@ -55,6 +60,11 @@ type PermissionValues = Readonly<Record<string, string | number | readonly strin
 
 const DEFAULT_GRACE = '24h';
 const DEFAULT_DAYS = '30';
+/** Of recent calls and events. */
+const DEFAULT_ROWS = '100';
+const MAX_ROWS = 1_000;
+const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request'] as const;
+const eventFilters = ['kind', 'network', 'upstream'] as const;
 /** Keys of one listing whose usage is read. */
 const MAX_KEYS_WITH_USAGE = 100;
 
@@ -92,6 +102,17 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   usage: async ({ manager, usage, id, query: { days = DEFAULT_DAYS } }) => {
     const own = readDays(days);
     return ok({ usage: await readUsage(usage, await manager.idsOf(id), own) });
+  },
+  calls: ({ query, recentCalls }) => {
+    const { limit = DEFAULT_ROWS, ...filter } = query;
+    const calls = recentCalls.find(readTexts(filter, callFilters), readWhole('limit', limit, 1, MAX_ROWS));
+    return Promise.resolve(ok({ params: recentCalls.paramsMode, calls }));
+  },
+  events: ({ query, events }) => {
+    const { limit = DEFAULT_ROWS, ...filter } = query;
+    return Promise.resolve(
+      ok({ events: events.find(readTexts(filter, eventFilters), readWhole('limit', limit, 1, MAX_ROWS)) }),
+    );
   },
   networks: ({ networks, port }) => Promise.resolve(ok({ networks, port })),
   explain: async ({ network, body, explain }) => {
@@ -143,6 +164,22 @@ function withWarnings(result: CreatedKey, change: PermissionChange, networks: re
     networks.map(({ slug }) => slug),
   );
   return unknown.length === 0 ? result : { ...result, warnings: [...(result.warnings ?? []), ...unknown] };
+}
+
+/** @throws AdminError if a name is not known, or given twice */
+function readTexts<Name extends string>(
+  query: Readonly<Record<string, unknown>>,
+  names: readonly Name[],
+): Partial<Record<Name, string>> {
+  for (const [name, value] of Object.entries(query)) {
+    if (!names.some((known) => known === name)) {
+      throw new AdminError(400, `${name.slice(0, 100)} is not known${suggest(name, names)}`, {
+        field: name.slice(0, 100),
+      });
+    }
+    if (typeof value !== 'string') throw new AdminError(400, `${name}: expected one text`, { field: name });
+  }
+  return query as Partial<Record<Name, string>>;
 }
 
 function readDays(given: unknown): string[] {

@@ -8,13 +8,15 @@ import { KeyStoreError, KeyStoreFull, KeyStoreUnreachable, type KeyStore } from 
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
+import type { EventList } from '../../observability/event-list.ts';
+import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminApi } from './read-admin-api.ts';
 import { AdminAuthenticator, type AdminRejection } from './admin-authenticator.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import type { NetworkFacts } from '../pages/network-facts.ts';
-import { readPage, sendPage } from '../pages/read-page.ts';
+import { readPage, sendPage, type ConsoleLink } from '../pages/read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { formatRetryAfter } from '../http/write-response.ts';
 
@@ -35,6 +37,10 @@ export interface AdminRouteOptions {
   readonly networks: () => readonly NetworkFacts[];
   /** Of the gateway's addresses. */
   readonly port: () => number;
+  /** The pages of the ops port. */
+  readonly links: readonly ConsoleLink[];
+  readonly recentCalls: RecentCalls;
+  readonly events: EventList;
 }
 
 /** The authenticated caller, in `response.locals`. */
@@ -45,14 +51,24 @@ interface AdminCaller {
 
 /** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
 export function adminRoutes(options: AdminRouteOptions): Router {
-  const { proxies, keys, usage, dataDir, log, explain, logLevel } = options;
+  const { proxies, keys, usage, dataDir, log, explain, logLevel, recentCalls, events } = options;
   const { text, operations } = readAdminApi();
   const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
   const router = Router();
-  const keysPage = readPage('keys/keys.html', { fields: editableFields });
+  const { links } = options;
+  const keysPage = readPage('keys/keys.html', { fields: editableFields }, links);
   // The page has no data until its user enters the token.
-  router.get('/keys', (_request, response) => {
-    sendPage(response, keysPage);
+  const callsPage = readPage('calls/calls.html', {}, links);
+  const eventsPage = readPage('events/events.html', {}, links);
+  const pages = { '/keys': keysPage, '/calls': callsPage, '/events': eventsPage };
+  for (const [path, page] of Object.entries(pages)) {
+    router.get(path, (_request, response) => {
+      sendPage(response, page);
+    });
+  }
+  // The method reference is on the main port.
+  router.get('/docs', (request, response) => {
+    response.redirect(`${request.protocol}://${request.hostname}:${options.port()}/docs`);
   });
   router.use('/admin', (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
@@ -71,13 +87,13 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   });
   // Any content type is accepted: a form of another site cannot send the token.
   const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
-  for (const { id, verb, path, role, checkBody } of operations) {
-    if (id === 'document') {
+  for (const { id: operationId, verb, path, role, checkBody } of operations) {
+    if (operationId === 'document') {
       router.get(path, (_request, response) => response.type('json').send(text));
       continue;
     }
-    const handler = adminOperations[id];
-    if (handler === undefined) throw new Error(`the operation ${id} has no function`);
+    const handler = adminOperations[operationId];
+    if (handler === undefined) throw new Error(`the operation ${operationId} has no function`);
     const checkRole = (_request: Request, response: Response, next: NextFunction): void => {
       tokens.authorise((response.locals as AdminCaller).token, role);
       next();
@@ -90,9 +106,24 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const manager = new KeyManager(keys, methodNames, by);
       const { params, query } = request;
       const { id = '', network = '' } = params;
-      const gateway = { manager, keys, usage, log, dataDir, explain, logLevel, networks: options.networks() };
+      const gateway = {
+        manager,
+        keys,
+        usage,
+        log,
+        dataDir,
+        explain,
+        logLevel,
+        networks: options.networks(),
+        recentCalls,
+        events,
+      };
       const operation = { id, network, body, query, ...gateway, port: options.port(), by };
       const result = await handler(operation);
+      if (verb !== 'get') {
+        const { id: changed = id } = result.body as { id?: string };
+        events.add({ kind: 'admin', reason: [operationId, changed, network].filter(Boolean).join(' '), by });
+      }
       response.status(result.status).json(result.body);
     });
   }

@@ -14,6 +14,7 @@ import { sinksOf } from '../../observability/call-sink.ts';
 import type { Network } from '../../call/network.ts';
 import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
+import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 
 /** Interval for confirming keys in use and for the checks of sessions: one timer for all. */
@@ -41,6 +42,7 @@ export interface SessionOptions {
   readonly filterValuesPerKey: number;
   readonly metrics: Metrics;
   readonly tracing: CallTracing | undefined;
+  readonly recentCalls: RecentCalls | undefined;
   readonly log: Log;
   /** Undefined: messages are not logged. */
   readonly accessLog: Log | undefined;
@@ -53,11 +55,12 @@ export function createContext(
   subscriptions: SocketSubscriptions,
   caller: Cancellation,
 ): CallContext & { readonly reservation: Reservation } {
-  const { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory } = options;
+  const { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory, recentCalls } = options;
   const { access } = keySessions;
   const logEntry = openAccessLogEntry(accessLog, requestId);
   logEntry?.setNetwork(network.config.slug);
   logEntry?.setKey(access.record.id);
+  const recorded = recentCalls?.of({ requestId, network: network.config.slug, key: access.record.id });
   const deadline = clock.now() + callTimeoutMs;
   const reservation = new Reservation(memory, access.share.holder);
   return {
@@ -67,7 +70,7 @@ export function createContext(
     requestId,
     deadline,
     caller,
-    sinks: sinksOf(tracing, logEntry),
+    sinks: sinksOf(tracing, logEntry, recorded),
     log,
     logEntry,
     subscriptions,

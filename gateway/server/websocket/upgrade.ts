@@ -12,6 +12,7 @@ import { isKeyless, sentKey } from '../../auth/sent-key.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
+import { countRejection } from '../../call/respond.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import { MAX_FRAGMENTS } from './socket-frames.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
@@ -55,11 +56,13 @@ export class WebSocketUpgrades {
   /** @param head bytes read after the request  @throws RpcError (rejects with it) if rejected, before 101 */
   async upgrade(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): Promise<void> {
     const logEntry = openAccessLogEntry(this.#options.accessLog, requestId);
+    let rejected: { readonly network: Network; readonly access: KeyAccess | undefined } | undefined;
     try {
       const { network: found, key: pathKey } = this.#targetOf(request);
       const { keyPlaces } = this.#options;
       const key = keyPlaces === undefined ? pathKey : sentKey(pathKey, request.headers, keyPlaces, true);
       logEntry?.setNetwork(found.config.slug);
+      rejected = { network: found, access: undefined };
       const address = this.#options.proxies.addressOf(request);
       const isPublic = found.publicAccess !== undefined && isKeyless(key, request.headers);
       const digest = digestOf(key);
@@ -67,6 +70,7 @@ export class WebSocketUpgrades {
         ? found.publicAccess.accessOf(address)
         : await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
       logEntry?.setKey(access.record.id);
+      rejected = { network: found, access };
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
       this.#options.memory.admit(access.share.holder);
@@ -85,6 +89,11 @@ export class WebSocketUpgrades {
     } catch (error) {
       const rejection = rejectionOf(error, requestId, this.#options.log);
       this.#options.metrics.rejected(rejection.reason);
+      const { network, access } = rejected ?? {};
+      const recorded = { requestId, network: network?.config.slug, key: access?.record.id };
+      this.#options.recentCalls?.addRejection(recorded, rejection);
+      if (network !== undefined && access !== undefined) countRejection(rejection, network, access);
+      logEntry?.rejectedBy(rejection);
       logEntry?.write(rejection.reason);
       throw rejection;
     }

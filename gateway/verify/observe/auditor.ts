@@ -1,7 +1,8 @@
 import { random } from '../../clock/random.ts';
 import { clock } from '../../clock/clock.ts';
+import { LineLimit } from '../../config/line-limit.ts';
 import { causeOf, type Log } from '../../config/log.ts';
-import type { NetworkAuditMetrics } from '../../metrics/audit-metrics.ts';
+import type { AuditCounts, NetworkAuditMetrics } from '../../metrics/audit-metrics.ts';
 import type { AuditReport } from '../../observability/audit-report.ts';
 import type { CallSink } from '../../observability/call-sink.ts';
 import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
@@ -50,6 +51,7 @@ export class Auditor {
   readonly #options: AuditorOptions;
   readonly #requests: AuditRequests;
   readonly #headers: HeaderChecks;
+  readonly #lines = new LineLimit();
   #inProgress = 0;
   #isClosed = false;
 
@@ -113,7 +115,10 @@ export class Auditor {
   #logDifference({ name }: MethodSpec, { reason, answers }: AuditReport): void {
     const hashes = Object.fromEntries(answers.map(({ upstream, sha256 }) => [upstream, sha256]));
     const differs = answers.filter(({ outcome }) => outcome === 'differs').map(({ upstream }) => upstream);
-    this.#options.log.warn({ method: name, upstreams: differs, answers: hashes }, `audit: ${reason}`);
+    const count = this.#lines.take(JSON.stringify([name, differs, reason]));
+    if (count === undefined) return;
+    const facts = { method: name, upstreams: differs, answers: hashes, ...(count > 1 && { count }) };
+    this.#options.log.warn(facts, `audit: ${reason}`);
   }
 }
 

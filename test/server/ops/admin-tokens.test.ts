@@ -76,7 +76,7 @@ describe('the role of a token', () => {
   it('of each operation is the lowest that it needs', () => {
     const roles = Object.fromEntries(readAdminApi().operations.map(({ id, role }) => [id, role]));
     expect(roles).toEqual({
-      ...{ document: 'read', list: 'read', show: 'read', usage: 'read', networks: 'read' },
+      ...{ document: 'read', list: 'read', show: 'read', usage: 'read', networks: 'read', calls: 'read', events: 'read' },
       ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys', revokeAll: 'keys' },
       ...{ explain: 'all', showLogLevel: 'read', setLogLevel: 'all' },
     });
