@@ -3,6 +3,7 @@ import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import {
   limitsOf,
   missingUnits,
+  newLimitState,
   setMissing,
   unitTolerance,
   type Charge,
@@ -244,6 +245,12 @@ export async function chargeAtRedis(
   Object.assign(state, { day, dayUsed: Number(counted.dayUsed), month, monthUsed: Number(counted.monthUsed) });
   for (const { method } of rates) setMissing(state, method, Number(missing[method]), sentAt);
   return { taken: charges.map((_, at) => taken[at] === true), leasedUnits: lease, since: counted.since };
+}
+
+/** The stored periods of an account, without buckets. @throws the error of Redis */
+export async function readPeriods(redis: RedisClient, account: string): Promise<LimitState> {
+  const { day = '', dayUsed = '0', month = '', monthUsed = '0' } = await redis.hgetall(LIMIT_PREFIX + account);
+  return { ...newLimitState(), day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) };
 }
 
 /** Rates may expire once they are full; the script adds the time of a debt. */

@@ -4,7 +4,9 @@ import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import { isRedisError, redisErrorCode, type RedisLink } from '../redis/link.ts';
-import { addChargeCommand, chargeAtRedis, type ChargingRedis } from './charge-script.ts';
+import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import { addChargeCommand, chargeAtRedis, readPeriods, type ChargingRedis } from './charge-script.ts';
 import {
   addUnreported,
   chargedAlike,
@@ -16,7 +18,17 @@ import {
   type ChargeOutcome,
   type WaitingCharge,
 } from './account.ts';
-import { ADMISSION_UNITS, allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
+import {
+  ADMISSION_UNITS,
+  allowanceOf,
+  briefShortage,
+  newLimitState,
+  quotasOf,
+  shortageOf,
+  type Charge,
+  type QuotaUse,
+  type Shortage,
+} from './limit-state.ts';
 import { takeReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
 
@@ -111,6 +123,31 @@ export class Limiter {
       this.#link?.isUp !== true || (account !== undefined && now - account.confirmedAt < EXHAUSTED_TTL_MS);
     if (account === undefined || !isKnown) return undefined;
     return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, now, utcDate());
+  }
+
+  /** The quotas of a key's account: as in Redis, or as this gateway has counted them. @throws the error of Redis */
+  async readQuotas(limits: KeyLimits): Promise<QuotaUse[]> {
+    if (limits.daily === undefined && limits.monthly === undefined) return [];
+    const link = this.#link;
+    const state =
+      link === undefined
+        ? this.#accounts.get(limits.account)?.state
+        : await readPeriods(link.redis, limits.account).catch((error: unknown) => {
+            throw storeUnreachable(link.reportFailure(error));
+          });
+    return quotasOf(state ?? newLimitState(), limits, utcDate());
+  }
+
+  /** The quotas of all accounts that this gateway has charged, in time slices. */
+  async quotas(): Promise<(QuotaUse & { readonly account: string })[]> {
+    const all: (QuotaUse & { readonly account: string })[] = [];
+    for (const [account, { state, limits, hasQuota }] of [...this.#accounts.entries()]) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      if (!hasQuota || limits === undefined) continue;
+      for (const use of quotasOf(state, limits, utcDate())) all.push({ ...use, account });
+    }
+    return all;
   }
 
   /** Waits until Redis is available, at most `timeoutMs`. */

@@ -13,7 +13,8 @@ export const metricLabels = {
   kind: 'one of the kinds of `eth_subscribe`',
   event: '`started`, `won` or `lost`',
   what: '`retry` or `hedge`',
-  key: 'id of a key in use; only with `METRICS_PER_KEY=on`',
+  key: 'id of a key in use, or `team:<name>`; only with `METRICS_PER_KEY=on`',
+  period: '`day` or `month`',
   version: 'version of Gatehouse',
   node: 'version of Node',
 } as const satisfies Readonly<Record<string, string>>;
@@ -151,6 +152,11 @@ export const instruments = {
     labels: ['outcome'],
     help: 'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
   },
+  gatehouse_key_quota_used_ratio: {
+    kind: 'gauge',
+    labels: ['key', 'period'],
+    help: 'Used share of the quota of a key, or of `team:<name>`, by period: day, month; of keys that this gateway has charged since its start',
+  },
   gatehouse_key_request_units_total: {
     kind: 'counter',
     labels: ['key'],
@@ -225,6 +231,11 @@ export const instruments = {
     kind: 'gauge',
     labels: ['network', 'upstream'],
     help: 'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
+  },
+  gatehouse_upstream_drained_timestamp_seconds: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    help: 'Unix time in seconds at which an operator drained the upstream; only of drained upstreams',
   },
   gatehouse_upstream_head_block: {
     kind: 'gauge',
@@ -302,12 +313,12 @@ export function counter<Name extends NameOf<'counter'>>(
 export function gauge<Name extends NameOf<'gauge'>>(
   registry: Registry,
   name: Name,
-  collect?: (gauge: Gauge<LabelOf<Name>>) => void,
+  collect?: (gauge: Gauge<LabelOf<Name>>) => void | Promise<void>,
 ): Gauge<LabelOf<Name>> {
   return new Gauge({
     ...optionsOf(registry, name),
     collect() {
-      collect?.(this);
+      return collect?.(this);
     },
   });
 }

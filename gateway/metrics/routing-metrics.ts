@@ -23,6 +23,8 @@ export interface ActiveUpstream {
   readonly network: string;
   readonly upstream: string;
   readonly circuit: CircuitState;
+  /** Unix time in seconds at which it was drained; undefined: it is not. */
+  readonly drainedS: number | undefined;
   /** It has responded or failed before. */
   readonly isUsed: boolean;
 }
@@ -45,6 +47,11 @@ export class RoutingMetrics {
     this.#skips = counter(registry, 'gatehouse_upstream_skipped_total');
     this.#gauge(registry, 'gatehouse_upstream_up', (state) => (state === 'closed' ? 1 : 0));
     this.#gauge(registry, 'gatehouse_upstream_circuit_state', (state) => circuitNumbers[state]);
+    gauge(registry, 'gatehouse_upstream_drained_timestamp_seconds', (drained) => {
+      drained.reset();
+      for (const { network, upstream, drainedS } of this.active())
+        if (drainedS !== undefined) drained.set({ network, upstream }, drainedS);
+    });
   }
 
   /**

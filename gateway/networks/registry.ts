@@ -56,8 +56,9 @@ export class NetworkRegistry {
     this.#metrics = new ReloadMetrics(parts.metrics.registry);
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, router }) =>
-        router.all.map(({ name, circuit: { state: circuit }, isUsed }) => {
-          return { network: slug, upstream: name, circuit, isUsed };
+        router.all.map(({ name, circuit: { state: circuit }, drain, isUsed }) => {
+          const drainedS = drain && Date.parse(drain.at) / 1000;
+          return { network: slug, upstream: name, circuit, drainedS, isUsed };
         }),
       ),
     );

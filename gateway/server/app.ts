@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
@@ -12,10 +12,13 @@ import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
-import { networkFacts } from './pages/network-facts.ts';
+import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
+import { readWrongAddressPage, sendPage } from './pages/read-page.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
+import { ActiveDrains } from '../drains/active-drains.ts';
+import { openDrainStore } from '../drains/drain-store.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
@@ -100,6 +103,7 @@ export async function openGateway(
   const limiter = openLimiter(settings, log);
   metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
+  if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
@@ -118,11 +122,17 @@ export async function openGateway(
     { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache },
     files,
   );
+  const drains = new ActiveDrains(openDrainStore(settings, log), () => networks.finder.all, log);
+  const closeParts = async (): Promise<void> => {
+    tokens?.keys.close();
+    const stores = [keys.close(), limiter.close(), usage.close(), redisCache?.close()];
+    await Promise.all([networks.close(), drains.close(), ...stores]);
+  };
   try {
     await networks.open(configs, content);
+    await drains.open(REDIS_OPEN_TIMEOUT_MS);
   } catch (error) {
-    tokens?.keys.close();
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
+    await closeParts();
     throw error;
   }
 
@@ -166,9 +176,10 @@ export async function openGateway(
     const explain = explainCalls({ ...requestOptions, nextRequestId });
     const onRejected = metrics.adminRejected.bind(metrics);
     const { DATA_DIR: dataDir } = settings;
-    const stores = { keys, usage: usageStore, dataDir };
+    const stores = { keys, usage: usageStore, dataDir, drains, limiter };
     const active = {
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
+      upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network)),
       port: () => listeners[0]?.port ?? 0,
     };
     ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
@@ -200,7 +211,10 @@ export async function openGateway(
     webSockets.closeThoseOf(owner, 'memory-pressure');
     for (const { filters } of networks.finder.all) filters.removeThoseOf(owner);
   });
-  networks.onChange = webSockets.followNetworks.bind(webSockets);
+  networks.onChange = () => {
+    drains.apply();
+    webSockets.followNetworks();
+  };
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
   const connectionOptions = { memory, holderOf, rejectedBodies, connectionsMax };
   const common = { nextRequestId, networks: networks.finder, ...connectionOptions, log };
@@ -225,11 +239,11 @@ export async function openGateway(
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
     guard.close();
-    tokens?.keys.close();
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
+    await closeParts();
   };
   try {
-    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
+    const sendWrongAddress = wrongAddress(statusPage === 'public');
+    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, sendWrongAddress, ...common });
     const listener = await listen(main, HOST, PORT, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
@@ -237,7 +251,10 @@ export async function openGateway(
       const port = (): number => listener.port;
       const opsPages =
         statusPage === 'ops' ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, port }) : undefined;
-      const opsApp = expressApp({ ops, pages: opsPages, ...common });
+      const opsApp = expressApp({
+        ...{ ops, pages: opsPages, ...common },
+        sendWrongAddress: wrongAddress(opsPages !== undefined),
+      });
       const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, connectionOptions);
       opsPort = opsListener.port;
       listeners.push(opsListener);
@@ -265,4 +282,12 @@ export async function openGateway(
     await close();
     throw error;
   }
+}
+
+/** @param hasStatus whether the port has the status page */
+function wrongAddress(hasStatus: boolean): (response: ServerResponse) => void {
+  const page = readWrongAddressPage(hasStatus);
+  return (response) => {
+    sendPage(response, page, [], 404);
+  };
 }

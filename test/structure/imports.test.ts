@@ -21,7 +21,7 @@ const layers: readonly (readonly string[])[] = [
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
   ['upstreams', 'auth', 'observability', 'local-chain'],
   ['chain'],
-  ['upstreams/health', 'auth/tokens'],
+  ['upstreams/health', 'auth/tokens', 'drains'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['upstreams/transport/connect'],
   ['auth/permissions'],

@@ -15,6 +15,7 @@ import type { Reservation } from '../../memory/reservation.ts';
 import type { ReplaceableConfig } from '../../network-files/network-config.ts';
 import type { RequestTarget } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
+import { openDecisionLog } from '../../observability/decision-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
@@ -194,7 +195,12 @@ function respondToBody(
     requestId,
     deadline: clock.now() + callTimeoutMs,
     caller: connection.caller,
-    sinks: sinksOf(explanation, tracing?.under(request.headers), logEntry),
+    sinks: sinksOf(
+      explanation,
+      tracing?.under(request.headers),
+      logEntry,
+      openDecisionLog(log, requestId, access.record.id),
+    ),
     log,
     logEntry,
     reservation,

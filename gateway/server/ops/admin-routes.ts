@@ -8,12 +8,14 @@ import { KeyStoreError, KeyStoreFull, KeyStoreUnreachable, type KeyStore } from 
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminApi } from './read-admin-api.ts';
 import { AdminAuthenticator, type AdminRejection } from './admin-authenticator.ts';
 import type { ExplainCalls } from './explain-route.ts';
-import type { NetworkFacts } from '../pages/network-facts.ts';
+import type { ActiveDrains } from '../../drains/active-drains.ts';
+import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
 import { readPage, sendPage } from '../pages/read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { formatRetryAfter } from '../http/write-response.ts';
@@ -33,8 +35,18 @@ export interface AdminRouteOptions {
   readonly explain: ExplainCalls;
   readonly logLevel: LogLevel;
   readonly networks: () => readonly NetworkFacts[];
+  readonly upstreams: () => readonly UpstreamFacts[];
+  readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
+  readonly limiter: Limiter;
   /** Of the gateway's addresses. */
   readonly port: () => number;
+}
+
+/** The variable parts of a path. */
+interface PathParams {
+  id?: string;
+  network?: string;
+  upstream?: string;
 }
 
 /** The authenticated caller, in `response.locals`. */
@@ -50,9 +62,13 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
   const router = Router();
   const keysPage = readPage('keys/keys.html', { fields: editableFields });
-  // The page has no data until its user enters the token.
+  const upstreamsPage = readPage('upstreams/upstreams.html');
+  // The pages have no data until their user enters the token.
   router.get('/keys', (_request, response) => {
     sendPage(response, keysPage);
+  });
+  router.get('/upstreams', (_request, response) => {
+    sendPage(response, upstreamsPage);
   });
   router.use('/admin', (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
@@ -82,16 +98,19 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       tokens.authorise((response.locals as AdminCaller).token, role);
       next();
     };
-    router[verb](path, checkRole, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
+    router[verb](path, checkRole, readBody, async (request: Request<PathParams>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
       const { token, address } = response.locals as AdminCaller;
       const by = `admin API, ${token.name}, ${address}`;
       const manager = new KeyManager(keys, methodNames, by);
       const { params, query } = request;
-      const { id = '', network = '' } = params;
+      const { id = '', network = '', upstream = '' } = params;
       const gateway = { manager, keys, usage, log, dataDir, explain, logLevel, networks: options.networks() };
-      const operation = { id, network, body, query, ...gateway, port: options.port(), by };
+      const { drains, limiter } = options;
+      const place = { id, network, upstream };
+      const parts = { ...gateway, upstreams: options.upstreams(), drains, limiter, port: options.port() };
+      const operation = { ...place, body, query, ...parts, by };
       const result = await handler(operation);
       response.status(result.status).json(result.body);
     });
