@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { isatty } from 'node:tty';
 import closeWithGrace from 'close-with-grace';
-import { Command, CommanderError } from 'commander';
+import { Argument, Command, CommanderError } from 'commander';
 import { openGateway, type Gateway } from './server/app.ts';
 import { isWorker, openWorkerLink } from './workers/open-worker-link.ts';
 import { Primary } from './workers/primary.ts';
@@ -9,16 +9,20 @@ import { settingsOfWorker, thisMachine, workersOf } from './workers/worker-count
 import { backupCommands } from './cli/backup.ts';
 import { BackupError } from './backup/restore.ts';
 import { addressOf, banner } from './cli/banner.ts';
-import { checkNetworks, readNetworks } from './cli/check.ts';
+import { checkNetworks, listNetworks, readNetworks } from './cli/check.ts';
 import { commandName } from './cli/command-name.ts';
 import { demoLines, DemoError, removeDemo, storageLine, writeDemo } from './cli/demo.ts';
-import { fetchActiveConfiguration, reachable } from './cli/running-gateway.ts';
+import { completionScript, shells } from './cli/completion.ts';
+import { exitCodes } from './cli/exit-codes.ts';
+import { UsageError } from './cli/key-options.ts';
+import { fetchActiveConfiguration, GatewayError, reachable, runningGatewayCommands } from './cli/running-gateway.ts';
+import { upstreamsCommand } from './cli/upstreams.ts';
 import { examples } from './cli/examples.ts';
 import { keysCommand } from './cli/keys.ts';
 import { listenErrorText } from './cli/listen-error.ts';
 import { stopWithNpm } from './cli/stop-with-npm.ts';
-import { initWithProviders } from './cli/init-with-providers.ts';
-import { addNetwork, initNetworks, NetworkFileError } from './cli/network-files.ts';
+import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
+import { addNetwork, initNetworks, NetworkFileError, readChainId, type WrittenFiles } from './cli/network-files.ts';
 import { adminTokensOf } from './config/admin-tokens.ts';
 import { causeOf, openLog, shouldPrintReadableLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
@@ -33,9 +37,6 @@ import { UnsuitableRedis } from './redis/check-redis.ts';
 import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
 import { MachineCharges } from './limits/machine-charges.ts';
 import { openTransport } from './networks/open-transport.ts';
-
-/** Exit code of sysexits.h for a configuration error. */
-const EX_CONFIG = 78;
 
 /** The worker that is started first. A later one has another id. */
 const FIRST_WORKER = 1;
@@ -73,10 +74,14 @@ program
   .command('demo')
   .description('Print curl commands to try on the local chain of a running gateway')
   .option('--key <key>', 'used in place of the development key')
+  .option('--json', 'print an array of the lines on one line')
   .addHelpText('after', examples('demo | sh', 'demo --key <key>'))
-  .action(({ key }: { key?: string }) => {
-    out(`${demoLines(settings().DATA_DIR, key).join('\n')}\n`);
+  .action(({ key, json }: { key?: string; json?: true }) => {
+    const lines = demoLines(settings().DATA_DIR, key);
+    out(json ? `${JSON.stringify(lines)}\n` : `${lines.join('\n')}\n`);
   });
+for (const command of runningGatewayCommands({ settings, out, setExitCode: (code) => (process.exitCode = code) }))
+  program.addCommand(command);
 program
   .command('check')
   .description('Read the network files as `start` does, and print one line per network or all diagnostics')
@@ -96,7 +101,7 @@ program
       OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(OPS_HOST), OPS_PORT));
     const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running, UNITS_FILE);
     (ok || json ? out : err)(text);
-    if (!ok) process.exitCode = EX_CONFIG;
+    if (!ok) process.exitCode = exitCodes.configuration.code;
   });
 program
   .command('doctor')
@@ -110,31 +115,79 @@ program
   .description('Create the folder of network files, with the included networks or with upstreams of providers')
   .option('--chains <ids>', 'networks with these chain ids, with --provider: 1,10,8453')
   .option('--provider <names>', 'upstreams of each network, best first, with --chains: alchemy,drpc')
+  .option('--json', 'print {"files":…,"variables":…} on one line')
   .addHelpText('after', examples('init', 'init --chains 1,10,8453 --provider alchemy,drpc'))
-  .action(({ chains, provider }: { chains?: string; provider?: string }) => {
+  .action(({ chains, provider, json }: { chains?: string; provider?: string; json?: true }) => {
     const folder = settings().NETWORKS_DIR;
     const isPlain = chains === undefined && provider === undefined;
-    out(isPlain ? initNetworks(folder) : initWithProviders(folder, chains, provider));
+    printFiles(isPlain ? initNetworks(folder) : initWithProviders(folder, chains, provider), json);
   });
-program
-  .command('networks')
-  .description('Write network files')
+const networksCommand = program.command('networks').description('List network files, and write them');
+networksCommand
+  .command('list')
+  .description('List the networks of the network files')
+  .option('--json', 'print an array on one line')
+  .addHelpText('after', examples('networks list', 'networks list --json'))
+  .action(({ json }: { json?: true }) => {
+    const networks = readNetworks(settings().NETWORKS_DIR, process.env);
+    out(listNetworks(networks, json === true));
+  });
+networksCommand
   .command('add')
   .description('Write the file of a known network, by its chain id')
   .argument('<chainId>', '8453 for Base')
+  .option('--provider <names>', 'upstreams of these providers, best first, in place of public ones: alchemy,drpc')
   .option('--slug <slug>', 'name of the file and path of the network on every host')
-  .addHelpText('after', examples('networks add 8453', 'networks add 8453 --slug base-2'))
-  .action((chainId: string, { slug }: { slug?: string }) => {
-    out(addNetwork(settings().NETWORKS_DIR, process.env, chainId, slug));
+  .option('--json', 'print {"files":…,"variables":…} on one line')
+  .addHelpText(
+    'after',
+    examples('networks add 8453', 'networks add 8453 --provider alchemy,drpc', 'networks add 8453 --slug base-2'),
+  )
+  .action((given: string, { provider, slug, json }: { provider?: string; slug?: string; json?: true }) => {
+    const folder = settings().NETWORKS_DIR;
+    const written =
+      provider === undefined
+        ? addNetwork(folder, process.env, given, slug)
+        : addWithProviders(folder, process.env, readChainId(given), provider, slug);
+    printFiles(written, json);
   });
-program.addCommand(keysCommand({ settings, input: process.stdin, out, err }));
+program.addCommand(
+  upstreamsCommand({ settings, networks: () => readNetworks(settings().NETWORKS_DIR, process.env), out }),
+);
+program.addCommand(keysCommand({ settings, input: process.stdin, out, err, callUrl }));
 for (const command of backupCommands(settings, out)) program.addCommand(command);
+program
+  .command('completion')
+  .description('Print a script that completes commands and options in a shell')
+  .addArgument(new Argument('<shell>').choices(shells))
+  .addHelpText('after', examples('completion bash > /etc/bash_completion.d/gatehouse', 'completion zsh >> ~/.zshrc'))
+  .action((shell: (typeof shells)[number]) => {
+    out(completionScript(program, shell));
+  });
 
 try {
   // Without a command, the help is the result, not an error.
   await program.parseAsync(process.argv.length > 2 ? process.argv : [...process.argv, '--help']);
 } catch (error) {
   process.exitCode = exitCodeFor(error);
+}
+
+function printFiles({ text, files, variables }: WrittenFiles, json: true | undefined): void {
+  out(json ? `${JSON.stringify({ files, variables })}\n` : text);
+}
+
+/** The URL of the first network that a key may use. Undefined if the network files here are invalid or have none. */
+function callUrl(key: string, slugs: string | undefined): string | undefined {
+  const { NETWORKS_DIR, HOST, PORT } = settings();
+  try {
+    const allowed = slugs?.split(',').map((slug) => slug.trim());
+    const network = readNetworks(NETWORKS_DIR, process.env).find(({ slug }) => allowed?.includes(slug) !== false);
+    const base = network && (network.baseUrls[0] ?? `${addressOf(reachable(HOST), PORT)}/${network.slug}`);
+    return base && `${base}/v3/${key}`;
+  } catch (error) {
+    if (error instanceof NetworkFilesError) return undefined;
+    throw error;
+  }
 }
 
 /** `check --live` and `doctor`. Validates the files first, because they are the most likely cause of a failure. */
@@ -146,7 +199,7 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
   const { ok, text } = checkNetworks(active.NETWORKS_DIR, process.env, asJson, undefined, active.UNITS_FILE);
   if (!ok) {
     (asJson ? out : err)(text);
-    process.exitCode = EX_CONFIG;
+    process.exitCode = exitCodes.configuration.code;
     return;
   }
   const showsProgress = process.stderr.isTTY && !asJson;
@@ -163,7 +216,7 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
     ? `${JSON.stringify(diagnosis)}\n`
     : showDiagnosis(diagnosis, painter(process.stdout.isTTY, process.env));
   out(shown);
-  if (!diagnosis.ok) process.exitCode = 1;
+  if (!diagnosis.ok) process.exitCode = exitCodes.failed.code;
 }
 
 async function start(): Promise<void> {
@@ -336,15 +389,18 @@ function exitCodeFor(error: unknown): number {
   // Commander has already printed the message.
   if (error instanceof CommanderError) return error.exitCode;
   const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
-  const isOperation = [DemoError, NetworkFileError, BackupError, UnsuitableRedis].some((kind) => error instanceof kind);
+  const isOperation = [DemoError, NetworkFileError, BackupError, UnsuitableRedis, UsageError, GatewayError].some(
+    (kind) => error instanceof kind,
+  );
   if (isConfiguration || isOperation) {
     err(`${(error as Error).message}\n`);
-    return isConfiguration ? EX_CONFIG : 1;
+    if (error instanceof GatewayError) return error.exitCode;
+    return isConfiguration ? exitCodes.configuration.code : exitCodes.failed.code;
   }
   if (error instanceof Error && 'syscall' in error) {
     err(`${listenErrorText(error, settings()) ?? error.message}\n`);
-    return 1;
+    return exitCodes.failed.code;
   }
   err(`gatehouse: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-  return 70;
+  return exitCodes.internal.code;
 }

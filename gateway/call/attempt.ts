@@ -178,6 +178,7 @@ function hasOtherUpstream(call: Call, { timeoutMs }: Failsafe<Upstream>): boolea
       !tried.includes(upstream) &&
       upstream.circuit.isClosed &&
       !upstream.isOnOtherChain &&
+      upstream.drain === undefined &&
       !upstream.methods.isUnsupported(method.name),
   );
 }

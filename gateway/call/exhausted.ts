@@ -59,7 +59,8 @@ function requestedWaitS(failed: readonly FailedOutcome[]): number | undefined {
 }
 
 function mayStillSupport({ method, tried }: Call, upstream: Upstream): boolean {
-  return !tried.includes(upstream) && !upstream.isOnOtherChain && !upstream.methods.isUnsupported(method.name);
+  const { isOnOtherChain, drain, methods } = upstream;
+  return !tried.includes(upstream) && !isOnOtherChain && drain === undefined && !methods.isUnsupported(method.name);
 }
 
 /** The error if no upstream could be tried: all candidates are at their limits, or there are none. */

@@ -99,7 +99,7 @@ export function catchUp({ router, group, blocks, tried, candidates }: Call, now:
   if (blocks?.tag === undefined || all.length === 1) return undefined;
   let recovering: Upstream | undefined;
   for (const upstream of ranking.order(group, now)) {
-    if (tried.includes(upstream) || candidates?.includes(upstream) === false) continue;
+    if (tried.includes(upstream) || candidates?.includes(upstream) === false || upstream.drain !== undefined) continue;
     const { circuit, isHeadUncertain } = upstream;
     if (circuit.isClosed) {
       if (!isHeadUncertain && !chain.view.isBehind(upstream)) return undefined;
@@ -230,6 +230,7 @@ function readState(
   const tag = blocks?.tag;
   const polled = isAlone ? undefined : view.headOf(upstream);
   return {
+    isDrained: upstream.drain !== undefined,
     isExcluded: candidates?.includes(upstream) === false,
     isPreferred: upstream === preferred && purpose === 'attempt',
     hasCapacity: limits?.hasCapacity(now) !== false && circuit.pauseMs(now) === undefined,

@@ -10,6 +10,7 @@ import {
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/methods-by-upstreams.ts';
+import { columns } from './columns.ts';
 import { describeActive } from './running-gateway.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
@@ -66,6 +67,16 @@ export function checkNetworks(
 export function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): NetworkConfig[] {
   const developmentMethods = developmentMethodsIn({ NODE_ENV: env['NODE_ENV'] });
   return loadNetworks({ folder, ...methodFacts, checkPublic, developmentMethods, env });
+}
+
+/** Formats the networks of a folder for `gatehouse networks list`. Has no URLs of upstreams. */
+export function listNetworks(networks: readonly NetworkConfig[], asJson: boolean): string {
+  const all = networks.map(({ slug, name, chainId, baseUrls, upstreams }) => {
+    return { slug, name, chainId, baseUrls, upstreams: upstreams.map((upstream) => upstream.name) };
+  });
+  if (asJson) return `${JSON.stringify(all)}\n`;
+  const rows = all.map(({ slug, name, chainId, upstreams }) => [slug, String(chainId), name, upstreams.join(', ')]);
+  return columns([['SLUG', 'CHAIN', 'NAME', 'UPSTREAMS'], ...rows]);
 }
 
 function checkedNetworks(

@@ -1,7 +1,16 @@
 import type { RedisClient } from '../redis/client.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { ChargeRequest, ChargeResult } from './charge-store.ts';
-import { limitsOf, missingUnits, setMissing, unitTolerance, type Charge, type Limit } from './limit-state.ts';
+import {
+  limitsOf,
+  missingUnits,
+  newLimitState,
+  setMissing,
+  unitTolerance,
+  type Charge,
+  type Limit,
+  type LimitState,
+} from './limit-state.ts';
 
 /**
  * An account is one hash, `gatehouse:limit:<key id>`, with the fields day, dayUsed, month and monthUsed. Each bucket has
@@ -229,6 +238,12 @@ export async function chargeAtRedis(
   Object.assign(state, { day, dayUsed: Number(counted.dayUsed), month, monthUsed: Number(counted.monthUsed) });
   for (const { method } of rates) setMissing(state, method, Number(missing[method]), sentAt);
   return { taken: charges.map((_, at) => taken[at] === true), leasedUnits: lease, since: counted.since };
+}
+
+/** The stored periods of an account, without buckets. @throws the error of Redis */
+export async function readPeriods(redis: RedisClient, account: string): Promise<LimitState> {
+  const { day = '', dayUsed = '0', month = '', monthUsed = '0' } = await redis.hgetall(LIMIT_PREFIX + account);
+  return { ...newLimitState(), day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) };
 }
 
 /** Rates may expire once they are full; the script adds the time of a debt. */

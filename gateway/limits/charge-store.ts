@@ -37,6 +37,8 @@ export interface ChargeStore {
   readonly connection: number;
   /** Rejects if the store does not respond in time. */
   charge(limits: KeyLimits, charges: readonly Charge[], request: ChargeRequest): Promise<ChargeResult>;
+  /** The units that an account has used today and this month; its buckets are not read. Rejects as `charge`. */
+  readPeriods(account: string): Promise<LimitState>;
   /** @returns the error to log */
   reportFailure(error: unknown): unknown;
   waitUntilUp(timeoutMs: number): Promise<void>;

@@ -150,6 +150,24 @@ export function shortageOf(
   return shortage;
 }
 
+/** How much of a quota is used. */
+export interface QuotaUse {
+  readonly period: 'day' | 'month';
+  readonly size: number;
+  readonly used: number;
+  readonly endsInS: number;
+}
+
+/** The quotas of an account. Resets periods that have ended. */
+export function quotasOf(state: LimitState, key: KeyLimits, date: UtcDate): QuotaUse[] {
+  startNewPeriods(state, date);
+  return limitsOf(key).flatMap((limit): QuotaUse[] => {
+    if (limit.reason === 'rate-limit') return [];
+    const period = limit.reason === 'daily-quota' ? 'day' : 'month';
+    return [{ period, size: limit.size, used: usedOf(state, limit, 0), endsInS: endsInS(limit, date) }];
+  });
+}
+
 /** The shortage if Redis is unavailable, or rejected the charge by a rounding error. The wait is the minimum. */
 export function briefShortage(
   reason: Reason,

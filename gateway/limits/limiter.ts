@@ -4,6 +4,8 @@ import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
 import { isRedisError, redisErrorCode } from '../redis/link.ts';
+import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
   addUnreported,
   chargedAlike,
@@ -17,7 +19,17 @@ import {
 } from './account.ts';
 import type { ChargeStore } from './charge-store.ts';
 import { PublicCharges } from './public-charges.ts';
-import { ADMISSION_UNITS, allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
+import {
+  ADMISSION_UNITS,
+  allowanceOf,
+  briefShortage,
+  newLimitState,
+  quotasOf,
+  shortageOf,
+  type Charge,
+  type QuotaUse,
+  type Shortage,
+} from './limit-state.ts';
 import { takeReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
 
@@ -120,6 +132,31 @@ export class Limiter {
       this.#store?.isUp !== true || (account !== undefined && now - account.confirmedAt < EXHAUSTED_TTL_MS);
     if (account === undefined || !isKnown) return undefined;
     return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, now, utcDate());
+  }
+
+  /** The quotas of a key's account: as in Redis, or as this gateway has counted them. @throws the error of Redis */
+  async readQuotas(limits: KeyLimits): Promise<QuotaUse[]> {
+    if (limits.daily === undefined && limits.monthly === undefined) return [];
+    const store = this.#store;
+    const state =
+      store === undefined
+        ? this.#accounts.get(limits.account)?.state
+        : await store.readPeriods(limits.account).catch((error: unknown) => {
+            throw storeUnreachable(store.reportFailure(error));
+          });
+    return quotasOf(state ?? newLimitState(), limits, utcDate());
+  }
+
+  /** The quotas of all accounts that this gateway has charged, in time slices. */
+  async quotas(): Promise<(QuotaUse & { readonly account: string })[]> {
+    const all: (QuotaUse & { readonly account: string })[] = [];
+    for (const [account, { state, limits, hasQuota }] of [...this.#accounts.entries()]) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      if (!hasQuota || limits === undefined) continue;
+      for (const use of quotasOf(state, limits, utcDate())) all.push({ ...use, account });
+    }
+    return all;
   }
 
   /** Waits until Redis is available, at most `timeoutMs`. */

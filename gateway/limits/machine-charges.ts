@@ -25,6 +25,7 @@ const MAX_ACCOUNTS = 100_000;
 const MIN_LEASES_AVAILABLE = 4;
 
 const TOPIC = 'charge';
+const PERIODS_TOPIC = 'periods';
 const noMethods: ReadonlyMap<string, number> = new Map();
 
 interface ChargeMessage {
@@ -55,6 +56,7 @@ export class MachineCharges {
   /** Serves the requests of workers. */
   serve(router: MessageRouter): void {
     router.on(TOPIC, (message: ChargeMessage) => this.charge(message));
+    router.on(PERIODS_TOPIC, (account: string) => this.#states.get(account) ?? newLimitState());
   }
 
   charge({ limits, charges, debtUnits, leaseUnits, leaseMs, account }: ChargeMessage): ChargeResponse {
@@ -132,6 +134,10 @@ export class MachineChargeStore implements ChargeStore {
     Object.assign(state, periods);
     for (const [method, { missing }] of buckets) setMissing(state, method, missing, sentAt);
     return { taken, leasedUnits, since: '' };
+  }
+
+  async readPeriods(account: string): Promise<LimitState> {
+    return (await this.#link.request('primary', PERIODS_TOPIC, account)) as LimitState;
   }
 
   reportFailure(error: unknown): unknown {

@@ -1,8 +1,8 @@
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { RedisLink } from '../redis/link.ts';
-import { addChargeCommand, chargeAtRedis, type ChargingRedis } from './charge-script.ts';
+import { addChargeCommand, chargeAtRedis, readPeriods, type ChargingRedis } from './charge-script.ts';
 import type { ChargeRequest, ChargeResult, ChargeStore } from './charge-store.ts';
-import type { Charge } from './limit-state.ts';
+import type { Charge, LimitState } from './limit-state.ts';
 
 /** Counts the charges of all gateways. */
 export class RedisChargeStore implements ChargeStore {
@@ -25,6 +25,10 @@ export class RedisChargeStore implements ChargeStore {
 
   charge(limits: KeyLimits, charges: readonly Charge[], request: ChargeRequest): Promise<ChargeResult> {
     return chargeAtRedis(this.#link.redis as ChargingRedis, limits, charges, request);
+  }
+
+  readPeriods(account: string): Promise<LimitState> {
+    return readPeriods(this.#link.redis, account);
   }
 
   reportFailure(error: unknown): unknown {

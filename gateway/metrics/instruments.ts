@@ -15,7 +15,8 @@ export const metricLabels = {
   event: '`started`, `won` or `lost`',
   proof: '`hash`, `root`, `proof`, `agreed` or `no`',
   what: '`retry` or `hedge`',
-  key: 'id of a key in use; only with `METRICS_PER_KEY=on`',
+  key: 'id of a key in use, or `team:<name>`; only with `METRICS_PER_KEY=on`',
+  period: '`day` or `month`',
   version: 'version of Gatehouse',
   node: 'version of Node',
 } as const satisfies Readonly<Record<string, string>>;
@@ -163,6 +164,12 @@ export const instruments = {
     labels: ['network', 'rule'],
     help: 'Calls, requests and upgrades that a permission, limit or bound rejected, by its name',
   },
+  gatehouse_key_quota_used_ratio: {
+    kind: 'gauge',
+    labels: ['key', 'period'],
+    together: 'max',
+    help: 'Used share of the quota of a key, or of `team:<name>`, by period: day, month; of keys that this gateway has charged since its start',
+  },
   gatehouse_key_request_units_total: {
     kind: 'counter',
     labels: ['key'],
@@ -272,6 +279,12 @@ export const instruments = {
     labels: ['network', 'upstream'],
     help: 'Calls that may be in progress at the upstream, as found by its latency and refusals; others wait',
   },
+  gatehouse_upstream_drained_timestamp_seconds: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    together: 'max',
+    help: 'Unix time in seconds at which an operator drained the upstream; only of drained upstreams',
+  },
   gatehouse_upstream_head_block: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
@@ -369,12 +382,12 @@ export function counter<Name extends NameOf<'counter'>>(
 export function gauge<Name extends NameOf<'gauge'>>(
   registry: Registry,
   name: Name,
-  collect?: (gauge: Gauge<LabelOf<Name>>) => void,
+  collect?: (gauge: Gauge<LabelOf<Name>>) => void | Promise<void>,
 ): Gauge<LabelOf<Name>> {
   return new Gauge({
     ...optionsOf(registry, name),
     collect() {
-      collect?.(this);
+      return collect?.(this);
     },
   });
 }

@@ -213,6 +213,15 @@ export class Metrics {
     };
   }
 
+  /** Only with METRICS_PER_KEY. @param read the quotas of accounts, called at each scrape */
+  watchQuotas(read: () => Promise<readonly { account: string; period: string; size: number; used: number }[]>): void {
+    gauge(this.registry, 'gatehouse_key_quota_used_ratio', async (ratios) => {
+      const quotas = await read();
+      ratios.reset();
+      for (const { account: key, period, size, used } of quotas) ratios.set({ key, period }, used / size);
+    });
+  }
+
   /** @param read the memory budget, called at each scrape */
   watchMemory(read: () => WatchedMemory): void {
     gauge(this.registry, 'gatehouse_memory_pressure', (pressure) => {

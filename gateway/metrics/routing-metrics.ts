@@ -32,6 +32,8 @@ export interface ActiveUpstream {
   readonly network: string;
   readonly upstream: string;
   readonly circuit: CircuitState;
+  /** Unix time in seconds at which it was drained; undefined: it is not. */
+  readonly drainedS: number | undefined;
   /** It has responded or failed before. */
   readonly isUsed: boolean;
   /** The calls that may be in progress there. */
@@ -63,6 +65,11 @@ export class RoutingMetrics {
     this.#gauge(registry, 'gatehouse_upstream_up', ({ circuit }) => (circuit === 'closed' ? 1 : 0));
     this.#gauge(registry, 'gatehouse_upstream_circuit_state', ({ circuit }) => circuitNumbers[circuit]);
     this.#gauge(registry, 'gatehouse_upstream_concurrency_limit', ({ concurrencyLimit }) => concurrencyLimit);
+    gauge(registry, 'gatehouse_upstream_drained_timestamp_seconds', (drained) => {
+      drained.reset();
+      for (const { network, upstream, drainedS } of this.active())
+        if (drainedS !== undefined) drained.set({ network, upstream }, drainedS);
+    });
   }
 
   /**

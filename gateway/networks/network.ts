@@ -164,8 +164,13 @@ export class Network implements ServedNetwork {
   /** Moves the state that is shared with the previous network to the upstreams of this one. Never throws. */
   adoptSharedState(): void {
     this.publicAccess?.limitConcurrency();
-    this.chain.replaceUpstreams(this.router.headSources, this.router.all);
     this.final?.moveTo(fetchBlockFrom(this.router));
+    this.followDrains();
+  }
+
+  /** A drained upstream has no part in the head, and no subscriptions. */
+  followDrains(): void {
+    this.chain.replaceUpstreams(this.router.headSources.filter(isServing), this.router.all);
     this.subscriptions.moveTo(sourcesIn(this.router));
   }
 
@@ -271,8 +276,12 @@ function openPublicAccess(
   return new PublicAccess(config, options, holderOf, previous?.publicAccess, link?.count);
 }
 
+function isServing({ drain }: Upstream): boolean {
+  return drain === undefined;
+}
+
 function sourcesIn(router: Router): SubscriptionSources {
-  return { all: router.all, request: (...call) => requestUpstreams(router, ...call) };
+  return { all: router.all.filter(isServing), request: (...call) => requestUpstreams(router, ...call) };
 }
 
 function boundsOf(config: ReplaceableConfig): Bounds {

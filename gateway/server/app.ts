@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
 import { clock } from '../clock/clock.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
@@ -14,11 +14,14 @@ import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { CurrentConditions } from './ops/current-conditions.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
-import { networkFacts } from './pages/network-facts.ts';
+import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
 import { HistoryFile } from './pages/history-file.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
+import { readWrongAddressPage, sendPage } from './pages/read-page.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
+import { ActiveDrains } from '../drains/active-drains.ts';
+import { openDrainStore } from '../drains/drain-store.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
@@ -120,6 +123,7 @@ export async function openGateway(
   metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
   metrics.watchPublic(() => limiter.public);
+  if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
@@ -138,12 +142,18 @@ export async function openGateway(
     { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache, link },
     files,
   );
+  const drains = new ActiveDrains(openDrainStore(settings, log), () => networks.finder.all, log);
+  const closeParts = async (): Promise<void> => {
+    tokens?.keys.close();
+    const stores = [keys.close(), limiter.close(), usage.close(), redisCache?.close()];
+    await Promise.all([networks.close(), drains.close(), ...stores]);
+  };
   try {
     await networks.open(configs, content);
     await networks.join();
+    await drains.open(REDIS_OPEN_TIMEOUT_MS);
   } catch (error) {
-    tokens?.keys.close();
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
+    await closeParts();
     throw error;
   }
 
@@ -198,6 +208,7 @@ export async function openGateway(
   const adminLinks = [
     methodsLink,
     { path: '/keys', title: 'Keys' },
+    { path: '/upstreams', title: 'Upstreams' },
     { path: '/calls', title: 'Calls' },
     { path: '/events', title: 'Events' },
   ];
@@ -208,9 +219,10 @@ export async function openGateway(
     const explain = explainCalls({ ...requestOptions, nextRequestId });
     const onRejected = metrics.adminRejected.bind(metrics);
     const { DATA_DIR: dataDir } = settings;
-    const stores = { keys, usage: usageStore, dataDir };
+    const stores = { keys, usage: usageStore, dataDir, drains, limiter };
     const active = {
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
+      upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network)),
       port: () => listeners[0]?.port ?? 0,
       ...{ recentCalls, events, links: opsLinks },
     };
@@ -244,6 +256,7 @@ export async function openGateway(
     for (const { filters } of networks.finder.all) filters.removeThoseOf(owner);
   });
   networks.onChange = () => {
+    drains.apply();
     webSockets.followNetworks();
     events.add({ kind: 'network-files', reason: 'reloaded' });
   };
@@ -281,11 +294,11 @@ export async function openGateway(
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
     guard.close();
-    tokens?.keys.close();
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
+    await closeParts();
   };
   try {
-    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
+    const sendWrongAddress = wrongAddress(statusPage === 'public');
+    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, sendWrongAddress, ...common });
     const listener = await listen(main, HOST, PORT, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
@@ -294,7 +307,10 @@ export async function openGateway(
       const opsPages = hasOpsPages
         ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, links: opsLinks, port })
         : undefined;
-      const opsApp = expressApp({ ops, pages: opsPages, ...common });
+      const opsApp = expressApp({
+        ...{ ops, pages: opsPages, ...common },
+        sendWrongAddress: wrongAddress(opsPages !== undefined),
+      });
       const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, connectionOptions);
       opsPort = opsListener.port;
       listeners.push(opsListener);
@@ -323,4 +339,12 @@ export async function openGateway(
     await close();
     throw error;
   }
+}
+
+/** @param hasStatus whether the port has the status page */
+function wrongAddress(hasStatus: boolean): (response: ServerResponse) => void {
+  const page = readWrongAddressPage(hasStatus);
+  return (response) => {
+    sendPage(response, page, [], 404);
+  };
 }

@@ -35,19 +35,23 @@ export interface NetworkStatus {
 /** For readiness probes. */
 export interface UpstreamSummary {
   readonly upstreams: number;
-  /** Number of those whose circuit is closed. */
+  /** Number of those whose circuit is closed, and that are not drained. */
   readonly up: number;
+  /** Names of drained upstreams; absent: none. */
+  readonly drained?: readonly string[];
   /** Of the others: why their circuits are open, by name. */
   readonly failing: Readonly<Record<string, string>>;
 }
 
 export function summariseUpstreams(all: readonly Upstream[]): UpstreamSummary {
   const now = clock.now();
-  const failing = all.flatMap(({ name, health }) => {
-    const trouble = health.trouble(now);
+  const drained = all.flatMap(({ name, drain }) => (drain === undefined ? [] : [name]));
+  const failing = all.flatMap(({ name, health, drain }) => {
+    const trouble = drain === undefined ? health.trouble(now) : undefined;
     return trouble === undefined ? [] : [[name, describeTrouble(trouble)] as const];
   });
-  return { upstreams: all.length, up: all.length - failing.length, failing: Object.fromEntries(failing) };
+  const up = all.length - failing.length - drained.length;
+  return { upstreams: all.length, up, ...(drained.length > 0 && { drained }), failing: Object.fromEntries(failing) };
 }
 
 /** @param now by clock.now() @param auditsOf the audits of an upstream by its name */

@@ -3,8 +3,7 @@ import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
-import { ConcurrencyLimit } from './concurrency-limit.ts';
-import { Cancelled, type Cancellation } from './transport/cancellation.ts';
+rimport { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
 import type { FlowBounds, HttpResponse } from './transport/http-exchange.ts';
 import type { BatchedGroup, SentRequest } from './transport/transport.ts';
@@ -99,6 +98,8 @@ export class Upstream {
   readonly #secrets: Secrets;
   readonly #chain: ChainCheck;
   isHeadUncertain = false;
+  /** Set while an operator has it out of service: it gets no calls, polls or probes. */
+  drain: Drain | undefined;
   /** A connection was opened since the last check of the chain id. */
   #hasNewConnection = false;
   readonly #own: OwnRequests;
@@ -269,8 +270,9 @@ export class Upstream {
     return this.hasResponded(-Infinity) || !this.circuit.isClosed;
   }
 
-  /** Whether the network file forbids probes and polls while the upstream gets no calls. */
+  /** Whether it is drained, or the network file forbids probes and polls while it gets no calls. */
   isUnwatched(now: number): boolean {
+    if (this.drain !== undefined) return true;
     return this.config.probe === 'off' && now - this.#respondedAt > UNWATCHED_AFTER_MS;
   }
 

@@ -24,7 +24,7 @@ const layers: readonly (readonly string[])[] = [
   ['upstreams', 'auth', 'observability', 'local-chain'],
   ['chain'],
   ['chain/logs'],
-  ['upstreams/health', 'auth/tokens'],
+  ['upstreams/health', 'auth/tokens', 'drains'],
   ['upstreams/transport', 'auth/stores', 'local-chain/demo-contracts'],
   ['upstreams/transport/connect'],
   ['auth/permissions'],

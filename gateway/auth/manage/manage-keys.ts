@@ -81,6 +81,12 @@ export class KeyManager {
     return this.#audited(shown, 'update', id, Object.keys(all).join(' '), this.#warningsFor(mergePermissions({}, all)));
   }
 
+  /** @throws KeyOperationError if the key does not exist */
+  async rename(id: string, name: string): Promise<CreatedKey> {
+    if ((await this.#store.rename(id, name)) === undefined) throw noSuchKey(id);
+    return this.#audited({ id }, 'update', id, 'name');
+  }
+
   /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */
   async rotate(id: string, graceMs: number): Promise<CreatedKey> {
     const record = await this.#existing(id);
@@ -151,6 +157,15 @@ export class KeyManager {
     return keyIdOf(digest);
   }
 
+  /** The operator in the audit log. */
+  get by(): string {
+    return this.#by;
+  }
+
+  auditDrain(act: 'drain' | 'undrain', network: string, upstream: string): Promise<void> {
+    return this.#audit(act, '-', `${network} ${upstream}`);
+  }
+
   auditLogLevel(level: string): Promise<void> {
     return this.#audit('log-level', '-', level);
   }
@@ -167,12 +182,18 @@ export class KeyManager {
   /**
    * Ids of keys whose usage is summed.
    * @param account the id of a key, `team:<name>`, or `public` for calls without a key
+   * @param withRotated also the keys that the key replaced, and those that replaced it
    * @throws KeyOperationError if there is no such key, or no key of the team
    */
-  async idsOf(account: string): Promise<string[]> {
+  async idsOf(account: string, withRotated = false): Promise<string[]> {
     const team = teamIn(account);
     if (account === PUBLIC_ID) return [account];
-    if (team === undefined) return [(await this.#existing(account)).id];
+    if (team === undefined) {
+      const record = await this.#existing(account);
+      if (!withRotated) return [record.id];
+      const first = firstOf(record);
+      return (await this.list()).filter((other) => firstOf(other) === first).map(({ id }) => id);
+    }
     const own = (await this.list()).filter(({ permissions }) => permissions?.['team'] === team);
     if (own.length === 0)
       throw new KeyOperationError('missing', 'There is no key of this team', 'see gatehouse keys show');
@@ -226,6 +247,11 @@ function revocationOf(issuer: string, which: RevokedTokens): { digest: string; n
   return 'subject' in which
     ? { digest: subjectDigest(issuer, which.subject), name: 'token subject' }
     : { digest: tokenIdDigest(issuer, which.tokenId), name: 'token id' };
+}
+
+/** The id of the key from which a key descends by rotation, which may be its own. */
+function firstOf({ id, permissions }: KeyRecord): string {
+  return permissions?.['account'] ?? id;
 }
 
 /** The end of the grace period, or the existing end if it is earlier. */

@@ -18,12 +18,24 @@ interface Field<Value> {
   readonly read: (text: string) => Value | undefined;
   /** Title on the keys page. Default: the field's name as words. */
   readonly title?: string;
+  /** Its place and control on the keys page. Default: a text among the rarely used ones. */
+  readonly page?: FieldPage;
+  /** What an entry of a list is, for error texts: `address range`. */
+  readonly noun?: string;
   /** Converts the text of the flag to the stored text. */
   readonly fromFlag?: (text: string) => string;
   /** Converts the stored text to a text that may be shown. */
   readonly display?: (text: string) => string;
   /** The names of methods in the text: a warning names those that the spec does not have. */
   readonly methodsIn?: (text: string) => readonly string[];
+}
+
+export interface FieldPage {
+  readonly group: 'access' | 'limits' | 'rare';
+  /** `networks`, `methods`, `origins`, `teams`: a text, with a choice of what exists. `time`: a date and time in UTC. */
+  readonly control?: 'networks' | 'methods' | 'origins' | 'teams' | 'time' | 'switches';
+  /** The values of switches, each with its meaning. */
+  readonly switches?: Readonly<Record<string, string>>;
 }
 
 /** Values of other rows, for the evaluations that need them. */

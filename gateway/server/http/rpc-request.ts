@@ -17,6 +17,7 @@ import type { Reservation } from '../../memory/reservation.ts';
 import type { ReplaceableConfig } from '../../network-files/network-config.ts';
 import type { RequestTarget } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
+import { openDecisionLog } from '../../observability/decision-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
@@ -207,6 +208,7 @@ function respondToBody(
       tracing?.under(request.headers),
       logEntry,
       recentCalls?.of({ requestId, network: network.config.slug, key: access.record.id }),
+      openDecisionLog(log, requestId, access.record.id),
     ),
     log,
     logEntry,

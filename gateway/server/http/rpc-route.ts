@@ -13,7 +13,9 @@ export function rpcRoute(options: RpcRouteOptions) {
   return (request: IncomingMessage, response: ServerResponse, reservation: Reservation): boolean => {
     const connection = connectionOf(request.socket);
     const target = connection.target(options.networks, request, options.proxies.hostOf(request));
-    if (target === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
+    if (target === undefined) return false;
+    const hasPage = request.method === 'GET' && (options.hasPages || target.network === undefined);
+    if (hasPage && acceptsHtml(request)) return false;
     // Pages have the same address.
     if (target.isBase === true && request.method !== 'POST' && request.method !== 'OPTIONS') return false;
     void handleRpcRequest(options, request, response, reservation, connection, target);

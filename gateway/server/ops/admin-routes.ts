@@ -10,12 +10,14 @@ import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
 import type { EventList } from '../../observability/event-list.ts';
 import type { RecentCalls } from '../../observability/recent-calls.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminApi } from './read-admin-api.ts';
 import { AdminAuthenticator, type AdminRejection } from './admin-authenticator.ts';
 import type { ExplainCalls } from './explain-route.ts';
-import type { NetworkFacts } from '../pages/network-facts.ts';
+import type { ActiveDrains } from '../../drains/active-drains.ts';
+import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
 import { readPage, sendPage, type ConsoleLink } from '../pages/read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { formatRetryAfter } from '../http/write-response.ts';
@@ -35,12 +37,22 @@ export interface AdminRouteOptions {
   readonly explain: ExplainCalls;
   readonly logLevel: LogLevel;
   readonly networks: () => readonly NetworkFacts[];
+  readonly upstreams: () => readonly UpstreamFacts[];
+  readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
+  readonly limiter: Limiter;
   /** Of the gateway's addresses. */
   readonly port: () => number;
   /** The pages of the ops port. */
   readonly links: readonly ConsoleLink[];
   readonly recentCalls: RecentCalls;
   readonly events: EventList;
+}
+
+/** The variable parts of a path. */
+interface PathParams {
+  id?: string;
+  network?: string;
+  upstream?: string;
 }
 
 /** The authenticated caller, in `response.locals`. */
@@ -56,11 +68,13 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
   const router = Router();
   const { links } = options;
-  const keysPage = readPage('keys/keys.html', { fields: editableFields }, links);
-  // The page has no data until its user enters the token.
-  const callsPage = readPage('calls/calls.html', {}, links);
-  const eventsPage = readPage('events/events.html', {}, links);
-  const pages = { '/keys': keysPage, '/calls': callsPage, '/events': eventsPage };
+  // The pages have no data until their user enters the token.
+  const pages = {
+    '/keys': readPage('keys/keys.html', { fields: editableFields }, links),
+    '/upstreams': readPage('upstreams/upstreams.html', {}, links),
+    '/calls': readPage('calls/calls.html', {}, links),
+    '/events': readPage('events/events.html', {}, links),
+  };
   for (const [path, page] of Object.entries(pages)) {
     router.get(path, (_request, response) => {
       sendPage(response, page);
@@ -98,31 +112,26 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       tokens.authorise((response.locals as AdminCaller).token, role);
       next();
     };
-    router[verb](path, checkRole, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
+    router[verb](path, checkRole, readBody, async (request: Request<PathParams>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
       const { token, address } = response.locals as AdminCaller;
       const by = `admin API, ${token.name}, ${address}`;
       const manager = new KeyManager(keys, methodNames, by);
       const { params, query } = request;
-      const { id = '', network = '' } = params;
+      const { id = '', network = '', upstream = '' } = params;
+      const { drains, limiter } = options;
       const gateway = {
-        manager,
-        keys,
-        usage,
-        log,
-        dataDir,
-        explain,
-        logLevel,
+        ...{ manager, keys, usage, log, dataDir, explain, logLevel, recentCalls, events, drains, limiter },
         networks: options.networks(),
-        recentCalls,
-        events,
+        upstreams: options.upstreams(),
+        port: options.port(),
       };
-      const operation = { id, network, body, query, ...gateway, port: options.port(), by };
+      const operation = { id, network, upstream, body, query, ...gateway, by };
       const result = await handler(operation);
       if (verb !== 'get') {
         const { id: changed = id } = result.body as { id?: string };
-        events.add({ kind: 'admin', reason: [operationId, changed, network].filter(Boolean).join(' '), by });
+        events.add({ kind: 'admin', reason: [operationId, changed, network, upstream].filter(Boolean).join(' '), by });
       }
       response.status(result.status).json(result.body);
     });

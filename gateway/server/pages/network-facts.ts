@@ -1,4 +1,7 @@
 import { knownChain } from '../../network-files/chains/known-chain.ts';
+import { clock } from '../../clock/clock.ts';
+import type { Network } from '../../call/network.ts';
+import type { Drain } from '../../drains/drain-store.ts';
 import type { NetworkConfig, PublicOptions } from '../../network-files/network-config.ts';
 
 /** What a client needs to connect to a network; wallets require the currency to add a chain. */
@@ -21,4 +24,22 @@ export function networkFacts({ slug, name, chainId, baseUrls, public: options }:
 
 function limitsOf({ rate, daily }: PublicOptions): NonNullable<NetworkFacts['public']> {
   return { ...(rate !== undefined && { rate }), ...(daily !== undefined && { daily }) };
+}
+
+/** The state of an upstream, for operators. */
+export interface UpstreamFacts {
+  readonly network: string;
+  readonly upstream: string;
+  readonly state: string;
+  readonly drain: Omit<Drain, 'network' | 'upstream'> | undefined;
+}
+
+export function upstreamFacts({ config, router }: Pick<Network, 'config' | 'router'>): UpstreamFacts[] {
+  const now = clock.now();
+  return router.all.map((upstream) => {
+    const { name, drain } = upstream;
+    const { state } = upstream.status(now);
+    const shown = drain && { at: drain.at, by: drain.by, ...(drain.until !== undefined && { until: drain.until }) };
+    return { network: config.slug, upstream: name, state, drain: shown };
+  });
 }

@@ -44,7 +44,7 @@ export function readPage(path: string, data: object = {}, links: readonly Consol
     .replace('id="data">', (start) => start + JSON.stringify(data).replaceAll('<', '\\u003c'));
   const policy = [
     "default-src 'none'",
-    `script-src ${[...hashes.script].join(' ')}`,
+    `script-src ${hashes.script.size === 0 ? "'none'" : [...hashes.script].join(' ')}`,
     `style-src ${[...hashes.style].join(' ')}`,
     // Icons of wallets (EIP-6963) and of the page.
     'img-src data:',
@@ -75,9 +75,23 @@ function navigation(links: readonly ConsoleLink[]): string {
   return `<nav id="console" class="row" aria-label="Console">${items}<span class="quiet">Gatehouse ${version}</span></nav>`;
 }
 
+/**
+ * The page for browsers that open an address without a network or page.
+ * @param hasStatus whether the root of the port has the status page
+ */
+export function readWrongAddressPage(hasStatus: boolean): Page {
+  const page = readPage('wrong-address/wrong-address.html');
+  return hasStatus ? page : { ...page, html: page.html.replace(/ *<p id="home">.*<\/p>\n/, '') };
+}
+
 /** @param connect origins that the page's scripts may call, besides its own */
-export function sendPage(response: ServerResponse, { html, policy }: Page, connect: readonly string[] = []): void {
-  response.writeHead(200, {
+export function sendPage(
+  response: ServerResponse,
+  { html, policy }: Page,
+  connect: readonly string[] = [],
+  status = 200,
+): void {
+  response.writeHead(status, {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Length': Buffer.byteLength(html),
     'Content-Security-Policy': `${policy}; connect-src ${["'self'", ...connect].join(' ')}`,

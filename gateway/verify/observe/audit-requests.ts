@@ -63,7 +63,8 @@ export class AuditRequests {
   }
 
   #canSend(upstream: Upstream, name: string): boolean {
-    const { config, circuit, isOnOtherChain, limits, methods } = upstream;
+    const { config, circuit, isOnOtherChain, drain, limits, methods } = upstream;
+    if (drain !== undefined) return false;
     if (config.audit === 'off' || config.probe === 'off' || !circuit.isClosed || isOnOtherChain) return false;
     if (methods.isSkipped(name) || this.#permitted.candidatesOf(name)?.includes(upstream) === false) return false;
     return limits?.hasCapacity(clock.now()) !== false;

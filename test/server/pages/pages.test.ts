@@ -145,6 +145,27 @@ describe('pages', () => {
     expect((await get('/', html)).headers.get('content-security-policy')).toMatch(/connect-src 'self'$/);
   });
 
+  it.each(['/nope', '/nope/v3/some-key', '/nope/ws/v3/some-key', '/metrics/nope'])(
+    'a browser that opens the wrong address %s gets a page with a way on, and programs get JSON',
+    async (path) => {
+      const response = await get(path, html);
+      const text = await response.text();
+      expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+      expect(response.headers.get('content-security-policy')).toContain("script-src 'none'");
+      expect(response.headers.get('x-request-id')).not.toBeNull();
+      expect(text).toContain('<a href="/">Networks of this gateway</a>');
+      expect(text).not.toMatch(/nope|some-key/);
+      expect(await jsonAt(path)).toMatchObject({ error: { code: -32002 } });
+    },
+  );
+
+  it('without a status page, the page for a wrong address has no link to it', async () => {
+    const { address } = await open({ STATUS_PAGE: 'off' });
+    const text = await (await get('/nope', html, address)).text();
+    expect(text).toContain('There is no network or page at this address');
+    expect(text).not.toContain('Networks of this gateway');
+  });
+
   it('are not sent to API clients, which get an error', async () => {
     for (const accept of ['*/*', json]) {
       const response = await get(`/five/v3/${gateway.key}`, accept);

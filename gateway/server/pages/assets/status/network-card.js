@@ -66,6 +66,7 @@ const upstreamStates = {
   unused: ['quiet', '○ unused'],
   failing: ['bad', '▲ failing'],
   'other-chain': ['bad', '▲ wrong chain'],
+  drained: ['warn', '◌ drained'],
 };
 
 /** A method that is sent to other upstreams first, with the reason and the remaining time. */
