@@ -21,10 +21,12 @@ function headHashAt({ router }: Call, upstream: Upstream): string | undefined {
   return upstream.isHeadUncertain || view.isAlternating(upstream, clock.now()) ? undefined : head.hash;
 }
 
-/** @param startedAt when it had a slot of the upstream, by clock.now() */
-export function recordConcurrency(call: Call, upstream: Upstream, outcome: Outcome, startedAt: number): void {
+/**
+ * @param isRefused the upstream responded that it gets too many requests
+ * @param startedAt when the call had a slot of the upstream, by clock.now()
+ */
+export function recordConcurrency(call: Call, upstream: Upstream, isRefused: boolean, startedAt: number): void {
   const { concurrency } = upstream;
-  const isRefused = !outcome.final && outcome.failure === 'rate';
   if (!isRefused && !concurrency.isObserving) return;
   const { method, cancellation } = call;
   concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, clock.now());
