@@ -105,7 +105,7 @@ export async function startSession(networks: Readonly<Record<string, object>>, p
       const lines = existsSync(blocks) ? readFileSync(blocks, 'utf8').trim().split('\n') : [];
       for (const line of lines.slice(readBlocks)) {
         const [at, ms] = line.split(' ').map(Number) as [number, number];
-        if (at < readyAt) continue;
+        if (at - ms < readyAt) continue;
         worstBlockMs = Math.max(worstBlockMs, ms);
         if (ms > bounds.blockMs)
           findings.push(`the event loop was blocked for ${ms} ms at ${new Date(at).toISOString()}`);
