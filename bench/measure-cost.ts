@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CheckedCalls } from './checked-calls.ts';
+import { CheckedCalls, firstOfLoad } from './checked-calls.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
 import { peerPrograms, runtimePrograms } from './peers.ts';
 import { cpuMicroseconds } from './processes.ts';
@@ -98,7 +98,8 @@ async function measure(
   rig: Rig,
   seconds: number,
 ): Promise<Cost> {
-  const load = await LoadGenerator.open(endpoint, connections, new CheckedCalls(calls, batchSize, distinct));
+  const checked = new CheckedCalls(calls, batchSize, distinct, distinct === undefined ? firstOfLoad() : 0);
+  const load = await LoadGenerator.open(endpoint, connections, checked);
   const [receivedBefore, cpuBefore, redisCpuBefore] = [
     rig.upstream.received,
     cpuMicroseconds(pid),

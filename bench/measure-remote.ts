@@ -1,4 +1,4 @@
-import { CheckedCalls } from './checked-calls.ts';
+import { CheckedCalls, firstOfLoad } from './checked-calls.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
 import { peerPrograms, runtimePrograms } from './peers.ts';
 import { cpuMicroseconds } from './processes.ts';
@@ -92,7 +92,7 @@ async function measure(
 ): Promise<RemoteFigures> {
   // The same seed gives the same arrival times and latencies for all.
   rig.upstream.behaviour = new UpstreamBehaviour(upstream, new Random(seed));
-  const load = await LoadGenerator.open(endpoint, connections, new CheckedCalls(calls, send));
+  const load = await LoadGenerator.open(endpoint, connections, new CheckedCalls(calls, send, Infinity, firstOfLoad()));
   const cpuBefore = pid === undefined ? 0 : cpuMicroseconds(pid);
   const startedAt = performance.now();
   if (perSecond === undefined) await load.saturate(LENGTH * seconds);

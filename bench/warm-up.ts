@@ -1,4 +1,4 @@
-import { CheckedCalls } from './checked-calls.ts';
+import { CheckedCalls, firstOfLoad } from './checked-calls.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { CallKind } from './wallet-calls.ts';
@@ -31,7 +31,8 @@ export async function warmUp(
   const startedUs = warm.get(pid) ?? cpuMicroseconds(pid);
   warm.set(pid, startedUs);
   for (let sent = 0; sent < minCalls || cpuMicroseconds(pid) - startedUs < neededUs;) {
-    const load = await LoadGenerator.open(endpoint, connections, new CheckedCalls(calls, batchSize, distinct));
+    const checked = new CheckedCalls(calls, batchSize, distinct, distinct === undefined ? firstOfLoad() : 0);
+    const load = await LoadGenerator.open(endpoint, connections, checked);
     await load.saturate(seconds);
     load.close();
     const { correct, rejected, failed } = load.outcomes;

@@ -110,23 +110,25 @@ async function outcomeAt(
   const reservation = call.context?.reservation;
   if (method.sends === true && reservation !== undefined) reservation.mustDeliver = true;
   const startedAt = clock.now();
+  const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
+  const batchedGroup = call.context?.batchBudget && batchedGroupOf(call);
+  const clientBatch = batchedGroup && call.context?.batchBudget;
+  const flow = flowOf(call);
+  const options: SendOptions = { deadline, timeoutMs, cancellation, clientBatch, batchedGroup, flow };
   let outcome: Outcome;
   try {
-    const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
-    const batchedGroup = call.context?.batchBudget && batchedGroupOf(call);
-    const clientBatch = batchedGroup && call.context?.batchBudget;
-    const flow = flowOf(call);
-    const options: SendOptions = { deadline, timeoutMs, cancellation, clientBatch, batchedGroup, flow };
     const response = await upstream.send(method.name, text, options);
     if (response.kind === 'flowing') {
-      const outcome = { final: true, response } as const;
-      recordConcurrency(call, upstream, outcome, options.startedAt ?? startedAt);
+      recordConcurrency(call, upstream, false, options.startedAt ?? startedAt);
       recordFlow(call, upstream, response, startedAt);
-      return outcome;
+      return { final: true, response };
     }
     outcome = upstream.withoutSecrets(normalise(method, params, response));
-    recordConcurrency(call, upstream, outcome, options.startedAt ?? startedAt);
+    const isRefused = !outcome.final && outcome.failure === 'rate';
+    recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
   } catch (error) {
+    if (error instanceof UpstreamFailure && error.failure === 'rate')
+      recordConcurrency(call, upstream, true, options.startedAt ?? startedAt);
     if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call)) {
       if (method.sends === true) router.sent.countNoResponse(upstream, error);
       return recordNoResponse(call, upstream, error, startedAt);

@@ -1,7 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import { inspectIfDue } from '../upstreams/inspect-result.ts';
-import type { AttemptOutcome, FailedOutcome, Outcome } from '../upstreams/outcome.ts';
+import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import {
   jsonResponse,
@@ -27,10 +27,12 @@ function headHashAt({ router }: Call, upstream: Upstream): string | undefined {
   return upstream.isHeadUncertain || view.isAlternating(upstream, clock.now()) ? undefined : head.hash;
 }
 
-/** @param startedAt when it had a slot of the upstream, by clock.now() */
-export function recordConcurrency(call: Call, upstream: Upstream, outcome: AttemptOutcome, startedAt: number): void {
+/**
+ * @param isRefused the upstream responded that it gets too many requests
+ * @param startedAt when the call had a slot of the upstream, by clock.now()
+ */
+export function recordConcurrency(call: Call, upstream: Upstream, isRefused: boolean, startedAt: number): void {
   const { concurrency } = upstream;
-  const isRefused = !outcome.final && outcome.failure === 'rate';
   if (!isRefused && !concurrency.isObserving) return;
   const { method, cancellation } = call;
   concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, clock.now());

@@ -7,14 +7,15 @@ import { scenarioPause } from '../support/scenario-pause.ts';
 import { withNodes } from './with-nodes.ts';
 
 const CLIENTS = 60;
-const WORKING_MS = 20;
+/** More than the gateway and the clients take on a loaded machine, so that all calls are at the node. */
+const WORKING_MS = 200;
 
-it('the calls at an upstream that refuses more than some at once are as many, in the metric and the status', async () => {
+it('an upstream that refuses calls gets fewer at once, which the metric and the status show', async () => {
   const { gateway, nodes, request } = await withNodes(1);
   const [node] = nodes as [FakeNode];
   let inProgress = 0;
   node.always(async (exchange: Exchange) => {
-    if (inProgress >= 16) {
+    if (inProgress >= 10) {
       exchange.response.writeHead(429).end();
       return;
     }
@@ -30,7 +31,7 @@ it('the calls at an upstream that refuses more than some at once are as many, in
   const clients = Array.from({ length: CLIENTS }, async () => {
     while (!isStopped) await request();
   });
-  await eventually(async () => ((await limit()) ?? Infinity) < 64, 30_000);
+  await eventually(async () => ((await limit()) ?? Infinity) < 200, 50_000);
   isStopped = true;
   await Promise.all(clients);
   const found = await limit();

@@ -96,8 +96,7 @@ export class Batch {
 
   #addTime(startedAt: number, isAlone: boolean): void {
     const { times, onSlower } = this.#options;
-    const now = clock.now();
-    if (times?.add(now - startedAt, isAlone, now) !== true) return;
+    if (times?.add(clock.now() - startedAt, isAlone) !== true) return;
     times.clear();
     onSlower();
   }

@@ -20,7 +20,6 @@ import { provokedFailures } from './provoked-failures.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowCalls } from './slow-calls.ts';
 import { slowReaders } from './slow-readers.ts';
-import { steeredLimit } from './steered-limit.ts';
 import { subscribedAddresses } from './subscribed-addresses.ts';
 import { tinyFragments } from './tiny-fragments.ts';
 import { tinyHeaders } from './tiny-headers.ts';
@@ -34,7 +33,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, slowCalls, steeredLimit, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
+  ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,

@@ -7,7 +7,7 @@ function slowerAfter(timeOf: (isAlone: boolean) => number, batches = 3_000): num
   const times = new BatchTimes();
   for (let batch = 1; batch <= batches; batch++) {
     const isAlone = times.takeAlone();
-    if (times.add(timeOf(isAlone), isAlone, batch)) return batch;
+    if (times.add(timeOf(isAlone), isAlone)) return batch;
   }
   return undefined;
 }
@@ -34,7 +34,7 @@ it('one of a hundred batches is sent as single calls, at first one of four', () 
   for (let batch = 1; batch <= 1_064; batch++) {
     const isAlone = times.takeAlone();
     if (isAlone) alone.push(batch);
-    times.add(10, isAlone, batch);
+    times.add(10, isAlone);
   }
   expect(alone.slice(0, 16)).toEqual(Array.from({ length: 16 }, (_, index) => 4 * (index + 1)));
   expect(alone.slice(16)).toEqual([100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000]);
