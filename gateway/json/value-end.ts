@@ -39,7 +39,10 @@ export class ValueEnd {
     let at = 0;
     for (;;) {
       if (isInString) {
-        const quote = this.#findQuote(bytes, at);
+        const near = at + SHORT_BYTES < length ? at + SHORT_BYTES : length;
+        let quote = at;
+        while (quote < near && bytes[quote] !== QUOTE) quote++;
+        if (quote === near || quote === 0 || bytes[quote - 1] === BACKSLASH) quote = this.#findQuote(bytes, at);
         if (quote === -1) break;
         at = quote + 1;
         isInString = false;
@@ -59,10 +62,7 @@ export class ValueEnd {
 
   /** The position of the closing quote; -1: the string has not ended. @param start of the string in this chunk */
   #findQuote(bytes: Buffer, start: number): number {
-    const near = Math.min(bytes.length, start + SHORT_BYTES);
-    let at = start;
-    while (at < near && bytes[at] !== QUOTE) at++;
-    if (at === near) at = bytes.indexOf(QUOTE, at);
+    let at = bytes.indexOf(QUOTE, start);
     while (at !== -1 && this.#isEscapedAt(bytes, at, start)) at = bytes.indexOf(QUOTE, at + 1);
     this.#isEscaped = at === -1 && this.#isEscapedAt(bytes, bytes.length, start);
     return at;

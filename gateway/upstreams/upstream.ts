@@ -219,7 +219,8 @@ export class Upstream {
       }
       if (error instanceof UpstreamFailure && error.failure === 'malformed')
         this.#collectsUntil = clock.now() + COLLECT_MS;
-      return this.#recordFailedCall(error, sentAt, timeLimitMs, timeoutMs);
+      const endedAt = Math.min(clock.now(), result.receivedAt);
+      return this.#recordFailedCall(error, sentAt, timeLimitMs, timeoutMs, endedAt);
     });
     return { kind: 'flowing', result, ended };
   }
@@ -247,8 +248,14 @@ export class Upstream {
   }
 
   /** @returns the error to throw */
-  #recordFailedCall(error: unknown, sentAt: number, timeLimitMs: number, timeoutMs: number): unknown {
-    const seconds = (clock.now() - sentAt) / 1000;
+  #recordFailedCall(
+    error: unknown,
+    sentAt: number,
+    timeLimitMs: number,
+    timeoutMs: number,
+    endedAt = clock.now(),
+  ): unknown {
+    const seconds = (endedAt - sentAt) / 1000;
     if (error instanceof Cancelled) this.metrics.failed('cancelled', seconds);
     if (!(error instanceof UpstreamFailure)) return error;
     if (error.failure === 'transport') this.isHeadUncertain = true;

@@ -109,7 +109,7 @@ it.each([
 const start = `{"jsonrpc":"2.0","id":${ID},"result":`;
 const filler = 'f'.repeat(500);
 const inJson = JSON.stringify(key).slice(1, -1);
-const escaped = [...key].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+const escaped = Array.from(key, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
 
 it.each([
   ['as it is', inJson],
