@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
+import { maxEntries } from '../config/max-entries.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -14,6 +16,8 @@ const HEAD_VALIDITY_MS = 1_000;
 
 /** With calls, the head is polled at least every 15 s. After a pause, reorgs may have been missed: entries expire. */
 const MAX_CHAIN_AGE_MS = 30_000;
+
+const MAX_REQUESTED = 200;
 
 /** A block's uncles are at most six blocks older than the block (Ethereum Yellow Paper, 11.1). */
 const MAX_UNCLE_AGE_BLOCKS = 6n;
@@ -37,6 +41,8 @@ export class MethodCache {
   readonly #options: MethodCacheOptions;
   readonly #prefix: string;
   readonly #redisPrefix: string;
+  /** Parameters of large results that were not cached. */
+  #requested: LRUCache<string, true> | undefined;
 
   constructor(options: MethodCacheOptions) {
     this.#options = options;
@@ -48,6 +54,14 @@ export class MethodCache {
   isCacheable(params: readonly unknown[]): boolean {
     const { cache } = this.#options.spec;
     return cache !== undefined && requestedBlockOf(cache, params).kind !== 'none';
+  }
+
+  /** Whether a large result was requested before, so that it is worth its memory. Remembers the request. */
+  isRequestedAgain(text: string): boolean {
+    const requested = (this.#requested ??= new LRUCache(maxEntries(MAX_REQUESTED)));
+    const isAgain = requested.has(text);
+    requested.set(text, true);
+    return isAgain;
   }
 
   /** @param text of the parameters, as JSON @returns the result as JSON, if memory has a valid entry */

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** A cached result, in place of an upstream response. */
@@ -9,7 +10,10 @@ export interface CachedResponse {
 }
 
 /** A response from an upstream of the network, sent now or cached. */
-export type NetworkResponse = UpstreamResponse | CachedResponse;
+export type CompleteResponse = UpstreamResponse | CachedResponse;
+
+/** The response to a caller's call, which may still arrive. */
+export type NetworkResponse = CompleteResponse | FlowingResponse;
 
 /** A serialised result and its validity. The response adds the request's id. */
 export interface CacheEntry {

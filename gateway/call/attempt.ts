@@ -3,22 +3,31 @@ import { normalise } from '../normalise/normalise.ts';
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
-import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
+import type { AttemptOutcome, FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import { complete } from '../upstreams/transport/flowing-result.ts';
 import { MIN_ATTEMPT_MS, parseResponse, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
 import { attempted, failedOver } from './events.ts';
+import { flowOf } from './flow.ts';
 import { sendHedged } from './hedge.ts';
-import { recordFailedAttempt, recordHead, recordNoResponse, recordOvertaken, recordSuccess } from './record-attempt.ts';
+import {
+  recordFailedAttempt,
+  recordFlow,
+  recordHead,
+  recordNoResponse,
+  recordOvertaken,
+  recordSuccess,
+} from './record-attempt.ts';
 import { takeRetry } from './select.ts';
 
 /**
  * Makes an attempt of a call at an upstream, with a hedged request to a second one if the first takes long. The call then
  * names the upstream whose outcome this is. @throws Cancelled, RpcError (rejects with it)
  */
-export function attempt(call: Call, upstream: Upstream, now: number): Promise<Outcome> {
+export function attempt(call: Call, upstream: Upstream, now: number): Promise<AttemptOutcome> {
   const { tried, failed, deadline } = call;
   if (tried.length > 0 && call.unconfirmed === undefined) failedOver(call, upstream);
   call.tried = [...tried, upstream];
@@ -31,7 +40,7 @@ export function attempt(call: Call, upstream: Upstream, now: number): Promise<Ou
     : backOff(failed.length, remainingMs).then(() => begin(call, upstream, remainingMs));
 }
 
-function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<Outcome> {
+function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<AttemptOutcome> {
   call.wasClosed = upstream.circuit.isClosed;
   const hedgeMs = call.router.hedgeDelay?.delayFor(call, upstream, remainingMs);
   return hedgeMs === undefined
@@ -45,14 +54,14 @@ function sendTo(
   upstream: Upstream,
   cancellation: Cancellation | undefined,
   isHedge = false,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   recordHead(call, upstream, isHedge);
   const end = attempted(call, upstream, isHedge);
   const outcome = outcomeAt(call, upstream, cancellation);
   return end === undefined ? outcome : reportEnd(outcome, end);
 }
 
-async function reportEnd(attempt: Promise<Outcome>, end: (outcome: string) => void): Promise<Outcome> {
+async function reportEnd(attempt: Promise<AttemptOutcome>, end: (outcome: string) => void): Promise<AttemptOutcome> {
   try {
     const outcome = await attempt;
     end(outcome.final ? 'response' : outcome.failure);
@@ -69,7 +78,7 @@ async function outcomeAt(
   upstream: Upstream,
   cancellation: Cancellation | undefined,
   isResend = false,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const { router, method, deadline } = call;
   const { params, text } = call.pinned ?? call;
   const reservation = call.context?.reservation;
@@ -79,7 +88,12 @@ async function outcomeAt(
   try {
     const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
     const clientBatch = mayBatch(call) ? call.context?.batchBudget : undefined;
-    const response = await upstream.send(method.name, text, { deadline, timeoutMs, cancellation, clientBatch });
+    const flow = flowOf(call);
+    const response = await upstream.send(method.name, text, { deadline, timeoutMs, cancellation, clientBatch, flow });
+    if (response.kind === 'flowing') {
+      recordFlow(call, upstream, response, startedAt);
+      return { final: true, response };
+    }
     outcome = upstream.withoutSecrets(normalise(method, params, response));
   } catch (error) {
     if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call))
@@ -88,7 +102,7 @@ async function outcomeAt(
     return outcomeAt(call, upstream, cancellation, true);
   }
   if (!outcome.final && outcome.followUp !== undefined)
-    outcome = await complete(call, upstream, outcome, outcome.followUp, cancellation);
+    outcome = await followUp(call, upstream, outcome, outcome.followUp, cancellation);
   if (method.sends === true)
     outcome = await router.sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
   if (!outcome.final) {
@@ -96,7 +110,7 @@ async function outcomeAt(
     return outcome;
   }
   recordSuccess(call, upstream, outcome.response, startedAt);
-  return outcome.followUp === undefined ? outcome : complete(call, upstream, outcome, outcome.followUp, cancellation);
+  return outcome.followUp === undefined ? outcome : followUp(call, upstream, outcome, outcome.followUp, cancellation);
 }
 
 /** A block with its transactions has up to megabytes, for which other calls of a batch would wait. */
@@ -139,7 +153,7 @@ function mayResend(call: Call): boolean {
 }
 
 /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
-async function complete(
+async function followUp(
   call: Call,
   upstream: Upstream,
   outcome: Outcome,
@@ -150,7 +164,9 @@ async function complete(
   const isCandidate = router.options.permitted.candidatesOf(method)?.includes(upstream) !== false;
   if (deadline - clock.now() < MIN_ATTEMPT_MS || !isCandidate) return outcome;
   try {
-    const completion = parseResponse(await upstream.send(method, JSON.stringify(params), { deadline, cancellation }));
+    const completion = parseResponse(
+      complete(await upstream.send(method, JSON.stringify(params), { deadline, cancellation })),
+    );
     const response = completed(completion);
     return response === undefined ? outcome : upstream.withoutSecrets({ final: true, response } as const);
   } catch (error) {

@@ -27,6 +27,8 @@ export interface CallContext {
   readonly deduplicated?: DeduplicatedCalls;
   /** Bytes that remain for large results in the response to the batch. */
   readonly batchBudget?: { bytes: number; readonly maxBytes: number };
+  /** A large result of a call alone may be passed on while it arrives. */
+  readonly canFlow?: boolean;
   /** Subscriptions of the caller's WebSocket; undefined over HTTP. */
   readonly subscriptions?: SocketSubscriptions;
   /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */

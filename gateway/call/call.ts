@@ -12,6 +12,7 @@ import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { CallContext } from './call-context.ts';
+import type { CoalescedCall } from './coalesce.ts';
 import type { NetworkMethod } from './network.ts';
 import type { Router } from './router.ts';
 
@@ -71,6 +72,8 @@ export class Call {
 
   // The caller
   context: CallContext | undefined = undefined;
+  /** Its caller can read a large result while it arrives. False: the result is a part of another one. */
+  canFlow = false;
   /** What the network has for the method. */
   served: NetworkMethod | undefined = undefined;
   /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
@@ -83,6 +86,10 @@ export class Call {
   // Its way over the upstreams
   /** Cancels the work at upstreams. Undefined for a call of Gatehouse itself. */
   cancellation: Cancellation | undefined = undefined;
+  /** Others may join the call. */
+  coalesced: CoalescedCall | undefined = undefined;
+  /** Two upstreams have the call at once. */
+  isHedged = false;
   /** The range of blocks of a method that `splits`, which may be a part of a larger one. */
   range: RangePart | undefined = undefined;
   /** With one upstream, only of calls whose blocks are compared. */
@@ -139,6 +146,7 @@ export class Call {
     call.name = method;
     call.originalParamsText = originalParamsText;
     call.context = context;
+    call.canFlow = context.canFlow === true && id !== undefined;
     call.served = served;
     return call;
   }

@@ -2,6 +2,7 @@ import { clock } from '../clock/clock.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { namesGas } from '../spec/prepare-params.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
@@ -18,7 +19,7 @@ import { catchUp, selectUpstream } from './select.ts';
  * first, and its gas is capped as the spec requires.
  * @throws RpcError if the slots are used up, or no upstream has a usable response; Cancelled (rejects with it)
  */
-export async function forward(call: Call): Promise<UpstreamResponse> {
+export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
   const { owner } = call;
   // Calls of Gatehouse itself need none.
   const slots = call.context === undefined ? undefined : call.router.slots;
@@ -54,7 +55,7 @@ export function requestUpstreams(
 ): Promise<UpstreamResponse> {
   const call = new Call(router, method, params, deadline);
   call.range = range;
-  return forward(call);
+  return forward(call).then(complete);
 }
 
 /** Reads what the call needs from its upstream. */

@@ -1,5 +1,5 @@
 import type { MethodCache } from '../cache/method-cache.ts';
-import type { NetworkResponse } from '../cache/response-cache.ts';
+import type { CompleteResponse, NetworkResponse } from '../cache/response-cache.ts';
 import { methodNotFound } from '../jsonrpc/errors.ts';
 import type { RpcResponse } from '../jsonrpc/response.ts';
 import type { Handler } from '../spec/handlers.ts';
@@ -8,7 +8,7 @@ import { nodeMethods } from '../spec/methods.generated.ts';
 import { prepareParams } from '../spec/prepare-params.ts';
 import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { checkCall, checkParams, requestUnitsOf } from './check.ts';
@@ -105,8 +105,9 @@ function forwardCoalesced(
     cached(call, 'coalesced');
   };
   const participant = { deadline, caller, owner: access.share, onCoalesced };
-  return network.coalesced.request(`${method.name} ${text}`, participant, (cancellation) => {
-    call.cancellation = cancellation;
+  return network.coalesced.request(`${method.name} ${text}`, participant, (coalesced) => {
+    call.coalesced = coalesced;
+    call.cancellation = coalesced.cancellation;
     if (cache !== undefined) return forwardThrough(cache, call);
     cached(call, method.cache === undefined ? 'not-cacheable' : 'off');
     return forward(call);
@@ -124,13 +125,14 @@ async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkRe
   const since = cache.missed();
   cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
   const response = await forward(call);
+  if (response.kind === 'flowing') return response;
   // The cached JSON is reused, so that the result is serialised once.
   const result = cache.store(params, text, response, call.headHash, since);
   return result === undefined ? response : { kind: 'cached', result };
 }
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
-async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<UpstreamResponse> {
+async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<NetworkResponse> {
   cached(call, 'not-cacheable');
   const cancellation = new Cancellation(access.share);
   call.cancellation = cancellation;
@@ -154,7 +156,7 @@ async function callSocket(
 }
 
 /** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError (rejects with it) */
-async function filterLogs(call: Call, context: CallContext, filter: unknown): Promise<NetworkResponse> {
+async function filterLogs(call: Call, context: CallContext, filter: unknown): Promise<CompleteResponse> {
   const logs = context.network.methods.get(nodeMethods.logs);
   if (logs === undefined) throw methodNotFound(nodeMethods.logs);
   const rejection = checkParams(logs, [filter], undefined, context.access);
@@ -164,7 +166,7 @@ async function filterLogs(call: Call, context: CallContext, filter: unknown): Pr
   derived.sinks = call.sinks;
   derived.requestUnits = call.requestUnits;
   try {
-    return await fromNetwork(derived, context, logs);
+    return complete(await fromNetwork(derived, context, logs));
   } finally {
     call.requestUnits = derived.requestUnits;
   }

@@ -2,7 +2,13 @@ import { clock } from '../clock/clock.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import { inspectIfDue } from '../upstreams/inspect-result.ts';
 import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
-import { ResponseTooLarge, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
+import {
+  jsonResponse,
+  ResponseTooLarge,
+  UpstreamFailure,
+  type UpstreamResponse,
+} from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { noIgnored, type Call, type IgnoredFailure } from './call.ts';
 import { recordServed } from './monotonic-reads.ts';
@@ -21,24 +27,48 @@ function headHashAt({ router }: Call, upstream: Upstream): string | undefined {
   return upstream.isHeadUncertain || view.isAlternating(upstream, clock.now()) ? undefined : head.hash;
 }
 
-export function recordSuccess(call: Call, upstream: Upstream, response: UpstreamResponse, startedAt: number): void {
+/** @param now when the response had arrived, by clock.now() */
+export function recordSuccess(
+  call: Call,
+  upstream: Upstream,
+  response: UpstreamResponse | FlowingResponse,
+  startedAt: number,
+  now = clock.now(),
+): void {
   const { router, method } = call;
   const { chain, options, hedgeDelay } = router;
-  const now = clock.now();
   upstream.recordSuccess(method.name, startedAt);
   const { ignored } = call;
   call.ignored = noIgnored;
   for (const failure of ignored) if (failure.upstream !== upstream) recordServedElsewhere(failure, now);
   call.range?.returned(upstream);
   if (upstream.isHeadUncertain) chain.poll(upstream).catch(() => undefined); // the next success polls again
-  if (method.isPassThrough !== true) inspectIfDue(upstream, method.name, response, now, options);
+  if (method.isPassThrough !== true && response.kind !== 'flowing')
+    inspectIfDue(upstream, method.name, response, now, options);
   if (router.all.length > 1) {
     upstream.latencyScore.recordLatency(call.group, now - startedAt, now);
     hedgeDelay?.add(method.name, now - startedAt, now);
   }
   chain.markUsed(now);
-  recordServed(chain, upstream, call, response, now);
-  options.audit?.sample(upstream, call, response);
+  const complete = response.kind === 'flowing' ? lastElementOf(response) : response;
+  if (complete !== undefined) recordServed(chain, upstream, call, complete, now);
+  if (response.kind !== 'flowing') options.audit?.sample(upstream, call, response);
+}
+
+/** Records a result that flows when it has ended. A caller that reads slowly, or leaves, says nothing about the upstream. */
+export function recordFlow(call: Call, upstream: Upstream, response: FlowingResponse, startedAt: number): void {
+  const { head } = response.result;
+  // Callers must not be served an older block from now on.
+  if (head !== undefined) recordServed(call.router.chain, upstream, call, jsonResponse(head), clock.now());
+  void response.ended.then((error) => {
+    if (error === undefined) recordSuccess(call, upstream, response, startedAt, response.result.receivedAt);
+    else if (error instanceof UpstreamFailure) recordNoResponse(call, upstream, error, startedAt);
+  });
+}
+
+/** Of a list that has flowed: it names the newest block. */
+function lastElementOf({ result: { last } }: FlowingResponse): UpstreamResponse | undefined {
+  return last && jsonResponse(last);
 }
 
 /** @param startedAt of the attempt, by clock.now() */

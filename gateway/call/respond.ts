@@ -5,11 +5,14 @@ import {
   errorResponse,
   largeResponse,
   rejectionResponse,
+  responseBytes,
+  responseStart,
   resultResponse,
   type RpcResponse,
 } from '../jsonrpc/response.ts';
 import { lower, responseTooLong } from '../spec/bounds.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
+import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { ended } from './events.ts';
@@ -29,6 +32,7 @@ export function respond(call: Call, context: CallContext, response: CallResponse
     ended(call, outcomeOf(response), code, 0);
     return undefined;
   }
+  if (response.kind === 'flowing') return respondFlowing(call, id, response);
   if ((response.kind === 'cached' || response.kind === 'large') && method.sends !== true)
     reserveBytes(call, context, response);
   const delivered = toRpcResponse(id, response);
@@ -39,6 +43,21 @@ export function respond(call: Call, context: CallContext, response: CallResponse
   else if (response.kind === 'result') context.reservation?.takeInProgress(length);
   ended(call, outcomeOf(response), code, length);
   return delivered;
+}
+
+/** Begins the response to a call whose result flows. The call ends with its result. */
+function respondFlowing(call: Call, id: string, { result, ended: end }: FlowingResponse): RpcResponse {
+  const body = responseStart(id);
+  void end.then((error) => {
+    ended(call, outcomeOfFlow(error), undefined, result.bytes + responseBytes(id));
+  });
+  return { status: 200, body, result };
+}
+
+function outcomeOfFlow(error: unknown): string {
+  if (error === undefined) return 'result';
+  if (error instanceof RpcError) return error.reason;
+  return error instanceof Cancelled ? 'caller-left' : 'incomplete';
 }
 
 /** Ends a call that has no response: it is rejected, failed, or its caller has disconnected. */
@@ -76,7 +95,7 @@ function internalError({ method }: Call, { network, requestId, log }: CallContex
   return new RpcError('internal-error', `internal error (${requestId})`);
 }
 
-function toRpcResponse(id: string, response: CallResponse): RpcResponse {
+function toRpcResponse(id: string, response: Exclude<CallResponse, FlowingResponse>): RpcResponse {
   switch (response.kind) {
     case 'local':
       return resultResponse(id, response.json);

@@ -94,7 +94,7 @@ export const instruments = {
   gatehouse_calls_total: {
     kind: 'counter',
     labels: ['network', 'method', 'outcome'],
-    help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, upstream-error, caller-left (cancelled), or the reason of a rejection)',
+    help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, upstream-error, caller-left (cancelled), incomplete (failed after its first byte), or the reason of a rejection)',
   },
   gatehouse_config_last_reload_success_timestamp_seconds: {
     kind: 'gauge',

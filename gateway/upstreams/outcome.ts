@@ -1,3 +1,4 @@
+import type { FlowingResponse } from './transport/flowing-result.ts';
 import type { UpstreamResponse, ResultResponse, ErrorResponse, FailureClass } from './transport/upstream-response.ts';
 
 /** Classification of an upstream response: final, or an upstream failure. */
@@ -9,6 +10,15 @@ export interface FinalOutcome {
   /** The response lacks something that the same upstream may return for this request. */
   readonly followUp?: FollowUp;
 }
+
+/** A large result that still arrives, as its caller gets it. */
+export interface FlowingOutcome {
+  readonly final: true;
+  readonly response: FlowingResponse;
+}
+
+/** Of one attempt of a call. */
+export type AttemptOutcome = Outcome | FlowingOutcome;
 
 /** A second request to the same upstream, which completes its first response. */
 export interface FollowUp {

@@ -18,11 +18,12 @@ import { openAccessLogEntry, type AccessLogEntry } from '../../observability/acc
 import { sinksOf } from '../../observability/call-sink.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
-import { compressResponse } from './compress-response.ts';
+import { acceptsGzip, compressResponse } from './compress-response.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
+import { writeFlow } from './write-flow.ts';
 import { writeAccounted, writePreflight, writeResponse } from './write-response.ts';
 
 /** The event-loop time of smaller responses is not worth its account. */
@@ -183,7 +184,7 @@ function respondToBody(
   body: Buffer,
 ): Promise<void> | undefined {
   const { request, response, reservation, connection, requestId, logEntry } = http;
-  const { callTimeoutMs, limiter, log, batch, proxies, tracing } = options;
+  const { callTimeoutMs, limiter, log, batch, proxies, tracing, compressOverBytes } = options;
   // After the body: slow bodies count for their key, and not for all.
   reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
   const explanation = access.capabilities.explain ? createExplanation(request, network) : undefined;
@@ -199,18 +200,29 @@ function respondToBody(
     logEntry,
     reservation,
     address: new RequestedAddress(proxies, request),
+    canFlow: canFlow(request, compressOverBytes, explanation),
   };
   const begun = handleBody(body, context, batch);
-  if (begun instanceof Promise || options.compressOverBytes !== undefined)
+  if (begun instanceof Promise || compressOverBytes !== undefined)
     return respondLater(options, http, access, begun, explanation);
   writeAccounted(response, requestId, begun, reservation, explanation?.toString());
   return undefined;
 }
 
+/** Whether a result may be passed on while it arrives: in chunks, not compressed, and without an explanation of its whole way. */
+function canFlow(
+  request: IncomingMessage,
+  compressOverBytes: number | undefined,
+  explanation: Explanation | undefined,
+): boolean {
+  const hasChunks = request.httpVersionMajor === 1 && request.httpVersionMinor === 1;
+  return hasChunks && explanation === undefined && (compressOverBytes === undefined || !acceptsGzip(request));
+}
+
 /** @throws RpcError, Cancelled (rejects with it) */
 async function respondLater(
   { compressOverBytes }: RpcRouteOptions,
-  { request, response, reservation, requestId }: HttpRequest,
+  { request, response, reservation, connection, requestId }: HttpRequest,
   access: KeyAccess,
   begun: Promise<RpcResponse | undefined> | RpcResponse | undefined,
   explanation: Explanation | undefined,
@@ -223,8 +235,14 @@ async function respondLater(
   const write = (): void => {
     writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
   };
-  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(access.share.holder.name, write);
+  const owner = access.share.holder.name;
+  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(owner, write);
   else write();
+  if (encoded?.result === undefined) return;
+  const watchUnread = (): void => {
+    connection.watchUnread(response, reservation);
+  };
+  await writeFlow(response, encoded.result, owner, watchUnread);
 }
 
 /** The address of this gateway that a client requested, which few calls need. */

@@ -40,11 +40,13 @@ export function writeResponse(
     response.end();
     return;
   }
+  const { result } = rpcResponse;
   // An array is the fastest form that Node has: 1.1 µs, 1.3 as an object, 3.0 with `setHeader` (measured 2026-11-23).
   // prettier-ignore
   const headers = keptAlive(response, [
     'Content-Type', 'application/json',
-    'Content-Length', String(byteLengthOf(rpcResponse.body)),
+    result === undefined ? 'Content-Length' : 'Transfer-Encoding',
+    result === undefined ? String(byteLengthOf(rpcResponse.body)) : 'chunked',
     'X-Request-Id', requestId,
     'Access-Control-Allow-Origin', '*',
     'Access-Control-Expose-Headers', EXPOSED_HEADERS,
@@ -57,7 +59,8 @@ export function writeResponse(
   else response.writeHead(rpcResponse.status, rpcResponse.reasonPhrase, headers);
   if (response.req.complete) {
     const { body } = rpcResponse;
-    if (body.length > PART_BYTES) void writeInParts(response, body);
+    if (result !== undefined) response.write(body);
+    else if (body.length > PART_BYTES) void writeInParts(response, body);
     else if (body instanceof BufferList) writeTogether(response, body);
     else response.end(body);
   } else endAfterRequest(response, rpcResponse.body);

@@ -1,6 +1,6 @@
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
-import type { HttpResponse } from './http-exchange.ts';
+import type { FlowBounds, HttpResponse } from './http-exchange.ts';
 
 export interface ConnectionEvents {
   /** A connection was opened. */
@@ -18,12 +18,14 @@ export interface SentRequest {
   readonly deadline: number;
   /** The client's batch, if the request may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
+  /** Undefined: the response is collected. */
+  readonly flow?: FlowBounds | undefined;
 }
 
 /** Sends requests to an upstream over HTTP or WebSocket. */
 export interface Transport {
   /**
-   * Sends a request, when it has a slot, and waits for its response.
+   * Sends a request, when it has a slot, and waits for its response, or for the first bytes of one that flows.
    * @throws UpstreamFailure, Cancelled, RpcError if the memory budget is used up (rejects with it)
    */
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse>;
