@@ -7,16 +7,16 @@ const TOPIC = 'metrics';
 /** The metrics page of a gateway: of this process, or of all workers together. */
 export class MachineMetrics {
   readonly contentType: string;
-  readonly #registry: Registry;
+  readonly #own: Registry;
   readonly #link: WorkerLink | undefined;
   #workers: WorkerCounts = { running: 1, ends: {} };
 
   /** @param link undefined: this process is the whole gateway */
-  constructor(registry: Registry, link: WorkerLink | undefined) {
-    this.contentType = registry.contentType;
-    this.#registry = registry;
+  constructor(own: Registry, link: WorkerLink | undefined) {
+    this.contentType = own.contentType;
+    this.#own = own;
     this.#link = link;
-    link?.on(TOPIC, () => registry.getMetricsAsJSON());
+    link?.on(TOPIC, () => own.getMetricsAsJSON());
   }
 
   /** As of the last page. */
@@ -25,9 +25,9 @@ export class MachineMetrics {
   }
 
   async page(): Promise<string> {
-    if (this.#link === undefined) return this.#registry.metrics();
+    if (this.#link === undefined) return this.#own.metrics();
     this.#workers = (await this.#link.request('primary', 'workers', undefined)) as WorkerCounts;
     const others = (await this.#link.requestOthers(TOPIC, undefined)) as object[][];
-    return AggregatorRegistry.aggregate([await this.#registry.getMetricsAsJSON(), ...others]).metrics();
+    return AggregatorRegistry.aggregate([await this.#own.getMetricsAsJSON(), ...others]).metrics();
   }
 }
