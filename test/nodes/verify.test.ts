@@ -51,7 +51,7 @@ describe(`the chain of execution-apis, with all forks, on geth ${GETH_VERSION}`,
     for (let number = 0; number <= head; number++) {
       const block = (await read('eth_getBlockByNumber', hex(number), true)) as Block;
       await read('eth_getBlockByHash', block.hash, false);
-      const receipts = (await read('eth_getBlockReceipts', hex(number))) as readonly Receipt[];
+      const receipts = (await read('eth_getBlockReceipts', hex(number))) as readonly Receipt[] | undefined;
       for (const [index, { hash, from, to }] of block.transactions.entries()) {
         await read('eth_getTransactionByHash', hash);
         await read('eth_getTransactionByBlockNumberAndIndex', hex(number), hex(index));
@@ -66,7 +66,7 @@ describe(`the chain of execution-apis, with all forks, on geth ${GETH_VERSION}`,
       for (const [index] of block.uncles.entries())
         await read('eth_getUncleByBlockHashAndIndex', block.hash, hex(index));
       await read('eth_getBlockTransactionCountByHash', block.hash);
-      const address = receipts.find(({ logs }) => logs.length > 0)?.logs[0]?.address;
+      const address = receipts?.find(({ logs }) => logs.length > 0)?.logs[0]?.address;
       if (address !== undefined) await read('eth_getLogs', { blockHash: block.hash, address });
     }
     await read('eth_getLogs', { fromBlock: '0x0', toBlock: hex(head) });
@@ -85,7 +85,7 @@ describe(`the chain of execution-apis, with all forks, on geth ${GETH_VERSION}`,
     );
     for (let number = 0; number <= head; number++) {
       const { result } = await send('eth_getBlockByNumber', [hex(number), false]);
-      expect((result as { stateRoot: string }).stateRoot).not.toMatch(/7777/);
+      expect(JSON.stringify(result)).not.toMatch(/7777/);
     }
     expect(await count('node-0', 'differs')).toBeGreaterThan(0);
   });
