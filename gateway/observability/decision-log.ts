@@ -1,5 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import type { Log } from '../config/log.ts';
+import type { RpcError } from '../jsonrpc/errors.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
 
@@ -20,9 +21,9 @@ class DecisionLog implements CallSinks {
     return new CallDecisions(this.#log, { ...this.#fields, network, method: method.slice(0, MAX_METHOD_LENGTH) });
   }
 
-  limited(method: string, outcome: string, units: number, rule: string): void {
-    const fields = { ...this.#fields, method: method.slice(0, MAX_METHOD_LENGTH), outcome, units, rule };
-    this.#log.debug(fields, 'call: rejected by a limit');
+  limited(method: string, { reason, rule }: RpcError, units: number): void {
+    const fields = { ...this.#fields, method: method.slice(0, MAX_METHOD_LENGTH), outcome: reason, units };
+    this.#log.debug({ ...fields, rule: rule?.name }, 'call: rejected by a limit');
   }
 }
 

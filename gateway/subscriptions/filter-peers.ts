@@ -1,6 +1,6 @@
 import type { WorkerLink } from '../workers/worker-link.ts';
 import { workerIn } from './polled-filter.ts';
-import type { FilterParams } from './feeds/log-filter.ts';
+import type { FilterParams } from '../chain/logs/log-filter.ts';
 
 /** A request for a filter of another worker, of a caller whose key is checked. */
 export interface FilterRequest {

@@ -46,7 +46,7 @@ describe('the share of an address', () => {
 describe('the public methods', () => {
   const publicMethods = (access: PublicAccess): string[] => {
     const { calls } = access.accessOf('192.0.2.7');
-    return methods.filter((method) => calls?.allowMethod(method) !== false).map(({ name }) => name);
+    return methods.filter((method) => calls?.forbidMethod(method) === undefined).map(({ name }) => name);
   };
 
   it('are by default all but those of debug, trace, txpool and ots, and filters', () => {
@@ -57,7 +57,7 @@ describe('the public methods', () => {
     expect(names.filter((name) => /Filter/.test(name))).toEqual([]);
     const { calls } = accessWith({}).accessOf('192.0.2.7');
     for (const namespace of ['debug', 'trace', 'txpool', 'ots']) {
-      expect(calls?.allowMethod({ ...sample, name: `${namespace}_one`, namespace })).toBe(false);
+      expect(calls?.forbidMethod({ ...sample, name: `${namespace}_one`, namespace })).toEqual({ name: 'public' });
     }
   });
 
@@ -81,6 +81,8 @@ describe('the public methods', () => {
     );
     expect(publicMethods(access)).toContain('eth_accounts');
     const { calls } = development.accessOf('192.0.2.7');
-    for (const name of ['eth_sign', 'anvil_setBalance']) expect(calls?.allowMethod({ ...sample, name })).toBe(false);
+    for (const name of ['eth_sign', 'anvil_setBalance']) {
+      expect(calls?.forbidMethod({ ...sample, name })).toEqual({ name: 'public' });
+    }
   });
 });

@@ -99,7 +99,7 @@ it('the primary decides by the same law as one process', () => {
           if (isTaken) take(state, key, each, clock.now(), utcDate());
           return isTaken;
         });
-        const message = { limits: key, charges, debtUnits: 0, leaseUnits: 0, leaseMs: 50 };
+        const message = { limits: key, charges, debtUnits: 0, leaseUnits: 0, leaseMs: 50, account: undefined };
         expect(machine.charge(message).taken).toEqual(expected);
       }
     }),

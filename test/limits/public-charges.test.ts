@@ -11,7 +11,7 @@ const slow = (burst: number): Partial<KeyLimits> => ({ rate: rateOf(0.000_1, bur
 const each: KeyLimits = { ...noLimits('others'), ...slow(3) };
 
 function openCharges(maxAddresses?: number): PublicCharges {
-  const limiter = new Limiter({ link: undefined, shouldServeWithoutRedis: true, log: openLog('silent') });
+  const limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: openLog('silent') });
   onTestFinished(() => limiter.close());
   return new PublicCharges(limiter, undefined, () => undefined, new AddressTable(maxAddresses));
 }

@@ -52,10 +52,9 @@ export class CurrentConditions {
   }
 
   /** The upstreams whose audits found differences in the last minute. */
-  #differencesOf({ config, router, audit }: Network, now: number): Condition[] {
-    if (audit === undefined) return [];
+  #differencesOf({ config, router, auditsOf }: Network, now: number): Condition[] {
     return router.all.flatMap((upstream): Condition[] => {
-      const count = audit.countsOf(upstream.name)?.differs ?? 0;
+      const count = auditsOf(upstream.name)?.differs ?? 0;
       const before = this.#differences.get(upstream) ?? { count: 0, at: -Infinity };
       const last = count > before.count ? { count, at: now } : before;
       this.#differences.set(upstream, last);

@@ -112,11 +112,11 @@ export function displayedConfiguration(
 
 /** The status of one network has the other facts. */
 function summaryOf(
-  { config, router, chain, audit }: Network,
+  { config, router, chain, auditsOf }: Network,
   history: PageRouteOptions['history'],
   now: number,
 ): NetworkSummary {
-  const status = networkStatus(router.all, chain.view, skipReasons(router, now), now, audit?.countsOf.bind(audit));
+  const status = networkStatus(router.all, chain.view, skipReasons(router, now), now, auditsOf);
   return networkSummary(config, history.activityOf(config.slug), status);
 }
 

@@ -5,7 +5,6 @@ import { clock, type Timer } from '../../clock/clock.ts';
 import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
 import { isKeyless, sentKey } from '../../auth/sent-key.ts';

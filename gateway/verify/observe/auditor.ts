@@ -2,7 +2,7 @@ import { random } from '../../clock/random.ts';
 import { clock } from '../../clock/clock.ts';
 import { LineLimit } from '../../config/line-limit.ts';
 import { causeOf, type Log } from '../../config/log.ts';
-import type { AuditCounts, NetworkAuditMetrics } from '../../metrics/audit-metrics.ts';
+import type { NetworkAuditMetrics } from '../../metrics/audit-metrics.ts';
 import type { AuditReport } from '../../observability/audit-report.ts';
 import type { CallSink } from '../../observability/call-sink.ts';
 import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
