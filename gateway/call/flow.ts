@@ -14,7 +14,14 @@ import { isOlderThanServed } from './monotonic-reads.ts';
  */
 export function flowOf(call: Call): FlowRequest | undefined {
   const { method, id, context, canFlow, verification } = call;
-  if (!canFlow || verification !== undefined || id === undefined || context === undefined || context.batchBudget !== undefined) return undefined;
+  if (
+    !canFlow ||
+    verification !== undefined ||
+    id === undefined ||
+    context === undefined ||
+    context.batchBudget !== undefined
+  )
+    return undefined;
   const { params } = call.pinned ?? call;
   const readerFor = readerOf(call, params);
   if (readerFor === undefined && !passesUnread(method)) return undefined;

@@ -2,6 +2,7 @@ import type { KeyAccess } from '../auth/key-access.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { causeOf } from '../config/log.ts';
 import { batchBytesRejection, beyondBound, RpcError } from '../jsonrpc/errors.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
 import {
   errorResponse,
   largeResponse,
@@ -33,14 +34,13 @@ export function respond(call: Call, context: CallContext, response: CallResponse
     ended(call, outcomeOf(response), code, 0);
     return undefined;
   }
-  if (response.kind === 'flowing') return respondFlowing(call, id, response);
+  if (response.kind === 'flowing') {
+    recordProof(call, context, 'no');
+    return respondFlowing(call, id, response);
+  }
   if ((response.kind === 'cached' || response.kind === 'large') && method.sends !== true)
     reserveBytes(call, context, response);
-  if (context.verification !== undefined && response.kind !== 'local') {
-    const { proof = 'no' } = response;
-    context.verification.add(proof);
-    verified(call, proof);
-  }
+  if (response.kind !== 'local') recordProof(call, context, response.proof ?? 'no');
   const delivered = toRpcResponse(id, response);
   const { length } = delivered.body;
   if (response.kind !== 'local') checkResponseBytes(call, context, length);
@@ -49,6 +49,13 @@ export function respond(call: Call, context: CallContext, response: CallResponse
   else if (response.kind === 'result') context.reservation?.takeInProgress(length);
   ended(call, outcomeOf(response), code, length);
   return delivered;
+}
+
+/** Records what proves a result, if results of its body are proven. */
+function recordProof(call: Call, { verification }: CallContext, proof: Proof): void {
+  if (verification === undefined) return;
+  verification.add(proof);
+  verified(call, proof);
 }
 
 /** Begins the response to a call whose result flows. The call ends with its result. */

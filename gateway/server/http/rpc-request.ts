@@ -258,7 +258,7 @@ async function respondLater(
   const watchUnread = (): void => {
     connection.watchUnread(response, reservation);
   };
-  await writeFlow(response, encoded.result, owner, watchUnread);
+  await writeFlow(response, encoded.result, connection.caller, owner, watchUnread);
 }
 
 /** The address of this gateway that a client requested, which few calls need. */
