@@ -6,6 +6,8 @@ const MAX_EVENTS = 1_000;
 /** A condition that returns within this time continues its event, whose count rises. */
 const RESUME_MS = 300_000;
 const TICK_MS = 1_000;
+/** What several workers find within this time is one event. */
+const SAME_MS = 5_000;
 
 /** What an event is about. */
 export interface EventSubject {
@@ -34,6 +36,13 @@ export interface GatewayEvent extends EventSubject {
   count: number;
   /** Who did it. */
   readonly by?: string;
+}
+
+/** All that are given must be equal. */
+export interface EventFilter {
+  readonly kind?: string;
+  readonly network?: string;
+  readonly upstream?: string;
 }
 
 interface Tracked {
@@ -101,10 +110,7 @@ export class EventList {
   }
 
   /** The latest ones first. */
-  find(
-    filter: { readonly kind?: string; readonly network?: string; readonly upstream?: string },
-    limit: number,
-  ): GatewayEvent[] {
+  find(filter: EventFilter, limit: number): GatewayEvent[] {
     const isWanted = (event: GatewayEvent): boolean =>
       Object.entries(filter).every(
         ([name, value]) => value === undefined || event[name as keyof EventSubject] === value,
@@ -147,6 +153,36 @@ export class EventList {
     this.#events.push(event);
     if (this.#events.length > MAX_EVENTS) this.#events.shift();
   }
+}
+
+/**
+ * The events of several workers, the latest ones first. What some of them found, or were told, at the same time is one event:
+ * it began when the first one found it, and lasts until the last one does not find it any more.
+ */
+export function mergeEvents(lists: readonly (readonly GatewayEvent[])[]): GatewayEvent[] {
+  const all = lists.flatMap((events, worker) => events.toReversed().map((event) => ({ event, worker })));
+  all.sort(({ event: one }, { event: other }) => Date.parse(one.at) - Date.parse(other.at));
+  const groups = new Map<string, { readonly workers: Set<number>; readonly event: GatewayEvent; endsAt: number }>();
+  const merged: GatewayEvent[] = [];
+  for (const { event, worker } of all) {
+    const name = event.endedAt === undefined ? JSON.stringify([nameOf(event), event.reason, event.by]) : nameOf(event);
+    const at = Date.parse(event.at);
+    const endsAt = event.endedAt === null ? Infinity : Date.parse(event.endedAt ?? event.at) + SAME_MS;
+    const group = groups.get(name);
+    if (group === undefined || group.workers.has(worker) || at > group.endsAt) {
+      const first = { ...event };
+      groups.set(name, { workers: new Set([worker]), event: first, endsAt });
+      merged.push(first);
+      continue;
+    }
+    const { event: first, workers } = group;
+    workers.add(worker);
+    first.forS = Math.max(first.forS, event.forS);
+    first.count = Math.max(first.count, event.count);
+    if (event.endedAt !== undefined && endsAt > group.endsAt) first.endedAt = event.endedAt;
+    group.endsAt = Math.max(group.endsAt, endsAt);
+  }
+  return merged.reverse();
 }
 
 function factsOf({ kind, network, upstream, reason, count }: GatewayEvent): object {

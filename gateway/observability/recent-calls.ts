@@ -131,7 +131,7 @@ export class RecentCalls {
   find(filter: RecentCallFilter, limit: number): RecentCall[] {
     const failed = [...this.#failed.values()].map(({ call, count }) => ({ ...call, count }));
     const all = [...failed, ...this.#sampled].filter((call) => matches(call, filter));
-    return all.sort((one, other) => (one.at < other.at ? 1 : -1)).slice(0, limit);
+    return latestCalls(all, limit);
   }
 
   /** @param build is not called if the row has the facts of a failure of the last moment: a flood of them costs little */
@@ -235,6 +235,11 @@ class RecordedCall extends ExplainedCall {
 }
 
 const noSink: CallSink = {};
+
+/** The latest ones first. */
+export function latestCalls(calls: RecentCall[], limit: number): RecentCall[] {
+  return calls.sort((one, other) => (one.at < other.at ? 1 : -1)).slice(0, limit);
+}
 
 function matches(call: RecentCall, { key, network, method, outcome, upstream, request }: RecentCallFilter): boolean {
   if (key !== undefined && call.key !== key) return false;

@@ -33,6 +33,7 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
+import { MachineLists } from './ops/machine-lists.ts';
 import { MachineMetrics } from './ops/machine-metrics.ts';
 import { Metrics, type HistoryTotals } from '../metrics/metrics.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
@@ -224,7 +225,7 @@ export async function openGateway(
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
       upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network)),
       port: () => listeners[0]?.port ?? 0,
-      ...{ recentCalls, events, links: opsLinks },
+      ...{ lists: new MachineLists(recentCalls, events, link), events, links: opsLinks },
     };
     ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }

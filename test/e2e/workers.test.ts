@@ -232,6 +232,24 @@ describe('two workers', () => {
     await eventually(async () => (await valueOf('gatehouse_config_last_reload_successful')) === 1);
   }, 60_000);
 
+  it('show the latest calls and events of both on any of them', async () => {
+    const shown = async (path: string): Promise<Record<string, unknown>> => {
+      const response = await fetch(`${ops}/admin${path}`, {
+        headers: { authorization: `Bearer ${token}`, connection: 'close' },
+      });
+      return (await response.json()) as Record<string, unknown>;
+    };
+    await onAll(() => call('eth_getStorageAt', ['0x1', '0x0', 'latest']));
+    for (let read = 0; read < 4; read++) {
+      const { calls } = (await shown('/calls?method=eth_getStorageAt&outcome=invalid-params')) as {
+        calls: { count: number }[];
+      };
+      expect(calls.reduce((sum, { count }) => sum + count, 0)).toBe(CONNECTIONS);
+      const { events } = (await shown('/events?kind=admin')) as { events: { reason: string }[] };
+      expect(events.some(({ reason }) => reason.startsWith('create'))).toBe(true);
+    }
+  });
+
   it('have the log level of the admin API', async () => {
     await admin('/log-level', { level: 'debug' }, 'PATCH');
     await eventually(async () => {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { EventList, type Condition } from '../../gateway/observability/event-list.ts';
+import { EventList, mergeEvents, type Condition } from '../../gateway/observability/event-list.ts';
 
 const lines: Record<string, unknown>[] = [];
 const stream = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
@@ -63,4 +63,34 @@ it('has operations with who did them, is filtered, and has the latest 1,000 even
   for (let index = 0; index < 1_100; index++) events.add({ kind: 'admin', reason: String(index) });
   const all = events.find({}, 2_000);
   expect([all.length, all[0]?.reason, all.at(-1)?.reason]).toEqual([1_000, '1099', '100']);
+});
+
+it('what several workers find at the same time is one event, from the first begin to the last end', () => {
+  const other = new EventList(pino({ base: null, timestamp: false }, stream));
+  const all = (): unknown => mergeEvents([events.find({}, 10), other.find({}, 10)]);
+  events.add({ kind: 'gateway', reason: 'started' });
+  events.update([dead]);
+  vi.advanceTimersByTime(2_000);
+  const { at } = events.find({}, 1)[0] ?? {};
+  other.add({ kind: 'gateway', reason: 'started' });
+  other.update([dead]);
+  vi.advanceTimersByTime(8_000);
+  events.update([]);
+  expect(all()).toMatchObject([
+    { ...dead, at, endedAt: null },
+    { kind: 'gateway', reason: 'started', count: 1 },
+  ]);
+  vi.advanceTimersByTime(3_000);
+  other.update([]);
+  expect(all()).toMatchObject([{ endedAt: new Date().toISOString(), forS: 11 }, { kind: 'gateway' }]);
+});
+
+it('equal events of one worker, or of several at other times, are several', () => {
+  const other = new EventList(pino({ base: null, timestamp: false }, stream));
+  const reload = { kind: 'network-files', reason: 'reloaded' } as const;
+  events.add(reload);
+  events.add(reload);
+  vi.advanceTimersByTime(20_000);
+  other.add(reload);
+  expect(mergeEvents([events.find({}, 10), other.find({}, 10)])).toHaveLength(3);
 });

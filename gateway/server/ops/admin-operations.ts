@@ -13,8 +13,6 @@ import { unknownNetworks } from '../../auth/unknown-networks.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
-import type { EventList } from '../../observability/event-list.ts';
-import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
 import type { ActiveDrains } from '../../drains/active-drains.ts';
@@ -24,6 +22,7 @@ import { suggest } from '../../config/suggest.ts';
 import { AdminError } from './read-admin-api.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { listKeys, readWhole } from './list-keys.ts';
+import type { MachineLists } from './machine-lists.ts';
 import { readChoices } from './read-choices.ts';
 import { readListUsage, readQuotas, shownKey, shownKeys } from './shown-keys.ts';
 
@@ -52,8 +51,7 @@ export interface AdminRequest {
   readonly limiter: Limiter;
   /** Of the gateway's addresses. */
   readonly port: number;
-  readonly recentCalls: RecentCalls;
-  readonly events: EventList;
+  readonly lists: MachineLists;
   /** Who sends the request, as in the audit log. */
   readonly by: string;
 }
@@ -126,16 +124,15 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     const keys = await manager.idsOf(id, rotated === 'true');
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
-  calls: ({ query, recentCalls }) => {
+  calls: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...filter } = query;
-    const calls = recentCalls.find(readTexts(filter, callFilters), readWhole('limit', limit, 1, MAX_ROWS));
-    return Promise.resolve(ok({ params: recentCalls.paramsMode, calls }));
+    const calls = await lists.calls(readTexts(filter, callFilters), readWhole('limit', limit, 1, MAX_ROWS));
+    return ok({ params: lists.paramsMode, calls });
   },
-  events: ({ query, events }) => {
+  events: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...filter } = query;
-    return Promise.resolve(
-      ok({ events: events.find(readTexts(filter, eventFilters), readWhole('limit', limit, 1, MAX_ROWS)) }),
-    );
+    const events = await lists.events(readTexts(filter, eventFilters), readWhole('limit', limit, 1, MAX_ROWS));
+    return ok({ events });
   },
   networks: ({ networks, port }) => Promise.resolve(ok({ networks, port })),
   explain: async ({ network, body, explain }) => {

@@ -9,11 +9,11 @@ import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
 import type { EventList } from '../../observability/event-list.ts';
-import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminApi } from './read-admin-api.ts';
+import type { MachineLists } from './machine-lists.ts';
 import { AdminAuthenticator, type AdminRejection } from './admin-authenticator.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import type { ActiveDrains } from '../../drains/active-drains.ts';
@@ -44,8 +44,8 @@ export interface AdminRouteOptions {
   readonly port: () => number;
   /** The pages of the ops port. */
   readonly links: readonly ConsoleLink[];
-  readonly recentCalls: RecentCalls;
-  readonly events: EventList;
+  readonly lists: MachineLists;
+  readonly events: Pick<EventList, 'add'>;
 }
 
 /** The variable parts of a path. */
@@ -63,7 +63,7 @@ interface AdminCaller {
 
 /** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
 export function adminRoutes(options: AdminRouteOptions): Router {
-  const { proxies, keys, usage, dataDir, log, explain, logLevel, recentCalls, events } = options;
+  const { proxies, keys, usage, dataDir, log, explain, logLevel, lists, events } = options;
   const { text, operations } = readAdminApi();
   const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
   const router = Router();
@@ -122,7 +122,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       const { id = '', network = '', upstream = '' } = params;
       const { drains, limiter } = options;
       const gateway = {
-        ...{ manager, keys, usage, log, dataDir, explain, logLevel, recentCalls, events, drains, limiter },
+        ...{ manager, keys, usage, log, dataDir, explain, logLevel, lists, drains, limiter },
         networks: options.networks(),
         upstreams: options.upstreams(),
         port: options.port(),
