@@ -226,6 +226,9 @@ class ParticipantWait implements Cancellable {
   }
 }
 
+/** Reasons that concern one key. The limits are charged for requests that prove a result. */
+const ofKey = new Set<string | undefined>(['memory-share', 'rate-limit', 'daily-quota', 'monthly-quota']);
+
 /** Whether a call that joined another one is sent again after its failure, which does not concern it. */
 function mayRepeat(
   error: unknown,
@@ -237,7 +240,7 @@ function mayRepeat(
   if (caller.isCancelled || now + MIN_ATTEMPT_MS >= deadline) return false;
   const reason = error instanceof RpcError ? error.reason : undefined;
   const hasOnlyCallTimedOut = now + MIN_ATTEMPT_MS >= call.deadline;
-  // The share of another key was used up, which does not concern this one.
-  const isShareOfOther = reason === 'memory-share' && call.cancellation.owner !== owner;
+  // The share or a limit of another key was used up, which does not concern this one.
+  const isShareOfOther = ofKey.has(reason) && call.cancellation.owner !== owner;
   return hasOnlyCallTimedOut || isShareOfOther || (isLate && reason === 'no-upstream');
 }

@@ -20,9 +20,11 @@ export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): vo
 }
 
 /** The hash of the network's head, if the upstream is known to have it. One of several nodes at its URL may not. */
-function headHashAt({ router }: Call, upstream: Upstream): string | undefined {
+function headHashAt({ router, verification, pinned }: Call, upstream: Upstream): string | undefined {
   const { view } = router.chain;
   const { head } = view;
+  // The head has changed since the call names its block.
+  if (verification !== undefined && pinned !== undefined && pinned.number !== head?.number) return undefined;
   if (head === undefined || view.headOf(upstream)?.header?.hash !== head.hash) return undefined;
   return upstream.isHeadUncertain || view.isAlternating(upstream, clock.now()) ? undefined : head.hash;
 }

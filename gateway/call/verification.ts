@@ -2,6 +2,7 @@ import type { KeyAccess } from '../auth/key-access.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { weaker, type Proof } from '../jsonrpc/proof.ts';
 import { isStronger, verifyLevels, type VerifyLevel } from '../network-files/options/verify-option.ts';
+import { isRead, rewritesChain } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { Work } from '../verify/evidence/evidence.ts';
 
@@ -40,7 +41,9 @@ export class BodyVerification {
   of({ served, method }: VerifiedCall): CallVerification | undefined {
     const { level: ofMethod, agree } = served?.verification ?? notVerified;
     const level = isStronger(this.#level, ofMethod) ? this.#level : ofMethod;
-    if (method.sends === true || (!isStronger(level, 'observe') && agree === undefined)) return undefined;
+    // Others would execute it too.
+    if (!isRead(method) || rewritesChain(method)) return undefined;
+    if (!isStronger(level, 'observe') && agree === undefined) return undefined;
     return { isRequired: level === 'require', agree, evidenceFor: undefined };
   }
 

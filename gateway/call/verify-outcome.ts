@@ -39,14 +39,23 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const given = params[param];
   if (isPending(given)) return;
   const { verifier } = router.options;
+  // Callers may have been served a block whose header is not followed yet.
+  const { newestServed } = chain.view;
+  const newest = newestServed > head.number ? newestServed : head.number;
   const numberOf = async (tag: unknown): Promise<string> => {
-    if (tag !== 'safe' && tag !== 'finalized') return `0x${head.number.toString(16)}`;
+    if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
   };
   let pinned: unknown;
+  let number = newest;
   if (splits === undefined) {
-    const canHaveHash = hashParams.includes(param) && (blocks.tag === 'latest' || given === undefined);
-    pinned = canHaveHash ? { blockHash: head.hash } : await numberOf(given);
+    const isLatest = blocks.tag === 'latest' || given === undefined;
+    const canHaveHash = hashParams.includes(param) && isLatest && newest === head.number;
+    const named = canHaveHash ? undefined : await numberOf(given);
+    // No upstream has a block for the tag.
+    if (named?.startsWith('0x') === false) return;
+    if (named !== undefined) number = BigInt(named);
+    pinned = named ?? { blockHash: head.hash };
   } else {
     const { fromBlock, toBlock } = given as { readonly fromBlock?: unknown; readonly toBlock?: unknown };
     const isTag = (block: unknown): boolean => typeof block !== 'string' || !/^0x|^earliest/.test(block);
@@ -57,7 +66,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
     };
   }
   const sent = params.length > param ? params.with(param, pinned) : [...params, pinned];
-  call.pinned = { number: head.number, params: sent, text: JSON.stringify(sent) };
+  call.pinned = { number, params: sent, text: JSON.stringify(sent) };
 }
 
 /** The poller has a head within this time after the first call. */

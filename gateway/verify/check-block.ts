@@ -3,7 +3,7 @@ import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { checkHeader, hasHeader } from './proofs/check-header.ts';
 import { encodeWithdrawal } from './proofs/encode-receipt.ts';
 import { encodeTransaction } from './proofs/encode-transaction.ts';
-import { hashOf, isSameHex, isSameQuantity, unknownForm } from './proofs/hex.ts';
+import { hashOf, isAbsent, isSameHex, isSameQuantity, unknownForm } from './proofs/hex.ts';
 import { EMPTY_LIST, EMPTY_ROOT, rootOf } from './proofs/tree.ts';
 import {
   blockOf,
@@ -95,7 +95,7 @@ async function checkLists(block: JsonObject, header: JsonObject, subject: Subjec
     isDetailed ? isSameTransaction(transactions[at], trustedOne) : isSameHex(transactions[at], trustedOne['hash']);
   if (!trusted.transactions.every(isSame)) return disproved('other transactions');
   if (!isLike(block['withdrawals'], trusted.header['withdrawals'], 'Withdrawal')) return disproved('other withdrawals');
-  return lists[0] === false ? unknown : proven('root');
+  return lists[0] === false || lists[1] !== true ? unknown : proven('root');
 }
 
 /** Undefined: it has only hashes, or a transaction of unknown form. */
@@ -139,6 +139,7 @@ export function isSameTransaction(transaction: unknown, trusted: JsonObject): bo
   const hashed = ['chainId', 'blobVersionedHashes', ...(type < 2 ? ['gasPrice'] : []), ...(type === 0 ? ['v'] : [])];
   return (
     isLike(transaction, { ...trusted, from: undefined }, 'Transaction') &&
+    isAbsent(transaction['to']) === isAbsent(trusted['to']) &&
     hashed.every((name) => isLike(transaction[name], trusted[name], ''))
   );
 }

@@ -8,6 +8,7 @@ import {
 import { LogsBloom } from '../chain/logs/logs-bloom.ts';
 import { clock } from '../clock/clock.ts';
 import type { JsonObject } from '../collections/is-object.ts';
+import type { Evidence, Work } from './evidence/evidence.ts';
 import { isSameHex } from './proofs/hex.ts';
 import { disproved, isLike, proven, unknown, type Subject, type Finding } from './subject.ts';
 
@@ -58,11 +59,16 @@ function logsByBlock(logs: readonly JsonObject[]): Map<bigint, JsonObject[]> {
 function headersOf(
   { fromBlock, toBlock, blockHash }: FilterParams,
   { evidence, work }: Subject,
-): AsyncIterable<JsonObject | undefined> | Iterable<Promise<JsonObject | undefined>> | undefined {
-  if (typeof blockHash === 'string') return [evidence.header(blockHash.toLowerCase(), work)];
+): AsyncIterable<JsonObject | undefined> | undefined {
+  if (typeof blockHash === 'string') return headerOf(blockHash.toLowerCase(), evidence, work);
   const [from, to] = [numberOf(fromBlock), numberOf(toBlock)];
   if (from === undefined || to === undefined || from > to || to - from >= MAX_BLOCKS) return undefined;
   return evidence.headers(from, to, work);
+}
+
+/** Requested when it is read: nothing would handle the failure of a request that is not awaited. */
+async function* headerOf(hash: string, evidence: Evidence, work: Work): AsyncGenerator<JsonObject | undefined, void> {
+  yield await evidence.header(hash, work);
 }
 
 /** Undefined: a tag, which is replaced before a call is sent if its block is known. */

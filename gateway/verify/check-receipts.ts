@@ -27,7 +27,9 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
   if (matches === true) return proven('root');
   const trusted = work.isEvidence ? undefined : await evidence.receipts(hash, work);
   if (trusted === undefined) return unknown;
-  return isLike(result, trusted, 'Receipt') ? unknown : disproved('other receipts');
+  // A block does not prove the senders of its transactions.
+  const withoutSenders = trusted.map((receipt) => ({ ...receipt, from: undefined }));
+  return isLike(result, withoutSenders, 'Receipt') ? unknown : disproved('other receipts');
 }
 
 /** Undefined: the form of one is not known. */
@@ -76,14 +78,18 @@ function followsFrom(
     ...{ transactionHash: transaction['hash'], transactionIndex: `0x${index.toString(16)}` },
     ...{ blockHash: header['hash'], blockNumber: header['number'] },
   };
-  const created = isAbsent(transaction['to']) ? contractOf(transaction) : undefined;
+  const creates = isAbsent(transaction['to']);
+  // The block does not prove the sender, on which the address of the contract depends.
+  if (creates && isSigned(transaction, transaction['hash']) !== true) return false;
+  const created = creates ? contractOf(transaction) : undefined;
+  const mayLackContract = !creates || Number(receipt['status']) !== 1;
   return (
     isLike(receipt, { ...place, from: transaction['from'], to: transaction['to'] }, 'Receipt') &&
     isAbsent(receipt['to']) === isAbsent(transaction['to']) &&
     Number(receipt['type'] ?? 0) === Number(transaction['type'] ?? 0) &&
     (typeof gasUsed !== 'string' || BigInt(gasUsed) === ownGas) &&
     (price === undefined || typeof effectiveGasPrice !== 'string' || BigInt(effectiveGasPrice) === price) &&
-    (isAbsent(contractAddress) || isSameHex(contractAddress, created)) &&
+    (isAbsent(contractAddress) ? mayLackContract : isSameHex(contractAddress, created)) &&
     (receipt['logs'] as readonly JsonObject[]).every((log) => {
       const logIndex = `0x${(sum.logs++).toString(16)}`;
       return isLike(log, { ...place, logIndex }, 'Log') && log['removed'] !== true;
@@ -118,6 +124,8 @@ export async function checkReceipt(subject: Subject): Promise<Finding> {
 
 function isSameReceipt(receipt: JsonObject, trusted: JsonObject): boolean {
   if (!isLike(receipt, { ...trusted, from: undefined }, 'Receipt')) return false;
+  const named = ['to', ...(Number(trusted['status']) === 1 ? ['contractAddress'] : [])];
+  if (named.some((name) => isAbsent(receipt[name]) !== isAbsent(trusted[name]))) return false;
   try {
     return Buffer.compare(encodeReceipt(receipt), encodeReceipt(trusted)) === 0;
   } catch (error) {

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { readProof, type ProvenState } from './evidence/evidence.ts';
 import { hashOf, isSameHex, toBytes } from './proofs/hex.ts';
+import { EMPTY_CODE } from './proofs/tree.ts';
 import { disproved, headerOf, proven, unknown, type Subject, type Finding } from './subject.ts';
 
 /** Balance, nonce, code or a slot of an account: a proof at the state root of the block has it. */
@@ -39,17 +40,22 @@ export async function checkAccountProof(subject: Subject): Promise<Finding> {
   return trusted === undefined ? unknown : disproved('a proof that proves other values');
 }
 
+const ZERO = `0x${'0'.repeat(64)}`;
+
 /** Whether the values beside the proofs are those that they prove. */
 function hasValues(
   { balance, nonce, codeHash, storageHash, storageProof }: JsonObject,
   { account, slots }: ProvenState,
 ): boolean {
   const values = (storageProof as readonly JsonObject[] | undefined) ?? [];
+  // geth has zeros in place of the hashes of an account that does not exist.
+  const isAbsent = account.nonce === 0n && account.balance === 0n && account.codeHash === EMPTY_CODE;
+  const isHash = (hash: unknown, proven: string): boolean => isSameHex(hash, proven) || (isAbsent && hash === ZERO);
   return (
     BigInt(String(balance)) === account.balance &&
     BigInt(String(nonce)) === account.nonce &&
-    isSameHex(codeHash, account.codeHash) &&
-    isSameHex(storageHash, account.storageRoot) &&
+    isHash(codeHash, account.codeHash) &&
+    isHash(storageHash, account.storageRoot) &&
     values.length === slots.length &&
     slots.every((slot, at) => BigInt(String(values[at]?.['value'])) === slot)
   );

@@ -25,8 +25,9 @@ export async function checkTransaction(subject: Subject): Promise<Finding> {
   if (!isRequested) return disproved('another transaction');
   if (!isSameTransaction(result, transaction)) return disproved('an altered transaction');
   const isFromSender = isSigned({ ...transaction, from: result['from'] }, transaction['hash']);
-  if (isFromSender === undefined) return unknown;
-  return isFromSender ? proven('root') : disproved('another sender');
+  if (isFromSender === false) return disproved('another sender');
+  // Members that it lacks are not compared, but hashed.
+  return isFromSender === true && isSigned(result, transaction['hash']) === true ? proven('root') : unknown;
 }
 
 /** A null for a place in a block. */

@@ -76,6 +76,7 @@ const lies: readonly (readonly [string, () => Call, Lie, string])[] = [
   ["a receipt's gas", receipt, altered({ gasUsed: '0x1' }), 'root'],
   ["a receipt's sender", receipt, altered({ from: `0x${'77'.repeat(20)}` }), 'root'],
   ["a receipt's price", receipt, altered({ effectiveGasPrice: '0x7' }), 'root'],
+  ["a receipt's recipient", receipt, altered({ to: null }), 'root'],
   ["a receipt's logs", receipt, (result: Receipt) => ({ ...result, logs: [] }), 'root'],
   [
     'the status in one of all receipts',
@@ -86,6 +87,7 @@ const lies: readonly (readonly [string, () => Call, Lie, string])[] = [
   ['a truncated list of receipts', receipts, withoutLast, 'root'],
   ["a transaction's value", transaction, altered({ value: '0x7' }), 'root'],
   ["a transaction's sender", transaction, altered({ from: `0x${'77'.repeat(20)}` }), 'root'],
+  ["a transaction's recipient", transaction, altered({ to: null }), 'root'],
   ["a transaction's block", transaction, altered({ blockHash: `0x${'77'.repeat(32)}` }), 'root'],
   ["a transaction's place", byIndex, altered({ value: '0x7' }), 'root'],
   ['no transaction at a place', byIndex, () => null, 'root'],

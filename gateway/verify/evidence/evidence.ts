@@ -82,7 +82,7 @@ export class Evidence {
   readonly #canonical = new LRUCache<bigint, { readonly hash: string; readonly unbrokenSince: number }>(
     maxEntries(MAX_CANONICAL),
   );
-  /** By kind. Some chains hash other members, or have transactions of other types (OP, Arbitrum, zkSync Era). */
+  /** By kind and the upstreams that are asked. Some chains hash other members, or have transactions of other types (OP, Arbitrum, zkSync Era). */
   readonly #unproven = new Map<string, { count: number; until: number }>();
 
   constructor(options: EvidenceOptions) {
@@ -265,13 +265,16 @@ export class Evidence {
   async #find(name: string, work: Work, method: string, params: readonly unknown[]): Promise<object | undefined> {
     const known = this.#values.get(name);
     if (known !== undefined) return known;
-    const kind = name.slice(0, name.indexOf(' '));
+    // A liar that is asked because the result of another one is checked has no influence on checks of its own results.
+    const asked = work.isEvidence ? 'all' : `others than ${work.upstream.name}`;
+    const kind = `${name.slice(0, name.indexOf(' '))} of ${asked}`;
     if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;
-    const inFlight = this.#inFlight.get(name);
+    const requested = `${name} of ${asked}`;
+    const inFlight = this.#inFlight.get(requested);
     if (inFlight !== undefined) return inFlight;
     await work.charge(method, params);
-    const request = this.#request(method, params, work, kind).finally(() => this.#inFlight.delete(name));
-    this.#inFlight.set(name, request);
+    const request = this.#request(method, params, work, kind).finally(() => this.#inFlight.delete(requested));
+    this.#inFlight.set(requested, request);
     const value = await request;
     if (value !== undefined) this.#values.set(name, value);
     return value;
