@@ -23,6 +23,9 @@ const OTHER_CHAIN_BACKOFF_MS = 60_000;
 /** A worker polls an upstream if the first one has not for this many times the interval. */
 const OVERDUE_FACTOR = 3;
 
+/** Before the first block is shared with the other workers, and after a fall. */
+const nothingShared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0n, safe: -1n, finalized: -1n };
+
 /** An upstream whose blocks are followed. */
 export interface PolledUpstream extends HeaderSource {
   readonly name: string;
@@ -116,7 +119,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /** When the others were last notified of a use. */
   #notifiedUseAt = -Infinity;
   /** The newest served blocks that all workers know. */
-  #shared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0n, safe: -1n, finalized: -1n };
+  #shared = nothingShared;
   #sharing: Promise<void> | undefined;
   /** The last delivery that waits until its block is shared. */
   #delivery: Promise<void> | undefined;
@@ -661,9 +664,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));
       }
     }
-    const { number, newestServed } = this.view;
-    // After a fall, the next served block is announced again.
-    if (newestServed < this.#shared.latest) this.#shared = { ...this.#shared, latest: newestServed };
+    const { number, newestServed, tagged } = this.view;
+    const { latest, safe, finalized } = this.#shared;
+    // After a fall, the next served blocks are announced again.
+    if (newestServed < latest || tagged.safe.number < safe || tagged.finalized.number < finalized)
+      this.#shared = nothingShared;
     if (number === this.#reportedHead) return;
     this.#reportedHead = number;
     if (number === undefined) return;

@@ -353,7 +353,8 @@ export const instruments = {
   gatehouse_workers: {
     kind: 'gauge',
     labels: [],
-    together: 'max',
+    // Of the worker that is asked: it reads the number for each page.
+    together: 'first',
     help: 'Worker processes that serve calls; 1 if the gateway is one process',
   },
 } as const satisfies Readonly<Record<string, Instrument>>;

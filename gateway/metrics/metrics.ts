@@ -5,15 +5,10 @@ import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { pressures, type Pressure } from '../memory/memory-pressure.ts';
-import { LongHistory, type Lags, type LongTotals } from './long-history.ts';
-import { NetworkHistory, type NetworkTotals } from './network-history.ts';
-import {
-  BUCKET_MS,
-  UpstreamHistory,
-  type Availability,
-  type HistoryBucket,
-  type UpstreamTotals,
-} from './upstream-history.ts';
+import { LongHistory, type Lags } from './long-history.ts';
+import { NetworkHistory } from './network-history.ts';
+import { OthersTotals, type HistoryTotals } from './others-totals.ts';
+import { BUCKET_MS, UpstreamHistory, type Availability, type HistoryBucket } from './upstream-history.ts';
 import { HeadMetrics, type UpstreamHeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
 import { counter, fastCounter, fastHistogram, gauge } from './instruments.ts';
@@ -46,13 +41,6 @@ interface WatchedMemory {
   readonly bytes: number;
   readonly counts: Readonly<Record<string, number>>;
   readonly guard?: { readonly state: Pressure } | undefined;
-}
-
-/** What the status page sums up: the totals of one process. */
-export interface HistoryTotals {
-  readonly networks: ReadonlyMap<string, NetworkTotals>;
-  readonly upstreams: ReadonlyMap<string, UpstreamTotals>;
-  readonly long: ReadonlyMap<string, LongTotals>;
 }
 
 export interface WorkerCounts {
@@ -96,6 +84,7 @@ export class Metrics {
     attempts: this.#attempts,
     attemptSeconds: this.#attemptSeconds,
   });
+  readonly #othersTotals = new OthersTotals();
   #historyTimer: Timer | undefined;
 
   constructor() {
@@ -107,9 +96,9 @@ export class Metrics {
   /**
    * Samples the metrics for the status page until `stopHistory`.
    * @param lags of upstreams
-   * @param readOthers the totals of other workers
+   * @param readOthers the totals of other workers, by their ids
    */
-  startHistory(lags: () => Lags, readOthers?: () => Promise<readonly HistoryTotals[]>): void {
+  startHistory(lags: () => Lags, readOthers?: () => Promise<ReadonlyMap<number, HistoryTotals>>): void {
     this.networkHistory.sample(clock.now());
     this.longHistory.sample(clock.unixMs() / 1000, lags());
     this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(lags, readOthers), BUCKET_MS).unref();
@@ -130,9 +119,9 @@ export class Metrics {
 
   async #sampleHistory(
     lags: () => Lags,
-    readOthers: (() => Promise<readonly HistoryTotals[]>) | undefined,
+    readOthers: (() => Promise<ReadonlyMap<number, HistoryTotals>>) | undefined,
   ): Promise<void> {
-    const others = readOthers === undefined ? [] : await readOthers();
+    const others = readOthers === undefined ? [] : [this.#othersTotals.add(await readOthers())];
     this.longHistory.sample(
       clock.unixMs() / 1000,
       lags(),

@@ -35,7 +35,8 @@ import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
 import { MachineLists } from './ops/machine-lists.ts';
 import { MachineMetrics } from './ops/machine-metrics.ts';
-import { Metrics, type HistoryTotals } from '../metrics/metrics.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import type { HistoryTotals } from '../metrics/others-totals.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
@@ -279,8 +280,9 @@ export async function openGateway(
     links: statusPage === 'public' ? [networksLink, methodsLink] : [methodsLink],
     port: () => undefined,
   });
-  link?.on('history', () => metrics.historyTotals());
-  const readOthers = link && (async () => (await link.requestOthers('history', undefined)) as HistoryTotals[]);
+  link?.on('history', async () => [link.id, await metrics.historyTotals()]);
+  const readOthers =
+    link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
   const historyFile = new HistoryFile(settings.DATA_DIR, metrics.longHistory, log, () => link?.isFirst !== false);
   if (statusPage !== 'off') {
     historyFile.open(clock.unixMs() / 1000);
