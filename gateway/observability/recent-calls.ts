@@ -75,17 +75,19 @@ export interface RecentCallFilter {
  * addresses, and parameters only of methods with a schema that change nothing.
  */
 export class RecentCalls {
-  /** The value of RECENT_CALLS_PARAMS. `hashed`: nobody outside this process can compute the hash of a guess. */
+  /** The value of RECENT_CALLS_PARAMS. `hashed`: nobody outside this gateway can compute the hash of a guess. */
   readonly paramsMode: string;
-  readonly #secret = random.bytes(32);
+  readonly #secret: Uint8Array;
   /** By what equal failures have in common; the one with the latest failure is last. */
   readonly #failed = new Map<string, FailedRow>();
   /** Oldest first. */
   readonly #sampled: RecentCall[] = [];
   #nextSampleAt = -Infinity;
 
-  constructor(paramsMode: string) {
+  /** @param secret of the hashes: that of all workers */
+  constructor(paramsMode: string, secret: Uint8Array = random.bytes(32)) {
     this.paramsMode = paramsMode;
+    this.#secret = secret;
   }
 
   /** The sinks for the calls of a request. */

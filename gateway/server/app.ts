@@ -95,6 +95,7 @@ export async function openGateway(
   link?.on('log-level', (level: string) => {
     logLevel.apply(level);
   });
+  link?.on('current-log-level', () => logLevel.current);
   const files = {
     folder: settings.NETWORKS_DIR,
     ...methodFacts,
@@ -153,6 +154,9 @@ export async function openGateway(
   try {
     await networks.open(configs, content);
     await networks.join();
+    // A worker that replaces another one has the level that the others were given meanwhile.
+    const [level] = (await link?.requestOthers('current-log-level', undefined)) ?? [];
+    if (typeof level === 'string' && level !== logLevel.current) logLevel.apply(level);
     await drains.open(REDIS_OPEN_TIMEOUT_MS);
   } catch (error) {
     await closeParts();
@@ -184,7 +188,9 @@ export async function openGateway(
   });
   events.watch(() => conditions.read());
   const adminTokens = adminTokensOf(settings);
-  const recentCalls = adminTokens.length > 0 ? new RecentCalls(settings.RECENT_CALLS_PARAMS) : undefined;
+  // Equal calls have the same hash in all workers.
+  const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
+  const recentCalls = adminTokens.length > 0 ? new RecentCalls(settings.RECENT_CALLS_PARAMS, secret) : undefined;
   const requestOptions = {
     networks: networks.finder,
     authenticator,

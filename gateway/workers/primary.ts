@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { clock, type Timer } from '../clock/clock.ts';
+import { random } from '../clock/random.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import { MessageRouter } from './message-router.ts';
 import type { MessageToPrimary, MessageToWorker } from './messages.ts';
@@ -61,6 +62,8 @@ export class Primary {
     // Structured clones, which JSON texts are not. One connection goes to each worker in turn.
     cluster.setupPrimary({ serialization: 'advanced' });
     cluster.schedulingPolicy = cluster.SCHED_RR;
+    const secret = random.bytes(32);
+    this.router.on('secret', () => secret);
     this.router.on('workers', () => ({ running: this.running, ends: this.ends }));
     this.#timer = clock.setInterval(() => {
       this.#check();
