@@ -188,6 +188,7 @@ export class Upstream {
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;
     } catch (error) {
+      rest?.close();
       throw this.#recordFailedCall(error, sentAt, deadline - sentAt, timeoutMs);
     } finally {
       if (rest === undefined) this.#requestEnded();

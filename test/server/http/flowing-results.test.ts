@@ -5,12 +5,12 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { blockHash, largeBlock } from '../../../bench/large-block.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import type { Behaviour, Exchange } from '../../support/behaviours.ts';
+import { hang, type Behaviour, type Exchange } from '../../support/behaviours.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl } from '../websocket/caller.ts';
-import { head } from './raw-connection.ts';
+import { head, post } from './raw-connection.ts';
 
 const method = 'debug_traceTransaction';
 const call = `{"jsonrpc":"2.0","id":"mine","method":"${method}","params":[]}`;
@@ -205,6 +205,20 @@ describe('a large result of a method without a schema', () => {
     await eventually(() => upstreamSide.destroyed);
     await eventually(async () => (await countOf('gatehouse_calls_total', { method, outcome: 'caller-left' })) === 1);
     expect(await countOf('gatehouse_upstream_attempts_total', { upstream: 'node-0', outcome: 'cancelled' })).toBe(1);
+  });
+
+  it('behind another response of its connection is not kept when its client leaves', async () => {
+    await start();
+    node.response(method, 'x'.repeat(20_000_000));
+    node.always(hang, 'eth_getCode');
+    const code = `{"jsonrpc":"2.0","id":1,"method":"eth_getCode","params":["0x${'1'.repeat(40)}","latest"]}`;
+    const socket = connect(gateway.gateway.port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write([code, call].map((body) => post(`/main/v3/${gateway.key}`, body)).join(''));
+    await eventually(async () => (await countOf('gatehouse_buffered_bytes', {})) > 1_000_000);
+    socket.destroy();
+    await eventually(async () => (await countOf('gatehouse_calls_total', { method, outcome: 'caller-left' })) === 1);
+    await eventually(async () => (await countOf('gatehouse_buffered_bytes', {})) === 0);
   });
 
   it('that its client does not read holds no slot of the upstream', async () => {
