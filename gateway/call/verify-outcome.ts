@@ -9,6 +9,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { Work } from '../verify/evidence/evidence.ts';
 import { unknown } from '../verify/subject.ts';
 import type { Call } from './call.ts';
+import { limitRejection } from './charge.ts';
 import { isEnough, type CallVerification } from './verification.ts';
 
 /** Those whose block is pinned before the call is sent, because the result does not name it. */
@@ -157,7 +158,7 @@ async function charge(call: Call, name: string, params: readonly unknown[]): Pro
   const { limits } = context?.access ?? {};
   if (context === undefined || limits?.isCharged !== true) return;
   const { shortage } = await context.limiter.charge(limits, { units, byMethod: noMethods });
-  if (shortage !== undefined) throw new RpcError(shortage.reason, undefined, { retryAfterS: shortage.waitS });
+  if (shortage !== undefined) throw limitRejection([], shortage, context);
 }
 
 const noMethods: ReadonlyMap<string, number> = new Map();

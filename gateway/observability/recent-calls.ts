@@ -4,6 +4,7 @@ import { random } from '../clock/random.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { isRead } from '../spec/method-group.ts';
+import { methods } from '../spec/methods.generated.ts';
 import { ExplainedCall } from './explanation.ts';
 import type { CallEnd, CallSink, CallSinks } from './call-sink.ts';
 
@@ -19,6 +20,8 @@ const MAX_PARTS = 8;
 const MAX_PARAMS_LENGTH = 1_000;
 /** Larger parameters are not recorded: their text would take a part of a turn. */
 const MAX_PARAM_VALUES = 200;
+
+const known: ReadonlySet<string> = new Set(methods.map(({ name }) => name));
 
 const noFailures: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);
 
@@ -146,11 +149,13 @@ export class RecentCalls {
     build: () => RecentCall,
   ): void {
     const minute = Math.floor(clock.unixMs() / MERGE_MS);
-    const name = [minute, network, key, method, outcome, rejection?.rule?.name].join('\n');
-    const known = this.#failed.get(name);
-    const count = (known?.count ?? 0) + 1;
-    if (known !== undefined && now - known.builtAt < SAMPLE_MS) {
-      known.count = count;
+    // A caller can invent names for a wildcard.
+    const named = rejection === undefined || method === undefined || known.has(method) ? method : 'other';
+    const name = [minute, network, key, named, outcome, rejection?.rule?.name].join('\n');
+    const before = this.#failed.get(name);
+    const count = (before?.count ?? 0) + 1;
+    if (before !== undefined && now - before.builtAt < SAMPLE_MS) {
+      before.count = count;
       return;
     }
     this.#failed.delete(name);

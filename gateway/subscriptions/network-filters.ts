@@ -101,10 +101,10 @@ export class NetworkFilters {
     return this.#byKey.get(ownerOf(access))?.get(id.toLowerCase())?.filterParams;
   }
 
-  /** Removes the filters of an owner: of the holder of the bytes of its keys. */
+  /** Removes the filters of an owner of memory: of the holder of their bytes. */
   removeThoseOf(owner: string): void {
     for (const [keyId, filters] of this.#byKey) {
-      for (const filter of filters.values()) if (filter.owner === owner) this.#removeFilter(keyId, filter.id);
+      for (const filter of filters.values()) if (filter.holder === owner) this.#removeFilter(keyId, filter.id);
     }
   }
 
@@ -119,6 +119,7 @@ export class NetworkFilters {
     const memory = this.#memoryOf(share.holder);
     const filter = new PolledFilter(params ?? {}, subscription, memory, remove, this.#parts.peers?.worker);
     filter.owner = share.name;
+    filter.holder = share.holder.name;
     filter.release = release;
     const filters = this.#byKey.get(keyId) ?? new Map<string, PolledFilter>();
     this.#byKey.set(keyId, filters.set(filter.id, filter));

@@ -22,8 +22,10 @@ export interface FilterMemory {
 /** Buffers the results of one subscription until the caller polls them. */
 export class PolledFilter implements Subscriber {
   readonly id: string;
-  /** The account that it belongs to: the holder of its bytes. */
+  /** The account that it belongs to. */
   owner: string | undefined;
+  /** Name of the holder of its bytes: without a key, that of the address. */
+  holder: string | undefined;
   readonly subscription: SubscriptionParams;
   /** Of a log filter, for a request for all its logs; undefined for blocks and transactions. */
   readonly filterParams: FilterParams | undefined;

@@ -32,12 +32,13 @@ export function networkOverTime(
   const at = Array.from({ length: steps }, (_, index) => last - (steps - 1 - index) * stepS);
   const byTime = new Map(points.map((point) => [point.at, point]));
   const rows = at.map((time) => byTime.get(time));
-  const columnsOf = (name: string, fields: readonly string[]): Columns =>
-    Object.fromEntries(
-      fields.flatMap((field, index) =>
-        field === '' ? [] : [[field, rows.map((point) => valueOf(point, name, index))]],
-      ),
+  const columnsOf = (name: string, fields: readonly string[]): Columns => {
+    // Once for all fields: a point has the names of all networks and upstreams.
+    const found = rows.map((point) => point && { point, at: point.names.indexOf(name) });
+    return Object.fromEntries(
+      fields.flatMap((field, index) => (field === '' ? [] : [[field, found.map((one) => valueOf(one, index))]])),
     );
+  };
   return {
     ...{ stepS, at, network: columnsOf(slug, networkFields) },
     upstreams: Object.fromEntries(upstreams.map((name) => [name, columnsOf(`${slug} ${name}`, upstreamFields)])),
@@ -45,10 +46,10 @@ export function networkOverTime(
 }
 
 /** Of a step without traffic, counts are 0. */
-function valueOf(point: HistoryPoint | undefined, name: string, field: number): number | null {
-  if (point === undefined) return null;
-  const index = point.names.indexOf(name);
-  if (index === -1) return field < COUNTS ? 0 : null;
-  const value = point.values[index * FIELDS + field] ?? NaN;
+function valueOf(found: { point: HistoryPoint; at: number } | undefined, field: number): number | null {
+  if (found === undefined) return null;
+  const { point, at } = found;
+  if (at === -1) return field < COUNTS ? 0 : null;
+  const value = point.values[at * FIELDS + field] ?? NaN;
   return Number.isNaN(value) ? null : Math.round(value * 100) / 100;
 }
