@@ -216,6 +216,8 @@ export const instruments = {
   gatehouse_public_addresses: {
     kind: 'gauge',
     labels: [],
+    // An address may be known to several workers.
+    together: 'max',
     help: 'Addresses, networks and senders without a key whose use this gateway counts; only with `public` in a network file',
   },
   gatehouse_public_charges_total: {

@@ -32,8 +32,14 @@ export function workersOf(
   return Math.max(1, Math.floor(Math.min(cores, bytes / MIN_WORKER_BYTES)));
 }
 
+/** One caller may use half of the budget of bytes, which must have space for the largest response. */
+const RESPONSES_IN_BUDGET = 2;
+
 /** The settings of one of several workers. Without MEMORY_LIMIT_MB, each would take the memory of the machine for its own. */
 export function settingsOfWorker(settings: Settings, workers: number, { memoryBytes }: Machine): Settings {
   const machineMb = settings.MEMORY_LIMIT_MB ?? Math.floor(memoryBytes / 2 ** 20);
-  return shareOf({ ...settings, MEMORY_LIMIT_MB: Math.max(1, machineMb - PRIMARY_MB) }, workers);
+  const share = shareOf({ ...settings, MEMORY_LIMIT_MB: Math.max(1, machineMb - PRIMARY_MB) }, workers);
+  const { BODIES_MAX_BYTES: bytes, UPSTREAM_RESPONSE_MAX_BYTES: responseBytes } = settings;
+  const minBytes = Math.min(bytes, RESPONSES_IN_BUDGET * responseBytes);
+  return { ...share, BODIES_MAX_BYTES: Math.max(share.BODIES_MAX_BYTES, minBytes) };
 }

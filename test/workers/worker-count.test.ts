@@ -33,6 +33,16 @@ describe('the settings of a worker', () => {
     expect(share).toEqual(Object.entries(settings).filter(([name]) => !divided.has(name)));
   });
 
+  it('have space for the largest response in the budget of bytes', () => {
+    const machine = { cores: 16, memoryBytes: 16 * gib };
+    const bytesOf = (env: Record<string, string>, workers: number): number =>
+      settingsOfWorker(readSettings(env), workers, machine).BODIES_MAX_BYTES;
+    expect(bytesOf({}, 2)).toBe(64_000_000);
+    expect(bytesOf({}, 16)).toBe(64_000_000);
+    expect(bytesOf({ BODIES_MAX_BYTES: '640000000' }, 4)).toBe(160_000_000);
+    expect(bytesOf({ BODIES_MAX_BYTES: '1000' }, 2)).toBe(1_000);
+  });
+
   it('have a part of the memory of the container, without what the primary needs', () => {
     const machine = { cores: 2, memoryBytes: gib };
     expect(settingsOfWorker(settings, 2, machine).MEMORY_LIMIT_MB).toBe(480);
