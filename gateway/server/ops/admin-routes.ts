@@ -129,7 +129,8 @@ export function adminRoutes(options: AdminRouteOptions): Router {
       };
       const operation = { id, network, upstream, body, query, ...gateway, by };
       const result = await handler(operation);
-      if (verb !== 'get') {
+      // An explanation changes nothing.
+      if (verb !== 'get' && operationId !== 'explain') {
         const { id: changed = id } = result.body as { id?: string };
         events.add({ kind: 'admin', reason: [operationId, changed, network, upstream].filter(Boolean).join(' '), by });
       }
