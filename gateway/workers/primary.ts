@@ -121,8 +121,10 @@ export class Primary {
     worker.on('message', (message: MessageToPrimary) => {
       this.#received(running, message);
     });
-    // A message to a process that has just ended.
-    worker.on('error', () => undefined);
+    // A message to a process that has just ended, or the system has no process left: then there is no exit.
+    worker.on('error', () => {
+      if (worker.process.pid === undefined) this.#ended(running, null, null);
+    });
     worker.once('exit', (code: number | null, signal: string | null) => {
       this.#ended(running, code, signal);
     });
@@ -150,7 +152,7 @@ export class Primary {
   }
 
   #ended({ worker, startedAt, isHung }: RunningWorker, code: number | null, signal: string | null): void {
-    this.#running.delete(worker.id);
+    if (!this.#running.delete(worker.id)) return;
     this.router.remove(worker.id);
     if (this.#isStopping) {
       if (this.#running.size === 0) {
@@ -168,8 +170,18 @@ export class Primary {
     this.#shortLives = clock.now() - startedAt < MIN_LIFE_MS ? this.#shortLives + 1 : 0;
     const delayMs = this.#shortLives === 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (this.#shortLives - 1), MAX_DELAY_MS);
     this.#options.log.error({ worker: worker.id, end, code, signal, restartInMs: delayMs }, 'a worker has ended');
+    this.#forkAfter(delayMs);
+  }
+
+  #forkAfter(delayMs: number): void {
     clock.setTimeout(() => {
-      if (!this.#isStopping) this.#fork();
+      if (this.#isStopping) return;
+      try {
+        this.#fork();
+      } catch (error) {
+        this.#options.log.error(causeOf(error), 'a worker could not be started');
+        this.#forkAfter(MAX_DELAY_MS);
+      }
     }, delayMs);
   }
 
