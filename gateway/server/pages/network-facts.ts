@@ -19,7 +19,15 @@ export interface NetworkFacts {
 export function networkFacts({ slug, name, chainId, baseUrls, public: options }: NetworkConfig): NetworkFacts {
   const chain = knownChain(chainId);
   const currency = chain?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
-  return { slug, name, chainId, currency, explorer: chain?.explorer, baseUrls, ...(options && { public: limitsOf(options) }) };
+  return {
+    slug,
+    name,
+    chainId,
+    currency,
+    explorer: chain?.explorer,
+    baseUrls,
+    ...(options && { public: limitsOf(options) }),
+  };
 }
 
 function limitsOf({ rate, daily }: PublicOptions): NonNullable<NetworkFacts['public']> {

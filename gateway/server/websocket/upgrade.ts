@@ -75,9 +75,9 @@ export class WebSocketUpgrades {
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#targetOf(request);
-        const verify = request.headers['x-gatehouse-verify'];
-        openVerification(network, access, verify);
-        this.#checkSockets(access);
+      const verify = request.headers['x-gatehouse-verify'];
+      openVerification(network, access, verify);
+      this.#checkSockets(access);
       const socket = this.#completeHandshake(request, connection, head, requestId);
       if (socket !== undefined) {
         const keySessions = this.#sessionsOf(isPublic ? access.account : digest, access);
