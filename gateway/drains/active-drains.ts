@@ -19,13 +19,20 @@ export class ActiveDrains {
   readonly #store: DrainStore;
   readonly #log: Log;
   readonly #networks: () => readonly DrainableNetwork[];
+  readonly #tellOthers: () => Promise<unknown>;
   #drains: readonly Drain[] = [];
   #reading: Promise<void> | undefined;
   #timer: Timer | undefined;
   #hasLoggedFailure = false;
 
-  /** @param store closed by `close` */
-  constructor(store: DrainStore, networks: () => readonly DrainableNetwork[], log: Log) {
+  /** @param store closed by `close` @param tellOthers the other workers call `follow`: an operator may ask any of them next */
+  constructor(
+    store: DrainStore,
+    networks: () => readonly DrainableNetwork[],
+    log: Log,
+    tellOthers: () => Promise<unknown> = () => Promise.resolve(),
+  ) {
+    this.#tellOthers = tellOthers;
     this.#store = store;
     this.#networks = networks;
     this.#log = log;
@@ -49,15 +56,21 @@ export class ActiveDrains {
     }));
   }
 
+  /** Reads the store after a change. A read in progress may have begun before. */
+  async follow(): Promise<void> {
+    await this.#reading;
+    await this.read();
+  }
+
   async add(drain: Drain): Promise<void> {
     await this.#store.set(drain);
-    await this.#readAfterChange();
+    await Promise.all([this.follow(), this.#tellOthers()]);
   }
 
   /** @returns whether the upstream was drained */
   async remove(network: string, upstream: string): Promise<boolean> {
     const isFound = await this.#store.remove(network, upstream);
-    await this.#readAfterChange();
+    await Promise.all([this.follow(), this.#tellOthers()]);
     return isFound;
   }
 
@@ -83,12 +96,6 @@ export class ActiveDrains {
     clock.clearInterval(this.#timer);
     await this.#reading;
     await this.#store.close();
-  }
-
-  /** A read in progress may have begun before the change. */
-  async #readAfterChange(): Promise<void> {
-    await this.#reading;
-    await this.read();
   }
 
   #drainOf(network: string, upstream: string): Drain | undefined {

@@ -145,7 +145,9 @@ export async function openGateway(
     { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache, link },
     files,
   );
-  const drains = new ActiveDrains(openDrainStore(settings, log), () => networks.finder.all, log);
+  const tellDrained = async (): Promise<unknown> => link?.requestOthers('drains', undefined);
+  const drains = new ActiveDrains(openDrainStore(settings, log), () => networks.finder.all, log, tellDrained);
+  link?.on('drains', () => drains.follow());
   const closeParts = async (): Promise<void> => {
     tokens?.keys.close();
     const stores = [keys.close(), limiter.close(), usage.close(), redisCache?.close()];
@@ -286,7 +288,7 @@ export async function openGateway(
     links: statusPage === 'public' ? [networksLink, methodsLink] : [methodsLink],
     port: () => undefined,
   });
-  link?.on('history', async () => [link.id, await metrics.historyTotals()]);
+  if (link !== undefined) link.on('history', async () => [link.id, await metrics.historyTotals()]);
   const readOthers =
     link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
   const historyFile = new HistoryFile(settings.DATA_DIR, metrics.longHistory, log, () => link?.isFirst !== false);
