@@ -127,8 +127,16 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
     isSameHex(hash, hashOf(bytes)) &&
     isSameHex(blockHash, block['hash']) &&
     isSameQuantity(blockNumber, block['number']) &&
-    Number(transactionIndex) === index
+    Number(transactionIndex) === index &&
+    hasChainIdOfSignature(transaction)
   );
+}
+
+/** The hash of a legacy transaction has its chain id in `v` only (EIP-155). */
+function hasChainIdOfSignature({ type, v, chainId }: JsonObject): boolean {
+  if (Number(type ?? 0) !== 0 || isAbsent(chainId) || isAbsent(v)) return true;
+  const number = BigInt(String(v));
+  return number < 35n || BigInt(String(chainId)) === (number - 35n) / 2n;
 }
 
 /** Whether a transaction object has the values of a proven one. Its sender is not compared: a block does not prove it. */
@@ -136,8 +144,9 @@ export function isSameTransaction(transaction: unknown, trusted: JsonObject): bo
   if (!isObject(transaction)) return false;
   const type = Number(trusted['type'] ?? 0);
   // Correct nodes differ in them, except where they are hashed.
-  const hashed = ['chainId', 'blobVersionedHashes', ...(type < 2 ? ['gasPrice'] : []), ...(type === 0 ? ['v'] : [])];
+  const hashed = ['blobVersionedHashes', ...(type < 2 ? ['gasPrice'] : []), type === 0 ? 'v' : 'chainId'];
   return (
+    hasChainIdOfSignature(transaction) &&
     isLike(transaction, { ...trusted, from: undefined }, 'Transaction') &&
     isAbsent(transaction['to']) === isAbsent(trusted['to']) &&
     hashed.every((name) => isLike(transaction[name], trusted[name], ''))

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { checkPlace } from './check-block.ts';
 import { isSigned } from './check-transactions.ts';
-import type { ProvenBlock } from './evidence/evidence.ts';
+import type { ProvenBlock, Work } from './evidence/evidence.ts';
 import { encodeReceipt } from './proofs/encode-receipt.ts';
 import { effectiveGasPriceOf } from './proofs/encode-transaction.ts';
 import { hashOf, isAbsent, isSameHex, toBytes, toNumberBytes, unknownForm } from './proofs/hex.ts';
@@ -23,20 +23,19 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
   const hash = place?.hash ?? (await blockOf(params[0], subject));
   const block = hash === undefined ? undefined : await evidence.block(hash, work);
   if (hash === undefined || block === undefined) return unknown;
-  const matches = await haveRoot(receipts, block, work.owner);
+  const matches = await haveRoot(receipts, block, work);
   if (matches === true) return proven('root');
   const trusted = work.isEvidence ? undefined : await evidence.receipts(hash, work);
   if (trusted === undefined) return unknown;
-  // A block does not prove the senders of its transactions.
-  const withoutSenders = trusted.map((receipt) => ({ ...receipt, from: undefined }));
-  return isLike(result, withoutSenders, 'Receipt') ? unknown : disproved('other receipts');
+  const isSame = isLike(result, trusted.map(withoutUnproven), 'Receipt');
+  return isSame ? unknown : disproved('other receipts');
 }
 
 /** Undefined: the form of one is not known. */
 async function haveRoot(
   receipts: readonly JsonObject[],
   { header, transactions }: ProvenBlock,
-  owner: string,
+  { owner, isEvidence }: Pick<Work, 'owner' | 'isEvidence'>,
 ): Promise<boolean | undefined> {
   if (receipts.length !== transactions.length) return false;
   const steps = new OwnedSteps(owner);
@@ -46,6 +45,7 @@ async function haveRoot(
     for (const [index, receipt] of receipts.entries()) {
       encoded.push(encodeReceipt(receipt));
       if (!followsFrom(receipt, transactions[index] as JsonObject, index, header, sum)) return false;
+      if (isEvidence && !(receipt['logs'] as readonly JsonObject[]).every(hasPlace)) return false;
       const pause = steps.afterSlice();
       if (pause !== undefined) await pause;
     }
@@ -56,6 +56,17 @@ async function haveRoot(
   } finally {
     steps.charge();
   }
+}
+
+/** A block proves neither the senders of its transactions nor the price of blobs: a liar could have others disproved by them. */
+function withoutUnproven(receipt: JsonObject): JsonObject {
+  return { ...receipt, from: undefined, blobGasPrice: undefined };
+}
+
+/** Members that a log lacks are not compared, so that logs which are evidence have all. */
+function hasPlace(log: JsonObject): boolean {
+  const { transactionHash, transactionIndex, blockHash, blockNumber, logIndex } = log;
+  return ![transactionHash, transactionIndex, blockHash, blockNumber, logIndex].some(isAbsent);
 }
 
 /**
@@ -69,7 +80,7 @@ function followsFrom(
   header: JsonObject,
   sum: { gas: bigint; logs: number },
 ): boolean {
-  const { gasUsed, cumulativeGasUsed, effectiveGasPrice, contractAddress } = receipt;
+  const { gasUsed, cumulativeGasUsed, effectiveGasPrice, contractAddress, blobGasUsed } = receipt;
   const total = BigInt(String(cumulativeGasUsed));
   const ownGas = total - sum.gas;
   sum.gas = total;
@@ -89,12 +100,20 @@ function followsFrom(
     Number(receipt['type'] ?? 0) === Number(transaction['type'] ?? 0) &&
     (typeof gasUsed !== 'string' || BigInt(gasUsed) === ownGas) &&
     (price === undefined || typeof effectiveGasPrice !== 'string' || BigInt(effectiveGasPrice) === price) &&
+    (isAbsent(blobGasUsed) || BigInt(String(blobGasUsed)) === blobGasOf(transaction)) &&
     (isAbsent(contractAddress) ? mayLackContract : isSameHex(contractAddress, created)) &&
     (receipt['logs'] as readonly JsonObject[]).every((log) => {
       const logIndex = `0x${(sum.logs++).toString(16)}`;
       return isLike(log, { ...place, logIndex }, 'Log') && log['removed'] !== true;
     })
   );
+}
+
+/** EIP-4844. */
+const GAS_PER_BLOB = 131_072n;
+
+function blobGasOf({ blobVersionedHashes }: JsonObject): bigint {
+  return Array.isArray(blobVersionedHashes) ? GAS_PER_BLOB * BigInt(blobVersionedHashes.length) : 0n;
 }
 
 /** The address of the contract that a transaction creates. */
@@ -114,16 +133,22 @@ export async function checkReceipt(subject: Subject): Promise<Finding> {
   if (receipts === undefined || block === undefined) return unknown;
   const index = Number(result['transactionIndex']);
   const [receipt, transaction] = [receipts[index], block.transactions[index]];
-  if (receipt === undefined || transaction === undefined || !isSameHex(receipt['transactionHash'], params[0]))
+  if (receipt === undefined || transaction === undefined || !isSameHex(transaction['hash'], params[0]))
     return disproved('a receipt that its block does not have');
   if (!isSameReceipt(result, receipt)) return disproved('an altered receipt');
   const isFromSender = isSigned({ ...transaction, from: result['from'] }, params[0]);
   if (isFromSender === undefined) return unknown;
-  return isFromSender ? proven('root') : disproved('another sender');
+  if (!isFromSender) return disproved('another sender');
+  // The root proves no more of the trusted one.
+  const logs = receipts.slice(0, index).reduce((sum, before) => sum + (before['logs'] as readonly unknown[]).length, 0);
+  const sum = { gas: BigInt(String(receipts[index - 1]?.['cumulativeGasUsed'] ?? 0)), logs };
+  return followsFrom(result, { ...transaction, from: result['from'] }, index, block.header, sum)
+    ? proven('root')
+    : disproved('an altered receipt');
 }
 
 function isSameReceipt(receipt: JsonObject, trusted: JsonObject): boolean {
-  if (!isLike(receipt, { ...trusted, from: undefined }, 'Receipt')) return false;
+  if (!isLike(receipt, withoutUnproven(trusted), 'Receipt')) return false;
   const named = ['to', ...(Number(trusted['status']) === 1 ? ['contractAddress'] : [])];
   if (named.some((name) => isAbsent(receipt[name]) !== isAbsent(trusted[name]))) return false;
   try {
