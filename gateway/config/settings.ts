@@ -241,11 +241,10 @@ const table = {
     default: 32_000_000,
     meaning: 'Maximum bytes of unread responses of one WebSocket; past it the socket is dropped',
   },
-  WS_SOCKETS_PER_KEY: { type: 'count', default: 1000, isDivided: true, meaning: 'Maximum open WebSockets per key' },
+  WS_SOCKETS_PER_KEY: { type: 'count', default: 1000, meaning: 'Maximum open WebSockets per key' },
   WS_SUBSCRIPTIONS_PER_KEY: {
     type: 'count',
     default: 10_000,
-    isDivided: true,
     meaning: 'Maximum open subscriptions per key; every 100 addresses and topics of a filter count as one more',
   },
   FILTER_VALUES_PER_KEY: {

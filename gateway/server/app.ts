@@ -257,6 +257,7 @@ export async function openGateway(
     socketsPerKey: settings.WS_SOCKETS_PER_KEY,
     subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
     filterValuesPerKey: settings.FILTER_VALUES_PER_KEY,
+    link,
   });
   guard.addRelief((owner) => {
     cache?.shrink();

@@ -34,6 +34,11 @@ export class WorkerLink {
     return this.#ids.length === 0 || this.#ids[0] === this.id;
   }
 
+  /** Whether the worker has joined and not ended. */
+  has(worker: number): boolean {
+    return this.#ids.includes(worker);
+  }
+
   /** Handles requests of other workers. */
   on(topic: string, handler: RequestHandler): void {
     this.#handlers.set(topic, handler);

@@ -14,6 +14,7 @@ import type { Network } from '../../call/network.ts';
 import { countRejection } from '../../call/respond.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import { MAX_FRAGMENTS } from './socket-frames.ts';
+import type { WorkerLink } from '../../workers/worker-link.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
 import { TICK_MS, type SessionOptions } from './session-options.ts';
 import { Session } from './session.ts';
@@ -29,6 +30,8 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly socketsPerKey: number;
   readonly subscriptionsPerKey: number;
   readonly filterValuesPerKey: number;
+  /** Undefined: the gateway has one worker. */
+  readonly link: WorkerLink | undefined;
 }
 
 /** Handles upgrades at `<base>/ws/v3/<KEY>`, and at `<base>/ws` without a key, and closes their sockets when a call with their key would be rejected. */
@@ -36,12 +39,13 @@ export class WebSocketUpgrades {
   readonly #options: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;
   readonly #keySessions = new Map<string, KeySessions>();
-  readonly #accounts = new OpenCounts();
+  readonly #accounts: OpenCounts;
   #timer: Timer | undefined;
   #isDraining = false;
 
   constructor(options: WebSocketUpgradesOptions) {
     this.#options = options;
+    this.#accounts = new OpenCounts(options.link);
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
