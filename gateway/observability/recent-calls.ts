@@ -273,7 +273,7 @@ function isSmall(params: unknown): boolean {
     const value = waiting.pop();
     if (typeof value === 'string') length += value.length;
     else if (typeof value === 'object' && value !== null) {
-      const members = Object.values(value);
+      const members: unknown[] = Object.values(value);
       values += members.length;
       if (values > MAX_PARAM_VALUES) return false;
       waiting.push(...members);

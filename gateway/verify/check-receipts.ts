@@ -141,7 +141,7 @@ export async function checkReceipt(subject: Subject): Promise<Finding> {
   if (!isFromSender) return disproved('another sender');
   // The root proves no more of the trusted one.
   const logs = receipts.slice(0, index).reduce((sum, before) => sum + (before['logs'] as readonly unknown[]).length, 0);
-  const sum = { gas: BigInt(String(receipts[index - 1]?.['cumulativeGasUsed'] ?? 0)), logs };
+  const sum = { gas: BigInt((receipts[index - 1]?.['cumulativeGasUsed'] ?? '0x0') as string), logs };
   return followsFrom(result, { ...transaction, from: result['from'] }, index, block.header, sum)
     ? proven('root')
     : disproved('an altered receipt');

@@ -28,7 +28,7 @@ export async function shownKeys(
   quotasOf?: (record: KeyRecord) => Promise<readonly QuotaUse[] | undefined>,
 ): Promise<object[]> {
   const shown: object[] = [];
-  const quotas = await Promise.all(keys.map(({ record }) => quotasOf?.(record)));
+  const quotas = await Promise.all(keys.map(async ({ record }) => quotasOf?.(record)));
   for (const [index, { record, state }] of keys.entries()) {
     await timeSlicer.next();
     shown.push({ ...shownKey(record, state), usage: usage?.[index], quotas: quotas[index] });
