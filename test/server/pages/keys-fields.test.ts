@@ -76,9 +76,9 @@ describe('the form for a key', () => {
       },
     });
     await click(tab, '#stored');
-    await tab.evaluate(
-      `[...document.querySelectorAll('#list a')].find(({ innerText }) => innerText === 'chosen').click()`,
-    );
+    const link = `[...document.querySelectorAll('#list a')].find(({ innerText }) => innerText === 'chosen')`;
+    await waitForList(tab, `${link} !== undefined`);
+    await tab.evaluate(`${link}.click()`);
     await waitForFocus(tab, 'key-title');
     expect(await valueOf(tab, 'permission-expiresAt')).toBe('2099-01-31T12:00');
     expect(await tab.evaluate(`document.getElementById('permission-permissions-explain').checked`)).toBe(true);
