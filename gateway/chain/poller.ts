@@ -385,7 +385,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     if (wasStopped || isFirstWatch) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
-    this.#setTimer(Math.min(nextMs, idleAfterMs));
+    // One that follows looks again whether it is still in use.
+    this.#setTimer(this.#isPolling ? nextMs : Math.min(nextMs, idleAfterMs));
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.passed(now));
   }

@@ -123,7 +123,7 @@ describe.each(['a file', 'Redis'])('drained upstreams in %s', (kind) => {
   it('are shown in the status, /readyz, metrics and the list of the admin API, and are in the audit log', async () => {
     const gateway = await open();
     await drain(gateway, 'node-0');
-    const status = await fetch(`${gateway.address}/`, { headers: { accept: 'application/json' } });
+    const status = await fetch(`${gateway.address}/main`, { headers: { accept: 'application/json' } });
     const { networks } = (await status.json()) as { networks: { upstreams: object[] }[] };
     expect(networks[0]?.upstreams[0]).toMatchObject({
       ...{ state: 'drained', skipReason: 'drained', drain: { at: expect.any(String) as string } },
