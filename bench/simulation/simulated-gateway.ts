@@ -121,6 +121,7 @@ export class SimulatedGateway {
         get openSubscriptions() {
           return openSubscriptions;
         },
+        openPublicSubscriptions: 0,
         countSubscriptions: (change) => (openSubscriptions += change),
       },
       max: SUBSCRIPTIONS_MAX,

@@ -7,6 +7,10 @@ import { Deadlines, type Timed } from './deadlines.ts';
 export interface SlotOwner {
   /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
   readonly weight: number;
+  /** Whose turns of the event loop its work takes; undefined: Gatehouse itself. */
+  readonly name?: string;
+  /** Has the slots of all its members, and their weight; undefined: the owner has slots of its own. */
+  readonly group?: SlotOwner;
   /** Whose share of the memory budget upstream responses use; undefined: Gatehouse itself. */
   readonly holder?: Holder;
 }
@@ -24,6 +28,8 @@ export interface GateOptions {
   readonly slots: number;
   /** All requests are of one owner, which may take all slots. */
   readonly hasOneOwner?: boolean;
+  /** Slots of one owner. Members of a group count apart. */
+  readonly perOwner?: number;
   /** Maximum number of waiting requests; one owner may have as many as there is space for others. Default: unlimited. */
   readonly queueMax?: number;
   /** A request that waits longer is rejected. Default: its own time limit. */
@@ -79,6 +85,7 @@ export class Gate {
   readonly #options: GateOptions;
   #slots: number;
   #free: number;
+  #perOwner: number | undefined;
   readonly #flows = new WeakMap<SlotOwner, Flow>();
   /** With waiting requests, which each start looks at: at most as many as requests wait. */
   #waiting: Flow[] = [];
@@ -90,6 +97,13 @@ export class Gate {
     this.#options = options;
     this.#slots = options.slots;
     this.#free = options.slots;
+    this.#perOwner = options.perOwner;
+  }
+
+  /** As `size`. */
+  set perOwner(slots: number) {
+    this.#perOwner = slots;
+    this.#startWaiting();
   }
 
   /** More slots take effect at once, fewer as requests end. */
@@ -172,10 +186,12 @@ export class Gate {
 
   #mayTake({ taken, owner }: Flow): boolean {
     if (this.#options.hasOneOwner === true || owner === gatehouse) return this.#free > 0;
+    if (this.#perOwner !== undefined && taken >= this.#perOwner) return false;
     return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
   }
 
-  #flowOf(owner: SlotOwner): Flow {
+  #flowOf(given: SlotOwner): Flow {
+    const owner = this.#perOwner === undefined ? (given.group ?? given) : given;
     let flow = this.#flows.get(owner);
     if (flow === undefined) this.#flows.set(owner, (flow = new Flow(owner)));
     return flow;

@@ -6,21 +6,30 @@ import { Gate, type SlotOwner } from './gate.ts';
 export const DEFAULT_CONCURRENCY = 256;
 
 /** Beyond the concurrency, a request waits this long before it is rejected. */
-const MAX_WAIT_MS = 1_000;
+export const MAX_WAIT_MS = 1_000;
+
+/** What a caller uses of this gateway, with those that count with it. */
+export interface CallerShare extends SlotOwner {
+  readonly name: string;
+  readonly holder: Holder;
+  /** Addresses, topics and hashes of its open filters and subscriptions. */
+  keptValues: number;
+  /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
+  readonly requests: Gate;
+}
 
 /**
  * What the keys of one account use of this gateway together: their requests in flight, their buffered bytes, and their
  * slots at networks and upstreams. A key with four times the default concurrency gets four times the slots of others.
  */
-export class KeyShare implements SlotOwner {
+export class KeyShare implements CallerShare {
+  readonly name: string;
   readonly holder: Holder;
   weight = 1;
-  /** Addresses, topics and hashes of its open filters and subscriptions. */
   keptValues = 0;
   #concurrency = DEFAULT_CONCURRENCY;
   /** Of the keys that set one. */
   readonly #limits = new Map<string, number>();
-  /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
   readonly requests = new Gate({
     slots: DEFAULT_CONCURRENCY,
     hasOneOwner: true,
@@ -30,6 +39,7 @@ export class KeyShare implements SlotOwner {
   });
 
   constructor(account: string) {
+    this.name = account;
     this.holder = { name: account, isAddress: false, bytes: 0 };
   }
 

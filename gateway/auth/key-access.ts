@@ -1,4 +1,4 @@
-import { KeyShare } from '../admission/key-share.ts';
+import { KeyShare, type CallerShare } from '../admission/key-share.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { originMatcher } from './formats/origin-pattern.ts';
 import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
@@ -11,13 +11,29 @@ import type { Bounds } from '../spec/bounds.ts';
 import type { KeyRecord } from './stores/key-store.ts';
 import type { TokenFacts } from './tokens/revocations.ts';
 
+/** What all callers without a key on one network have in common: `PublicAccess`. */
+export interface PublicGroup {
+  /** The account of all together. */
+  readonly account: string;
+  readonly total: KeyLimits;
+  accessOf(address: string): KeyAccess;
+  /** Of a sender of transactions; undefined: senders have no limit of their own. */
+  readonly senderLimits: ((sender: string) => KeyLimits) | undefined;
+}
+
+/** A caller without a key. */
+export interface PublicCaller {
+  readonly of: PublicGroup;
+  readonly address: string;
+}
+
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
 export interface KeyAccess {
   readonly record: KeyRecord;
   /** Id of the account whose limits apply. Keys that replaced each other by rotation, and keys of a team, share one. */
   readonly account: string;
   /** What the account uses of this gateway. */
-  readonly share: KeyShare;
+  readonly share: CallerShare;
   readonly entry: EntryPermissions | undefined;
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
@@ -25,6 +41,8 @@ export interface KeyAccess {
   readonly capabilities: Capabilities;
   /** Undefined for a key. */
   readonly token?: TokenFacts;
+  /** Undefined for a key or token. */
+  readonly publicCaller?: PublicCaller;
 }
 
 /** Whether the permissions of the key name an origin. A key without them permits every origin, and names none. */
@@ -33,7 +51,7 @@ export function namesOrigin({ record }: KeyAccess, origin: string): boolean {
   return originMatcher(origins)(origin);
 }
 
-type ShareOf = (account: string, key: string, concurrency: number | undefined) => KeyShare;
+type ShareOf = (account: string, key: string, concurrency: number | undefined) => CallerShare;
 
 const noCapabilities: Capabilities = { explain: false, private: false };
 
@@ -50,12 +68,17 @@ function statusOf(name: (typeof permissionNames)[number]): number {
  * @param shareOf the share of an account. Default: a new one
  * @param given.account whose limits apply unless the record says so. Default: the key's id
  * @param given.ceiling permissions that hold beside those of the record: what the record permits beyond them is not granted
+ * @param given.methodCheck of callers without a key
  * @throws InvalidPermissionsError
  */
 export function compileAccess(
   record: KeyRecord,
   shareOf: ShareOf = (account) => new KeyShare(account),
-  given: { readonly account?: string; readonly ceiling?: PermissionTexts | undefined } = {},
+  given: {
+    readonly account?: string;
+    readonly ceiling?: PermissionTexts | undefined;
+    readonly methodCheck?: MethodCheck;
+  } = {},
 ): KeyAccess {
   const { id } = record;
   const own = compilePermissions(record.permissions ?? {});
@@ -67,11 +90,21 @@ export function compileAccess(
     account,
     share: shareOf(account, id, limits?.concurrency),
     entry: entry.length > 0 ? new EntryPermissions(entry) : undefined,
-    calls: methods.length + params.length > 0 ? new CallPermissions(methods, params) : undefined,
+    calls: callPermissions(given.methodCheck, methods, params),
     bounds,
     limits: limits === undefined ? undefined : { ...noLimits(account), ...limits },
     capabilities,
   };
+}
+
+/** @param ofPublic the only check of methods of a caller without a key */
+function callPermissions(
+  ofPublic: MethodCheck | undefined,
+  methods: readonly MethodCheck[],
+  params: readonly ParamsCheck[],
+): CallPermissions | undefined {
+  if (ofPublic !== undefined) return new CallPermissions([ofPublic], params, 'not-public');
+  return methods.length + params.length > 0 ? new CallPermissions(methods, params) : undefined;
 }
 
 /** Permissions as the checks and limits that they stand for. */

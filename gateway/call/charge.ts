@@ -32,7 +32,7 @@ async function chargeInSteps(
   context: CallContext,
 ): Promise<ChargeOutcome> {
   const cost: Cost = { units: 0, byMethod: undefined };
-  const steps = new OwnedSteps(context.access.share.holder.name);
+  const steps = new OwnedSteps(context.access.share.name);
   for (const item of items) {
     const pause = steps.afterSlice();
     if (pause !== undefined) await pause;
@@ -99,11 +99,19 @@ export function limitRejection(
       sink.limited?.(name, reason, units, limit);
     }
   }
-  const { message } = new RpcError(reason);
-  return new RpcError(reason, message + detailOf(shortage), {
+  return new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
     retryAfterS: waitS,
     ...(allowance !== undefined && { allowance }),
   });
+}
+
+/** Without a key, no project id has a limit. */
+function messageOf({ reason, scope }: Shortage): string {
+  const { message } = new RpcError(reason);
+  if (scope === undefined || reason === 'quota-unreachable') return message;
+  const whose = scope === 'address' ? 'your address' : 'all callers';
+  const [what] = message.replace('project ID ', '').split(' exceeded');
+  return `${what} of ${whose} without project id exceeded`;
 }
 
 /** Why a quota rejects a request although it has units left; empty if it has none, and for rates. */

@@ -36,7 +36,7 @@ export function checkParams(
   originalText: string | undefined,
   { calls: permissions, bounds }: KeyAccess,
 ): RpcError | 'none' {
-  if (permissions?.allowMethod(spec) === false) return new RpcError('key-settings');
+  if (permissions?.allowMethod(spec) === false) return new RpcError(permissions.rejection);
   const problem = check(params, originalText);
   if (problem !== undefined) return new RpcError('invalid-params', problem);
   if (permissions?.allowParams(spec, params) === false) return new RpcError('key-settings');

@@ -12,6 +12,7 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { checkCall, checkParams, requestUnitsOf } from './check.ts';
+import { chargeSender } from './charge-sender.ts';
 import { begun, cached, ended } from './events.ts';
 import { forward } from './forward.ts';
 import type { LocalResponse, NetworkMethod } from './network.ts';
@@ -130,8 +131,10 @@ async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkRe
 }
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
-async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<UpstreamResponse> {
+async function forwardAlone(call: Call, context: CallContext): Promise<UpstreamResponse> {
+  const { access, caller } = context;
   cached(call, 'not-cacheable');
+  if (access.publicCaller !== undefined && call.method.sends === true) await chargeSender(call, context);
   const cancellation = new Cancellation(access.share);
   call.cancellation = cancellation;
   // A method that sends transactions is never cancelled.

@@ -1,4 +1,5 @@
 import type { Auditor } from '../audit/auditor.ts';
+import type { PublicAccess } from '../auth/public-access.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { ChainPoller } from '../chain/poller.ts';
@@ -27,6 +28,8 @@ export interface Network {
   readonly methods: MethodsByName;
   /** Bounds of one call; a key may have lower ones. */
   readonly bounds: Bounds;
+  /** What callers without a key may do; undefined: nothing. */
+  readonly publicAccess: PublicAccess | undefined;
   /** In place of a method that the network does not serve. */
   readonly otherMethods: NetworkMethod;
   readonly unserved: UnservedMethods;

@@ -228,7 +228,7 @@ export function keysCommand(context: KeysCommandContext): Command {
   keys
     .command('usage')
     .description('Show the usage of a key, team or subject of tokens by day, network and method')
-    .argument('[id]', 'key id, from `keys list`, or team:<name>')
+    .argument('[id]', 'key id, from `keys list`, team:<name>, or public for calls without a key')
     .option('--subject <sub>', 'claim `sub` of tokens of AUTH_ISSUER, in place of the id')
     .option('--days <number>', `number of days, at most ${USAGE_RETENTION_DAYS}`, '30')
     .option('--json', 'print an array of rows on one line')

@@ -19,6 +19,7 @@ const catalogue = {
   'token-invalid': { code: -32002, status: 401, message: 'invalid token' },
   'secret-invalid': { code: -32002, status: 401, message: 'invalid project id or project secret' },
   'key-settings': { code: -32002, status: 403, message: 'rejected due to project ID settings' },
+  'not-public': { code: -32002, status: 403, message: 'project id required: this method is not public' },
   'unknown-network': { code: -32002, status: 404, message: 'no network at this address' },
   'upgrade-required': { code: -32600, status: 426, message: 'this address is for WebSocket only' },
   'verb-not-allowed': { code: -32600, status: 405, message: 'method not allowed: send JSON-RPC by POST' },

@@ -200,6 +200,10 @@ export interface ChargeRequest {
   readonly date: UtcDate;
   /** By clock.now(). `state` is as of then, so it never shows a bucket emptier than it is. */
   readonly sentAt: number;
+  /** In place of that of the limits. */
+  readonly account?: string;
+  /** For how long a count of units is kept. Default: for a month. */
+  readonly quotaTtlMs?: number;
 }
 
 /**
@@ -210,7 +214,17 @@ export async function chargeAtRedis(
   redis: ChargingRedis,
   key: KeyLimits,
   charges: readonly Charge[],
-  { state, hasQuota, report, leaseUnits, leaseMs, date, sentAt }: ChargeRequest,
+  {
+    state,
+    hasQuota,
+    report,
+    leaseUnits,
+    leaseMs,
+    date,
+    sentAt,
+    account = key.account,
+    quotaTtlMs = QUOTA_TTL_MS,
+  }: ChargeRequest,
 ): Promise<{ taken: boolean[]; leasedUnits: number; since: string }> {
   const { debtUnits, isComplete, since, dayUsed, monthUsed } = report;
   const rates = limitsOf(key).filter(
@@ -236,9 +250,9 @@ export async function chargeAtRedis(
     }),
     debt: debtUnits,
     ...(since !== '' && { counted: { day: dayUsed, month: monthUsed, since } }),
-    ...{ lease: leaseUnits, leaseMs, ttlMs: hasQuota ? QUOTA_TTL_MS : ttlMs(limitsOf(key)), maxTtlMs },
+    ...{ lease: leaseUnits, leaseMs, ttlMs: hasQuota ? quotaTtlMs : ttlMs(limitsOf(key)), maxTtlMs },
   };
-  const text = await redis.gatehouseCharge(LIMIT_PREFIX + key.account, JSON.stringify(argument));
+  const text = await redis.gatehouseCharge(LIMIT_PREFIX + account, JSON.stringify(argument));
   const { taken, lease, missing, ...counted } = JSON.parse(text) as ScriptResponse;
   const { day, month } = counted;
   Object.assign(state, { day, dayUsed: Number(counted.dayUsed), month, monthUsed: Number(counted.monthUsed) });

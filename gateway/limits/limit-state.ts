@@ -49,6 +49,8 @@ export interface Shortage {
   /** Seconds until the same charge can be taken; undefined if it exceeds the quota even of an unused account. */
   readonly waitS: number | undefined;
   readonly allowance: Allowance | undefined;
+  /** Whose limit it is, if the caller has no key. */
+  readonly scope?: 'address' | 'all';
 }
 
 export interface UtcDate {

@@ -16,6 +16,7 @@ import {
   type ChargeOutcome,
   type WaitingCharge,
 } from './account.ts';
+import { PublicCharges } from './public-charges.ts';
 import { ADMISSION_UNITS, allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
 import { takeReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
@@ -38,7 +39,7 @@ export interface LimiterOptions {
 }
 
 /**
- * Enforces the rate limits and quotas of keys. With Redis, all gateways share them. Three measures lower the cost per
+ * Enforces the rate limits and quotas of keys, and of callers without one. With Redis, all gateways share them. Three measures lower the cost per
  * call of busy keys: concurrent charges of an account share one round trip, an account can lease units for 50 ms, and an
  * exhausted account is rejected from memory for 1 s. While Redis is slow or unavailable, limits are counted in memory.
  */
@@ -48,6 +49,8 @@ export class Limiter {
    * while Redis is unavailable); quota-unreachable (rejected because the quota is unknown).
    */
   readonly counts = { redis: 0, leased: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
+  /** Of callers without a key. */
+  readonly public: PublicCharges;
   readonly #link: RedisLink | undefined;
   readonly #shouldServeWithoutRedis: boolean;
   readonly #log: Log;
@@ -65,6 +68,9 @@ export class Limiter {
     if (link !== undefined) addChargeCommand(link.redis);
     this.#shouldServeWithoutRedis = shouldServeWithoutRedis;
     this.#log = log;
+    this.public = new PublicCharges(this, link, (error) => {
+      this.#logRejection(error);
+    });
     this.#timer = clock
       .setInterval(() => {
         if (link?.isUp === true) void this.#reportAll(clock.now());
@@ -74,6 +80,7 @@ export class Limiter {
 
   /** Takes a charge as a whole, or reports the limit that rejects it. The promise never rejects. */
   charge(limits: KeyLimits, charge: Charge): ChargeOutcome | Promise<ChargeOutcome> {
+    if (limits.public !== undefined) return this.public.charge(limits.public, charge);
     const account = this.#accountOf(limits.account);
     account.limits = limits;
     account.hasQuota ||= limits.daily !== undefined || limits.monthly !== undefined;
@@ -105,6 +112,7 @@ export class Limiter {
 
   /** The limit that rejects a charge of one unit now, as far as this gateway knows: Redis may have newer counts. */
   shortageOf(limits: KeyLimits): Shortage | undefined {
+    if (limits.public !== undefined) return this.public.shortageOf(limits.public);
     const account = this.#accounts.get(limits.account);
     const now = clock.now();
     const isKnown =

@@ -191,6 +191,16 @@ export const instruments = {
     labels: ['network', 'kind'],
     help: 'Notifications sent to subscribers, by kind of subscription',
   },
+  gatehouse_public_addresses: {
+    kind: 'gauge',
+    labels: [],
+    help: 'Addresses, networks and senders without a key whose use this gateway counts; only with `public` in a network file',
+  },
+  gatehouse_public_charges_total: {
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Request bodies of callers without a key, by outcome: taken; rejected by the limit of the address, its network or the sender (address), by that of addresses for which there is no place (table-full), or by the limits of all together (total)',
+  },
   gatehouse_range_parts_total: {
     kind: 'counter',
     labels: ['network', 'upstream', 'outcome'],

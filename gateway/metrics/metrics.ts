@@ -177,6 +177,14 @@ export class Metrics {
     this.#countOutcomes('gatehouse_limit_checks_total', read);
   }
 
+  /** @param read the charges of callers without a key, called at each scrape */
+  watchPublic(read: () => { counts: Readonly<Record<string, number>>; table: { readonly size: number } }): void {
+    this.#countOutcomes('gatehouse_public_charges_total', () => read().counts);
+    gauge(this.registry, 'gatehouse_public_addresses', (addresses) => {
+      addresses.set(read().table.size);
+    });
+  }
+
   /** @param read the key store's state and the authenticator's counts, called at each scrape */
   watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
     gauge(this.registry, 'gatehouse_key_store_up', (isUp) => {
@@ -186,7 +194,7 @@ export class Metrics {
   }
 
   #countOutcomes(
-    name: 'gatehouse_limit_checks_total' | 'gatehouse_key_lookups_total',
+    name: 'gatehouse_limit_checks_total' | 'gatehouse_key_lookups_total' | 'gatehouse_public_charges_total',
     read: () => Readonly<Record<string, number>>,
   ): void {
     counter(this.registry, name, (outcomes) => {

@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { checkFailsafe } from './checks/check-failsafe.ts';
+import { checkPublicMethods } from './check-public-methods.ts';
 import { checkCoverage, checkRoutes, checkTransactions } from './check-routes.ts';
 import { checkUnits } from './checks/check-units.ts';
 import { isDevelopmentNetwork } from './development-chain.ts';
@@ -72,6 +73,9 @@ function completeNetwork(
     ...checkFailsafe(file, served, options),
     ...upstreams.flatMap((upstream, index) => checkConnection(upstream, ['upstreams', index])),
   );
+  if (file.public !== undefined) {
+    diagnostics.push(...checkPublicMethods(file.public.methods, served), ...(options.checkPublic?.(file.public) ?? []));
+  }
   findDuplicateNames(file.upstreams, diagnostics);
   return { diagnostics, network: { ...network, route: withTransactionRoutes(network, options) } };
 }

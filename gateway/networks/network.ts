@@ -1,8 +1,10 @@
 import { Auditor, type AuditorOptions } from '../audit/auditor.ts';
+import { PublicAccess } from '../auth/public-access.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { openFinalChain, openMethodCache, type CacheParts } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
 import { ChainPoller } from '../chain/poller.ts';
+import type { Holder } from '../memory/holder.ts';
 import type { Metrics, SocketMetrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
@@ -56,6 +58,7 @@ const MAX_WAIT_MS = 1_000;
 export class Network implements ServedNetwork {
   readonly config: NetworkConfig;
   readonly bounds: Bounds;
+  readonly publicAccess: PublicAccess | undefined;
   readonly methods: ServedMethods;
   readonly otherMethods: NetworkMethod;
   readonly unserved: UnservedMethods;
@@ -94,6 +97,7 @@ export class Network implements ServedNetwork {
     this.config = config;
     this.#parts = parts;
     this.bounds = boundsOf(replaceable);
+    this.publicAccess = openPublicAccess(config, replaceable.public, parts, previous);
     this.sockets = metrics.socketMetrics(slug);
     const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
     const headMetrics = metrics.heads.networkMetrics(slug);
@@ -138,6 +142,7 @@ export class Network implements ServedNetwork {
 
   /** Moves the state that is shared with the previous network to the upstreams of this one. Never throws. */
   adoptSharedState(): void {
+    this.publicAccess?.limitConcurrency();
     this.chain.replaceUpstreams(this.router.headSources, this.router.all);
     this.final?.moveTo(fetchBlockFrom(this.router));
     this.subscriptions.moveTo(sourcesIn(this.router));
@@ -207,6 +212,18 @@ function openAudit(
 ): Auditor | undefined {
   const names = options.upstreams.map(({ name }) => name);
   return share === 0 ? undefined : new Auditor({ share, metrics: audits.networkMetrics(slug, names), ...options });
+}
+
+function openPublicAccess(
+  config: NetworkConfig,
+  options: ReplaceableConfig['public'],
+  { memory }: NetworkParts,
+  previous: Network | undefined,
+): PublicAccess | undefined {
+  if (options === undefined) return undefined;
+  const holderOf = (group: string): Holder =>
+    memory?.publicHolder(group) ?? { name: `public ${group}`, isAddress: true, bytes: 0 };
+  return new PublicAccess(config, options, holderOf, previous?.publicAccess);
 }
 
 function sourcesIn(router: Router): SubscriptionSources {

@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import type { KeyShare } from '../admission/key-share.ts';
+import type { CallerShare } from '../admission/key-share.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -52,7 +52,7 @@ export interface RangedCall {
   readonly text: string;
   readonly deadline: number;
   readonly caller: Cancellation;
-  readonly share: KeyShare;
+  readonly share: CallerShare;
   /** Of the key. */
   readonly bounds: Bounds | undefined;
   readonly reservation: Reservation | undefined;

@@ -21,6 +21,7 @@ import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { keyPlacesOf, openTokens } from '../auth/open-tokens.ts';
+import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
@@ -78,6 +79,7 @@ export async function openGateway(
   const files = {
     folder: settings.NETWORKS_DIR,
     ...methodFacts,
+    checkPublic,
     developmentMethods: developmentMethodsIn(settings),
     env,
   };
@@ -100,6 +102,7 @@ export async function openGateway(
   const limiter = openLimiter(settings, log);
   metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
+  metrics.watchPublic(() => limiter.public);
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);

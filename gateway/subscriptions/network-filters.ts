@@ -62,7 +62,7 @@ export class NetworkFilters {
     const id = String(params[0]);
     switch (action) {
       case 'remove':
-        return { kind: 'result', result: this.#removeFilter(access.record.id, id) };
+        return { kind: 'result', result: this.#removeFilter(ownerOf(access), id) };
       case 'changes': {
         const filter = this.#findFilter(id, access);
         const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind, filter.owner);
@@ -80,8 +80,8 @@ export class NetworkFilters {
   }
 
   /** The parameters of a log filter, as for a request for logs; undefined if the key has no such filter. */
-  logFilterOf(id: string, { record }: KeyAccess): unknown {
-    return this.#byKey.get(record.id)?.get(id.toLowerCase())?.filterParams;
+  logFilterOf(id: string, access: KeyAccess): unknown {
+    return this.#byKey.get(ownerOf(access))?.get(id.toLowerCase())?.filterParams;
   }
 
   /** Removes the filters of an owner: of the holder of the bytes of its keys. */
@@ -91,23 +91,25 @@ export class NetworkFilters {
     }
   }
 
-  async #openFilter(kind: FilterKind, param: unknown, { record, account, share }: KeyAccess): Promise<string> {
+  async #openFilter(kind: FilterKind, param: unknown, access: KeyAccess): Promise<string> {
+    const { share } = access;
+    const keyId = ownerOf(access);
     const params = kind === 'logs' ? ((param ?? {}) as FilterParams) : undefined;
     const subscription = subscriptionParamsOf(kind, param, params);
-    this.#removeOldest(record.id, MAX_COST_PER_KEY - costOf(subscription));
+    this.#removeOldest(keyId, MAX_COST_PER_KEY - costOf(subscription));
     const release = keepValues(subscription, share, this.#parts.kept, FILTER_BYTES);
     const filter = new PolledFilter(params ?? {}, subscription, this.#memoryOf(share.holder), () =>
-      this.#removeFilter(record.id, filter.id),
+      this.#removeFilter(keyId, filter.id),
     );
-    filter.owner = account;
+    filter.owner = share.name;
     filter.release = release;
-    const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
-    this.#byKey.set(record.id, filters.set(filter.id, filter));
+    const filters = this.#byKey.get(keyId) ?? new Map<string, PolledFilter>();
+    this.#byKey.set(keyId, filters.set(filter.id, filter));
     let unsubscribe: Unsubscribe;
     try {
       unsubscribe = await this.#parts.subscriptions.subscribe(filter.subscription, filter);
     } catch (error) {
-      this.#removeFilter(record.id, filter.id);
+      this.#removeFilter(keyId, filter.id);
       throw error;
     }
     filter.unsubscribe = unsubscribe;
@@ -137,8 +139,9 @@ export class NetworkFilters {
   }
 
   /** @throws RpcError */
-  #findFilter(id: string, { record, calls }: KeyAccess): PolledFilter {
-    const filters = this.#byKey.get(record.id);
+  #findFilter(id: string, access: KeyAccess): PolledFilter {
+    const { calls } = access;
+    const filters = this.#byKey.get(ownerOf(access));
     const filter = filters?.get(id.toLowerCase());
     if (filters === undefined || filter === undefined) throw new RpcError('filter-not-found');
     // The key's permissions may have changed since the filter was created.
@@ -161,6 +164,11 @@ export class NetworkFilters {
     if (filters.size === 0) this.#byKey.delete(keyId);
     return true;
   }
+}
+
+/** Who finds a filter: the key, or without one the address. */
+function ownerOf({ record, account, publicCaller }: KeyAccess): string {
+  return publicCaller === undefined ? record.id : account;
 }
 
 /** @param params of a log filter  @throws RpcError invalid-params */

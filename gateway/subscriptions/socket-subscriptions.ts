@@ -10,6 +10,8 @@ import { Subscription } from './subscription.ts';
 /** The cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
   readonly openSubscriptions: number;
+  /** Of all callers without a key; 0 for a key. */
+  readonly openPublicSubscriptions: number;
   countSubscriptions(change: number): void;
 }
 
@@ -86,6 +88,9 @@ export class SocketSubscriptions {
     const cost = costOf(subscriptionParams);
     const maxForKey = Math.min(max, access.limits?.subscriptions ?? Infinity);
     if (keySessions.openSubscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
+    const maxForAll = access.publicCaller?.of.total.subscriptions ?? max;
+    if (keySessions.openPublicSubscriptions + cost > maxForAll)
+      throw new RpcError('too-many-subscriptions', 'too many subscriptions without project id');
     const subscription = new Subscription(this.#parts, method, subscriptionParams);
     subscription.release = keepValues(subscriptionParams, access.share, this.#parts.kept);
     keySessions.countSubscriptions(cost);

@@ -166,7 +166,7 @@ export class Upstream {
     secrets: Secrets | undefined,
     cancellation: Cancellation | undefined,
   ): Promise<UpstreamResponse> {
-    const owner = cancellation?.owner?.holder?.name ?? `upstream ${this.name}`;
+    const owner = cancellation?.owner?.name ?? `upstream ${this.name}`;
     await turnBudget.next(owner);
     return turnBudget.run(owner, () => readResponse(received, id, secrets));
   }

@@ -10,7 +10,7 @@ import {
   type AuditEntry,
   type PermissionChange,
 } from '../stores/key-store.ts';
-import { digestOf, keyIdOf, makeKey, makeSecret } from '../formats/key.ts';
+import { digestOf, keyIdOf, makeKey, makeSecret, PUBLIC_ID } from '../formats/key.ts';
 import { teamIn } from '../formats/team.ts';
 import { subjectDigest, tokenIdDigest } from '../tokens/revocations.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
@@ -166,11 +166,12 @@ export class KeyManager {
 
   /**
    * Ids of keys whose usage is summed.
-   * @param account the id of a key, or `team:<name>`
+   * @param account the id of a key, `team:<name>`, or `public` for calls without a key
    * @throws KeyOperationError if there is no such key, or no key of the team
    */
   async idsOf(account: string): Promise<string[]> {
     const team = teamIn(account);
+    if (account === PUBLIC_ID) return [account];
     if (team === undefined) return [(await this.#existing(account)).id];
     const own = (await this.list()).filter(({ permissions }) => permissions?.['team'] === team);
     if (own.length === 0)

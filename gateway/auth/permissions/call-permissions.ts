@@ -1,3 +1,4 @@
+import type { Reason } from '../../jsonrpc/errors.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 
 export type MethodCheck = (method: MethodSpec) => boolean;
@@ -9,7 +10,15 @@ export class CallPermissions {
   readonly #methodChecks: readonly MethodCheck[];
   readonly #paramsChecks: readonly ParamsCheck[];
 
-  constructor(methodChecks: readonly MethodCheck[], paramsChecks: readonly ParamsCheck[]) {
+  /** Of a method that is not allowed. */
+  readonly rejection: Reason;
+
+  constructor(
+    methodChecks: readonly MethodCheck[],
+    paramsChecks: readonly ParamsCheck[],
+    rejection: Reason = 'key-settings',
+  ) {
+    this.rejection = rejection;
     this.#methodChecks = methodChecks;
     this.#paramsChecks = paramsChecks;
   }

@@ -4,6 +4,7 @@ import { hedge, networkFailsafe, upstreamFailsafe } from './failsafe-option.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
+import { publicCallers } from './public-option.ts';
 import { privateTransactions, transactions } from './transaction-options.ts';
 import { unitsMap } from './units-option.ts';
 import {
@@ -122,6 +123,7 @@ export const networkOptions = {
     },
     replaces: 'network',
   },
+  public: { ...publicCallers, replaces: 'network' },
   methods: { ...networkMethods, replaces: 'network' },
   route: { ...route, replaces: 'network' },
   transactions: { ...transactions, replaces: 'network' },

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { clock } from '../../clock/clock.ts';
-import type { KeyShare } from '../../admission/key-share.ts';
+import type { CallerShare } from '../../admission/key-share.ts';
 import { originMatcher } from '../../auth/formats/origin-pattern.ts';
 import { namesOrigin, type KeyAccess } from '../../auth/key-access.ts';
-import { sentKey } from '../../auth/sent-key.ts';
+import { isKeyless, sentKey } from '../../auth/sent-key.ts';
 import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Network } from '../../call/network.ts';
@@ -53,7 +53,7 @@ export async function handleRpcRequest(
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
   const http = { request, response, reservation, connection, target, requestId, logEntry };
   network?.use.begin();
-  let share: KeyShare | undefined;
+  let share: CallerShare | undefined;
   let reason: string | undefined;
   try {
     if (network !== undefined) logEntry?.setNetwork(network.config.slug);
@@ -79,7 +79,7 @@ export async function handleRpcRequest(
     }
     ({ share } = access);
     const body = await receiveBody(options, http);
-    const owner = access.share.holder.name;
+    const owner = access.share.name;
     const turn = turnBudget.next(owner);
     if (turn !== undefined) await turn;
     const late = turnBudget.run(owner, () => respondToBody(options, http, access, served, body));
@@ -129,6 +129,8 @@ function authenticate(
   address: string,
 ): KeyAccess | Promise<KeyAccess> {
   const key = keyPlaces === undefined ? target.key : sentKey(target.key, request.headers, keyPlaces);
+  const publicAccess = target.network?.publicAccess;
+  if (publicAccess !== undefined && isKeyless(key, request.headers)) return publicAccess.accessOf(address);
   return authenticator.authenticate(key, address, key === target.key ? connection.digestOf(key) : undefined, false);
 }
 
@@ -223,7 +225,7 @@ async function respondLater(
   const write = (): void => {
     writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
   };
-  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(access.share.holder.name, write);
+  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(access.share.name, write);
   else write();
 }
 

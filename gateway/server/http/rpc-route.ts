@@ -5,7 +5,7 @@ import type { RpcRouteOptions } from './request-options.ts';
 import { handleRpcRequest } from './rpc-request.ts';
 
 /**
- * Handles requests to `<base>/v3/<KEY>`. Runs before Express and does its own reading and writing: Express' parsers and
+ * Handles requests to `<base>/v3/<KEY>`, and those without a key to `<base>` and `<base>/v3`. Runs before Express and does its own reading and writing: Express' parsers and
  * `res.json` cost 20 to 35 µs per call.
  */
 export function rpcRoute(options: RpcRouteOptions) {
@@ -14,6 +14,8 @@ export function rpcRoute(options: RpcRouteOptions) {
     const connection = connectionOf(request.socket);
     const target = connection.target(options.networks, request, options.proxies.hostOf(request));
     if (target === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
+    // Pages have the same address.
+    if (target.isBase === true && request.method !== 'POST' && request.method !== 'OPTIONS') return false;
     void handleRpcRequest(options, request, response, reservation, connection, target);
     return true;
   };

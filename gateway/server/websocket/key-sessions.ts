@@ -46,8 +46,9 @@ export class KeySessions implements OpenSubscriptions {
   set access(access: KeyAccess) {
     if (access.account !== this.#access.account) {
       const [sockets, subscriptions] = [this.sessions.size, this.#subscriptions];
-      this.#counts.add(this.#access.account, -sockets, -subscriptions);
-      this.#counts.add(access.account, sockets, subscriptions);
+      this.#count(-sockets, -subscriptions);
+      this.#access = access;
+      this.#count(sockets, subscriptions);
     }
     this.#access = access;
   }
@@ -56,17 +57,29 @@ export class KeySessions implements OpenSubscriptions {
     return this.#counts.of(this.#access.account).subscriptions;
   }
 
+  get openPublicSubscriptions(): number {
+    const { publicCaller } = this.#access;
+    return publicCaller === undefined ? 0 : this.#counts.of(publicCaller.of.account).subscriptions;
+  }
+
   countSubscriptions(change: number): void {
     this.#subscriptions += change;
-    this.#counts.add(this.#access.account, 0, change);
+    this.#count(0, change);
   }
 
   add(session: Session): void {
     this.sessions.add(session);
-    this.#counts.add(this.#access.account, 1, 0);
+    this.#count(1, 0);
   }
 
   remove(session: Session): void {
-    if (this.sessions.delete(session)) this.#counts.add(this.#access.account, -1, 0);
+    if (this.sessions.delete(session)) this.#count(-1, 0);
+  }
+
+  /** Those without a key count for all of their network, too. */
+  #count(sockets: number, subscriptions: number): void {
+    const { account, publicCaller } = this.#access;
+    this.#counts.add(account, sockets, subscriptions);
+    if (publicCaller !== undefined) this.#counts.add(publicCaller.of.account, sockets, subscriptions);
   }
 }

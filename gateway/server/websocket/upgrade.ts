@@ -5,9 +5,9 @@ import { clock, type Timer } from '../../clock/clock.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
-import type { KeyAccess } from '../../auth/key-access.ts';
+import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
-import { sentKey } from '../../auth/sent-key.ts';
+import { isKeyless, sentKey } from '../../auth/sent-key.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
@@ -30,7 +30,7 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly filterValuesPerKey: number;
 }
 
-/** Handles upgrades at `<base>/ws/v3/<KEY>`, and closes their sockets when a call with their key would be rejected. */
+/** Handles upgrades at `<base>/ws/v3/<KEY>`, and at `<base>/ws` without a key, and closes their sockets when a call with their key would be rejected. */
 export class WebSocketUpgrades {
   readonly #options: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;
@@ -60,19 +60,21 @@ export class WebSocketUpgrades {
       const key = keyPlaces === undefined ? pathKey : sentKey(pathKey, request.headers, keyPlaces, true);
       logEntry?.setNetwork(found.config.slug);
       const address = this.#options.proxies.addressOf(request);
+      const isPublic = found.publicAccess !== undefined && isKeyless(key, request.headers);
       const digest = digestOf(key);
-      const access = await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
+      const access = isPublic
+        ? found.publicAccess.accessOf(address)
+        : await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
       logEntry?.setKey(access.record.id);
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#targetOf(request);
-      const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
-      if (this.#accounts.of(access.account).sockets >= socketsMax) throw new RpcError('too-many-sockets');
+      this.#checkSockets(access);
       const socket = this.#completeHandshake(request, connection, head, requestId);
       if (socket !== undefined) {
-        const keySessions = this.#sessionsOf(digest, access);
+        const keySessions = this.#sessionsOf(isPublic ? access.account : digest, access);
         const origin = this.#options.proxies.originOf(request);
         this.#open(socket, connection, { network, caller, origin, keySessions, requestId });
       }
@@ -117,6 +119,17 @@ export class WebSocketUpgrades {
     for (const { access, sessions } of this.#keySessions.values()) {
       if (access.share.holder.name === owner) for (const session of [...sessions]) session.close(reason);
     }
+  }
+
+  /** @throws RpcError too-many-sockets */
+  #checkSockets({ account, limits, publicCaller }: KeyAccess): void {
+    const { socketsPerKey } = this.#options;
+    const max = Math.min(socketsPerKey, limits?.sockets ?? Infinity);
+    if (this.#accounts.of(account).sockets >= max) throw new RpcError('too-many-sockets');
+    if (publicCaller === undefined) return;
+    const { account: all, total } = publicCaller.of;
+    if (this.#accounts.of(all).sockets >= (total.sockets ?? socketsPerKey))
+      throw new RpcError('too-many-sockets', 'too many WebSockets without project id');
   }
 
   #targetOf(request: IncomingMessage): { network: Network; key: string } {
@@ -187,8 +200,23 @@ export class WebSocketUpgrades {
     }
   }
 
+  /** A reload may have changed or removed `public` of the network. All sessions of an address are on one network. */
+  #recheckPublic(keySessions: KeySessions, { of, address }: PublicCaller): void {
+    for (const session of keySessions.sessions) {
+      const { publicAccess } = session.network;
+      if (publicAccess === of) return;
+      if (publicAccess === undefined) session.close('key-missing');
+      else keySessions.access = publicAccess.accessOf(address);
+    }
+  }
+
   /** Looks the key up only if the key store has reported a change, or may have missed one. */
   #recheckKey(keySessions: KeySessions): void {
+    const { publicCaller } = keySessions.access;
+    if (publicCaller !== undefined) {
+      this.#recheckPublic(keySessions, publicCaller);
+      return;
+    }
     if (keySessions.isBeingConfirmed) return;
     const closeAll = (error: unknown): void => {
       for (const session of keySessions.sessions) session.close(closeReasonFor(error));

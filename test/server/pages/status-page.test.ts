@@ -23,7 +23,10 @@ const wallet = `
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 10, responses: { eth_blockNumber: '0x10' } });
   const ten = network(10, [node.url], { name: 'OP Mainnet' });
-  [browser, gateway] = await Promise.all([startChromium(), startGateway({ ten, other: network(5, [node.url]) })]);
+  [browser, gateway] = await Promise.all([
+    startChromium(),
+    startGateway({ ten, other: network(5, [node.url]), open: network(5, [node.url], { public: { rate: 10 } }) }),
+  ]);
 }, 60_000);
 afterAll(async () => {
   await browser.close();
@@ -46,7 +49,7 @@ describe('the status page', () => {
     await gateway.call('ten', 'eth_blockNumber');
     const tab = await open('/');
     await tab.evaluate('window.isTheSame = true');
-    expect(await textOf(tab, '#summary')).toBe('2 networks, 2 upstreams, none failing');
+    expect(await textOf(tab, '#summary')).toBe('3 networks, 3 upstreams, none failing');
     await tab.waitFor(`document.querySelector('#networks').innerText.includes('block 16')`);
     await node.refuse();
     await gateway.call('ten', 'eth_blockNumber');
@@ -163,6 +166,18 @@ describe('the status page', () => {
     ]);
     await tab.evaluate(`window.walletRejects = true; document.querySelector('#wallets button').click()`);
     await tab.waitFor(`document.querySelector('#wallet-message').innerText === 'Fox did not add the network: no'`);
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('offers the address without a key of a network with public', async () => {
+    const tab = await open('/open', { before: wallet });
+    await tab.waitFor(`document.querySelector('#wallets button') !== null`);
+    expect(await textOf(tab, '#public')).toBe('Without a key, 10 units/s for each address.');
+    expect(await textOf(tab, '#networks')).toContain('without a key: 10 units/s for each address');
+    expect(await runCurlLine(await textOf(tab, '#snippet'))).toMatchObject({ id: 1 });
+    await tab.evaluate(`document.querySelector('#wallets button').click()`);
+    await tab.waitFor(`document.querySelector('#wallet-message').innerText === 'Added to Fox.'`);
+    expect(await tab.evaluate('walletRequests[0].params[0].rpcUrls')).toEqual([`${gateway.address}/open`]);
     expect(tab.errors).toEqual([]);
   });
 

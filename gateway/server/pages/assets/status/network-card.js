@@ -30,6 +30,7 @@ function networkCard(network, isOne) {
     `chain ${chainId}`,
     head === undefined ? 'head unknown' : `block ${formatNumber(head)}${seen}`,
     ...activityFacts(activity),
+    ...(network.public === undefined ? [] : [`without a key: ${publicLimits(network.public)}`]),
     ...(bloomCheck === 'off' ? ['logs not checked: the bloom filters of this chain differ from them'] : []),
   ];
   return element(
@@ -46,6 +47,15 @@ function networkCard(network, isOne) {
       upstreams.map(upstreamRow),
     ),
   );
+}
+
+/** Of each client address without a key. */
+function publicLimits({ rate, daily }) {
+  const limits = [
+    ...(rate === undefined ? [] : [`${formatNumber(rate)} units/s`]),
+    ...(daily === undefined ? [] : [`${formatNumber(daily)} units a day`]),
+  ];
+  return limits.length === 0 ? 'no limit of each address' : `${limits.join(' and ')} for each address`;
 }
 
 /** Of the last minute. */
