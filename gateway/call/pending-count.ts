@@ -32,7 +32,7 @@ export async function pendingCount(
     const counts: bigint[] = [];
     let until = Infinity;
     for (;;) {
-      const sent = await firstEnded(pending, until - clock.now());
+      const sent = pending.size === 0 ? undefined : await firstEnded(pending, until - clock.now());
       if (sent === undefined) break;
       try {
         const outcome = await sent.outcome;

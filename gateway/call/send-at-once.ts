@@ -114,6 +114,7 @@ async function firstAcceptance(
     if (sent === undefined) {
       if (response !== undefined) return response;
       if (fallback === undefined || fallbackAt === Infinity) {
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- passes on what an attempt threw
         if (error !== undefined && call.failed.length === 0) throw error;
         return responseOfFailures(call);
       }

@@ -60,6 +60,6 @@ function publicUpstreams({
   if (typeof transactions !== 'string') return transactions;
   if (relays === undefined) return undefined;
   // An incomplete file has none.
-  const { upstreams: excluded = [] } = relays;
-  return upstreams.map(({ name }) => name).filter((name) => !excluded.includes(name));
+  const { upstreams: excluded }: { readonly upstreams?: readonly string[] } = relays;
+  return upstreams.map(({ name }) => name).filter((name) => excluded?.includes(name) !== true);
 }

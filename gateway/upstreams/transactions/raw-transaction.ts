@@ -7,7 +7,8 @@ export class RawTransaction {
   /** By clock.now(). */
   readonly sentAt = clock.now();
   #decoded: Transaction | 'malformed' | undefined;
-  #sender: string | 'malformed' | undefined;
+  /** Or `malformed`. */
+  #sender: string | undefined;
   /** Each upstream gets it at the same time, and none afterwards. */
   isAtOnce = false;
   /** An upstream has accepted it, or had it before. */
