@@ -25,6 +25,7 @@ export default defineConfig({
           // these: they need further packages, geth, and minutes.
           exclude: ['test/{abuse,clients,languages,nodes,recipes,walkthrough}/**', '**/node_modules/**', ...units],
           globalSetup: ['test/support/global-setup.ts'],
+          setupFiles: ['test/support/whole-day.ts'],
         },
       },
     ],

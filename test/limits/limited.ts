@@ -4,7 +4,6 @@ import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { wholeDay } from '../support/whole-day.ts';
 
 export const storage = ['eth_getStorageAt', [`0x${'ab'.repeat(20)}`, '0x0', 'latest']] as const;
 export const estimate = ['eth_estimateGas', [{ to: `0x${'AB'.repeat(20)}` }]] as const;
@@ -33,9 +32,8 @@ export interface Limited {
   reached(): number;
 }
 
-/** Starts a gateway in front of a node, with time left in the day. The test sets the permissions of its key. Both stop after the test. */
+/** Starts a gateway in front of a node. The test sets the permissions of its key. Both stop after the test. */
 export async function limited(env: Record<string, string> = {}): Promise<Limited> {
-  await wholeDay();
   const node = await startFakeNode({
     chainId: 7,
     responses: {
