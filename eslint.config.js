@@ -24,6 +24,7 @@ export default tseslint.config(
       'coverage/',
       'schemas/generated/',
       'gateway/spec/methods.generated.ts',
+      'gateway/network-files/options/public-fields.generated.ts',
       'gateway/network-files/providers/providers.generated.ts',
       ...withoutTypes(),
     ],

@@ -21,9 +21,9 @@ export default defineConfig({
         test: {
           name: 'gateway',
           include: ['test/**/*.test.ts'],
-          // `npm run test:abuse`, `test:clients`, `test:languages`, `test:nodes`, `test:recipes` and `test:walkthrough` run
+          // `npm run test:abuse`, `test:clients`, `test:helm`, `test:languages`, `test:nodes`, `test:recipes` and `test:walkthrough` run
           // these: they need further packages, geth, and minutes.
-          exclude: ['test/{abuse,clients,languages,nodes,recipes,walkthrough}/**', '**/node_modules/**', ...units],
+          exclude: ['test/{abuse,clients,helm,languages,nodes,recipes,walkthrough}/**', '**/node_modules/**', ...units],
           globalSetup: ['test/support/global-setup.ts'],
           setupFiles: ['test/support/whole-day.ts'],
         },

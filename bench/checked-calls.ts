@@ -24,6 +24,15 @@ export interface CallBatch {
 
 type ResponseObject = Readonly<Record<string, unknown>>;
 
+/** A load sends fewer calls. */
+const CALLS_PER_LOAD = 1_000_000;
+let loads = 0;
+
+/** The number of the first call of a load, so that none of its calls is in a cache. */
+export function firstOfLoad(): number {
+  return CALLS_PER_LOAD * loads++;
+}
+
 /** Creates calls of a mix in turn, and compares every response with its call. */
 export class CheckedCalls {
   readonly outcomes: Outcomes = { correct: 0, rejected: 0, failed: 0 };
@@ -36,16 +45,19 @@ export class CheckedCalls {
   readonly #results: Map<CallKind, readonly string[]>;
   readonly #batchSize: number;
   readonly #distinct: number;
+  readonly #first: number;
   #next = 0;
 
   /**
    * @param batchSize calls in a batch; 0: single calls
    * @param distinct number of different calls, after which they repeat
+   * @param first number of the first call
    */
-  constructor(kinds: readonly CallKind[], batchSize = 0, distinct = Infinity) {
+  constructor(kinds: readonly CallKind[], batchSize = 0, distinct = Infinity, first = 0) {
     this.#kinds = kinds;
     this.#batchSize = batchSize;
     this.#distinct = distinct;
+    this.#first = first;
     this.#params = new Map(kinds.map((kind) => [kind, kind.params.split(SLOT)]));
     this.#results = new Map(kinds.map((kind) => [kind, kind.result.split(SLOT)]));
   }
@@ -85,7 +97,7 @@ export class CheckedCalls {
   }
 
   #nextCall(): ExpectedCall {
-    const number = this.#next++ % this.#distinct;
+    const number = this.#first + (this.#next++ % this.#distinct);
     const kind = this.#kinds[number % this.#kinds.length] as CallKind;
     return { id: this.#next, kind, slot: slotOf(number) };
   }

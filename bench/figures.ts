@@ -1,5 +1,6 @@
 import type { CostRound, RemoteRound, ScenarioResult } from './results.ts';
-import { scenarios, type CostScenario, type Scenario } from './scenarios.ts';
+import { peers } from './peers.ts';
+import { scenarios, type CostScenario, type RemoteScenario, type Scenario } from './scenarios.ts';
 
 /** A number that is measured in each round, and its target if it has one. */
 export interface Figure {
@@ -35,15 +36,7 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
       },
     ].filter(({ values }) => values.length > 0);
   }
-  if (scenario.kind === 'remote' && result.kind === 'remote') {
-    const { title, maxP50, maxP99 } = scenario;
-    const unit = '× direct';
-    const p99 = { title: `${title}, p99`, unit, values: remoteRatios(result.rounds, 'p99') };
-    return [
-      { title: `${title}, p50`, unit, values: remoteRatios(result.rounds, 'p50'), max: maxP50 },
-      maxP99 === undefined ? p99 : { ...p99, max: maxP99 },
-    ];
-  }
+  if (scenario.kind === 'remote' && result.kind === 'remote') return remoteFigures(scenario, result.rounds);
   if (scenario.kind === 'memory' && result.kind === 'memory') {
     const [idle, loaded] = [result.rounds.map(({ idleMb }) => idleMb), result.rounds.map(({ loadedMb }) => loadedMb)];
     return [
@@ -62,12 +55,71 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
   return [];
 }
 
-function costFigures({ title, baseline, max }: CostScenario, rounds: readonly CostRound[]): Figure[] {
+function remoteFigures(scenario: RemoteScenario, rounds: readonly RemoteRound[]): Figure[] {
+  const { title, maxP50, maxP99, maxP50Ms, ofBestPeer = {}, ofAlone = {} } = scenario;
+  const figure = (name: string, unit: string, values: readonly number[], max: number | undefined): Figure => {
+    return { title: `${title}, ${name}`, unit, values, ...(max !== undefined && { max }) };
+  };
+  const ofOther = (of: 'p50' | 'p99' | 'cpuUs', other: (round: RemoteRound) => number | undefined): number[] =>
+    rounds.map((round) => (round.Gatehouse[of] ?? NaN) / (other(round) ?? NaN));
+  const timesPeer = (of: 'p50' | 'p99' | 'cpuUs'): number[] => ofOther(of, (round) => bestPeer(round, of, Math.min));
+  const timesAlone = (of: 'p50' | 'p99'): number[] =>
+    ofOther(of, ({ others }) => others?.['Gatehouse, batch: false']?.[of]);
+  const perSecond = rounds.map(
+    (round) => (bestPeer(round, 'perSecond', Math.max) ?? NaN) / (round.Gatehouse.perSecond ?? NaN),
+  );
+  const { minPerSecond } = ofBestPeer;
+  return [
+    figure('p50', '× direct', remoteRatios(rounds, 'p50'), maxP50),
+    figure('p99', '× direct', remoteRatios(rounds, 'p99'), maxP99),
+    ...(maxP50Ms === undefined
+      ? []
+      : [
+          figure(
+            'p50',
+            'ms',
+            rounds.map(({ Gatehouse }) => Gatehouse.p50),
+            maxP50Ms,
+          ),
+        ]),
+    ...(['p50', 'p99', 'cpuUs'] as const)
+      .filter((of) => ofBestPeer[of] !== undefined)
+      .map((of) => figure(of === 'cpuUs' ? 'CPU' : of, '× the best peer', timesPeer(of), ofBestPeer[of])),
+    ...(minPerSecond === undefined
+      ? []
+      : [figure('calls per second of the best peer', '× Gatehouse', perSecond, Number((1 / minPerSecond).toFixed(2)))]),
+    ...(['p50', 'p99'] as const)
+      .filter((of) => ofAlone[of] !== undefined)
+      .map((of) => figure(of, '× with `batch: false`', timesAlone(of), ofAlone[of])),
+  ].filter(({ values }) => values.some((value) => !Number.isNaN(value)));
+}
+
+/** Undefined: no peer was measured. */
+function bestPeer(
+  { others = {} }: RemoteRound,
+  of: 'p50' | 'p99' | 'cpuUs' | 'perSecond',
+  best: (...values: number[]) => number,
+): number | undefined {
+  // A peer that serves fewer calls has less to do.
+  const served = Object.entries(others).filter(
+    ([name, { correctShare = 0 }]) => Object.hasOwn(peers, name) && correctShare > 0.99,
+  );
+  const values = served.flatMap(([, figures]) => figures[of] ?? []);
+  return values.length === 0 ? undefined : best(...values);
+}
+
+function costFigures({ title, baseline, max, ofBestPeer }: CostScenario, rounds: readonly CostRound[]): Figure[] {
   const to = baseline ?? 'nginx';
   const perCall = { title: `${title}, CPU`, unit: `× ${to}`, values: ratios(rounds, 'Gatehouse', to) };
   const figure = max === undefined ? perCall : { ...perCall, max };
-  const [first] = rounds;
-  if (first?.['Gatehouse']?.idleCpuMs === undefined) return [figure];
+  const [first = {}] = rounds;
+  const measuredPeers = Object.keys(peers).filter((name) => first[name] !== undefined);
+  if (ofBestPeer !== undefined && measuredPeers.length > 0) {
+    const best = (round: CostRound): number => Math.min(...measuredPeers.map((name) => round[name]?.cpuUs ?? Infinity));
+    const values = rounds.map((round) => (round['Gatehouse']?.cpuUs ?? NaN) / best(round));
+    return [figure, { ...perCall, unit: '× the best peer', values, max: ofBestPeer }];
+  }
+  if (first['Gatehouse']?.idleCpuMs === undefined) return [figure];
   const added = rounds.map((round) => (round['Gatehouse']?.idleCpuMs ?? NaN) - (round[to]?.idleCpuMs ?? NaN));
   return [figure, { title: `${title}, idle CPU above ${to}`, unit: 'ms per s', values: added }];
 }

@@ -2,21 +2,23 @@ import { createServer, type Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { WebSocketServer } from 'ws';
 import { HttpFrames } from './http-frames.ts';
+import type { UpstreamBehaviour } from './upstream-behaviour.ts';
 import { allKinds, heads, SLOT } from './wallet-calls.ts';
 
-/** A node that responds to each known call immediately, or after a latency, with as little CPU as Node allows. */
+/** A node that responds to each known call immediately, or as its behaviour says, with as little CPU as Node allows. */
 export class FixedUpstream {
   /** The number of known calls that it received. */
   received = 0;
+  /** For requests over HTTP with known calls; head polls get their responses at once. */
+  behaviour: UpstreamBehaviour | undefined;
   readonly #server: Server;
   #sockets: WebSocketServer | undefined;
 
-  /** @param latencyMs of the next request over HTTP; head polls have none */
-  constructor(latencyMs?: () => number) {
+  constructor() {
     this.#server = createServer({ noDelay: true }, (socket) => {
-      const write = (text: string): void => {
+      const write = (text: string, status = '200 OK'): void => {
         socket.write(
-          `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+          `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
           'latin1',
         );
       };
@@ -24,8 +26,13 @@ export class FixedUpstream {
         (_head, body) => {
           const before = this.received;
           const text = this.#respondTo(body);
-          if (latencyMs === undefined || this.received === before) write(text);
-          else setTimeout(write, latencyMs(), text);
+          const calls = this.received - before;
+          if (this.behaviour === undefined || calls === 0) write(text);
+          else
+            this.behaviour.handle(calls, (isRefused) => {
+              if (isRefused) write('too many requests', '429 Too Many Requests');
+              else write(text);
+            });
         },
         (error) => socket.destroy(error),
       );

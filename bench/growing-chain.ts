@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
+import { WebSocketServer, type WebSocket } from 'ws';
 
-/** A node whose chain grows by a block with 200 logs on demand. */
+/** A node whose chain grows by a block with 200 logs on demand. It also serves WebSockets, with `newHeads`. */
 export interface GrowingChain {
   readonly server: Server;
   /** @returns the new height */
@@ -14,7 +15,7 @@ const hashFields = ['nonce', 'sha3Uncles', 'transactionsRoot', 'stateRoot', 'rec
 export function growingChain(): GrowingChain {
   let height = 0;
   const hashOf = (number: number): string => `0x${createHash('sha256').update(`block ${number}`).digest('hex')}`;
-  const block = (number: number): unknown => ({
+  const block = (number: number): object => ({
     ...Object.fromEntries(hashFields.map((name) => [name, hashOf(0)])),
     ...{ number: hex(number), hash: hashOf(number), parentHash: hashOf(number - 1), timestamp: hex(number) },
     ...{ miner: addressOf(0), difficulty: '0x0', extraData: '0x', gasLimit: '0x1c9c380', gasUsed: '0x5208' },
@@ -45,7 +46,25 @@ export function growingChain(): GrowingChain {
       response.writeHead(200, { 'content-type': 'application/json' }).end(text);
     });
   });
-  return { server, grow: () => (height += 1) };
+  const subscribers = new Set<WebSocket>();
+  new WebSocketServer({ server, perMessageDeflate: false }).on('connection', (socket) => {
+    socket.on('close', () => subscribers.delete(socket));
+    socket.on('message', (data: Buffer) => {
+      const { id, method, params } = JSON.parse(data.toString()) as { id: number; method: string; params: unknown[] };
+      const isSubscription = method === 'eth_subscribe';
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id, result: isSubscription ? '0x1' : resultOf(method, params) }));
+      if (isSubscription) subscribers.add(socket);
+    });
+  });
+  const grow = (): number => {
+    height += 1;
+    const result = { ...block(height), transactions: undefined, uncles: undefined };
+    const params = { subscription: '0x1', result };
+    const text = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params });
+    for (const socket of subscribers) socket.send(text);
+    return height;
+  };
+  return { server, grow };
 }
 
 /** The address of the log at this index of each block. */

@@ -1,6 +1,12 @@
 const END = Buffer.from('\r\n\r\n');
 const LINE_END = Buffer.from('\r\n');
 
+/** A message whose body comes in chunks. Trailers are not read. */
+interface ChunkedBody {
+  readonly head: string;
+  readonly body: string[];
+}
+
 /**
  * Splits the bytes of a connection into HTTP messages, with Content-Length or in chunks. With Node's parser and streams, a load
  * generator would use more CPU than the program that it measures.
@@ -12,6 +18,8 @@ export class HttpFrames {
   #bytes = 0;
   /** The length of the incomplete message, once its head is complete. */
   #neededBytes = 0;
+  /** Of the incomplete message, if it comes in chunks. */
+  #chunked: ChunkedBody | undefined;
 
   /** @param onMessage is given head and body as latin1 */
   constructor(onMessage: (head: string, body: string) => void, onInvalid: (error: Error) => void) {
@@ -26,6 +34,15 @@ export class HttpFrames {
     let rest = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#bytes);
     this.#neededBytes = 0;
     for (;;) {
+      if (this.#chunked !== undefined) {
+        const { head, body } = this.#chunked;
+        const read = readChunks(rest, body);
+        rest = rest.subarray(read.end);
+        if (!read.isLast) break;
+        this.#chunked = undefined;
+        this.#onMessage(head, body.join(''));
+        continue;
+      }
       const headEnd = rest.indexOf(END);
       if (headEnd === -1) break;
       const head = rest.toString('latin1', 0, headEnd);
@@ -35,10 +52,8 @@ export class HttpFrames {
           this.#onInvalid(new Error(`no Content-Length: ${head}`));
           return;
         }
-        const chunked = readChunks(rest, headEnd + END.length);
-        if (chunked === undefined) break;
-        this.#onMessage(head, chunked.body);
-        rest = rest.subarray(chunked.end);
+        this.#chunked = { head, body: [] };
+        rest = rest.subarray(headEnd + END.length);
         continue;
       }
       const end = headEnd + END.length + Number(length);
@@ -54,17 +69,17 @@ export class HttpFrames {
   }
 }
 
-/** Reads a body in chunks, without trailers. @returns undefined if it is incomplete */
-function readChunks(bytes: Buffer, start: number): { body: string; end: number } | undefined {
-  let body = '';
-  for (let at = start; ;) {
+/** Adds the chunks that are complete to the body. @returns their end; `isLast`: the body is complete */
+function readChunks(bytes: Buffer, body: string[]): { end: number; isLast: boolean } {
+  for (let at = 0; ;) {
     const lineEnd = bytes.indexOf(LINE_END, at);
-    if (lineEnd === -1) return undefined;
+    if (lineEnd === -1) return { end: at, isLast: false };
     const size = parseInt(bytes.toString('latin1', at, lineEnd), 16);
-    const end = lineEnd + LINE_END.length + size + LINE_END.length;
-    if (bytes.length < end) return undefined;
-    if (size === 0) return { body, end };
-    body += bytes.toString('latin1', lineEnd + LINE_END.length, lineEnd + LINE_END.length + size);
+    const start = lineEnd + LINE_END.length;
+    const end = start + size + LINE_END.length;
+    if (bytes.length < end) return { end: at, isLast: false };
+    if (size === 0) return { end, isLast: true };
+    body.push(bytes.toString('latin1', start, start + size));
     at = end;
   }
 }

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CheckedCalls } from './checked-calls.ts';
+import { CheckedCalls, firstOfLoad } from './checked-calls.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
 import { peerPrograms, runtimePrograms } from './peers.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { Cost, CostRound } from './results.ts';
-import type { GatewayParts, Rig, RigGateway } from './rig.ts';
+import { gatewayParts, type GatewayParts, type Rig, type RigGateway } from './rig.ts';
 import type { CostScenario } from './scenarios.ts';
+import { warmUp } from './warm-up.ts';
 
 /** A program under test, and how calls are sent to it. */
 interface Contender {
@@ -16,12 +17,11 @@ interface Contender {
   /** Calls per batch; 0: single calls. */
   readonly batchSize: number;
   readonly connections: number;
+  /** It runs on Node, which compiles its code meanwhile. */
+  readonly isScript?: boolean;
 }
 
 const CONNECTIONS = 64;
-/** CPU time of a JavaScript program before it is measured, in which its code is compiled. */
-const WARMUP_CPU_S = 3;
-const compiled: readonly string[] = ['nginx', 'HAProxy'];
 
 /** Every round measures all contenders. The order alternates, so that other load on the machine affects all equally. */
 export async function measureCost(
@@ -34,17 +34,10 @@ export async function measureCost(
   const costRounds: CostRound[] = [];
   try {
     const contenders = await startContenders(scenario, rig, gateways);
-    for (const contender of contenders.filter(({ name }) => !compiled.includes(name))) {
-      const warmupS = Math.min(WARMUP_CPU_S, 10 * seconds);
-      const { paths } = contender.endpoint;
-      let [usedS, sent] = [0, 0];
-      // Afterwards every key is cached and has made each kind of call.
-      while (usedS < warmupS || (paths.length > 1 && sent < scenario.calls.length * paths.length)) {
-        const cost = await measure(contender, scenario, rig, seconds);
-        sent += countCalls(cost);
-        usedS += (cost.cpuUs * countCalls(cost)) / 1e6;
-      }
-    }
+    const { calls, distinct } = scenario;
+    // nginx, HAProxy and the peers are compiled.
+    const scripts = contenders.filter(({ isScript }) => isScript === true);
+    for (const contender of scripts) await warmUp({ ...contender, calls, distinct }, seconds);
     for (let round = 0; round < rounds; round++) {
       const costs: [string, Cost][] = [];
       for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
@@ -71,16 +64,18 @@ async function startContenders(scenario: CostScenario, rig: Rig, gateways: RigGa
     if (reference === undefined) continue;
     const { port, pid } = reference;
     const connections = scenario.calls.length === 1 ? (scenario.connections ?? CONNECTIONS) : CONNECTIONS;
-    contenders.push({ name, pid, batchSize: 0, connections, endpoint: { port, paths: ['/'] } });
+    const isScript = name === 'bare Node proxy';
+    contenders.push({ name, pid, batchSize: 0, connections, isScript, endpoint: { port, paths: ['/'] } });
   }
   const start = async (name: string, parts: GatewayParts): Promise<Contender> => {
-    const gateway = await rig.gateway(parts);
+    const isDefault = parts.node === undefined && gatewayParts.every((part) => parts[part] === undefined);
+    const gateway = await (isDefault ? rig.defaultGateway : rig.gateway(parts));
     gateways.push(gateway);
     const { pid, redisPid, port, paths } = gateway;
     const isWebSocket = scenario.send === 'websocket';
     const batchSize = typeof scenario.send === 'number' ? scenario.send : 0;
     const { connections = CONNECTIONS } = scenario;
-    return { name, pid, redisPid, batchSize, connections, endpoint: { port, paths, isWebSocket } };
+    return { name, pid, redisPid, batchSize, connections, isScript: true, endpoint: { port, paths, isWebSocket } };
   };
   if (scenario.baseline !== undefined) {
     contenders.push(await start(scenario.baseline, { ...scenario, networks: 1, keys: 1 }));
@@ -103,7 +98,8 @@ async function measure(
   rig: Rig,
   seconds: number,
 ): Promise<Cost> {
-  const load = await LoadGenerator.open(endpoint, connections, new CheckedCalls(calls, batchSize, distinct));
+  const checked = new CheckedCalls(calls, batchSize, distinct, distinct === undefined ? firstOfLoad() : 0);
+  const load = await LoadGenerator.open(endpoint, connections, checked);
   const [receivedBefore, cpuBefore, redisCpuBefore] = [
     rig.upstream.received,
     cpuMicroseconds(pid),
@@ -126,8 +122,4 @@ async function measureIdleCpu(pid: number, seconds: number): Promise<number> {
   const [startedAt, before] = [performance.now(), cpuMicroseconds(pid)];
   await delay(1_000 * seconds);
   return (cpuMicroseconds(pid) - before) / (performance.now() - startedAt);
-}
-
-function countCalls({ correct, rejected, failed }: Cost): number {
-  return correct + rejected + failed;
 }

@@ -1,4 +1,4 @@
-import { CheckedCalls, type Outcomes } from './checked-calls.ts';
+import { CheckedCalls, firstOfLoad, type Outcomes } from './checked-calls.ts';
 import { LoadGenerator, type Endpoint, type Latencies } from './load.ts';
 import { Random } from './random.ts';
 import type { LatencyRound } from './results.ts';
@@ -37,7 +37,11 @@ export async function measureLatency(
       const callsPerSecond = LOAD_SHARE * (await measureMaxRate(endpoints.Gatehouse, calls, seconds));
       const outcomes: Outcomes = { correct: 0, rejected: 0, failed: 0 };
       const measure = async (endpoint: Endpoint): Promise<Latencies> => {
-        const load = await LoadGenerator.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
+        const load = await LoadGenerator.open(
+          endpoint,
+          CONNECTIONS,
+          new CheckedCalls(calls, 0, Infinity, firstOfLoad()),
+        );
         // Otherwise the first calls wait until all connections are accepted: 64 in one turn.
         await load.saturate(CONNECTING_S);
         // The same seed gives the same arrival times for all.
@@ -59,7 +63,7 @@ export async function measureLatency(
 
 /** @returns correct responses per second at full load */
 async function measureMaxRate(endpoint: Endpoint, calls: LatencyScenario['calls'], seconds: number): Promise<number> {
-  const load = await LoadGenerator.open(endpoint, CONNECTIONS, new CheckedCalls(calls));
+  const load = await LoadGenerator.open(endpoint, CONNECTIONS, new CheckedCalls(calls, 0, Infinity, firstOfLoad()));
   const durationS = await load.saturate(seconds);
   load.close();
   return load.outcomes.correct / durationS;

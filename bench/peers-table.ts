@@ -6,11 +6,16 @@ import { scenarios as defined } from './scenarios.ts';
 
 /** Columns, and the scenarios with the default settings and with `batch: false` that they show. */
 const columns: readonly (readonly [title: string, scenario: string, alone?: string])[] = [
+  ['eth_call, 64 connections', 'eth-call'],
+  ['batch of 10 eth_call, per call', 'eth-call10'],
+  ['batch of 100', 'eth-call100'],
   ['single, 64 connections', 'single'],
   ['single, 256', 'single256'],
   ['batch of 10, per call', 'batch10'],
   ['batch of 100', 'batch100', 'alone100'],
   ['200 kB block', 'block'],
+  ['2 MB of logs', 'logs'],
+  ['5 MB trace', 'trace'],
 ];
 
 /** CPU per call through Gatehouse and through peers. Undefined if neither a peer nor another Node was measured. */

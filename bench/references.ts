@@ -22,10 +22,10 @@ export async function startNginx(folder: string, upstream: number): Promise<Refe
   // With `master_process off`, the startReference process does the work itself.
   const configuration = `
     master_process off; daemon off; pid ${folder}/nginx.pid; error_log /dev/null;
-    events { worker_connections 1024; }
+    events { worker_connections 4096; }
     http {
       access_log off; keepalive_requests 100000000; client_body_buffer_size 256k; ${temporary.join(' ')}
-      upstream fixed { server 127.0.0.1:${upstream}; keepalive 64; keepalive_requests 100000000; }
+      upstream fixed { server 127.0.0.1:${upstream}; keepalive 512; keepalive_requests 100000000; }
       server {
         listen 127.0.0.1:${port};
         location / {

@@ -3,7 +3,7 @@ import type { Outcomes } from './checked-calls.ts';
 import { callProfile } from './call-profile.ts';
 import { figuresOf, isMet, median, ratios, remoteRatios, show, spread } from './figures.ts';
 import { peersTable } from './peers-table.ts';
-import type { Cost, LatencyRound, Results, ScenarioResult } from './results.ts';
+import type { Cost, LatencyRound, RemoteFigures, Results, ScenarioResult } from './results.ts';
 import { scenarios } from './scenarios.ts';
 
 type RemoteResult = Extract<ScenarioResult, { kind: 'remote' }>;
@@ -61,9 +61,13 @@ export function readmeSentence(results: Results): string {
     const cpu = median(found.rounds.map((round) => round['Gatehouse']?.cpuUs ?? NaN));
     return `${show(cpu)} µs of CPU (${show(median(ratios(found.rounds, 'Gatehouse', 'nginx')))} × nginx)`;
   };
-  const remote = results.scenarios.find((result) => result.kind === 'remote');
+  const remotes = results.scenarios.filter((result) => result.kind === 'remote');
+  const remote = remotes.find(({ name }) => name === 'remote-call') ?? remotes[0];
   const latency = remote === undefined ? '' : `${sentenceOf(remote)} `;
-  return `${latency}A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}. ${madeBy(results)}
+  const call = results.scenarios.some(({ name }) => name === 'eth-call')
+    ? `An eth_call costs ${costOf('eth-call')}.`
+    : `A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}.`;
+  return `${latency}${call} ${madeBy(results)}
 ${results.note === undefined ? '' : `${results.note}\n`}[docs/benchmarks.md](docs/benchmarks.md) has all results, the missed targets too.`;
 }
 
@@ -73,7 +77,8 @@ function sentenceOf(result: RemoteResult): string {
     const ms = median(result.rounds.map(({ Gatehouse }) => Gatehouse[share]));
     return `${show(ms)} ms (${show(median(remoteRatios(result.rounds, share)))} × direct)`;
   });
-  return `With an ${titleOf(result.name)}, p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.`;
+  const title = titleOf(result.name);
+  return `${title.startsWith('upstream') ? 'With an ' : ''}${title}: p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.`;
 }
 
 /** All figures with their targets; a missed target is marked. */
@@ -109,7 +114,8 @@ function total({ scenarios: found }: Results): Outcomes {
 }
 
 const introduction = `This page lets you compare what a call costs through Gatehouse, nginx, HAProxy and a bare Node proxy, and repeat the
-measurement: \`npm run bench -- --rounds 5 --write\`. \`npm run bench -- --list\` lists the scenarios.
+measurement: \`npm run bench -- --rounds 5 --write\`. \`npm run bench -- --list\` lists the scenarios, and \`-- --quick\` measures
+the most important ones in ten minutes.
 
 \`--node PATH\` runs the gateway on another Node, \`--runtime "Node 24=PATH"\` also on this one in the same rounds. \`--peer erpc=PATH\`, \`proxyd=PATH\` and \`nodecore=PATH\` measure these
 gateways too, with one upstream and no limits; the bench writes their configuration. Their table is then on this page.`;
@@ -196,20 +202,37 @@ function titleOf(name: string): string {
   return scenarios.find((scenario) => scenario.name === name)?.title ?? name;
 }
 
-const remoteText = `Latencies of calls sent directly to an upstream that needs some time for each, and of the same calls through Gatehouse.
-Latency is measured from the time at which a call was due.`;
+const remoteText = `Calls sent directly to an upstream that takes its time for each, and the same calls through Gatehouse, nginx and peers in the
+same rounds. Latency is measured from the time at which a call was due. CPU is that of the gateway, for each call.`;
 
 function remoteTable(results: readonly RemoteResult[]): string {
-  const rows = results.flatMap((result) => {
-    const middle = (through: 'direct' | 'Gatehouse', share: 'p50' | 'p99'): string =>
-      `${show(median(result.rounds.map((round) => round[through][share])))} ms`;
-    const times = (share: 'p50' | 'p99'): string => show(median(remoteRatios(result.rounds, share)));
-    return [
-      [titleOf(result.name), 'direct', middle('direct', 'p50'), '', middle('direct', 'p99'), ''],
-      ['', 'Gatehouse', middle('Gatehouse', 'p50'), times('p50'), middle('Gatehouse', 'p99'), times('p99')],
-    ];
+  const rows = results.flatMap(({ name, rounds }) => {
+    const contenders = ['direct', 'Gatehouse', ...Object.keys(rounds[0]?.others ?? {})];
+    return contenders.map((through, index) => {
+      const all = rounds.map((round) => {
+        return through === 'direct' || through === 'Gatehouse' ? round[through] : round.others?.[through];
+      });
+      const middle = (of: keyof Omit<RemoteFigures, 'outcomes'>): number =>
+        median(all.map((figures) => figures?.[of] ?? NaN));
+      const text = (value: number, unit = ''): string => (Number.isNaN(value) ? '' : `${show(value)}${unit}`);
+      const times = (of: 'p50' | 'p99'): string =>
+        through === 'direct'
+          ? ''
+          : text(median(all.map((figures, at) => (figures?.[of] ?? NaN) / (rounds[at]?.direct[of] ?? NaN))));
+      const times50 = [text(middle('p50'), ' ms'), times('p50'), text(middle('p99'), ' ms'), times('p99')];
+      const share = text(100 * middle('correctShare'), ' %');
+      return [
+        index === 0 ? titleOf(name) : '',
+        through,
+        ...times50,
+        text(middle('perSecond')),
+        share,
+        text(middle('cpuUs')),
+      ];
+    });
   });
-  return table([['scenario', 'through', 'p50', '× direct', 'p99', '× direct'], ...rows]);
+  const head = ['scenario', 'through', 'p50', '× direct', 'p99', '× direct', 'calls/s', 'correct', 'CPU-µs'];
+  return table([head, ...rows]);
 }
 
 function capital(text: string): string {

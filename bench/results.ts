@@ -50,10 +50,25 @@ export interface LatencyRound {
   readonly outcomes: Readonly<Outcomes>;
 }
 
-/** Latencies in ms. */
+/** Latencies in ms. Optional members are undefined in results from before 2026-11-26. */
+export interface RemoteFigures {
+  readonly p50: number;
+  readonly p99: number;
+  /** Correct responses per second. */
+  readonly perSecond?: number;
+  /** Of all calls, from 0 to 1. */
+  readonly correctShare?: number;
+  /** User and system time of the process, in µs per call. Undefined: the upstream itself. */
+  readonly cpuUs?: number;
+  readonly outcomes?: Readonly<Outcomes>;
+}
+
 export interface RemoteRound {
-  readonly direct: { readonly p50: number; readonly p99: number };
-  readonly Gatehouse: { readonly p50: number; readonly p99: number };
+  readonly direct: RemoteFigures;
+  readonly Gatehouse: RemoteFigures;
+  /** Gatehouse with other options, nginx and peers. */
+  readonly others?: Readonly<Record<string, RemoteFigures>>;
+  /** Of the calls through Gatehouse. */
   readonly outcomes: Readonly<Outcomes>;
 }
 

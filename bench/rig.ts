@@ -10,7 +10,10 @@ import { startBareProxy, startHaproxy, startNginx, type Reference } from './refe
 import type { CostScenario } from './scenarios.ts';
 import { startGateway, type GatewaySetup, type StartedGateway } from './start-gateway.ts';
 
-type ScenarioParts = Pick<CostScenario, 'networks' | 'keys' | 'store' | 'permissions' | 'env' | 'batch' | 'upstream'>;
+/** Parts of a scenario with which it needs a gateway of its own. */
+export const gatewayParts = ['networks', 'keys', 'store', 'permissions', 'env', 'batch', 'upstream'] as const;
+
+type ScenarioParts = Pick<CostScenario, (typeof gatewayParts)[number]>;
 
 export type GatewayParts = ScenarioParts & Pick<GatewaySetup, 'node'> & { readonly upstreamPort?: number };
 
@@ -29,6 +32,7 @@ export class Rig {
   #upstreamPort: Promise<number> | undefined;
   #socketPort: Promise<number> | undefined;
   #gateways = 0;
+  #defaultGateway: Promise<RigGateway> | undefined;
 
   get upstreamPort(): Promise<number> {
     return (this.#upstreamPort ??= this.upstream.listen());
@@ -55,6 +59,14 @@ export class Rig {
     return (this.#socketPort ??= this.upstream.listenForSockets());
   }
 
+  /** One gateway with the default settings for all scenarios, which is warm after the first of them. */
+  get defaultGateway(): Promise<RigGateway> {
+    return (this.#defaultGateway ??= this.gateway({}).then((gateway) => ({
+      ...gateway,
+      stop: () => Promise.resolve(),
+    })));
+  }
+
   async gateway(parts: GatewayParts): Promise<RigGateway> {
     const { networks = 1, keys = 1, store, permissions, env, batch, node } = parts;
     const folder = join(this.#folder, `gateway-${++this.#gateways}`);
@@ -64,11 +76,11 @@ export class Rig {
         ? { websocketUrl: `ws://127.0.0.1:${await this.socketPort}` }
         : { url: `http://127.0.0.1:${parts.upstreamPort ?? (await this.upstreamPort)}` };
     const upstreams = [{ name: 'fixed', ...address, ...(batch !== undefined && { batch }) }];
-    const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks'], upstreams };
+    const file = { name: 'Bench', chainId: 1, methods: ['eth', 'zks', 'debug_traceTransaction'], upstreams };
     const gateway = await startGateway(folder, {
       networks: Object.fromEntries(Array.from({ length: networks }, (_, index) => [`network-${index}`, file])),
       // All keys come from one address and are unknown once, so the limit of unknown keys per address must be high.
-      ...{ keys, node, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', CACHE_MAX_BYTES: '0', ...env } },
+      ...{ keys, node, redisUrl: redis?.url, env: { UNKNOWN_KEYS_MAX: '1000000', ...env } },
       ...(permissions !== undefined && { permissions }),
     });
     return {

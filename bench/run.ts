@@ -1,5 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { packageRoot } from '../gateway/config/package.ts';
 import { onPath } from '../test/support/find-program.ts';
 import { figuresOf, median, show, spread } from './figures.ts';
 import { writePages } from './pages.ts';
@@ -16,17 +19,21 @@ import { scenarios, type Scenario } from './scenarios.ts';
  * memory are from /proc.
  *
  *   npm run bench -- --list                                      lists the scenarios
- *   npm run bench                                                runs all scenarios, in about seven minutes
+ *   npm run bench                                                runs all scenarios
+ *   npm run bench -- --quick                                     in ten minutes: fewer scenarios, two short rounds
  *   npm run bench -- --scenario single,rate --rounds 3 --seconds 1
  *   npm run bench -- --peer erpc=PATH --peer proxyd=PATH         compares these gateways too (bench/peers.ts)
  *   npm run bench -- --node PATH                                 runs the gateway on this Node, not on its own
  *   npm run bench -- --runtime NAME=PATH                         also runs it on this Node, in the same rounds
  *   npm run bench -- --write                                     writes docs/bench.*, docs/benchmarks.md and README
  *   npm run bench -- --pages                                     writes the same pages from docs/bench.json
+ *
+ * The results so far are in dist/bench.json after each scenario, so that a run that is stopped keeps them.
  */
 const args = process.argv.slice(2);
 if (args.includes('--list')) for (const { name, title } of scenarios) console.log(`${name.padEnd(14)} ${title}`);
 else if (args.includes('--pages')) writePages();
+else if (args.includes('--quick')) await bench(selectScenarios(), option('rounds', 2), option('seconds', 0.6));
 else await bench(selectScenarios(), option('rounds', 5), option('seconds', 1.5));
 
 async function bench(selected: readonly Scenario[], rounds: number, seconds: number): Promise<void> {
@@ -34,6 +41,9 @@ async function bench(selected: readonly Scenario[], rounds: number, seconds: num
   if (!isPinned) console.error('only one core, or no taskset: figures vary more');
   const scenarioResults: ScenarioResult[] = [];
   const rig = new Rig();
+  const command = ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ');
+  const date = new Date().toISOString().slice(0, 10);
+  const common = { date, command, machine: machine(), rounds, seconds, isPinned };
   try {
     for (const scenario of selected) {
       console.error(scenario.title);
@@ -42,13 +52,13 @@ async function bench(selected: readonly Scenario[], rounds: number, seconds: num
         console.error(`  ${title}: ${show(median(values))} ${unit}, ${spread(values)}`);
       }
       scenarioResults.push(result);
+      const soFar: Results = { ...common, scenarios: scenarioResults };
+      writeFileSync(join(packageRoot, 'dist/bench.json'), `${JSON.stringify(soFar)}\n`);
     }
   } finally {
     rig.close();
   }
-  const command = ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ');
-  const date = new Date().toISOString().slice(0, 10);
-  const results: Results = { date, command, machine: machine(), rounds, seconds, isPinned, scenarios: scenarioResults };
+  const results: Results = { ...common, scenarios: scenarioResults };
   console.log(pageOf(results));
   if (args.includes('--write')) writePages(results);
   const incorrect = countIncorrect(results);
@@ -58,8 +68,10 @@ async function bench(selected: readonly Scenario[], rounds: number, seconds: num
 }
 
 function selectScenarios(): readonly Scenario[] {
+  const isQuick = args.includes('--quick');
+  if (isQuick && args.includes('--write')) throw new Error('--write requires all scenarios');
   const at = args.indexOf('--scenario');
-  if (at === -1) return scenarios;
+  if (at === -1) return isQuick ? scenarios.filter(({ isDetail }) => isDetail !== true) : scenarios;
   if (args.includes('--write')) throw new Error('--write requires all scenarios');
   const names = (args[at + 1] ?? '').split(',');
   const unknown = names.filter((name) => !scenarios.some((scenario) => scenario.name === name));

@@ -1,5 +1,6 @@
 import type { PermissionTexts } from '../gateway/auth/permissions/permissions.ts';
-import { finalMix, walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
+import type { UpstreamShape } from './upstream-behaviour.ts';
+import { ethCalls, finalMix, longLogs, longTraces, walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
 
 /** One measurement of `npm run bench`. `max…` is the target: the highest permitted value of a figure. */
 export type Scenario = CostScenario | LatencyScenario | RemoteScenario | MemoryScenario | ScriptScenario;
@@ -8,6 +9,8 @@ interface Named {
   readonly name: string;
   /** Shown in the tables of docs/benchmarks.md. */
   readonly title: string;
+  /** `--quick` leaves it out: other scenarios have the figures that matter most. */
+  readonly isDetail?: true;
 }
 
 /** CPU per call, compared with nginx, which gets the same calls as single HTTP requests. */
@@ -36,6 +39,8 @@ export interface CostScenario extends Named {
   /** The figure is relative to this: a gateway with one network and one key. Default: nginx. */
   readonly baseline?: 'one of each';
   readonly max?: number;
+  /** Target: CPU as a multiple of the best peer's in the same round. */
+  readonly ofBestPeer?: number;
 }
 
 /** The latency that the gateway adds to the upstream's at half of its maximum load. */
@@ -46,18 +51,29 @@ export interface LatencyScenario extends Named {
   readonly maxP99Ms: number;
 }
 
-/** Latencies through the gateway beside those of the same calls sent to the upstream directly, which has a latency itself. */
+/** Latencies through the gateway beside those of the same calls sent to the upstream directly, which takes its time itself. */
 export interface RemoteScenario extends Named {
   readonly kind: 'remote';
   readonly calls: readonly CallKind[];
-  /** Evenly distributed between the two. */
-  readonly latencyMs: readonly [min: number, max: number];
+  readonly upstream: UpstreamShape;
   readonly connections: number;
-  /** With random arrival times. Undefined: each connection sends its next call when it gets a response. */
+  /** Calls per second with random arrival times. Undefined: each connection sends its next call when it gets a response. */
   readonly perSecond?: number;
+  /** The number of calls in a batch. Default: single calls. */
+  readonly send?: number;
+  /** A gateway with `batch: false` is measured with the same calls. */
+  readonly comparesAlone?: true;
+  /** nginx and the peers of `--peer` are measured with the same calls. */
+  readonly comparesPeers?: true;
+  /** Its figures are targets for: p50 in ms. */
+  readonly maxP50Ms?: number;
   /** As multiples of the same figure without the gateway. */
-  readonly maxP50: number;
+  readonly maxP50?: number;
   readonly maxP99?: number;
+  /** As multiples of the best peer's figure in the same round. */
+  readonly ofBestPeer?: Readonly<Partial<Record<'p50' | 'p99' | 'cpuUs', number>>> & { readonly minPerSecond?: number };
+  /** As multiples of the figure with `batch: false`. */
+  readonly ofAlone?: Readonly<Partial<Record<'p50' | 'p99', number>>>;
 }
 
 export interface MemoryScenario extends Named {
@@ -82,73 +98,148 @@ export interface ScriptScenario extends Named {
   }[];
 }
 
+/** As measured over the internet. */
+const jitter: UpstreamShape = { latency: { medianMs: 30, sigma: 0.5 } };
+const beside = { kind: 'remote', calls: walletMix, comparesPeers: true } as const;
+const atRate = { ...beside, upstream: jitter, perSecond: 1_200, ofBestPeer: { p50: 1.05, p99: 1.25 } } as const;
 const wallet = { kind: 'cost', calls: walletMix } as const;
 const compared = { ...wallet, comparesPeers: true } as const;
+const calls = { kind: 'cost', calls: ethCalls } as const;
+const comparedCalls = { ...calls, comparesPeers: true } as const;
 
 export const scenarios: readonly Scenario[] = [
   {
-    ...{ name: 'remote', title: 'upstream of 20 to 100 ms, 800 calls per second', kind: 'remote', calls: walletMix },
-    ...{ latencyMs: [20, 100], connections: 512, perSecond: 800, maxP50: 1.5, maxP99: 2.5 },
+    ...{ ...beside, name: 'remote-call', title: 'eth_call, upstream of 30 ms, 300 calls per second', calls: ethCalls },
+    ...{ upstream: { latency: [30, 30] }, connections: 64, perSecond: 300, ofBestPeer: { p50: 1.05, p99: 1.25 } },
   },
   {
-    ...{ name: 'remote256', title: 'upstream of 30 ms, 256 connections', kind: 'remote', calls: walletMix },
-    ...{ latencyMs: [30, 30], connections: 256, maxP50: 1.7 },
+    ...{ ...beside, name: 'remote256', title: 'upstream of 30 ms, 256 connections' },
+    ...{ upstream: { latency: [30, 30] }, connections: 256, maxP50Ms: 42, ofBestPeer: { minPerSecond: 1.2 } },
   },
+  {
+    ...{ ...atRate, name: 'jitter200', connections: 200 },
+    title: 'upstream of 30 ms with jitter, 1,200 calls per second, 200 connections',
+  },
+  {
+    ...{ ...atRate, name: 'jitter512', connections: 512 },
+    title: 'upstream of 30 ms with jitter, 1,200 calls per second, 512 connections',
+  },
+  {
+    ...{ ...beside, name: 'wallets', title: 'upstream of 20 to 80 ms, 300 calls per second' },
+    ...{ upstream: { latency: [20, 80] }, connections: 64, perSecond: 300, ofBestPeer: { cpuUs: 1 } },
+  },
+  {
+    ...{ ...beside, name: 'serial', title: 'an upstream that works on a batch call by call, batches of 10' },
+    ...{ upstream: { latency: [1, 1], hasSerialBatches: true }, send: 10, connections: 64, perSecond: 2_000 },
+    ...{ comparesAlone: true, ofAlone: { p50: 1.1, p99: 1.25 } },
+  },
+  {
+    ...{ ...beside, name: 'limit32', title: 'an upstream that works on 32 calls at once, 256 connections' },
+    ...{ upstream: { latency: [30, 30], concurrency: 32 }, connections: 256 },
+    ...{ comparesAlone: true, ofAlone: { p50: 1.1, p99: 1.25 } },
+  },
+  {
+    ...{ ...beside, name: 'refuses32', title: 'an upstream that refuses calls beyond 32 at once, 256 connections' },
+    ...{ upstream: { latency: [30, 30], concurrency: 32, refuses: true }, connections: 256, comparesAlone: true },
+  },
+  {
+    ...{ ...beside, name: 'slows', title: 'an upstream of 10 ms that slows down under load, 256 connections' },
+    ...{ upstream: { latency: [10, 10], slowsBy: 32 }, connections: 256 },
+    ...{ comparesAlone: true, ofAlone: { p50: 1.1, p99: 1.25 } },
+  },
+  {
+    ...{ ...beside, name: 'remote', title: 'upstream of 20 to 100 ms, 800 calls per second', isDetail: true },
+    ...{ upstream: { latency: [20, 100] }, connections: 512, perSecond: 800, maxP50: 1.5, maxP99: 2.5 },
+  },
+  { ...comparedCalls, name: 'eth-call', title: 'single eth_call', max: 3.5 },
+  { ...comparedCalls, name: 'eth-call256', title: 'single eth_call, 256 connections', connections: 256, max: 3.5 },
+  { ...comparedCalls, name: 'eth-call-ws', title: 'eth_call over WebSocket', send: 'websocket', max: 3 },
+  { ...comparedCalls, name: 'eth-call10', title: 'batches of 10 eth_call', send: 10, connections: 16, max: 1.2 },
+  { ...comparedCalls, name: 'eth-call100', title: 'batches of 100 eth_call', send: 100, connections: 4, max: 1 },
   {
     ...{ ...compared, name: 'single', title: 'single calls', max: 3.2 },
     references: ['HAProxy', 'bare Node proxy'],
   },
-  { ...compared, name: 'single256', title: 'single calls, 256 connections', connections: 256, max: 3.5 },
+  {
+    ...{ ...compared, name: 'single256', title: 'single calls, 256 connections', connections: 256, max: 3.5 },
+    isDetail: true,
+  },
   { ...compared, name: 'batch10', title: 'batches of 10', send: 10, connections: 16, max: 1.4 },
   { ...compared, name: 'batch100', title: 'batches of 100', send: 100, connections: 4, max: 1.1 },
   {
     ...{ ...wallet, name: 'alone100', title: 'batches of 100, sent upstream singly', send: 100 },
-    ...{ connections: 4, batch: false },
+    ...{ connections: 4, batch: false, isDetail: true },
   },
-  { ...wallet, name: 'upstream-ws', title: 'single calls, upstream over WebSocket', upstream: 'websocket' },
-  { ...wallet, name: 'websocket', title: 'WebSocket calls', send: 'websocket', max: 2.5 },
+  {
+    ...{ ...wallet, name: 'upstream-ws', title: 'single calls, upstream over WebSocket', upstream: 'websocket' },
+    isDetail: true,
+  },
+  { ...wallet, name: 'websocket', title: 'WebSocket calls', send: 'websocket', max: 2.5, isDetail: true },
   {
     ...{ name: 'cached', title: 'cache hits', kind: 'cost', calls: finalMix, distinct: 210, max: 1.4 },
     env: { CACHE_MAX_BYTES: '50000000' },
+    isDetail: true,
   },
   {
-    ...{ name: 'block', title: 'blocks of 200 kB', kind: 'cost', calls: wholeBlocks, connections: 8, max: 6 },
-    comparesPeers: true,
-    references: ['bare Node proxy'],
+    ...{ name: 'block', title: 'blocks of 200 kB', kind: 'cost', calls: wholeBlocks, connections: 8 },
+    ...{ comparesPeers: true, ofBestPeer: 1.2 },
+  },
+  {
+    ...{ name: 'logs', title: 'eth_getLogs of 2 MB', kind: 'cost', calls: longLogs, connections: 8 },
+    ...{ comparesPeers: true, ofBestPeer: 1.2 },
+  },
+  {
+    ...{ name: 'trace', title: 'traces of 5 MB', kind: 'cost', calls: longTraces, connections: 4 },
+    ...{ comparesPeers: true, ofBestPeer: 1.2 },
   },
   {
     ...wallet,
     name: 'rate',
+    isDetail: true,
     title: 'key with a rate, in Redis',
     store: 'redis',
     permissions: { rate: '1000000' },
     max: 3.8,
   },
   {
-    ...{ ...wallet, name: 'limits', title: 'rate, quotas and permissions', store: 'redis' },
+    ...{ ...wallet, name: 'limits', title: 'rate, quotas and permissions', store: 'redis', isDetail: true },
     permissions: {
       ...{ rate: '1000000', daily: '1000000000', monthly: '1000000000' },
       ...{ networks: 'network-0,other', methods: 'eth,zks', ips: '127.0.0.0/8,10.0.0.0/8' },
     },
   },
-  { ...wallet, name: 'keys-file', title: '10,000 keys in a file', keys: 10_000, baseline: 'one of each', max: 1.05 },
+  { ...wallet, name: 'keys-file', title: '10,000 keys in a file', keys: 10_000, baseline: 'one of each', max: 1.1 },
+  {
+    ...{ ...calls, name: 'keys-call', title: '10,000 keys in a file, eth_call', keys: 10_000 },
+    ...{ baseline: 'one of each', max: 1.1 },
+  },
   {
     ...{ ...wallet, name: 'keys-redis', title: '10,000 keys in Redis', keys: 10_000, store: 'redis' },
-    ...{ baseline: 'one of each', max: 1.05 },
+    ...{ baseline: 'one of each', max: 1.1, isDetail: true },
   },
   {
     ...{ ...wallet, name: 'networks', title: '200 networks, 10,000 keys', networks: 200, keys: 10_000 },
-    ...{ baseline: 'one of each', max: 1.05 },
+    ...{ baseline: 'one of each', max: 1.15 },
   },
-  { name: 'latency', title: 'added at half load', kind: 'latency', calls: walletMix, maxP99Ms: 0.5 },
+  {
+    ...{ ...calls, name: 'networks-call', title: '200 networks, 200 keys, eth_call', networks: 200, keys: 200 },
+    ...{ baseline: 'one of each', max: 1.15 },
+  },
+  {
+    ...{ name: 'latency', title: 'added at half load', kind: 'latency', calls: walletMix, maxP99Ms: 0.5 },
+    isDetail: true,
+  },
   {
     ...{ name: 'memory', title: 'memory', kind: 'memory', calls: walletMix, connections: 256 },
-    ...{ maxIdleMb: 90, maxLoadedMb: 130 },
+    ...{ maxIdleMb: 90, maxLoadedMb: 250 },
   },
   {
     ...{ name: 'subscriptions', title: 'subscriptions', kind: 'script', script: 'subscriptions' },
     figures: [{ title: 'an idle WebSocket of 5,000', unit: 'kB', find: /idle sockets: ([\d.]+) kB each/, max: 15 }],
   },
-  { name: 'stalls', title: 'stalls of the event loop', kind: 'script', script: 'stalls/stalls', figures: [] },
-  { name: 'steps', title: 'steps of a call', kind: 'script', script: 'steps', figures: [] },
+  {
+    ...{ name: 'stalls', title: 'stalls of the event loop', kind: 'script', script: 'stalls/stalls', figures: [] },
+    isDetail: true,
+  },
+  { name: 'steps', title: 'steps of a call', kind: 'script', script: 'steps', figures: [], isDetail: true },
 ];

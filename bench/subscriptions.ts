@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import { packageRoot } from '../gateway/config/package.ts';
@@ -17,7 +17,9 @@ import { cpuMicroseconds, freePorts, option, pidOf, start, stopAll, untilReady }
  * calls, and CPU of notifications to many subscribers. Every notification and response is counted. Linux only: CPU time
  * and memory are from /proc.
  *
- *   npm run bench:sockets [-- --idle 5000 --busy 500 --seconds 20 --subscribers 1000 --blocks 20]
+ *   npm run bench:sockets [-- --idle 5000 --busy 500 --seconds 20 --subscribers 1000 --blocks 20 --websocket]
+ *
+ * With `--websocket`, the upstream sends its heads over WebSocket, so that no time between polls counts.
  */
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
 const chain = growingChain();
@@ -105,7 +107,9 @@ async function measureNotifications(url: string, pid: number, subscribers: numbe
     'notifications',
     'CPU-µs per notification',
     'bytes per notification',
-    'delivery to all per block',
+    'CPU-ms per block',
+    'first one after the block',
+    'last one',
   ];
   printTable('notifications', [heading, ...rows]);
 }
@@ -135,19 +139,25 @@ async function measure(
     await Promise.all(sockets.slice(from, from + 200).map((socket, index) => subscribe(socket, from + index)));
   const perBlock = name === 'logs, all of 200' ? 200 * subscribers : subscribers;
   const cpu = cpuMicroseconds(pid);
-  let deliveryMs = 0;
+  const after = { first: 0, last: 0 };
   for (let block = 1; block <= blocks; block++) {
-    chain.grow();
     const before = notifications;
-    while (notifications === before) await delay(1);
-    const firstAt = performance.now();
-    while (notifications < block * perBlock) await delay(1);
-    deliveryMs += performance.now() - firstAt;
+    const grownAt = performance.now();
+    chain.grow();
+    while (notifications === before) await nextTurn();
+    after.first += performance.now() - grownAt;
+    while (notifications < block * perBlock) await nextTurn();
+    after.last += performance.now() - grownAt;
+    // The gateway is idle before the next block.
+    await delay(100);
   }
   const spent = cpuMicroseconds(pid) - cpu;
   await closeAll(sockets);
   const perNotification = [(spent / notifications).toFixed(1), (bytes / notifications).toFixed(0)];
-  const cells = [...perNotification, `${(deliveryMs / blocks).toFixed(1)} ms`];
+  const cells = [
+    ...[...perNotification, (spent / 1_000 / blocks).toFixed(0)],
+    ...[`${(after.first / blocks).toFixed(1)} ms`, `${(after.last / blocks).toFixed(1)} ms`],
+  ];
   return [`${subscribers} × ${name}`, notifications.toLocaleString('en'), ...cells];
 }
 
@@ -170,7 +180,9 @@ async function startGateway(): Promise<{ url: string; pid: number }> {
   chain.server.listen(0, '127.0.0.1');
   await once(chain.server, 'listening');
   const { port: upstream } = chain.server.address() as AddressInfo;
-  const network = { name: 'Bench', chainId: 1, upstreams: [{ name: 'growing', url: `http://127.0.0.1:${upstream}` }] };
+  const address = { url: `http://127.0.0.1:${upstream}` };
+  const webSocket = process.argv.includes('--websocket') ? { websocketUrl: `ws://127.0.0.1:${upstream}` } : {};
+  const network = { name: 'Bench', chainId: 1, upstreams: [{ name: 'growing', ...address, ...webSocket }] };
   writeFileSync(join(folder, 'bench.yaml'), JSON.stringify(network));
   const dataDir = join(folder, 'data');
   const [port = 0] = await freePorts(1);

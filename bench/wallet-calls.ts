@@ -71,7 +71,37 @@ export const finalMix = [finalStorage, receiptOf, finalStorage, transaction, fin
 
 export const wholeBlocks = [wholeBlock];
 
-export const allKinds = [...walletMix, ...finalMix, ...wholeBlocks];
+export const ethCalls = [kind('eth_call', [call, 'latest'], own)];
+
+/** 2 MB. */
+export const longLogs = [
+  kind(
+    'eth_getLogs',
+    [{ blockHash: own }],
+    Array.from({ length: 2_700 }, (_, index) => {
+      return { ...log, blockHash: own, transactionHash: word('b'), logIndex: `0x${index.toString(16)}` };
+    }),
+  ),
+];
+
+const step = {
+  pc: 100,
+  op: 'SSTORE',
+  gas: 20_000_000,
+  gasCost: 20_000,
+  depth: 1,
+  stack: [word('1'), word('2'), '0x0'],
+};
+
+/** 5 MB. */
+export const longTraces = [
+  kind('debug_traceTransaction', [own, {}], {
+    ...{ gas: 21_000, failed: false, returnValue: own },
+    structLogs: Array.from({ length: 22_000 }, () => step),
+  }),
+];
+
+export const allKinds = [...walletMix, ...finalMix, ...wholeBlocks, ...ethCalls, ...longLogs, ...longTraces];
 
 /** The newest block and the final block of this chain. */
 export const heads = {

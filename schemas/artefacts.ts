@@ -4,6 +4,7 @@ import { knownChains } from './known-chains.ts';
 import { openRpcDocument, paramSchemas, resultSchemas } from './documents.ts';
 import { methodModule } from './method-module.ts';
 import { providerModule } from './provider-module.ts';
+import { publicFieldsModule } from './public-fields-module.ts';
 import type { Sources } from './read-sources.ts';
 
 /** The texts of the generated files, by path from the package's root. Equal sources give equal bytes. */
@@ -18,6 +19,7 @@ export function artefacts(sources: Sources): ReadonlyMap<string, string> {
     ['schemas/generated/chains.json', lines(knownChains())],
     ['gateway/spec/methods.generated.ts', methodModule(sources)],
     ['gateway/network-files/providers/providers.generated.ts', providerModule(sources.providerUrls)],
+    ['gateway/network-files/options/public-fields.generated.ts', publicFieldsModule()],
     [
       'gateway/jsonrpc/request-members.generated.ts',
       membersModule(Object.keys(sources.types['Request']?.properties ?? {})),

@@ -1,3 +1,4 @@
+import { exitCodes } from '../gateway/cli/exit-codes.ts';
 import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
 import type { PermissionRow as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
@@ -44,6 +45,7 @@ const docsTables: readonly DocsTable[] = [
   { page: 'docs/keys.md', heading: 'Permissions and limits', rows: permissionRows },
   { page: 'docs/errors.md', heading: 'Errors of the gateway', rows: errorRows },
   { page: 'docs/routing.md', heading: 'Selection', rows: skipReasonRows },
+  { page: 'docs/commands.md', heading: 'Exit codes', rows: exitCodeRows },
   { page: 'docs/settings.md', heading: 'Settings', rows: settingTableRows },
   { page: 'docs/operations.md', heading: 'Rights of a Redis user', rows: redisRightRows },
   { page: 'docs/faults.md', heading: 'Measured, in short', rows: (_sources, page) => faultSummary(page) },
@@ -75,6 +77,13 @@ function meaningOf({ summary, result, errors, 'x-gatehouse': notes }: Method): s
     ...(notes?.answer === 'local' ? ['Served by the gateway itself.'] : []),
   ];
   return sentences.join(' ');
+}
+
+function exitCodeRows(): TableRow[] {
+  return [
+    ['code', 'meaning'],
+    ...Object.values(exitCodes).map(({ code: number, meaning }) => [String(number), meaning]),
+  ];
 }
 
 function neverOpenedRows({ neverOpened }: DocsSources): TableRow[] {
@@ -159,10 +168,10 @@ function skipReasonRows(): TableRow[] {
 }
 
 function settingTableRows(): TableRow[] {
-  const rows = settingRows.map(({ name, default: value, meaning }) => [
+  const rows = settingRows.map(({ name, default: value, meaning, isDivided }) => [
     code(name),
     value === undefined ? 'unset' : code(value),
-    meaning,
+    isDivided === true ? `${meaning}; divided among workers` : meaning,
   ]);
   return [['name', 'default', 'meaning'], ...rows];
 }

@@ -44,6 +44,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     splits,
     defaultsToLatest,
     audit,
+    provenAs,
   } = method['x-gatehouse'] ?? {};
   const result = notNull(method.result.schema) ?? method.result.schema;
   const { pattern, 'x-gatehouse': notes } = resolve(result, types);
@@ -91,6 +92,7 @@ function methodSpec(method: MethodSource, { frame, types }: Sources): MethodSpec
     ...(counts.length > 0 && { counts }),
     ...(cache !== undefined && { cache: cacheRule(cache, method) }),
     ...(audit !== undefined && { isUnaudited: true as const }),
+    ...(provenAs !== undefined && { provenAs }),
     ...(object !== undefined && { resultType: object }),
     // Objects without `missing` are forwarded unchanged.
     ...(shape !== undefined && types[shape.type]?.['x-gatehouse']?.missing !== undefined && { shape }),

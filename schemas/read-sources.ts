@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
-import type { LocalHandler, MethodGroup, ResultMeaning } from '../gateway/spec/method-spec.ts';
+import type { LocalHandler, MethodGroup, ProvenPart, ResultMeaning } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
 import type { ProviderSource } from './provider-module.ts';
 
@@ -66,6 +66,8 @@ export interface MethodExtension {
   readonly cache?: CacheSource;
   /** Correct nodes return different results: see `MethodSpec.isUnaudited`. */
   readonly audit?: 'off';
+  /** What of the result is proven from the chain: see `MethodSpec.provenAs`. */
+  readonly provenAs?: ProvenPart;
 }
 
 export interface ErrorSource {

@@ -1,5 +1,5 @@
 import { unitsPattern } from '../gateway/network-files/options/units-formula.ts';
-import { methodGroups, resultMeanings } from '../gateway/spec/method-spec.ts';
+import { methodGroups, provenParts, resultMeanings } from '../gateway/spec/method-spec.ts';
 
 /** The form of an entry of methods/*.yaml, as JSON Schema. Unknown keys are rejected as misspellings. */
 const named = { name: { type: 'string', minLength: 1 } };
@@ -64,6 +64,7 @@ const extension = {
     defaultsToLatest: { type: 'string' },
     splits: { type: 'string' },
     audit: { const: 'off' },
+    provenAs: { enum: provenParts },
     units,
     cache: {
       anyOf: [

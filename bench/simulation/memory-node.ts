@@ -1,3 +1,4 @@
+import { Gate } from '../../gateway/admission/gate.ts';
 import { Deadlines } from '../../gateway/admission/deadlines.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import type { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
@@ -29,6 +30,7 @@ export class MemoryNode implements ChainServer, Transport, SubscriptionLink {
   isMuted = false;
   readonly port: number;
   readonly secrets = { hosts: [], credentials: [] };
+  readonly slots = new Gate({ slots: Infinity, rejection: () => new Error('no free slot') });
   readonly #nodes: RespondingNodes;
   readonly #random: Random;
   readonly #deadlines = new Deadlines();

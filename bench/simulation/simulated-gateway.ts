@@ -48,7 +48,7 @@ const usageStore: UsageStore = {
  */
 export class SimulatedGateway {
   readonly #log = openLog('silent');
-  readonly #limiter = new Limiter({ link: undefined, shouldServeWithoutRedis: true, log: this.#log });
+  readonly #limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: this.#log });
   readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
   readonly #network: Network;
   #requests = 0;
@@ -121,12 +121,13 @@ export class SimulatedGateway {
         get openSubscriptions() {
           return openSubscriptions;
         },
+        openPublicSubscriptions: 0,
         countSubscriptions: (change) => (openSubscriptions += change),
       },
       max: SUBSCRIPTIONS_MAX,
       kept: { memory: undefined, valuesMax: settings.FILTER_VALUES_PER_KEY },
-      send: (texts) => {
-        texts.forEach(deliver);
+      send: (start, results) => {
+        for (const result of results) deliver(`${start}${result.toString()}}}`);
       },
       end: () => {
         close(CLOSED_BY_GATEWAY);

@@ -7,6 +7,10 @@ import { Deadlines, type Timed } from './deadlines.ts';
 export interface SlotOwner {
   /** Share of the slots, relative to that of others. Infinity: Gatehouse itself. */
   readonly weight: number;
+  /** Whose turns of the event loop its work takes; undefined: Gatehouse itself. */
+  readonly name?: string;
+  /** Has the slots of all its members, and their weight; undefined: the owner has slots of its own. */
+  readonly group?: SlotOwner;
   /** Whose share of the memory budget upstream responses use; undefined: Gatehouse itself. */
   readonly holder?: Holder;
 }
@@ -24,6 +28,8 @@ export interface GateOptions {
   readonly slots: number;
   /** All requests are of one owner, which may take all slots. */
   readonly hasOneOwner?: boolean;
+  /** Slots of one owner. Members of a group count apart. */
+  readonly perOwner?: number;
   /** Maximum number of waiting requests; one owner may have as many as there is space for others. Default: unlimited. */
   readonly queueMax?: number;
   /** A request that waits longer is rejected. Default: its own time limit. */
@@ -79,6 +85,9 @@ export class Gate {
   readonly #options: GateOptions;
   #slots: number;
   #free: number;
+  /** That have slots. */
+  #owners = 0;
+  #perOwner: number | undefined;
   readonly #flows = new WeakMap<SlotOwner, Flow>();
   /** With waiting requests, which each start looks at: at most as many as requests wait. */
   #waiting: Flow[] = [];
@@ -90,9 +99,29 @@ export class Gate {
     this.#options = options;
     this.#slots = options.slots;
     this.#free = options.slots;
+    this.#perOwner = options.perOwner;
   }
 
-  /** More slots take effect at once, fewer as requests end. */
+  /** As `size`. */
+  set perOwner(slots: number) {
+    this.#perOwner = slots;
+    this.#startWaiting();
+  }
+
+  get size(): number {
+    return this.#slots;
+  }
+
+  /** Requests that have a slot. */
+  get inFlight(): number {
+    return this.#slots - this.#free;
+  }
+
+  get hasWaiting(): boolean {
+    return this.#waitingCount > 0;
+  }
+
+  /** More slots take effect at once, fewer as requests end: until then, owners without a slot may take one. */
   set size(slots: number) {
     if (slots === this.#slots) return;
     this.#free += slots - this.#slots;
@@ -103,9 +132,8 @@ export class Gate {
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
   tryEnter(owner: SlotOwner): boolean {
     const flow = this.#flowOf(owner);
-    if (flow.waitingCount > 0 || !this.#mayTake(flow)) return false;
-    this.#free--;
-    flow.taken++;
+    if (flow.waitingCount > 0 || !(this.#mayTake(flow) || this.#mayExceed(flow))) return false;
+    this.#take(flow);
     return true;
   }
 
@@ -138,7 +166,7 @@ export class Gate {
   /** Releases the slot of a request that had one, and starts waiting ones. */
   leave(owner: SlotOwner): void {
     const flow = this.#flowOf(owner);
-    flow.taken--;
+    if (--flow.taken === 0) this.#owners--;
     flow.turn = ++this.#turn;
     this.#free++;
     if (this.#waitingCount > 0) this.#startWaiting();
@@ -153,8 +181,7 @@ export class Gate {
         request.rejected(request.departure.reason);
         continue;
       }
-      this.#free--;
-      flow.taken++;
+      this.#take(flow);
       flow.turn = ++this.#turn;
       request.started();
     }
@@ -172,10 +199,25 @@ export class Gate {
 
   #mayTake({ taken, owner }: Flow): boolean {
     if (this.#options.hasOneOwner === true || owner === gatehouse) return this.#free > 0;
+    if (this.#perOwner !== undefined && taken >= this.#perOwner) return false;
     return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
   }
 
-  #flowOf(owner: SlotOwner): Flow {
+  /**
+   * While more requests are in progress than there are slots, because these became fewer: an owner without a slot need not
+   * wait for requests of others that may take long.
+   */
+  #mayExceed({ taken }: Flow): boolean {
+    return this.#free < 0 && taken === 0 && this.#owners < this.#slots && this.#options.hasOneOwner !== true;
+  }
+
+  #take(flow: Flow): void {
+    this.#free--;
+    if (flow.taken++ === 0) this.#owners++;
+  }
+
+  #flowOf(given: SlotOwner): Flow {
+    const owner = this.#perOwner === undefined ? (given.group ?? given) : given;
     let flow = this.#flows.get(owner);
     if (flow === undefined) this.#flows.set(owner, (flow = new Flow(owner)));
     return flow;

@@ -6,39 +6,54 @@ import { Gate, type SlotOwner } from './gate.ts';
 export const DEFAULT_CONCURRENCY = 256;
 
 /** Beyond the concurrency, a request waits this long before it is rejected. */
-const MAX_WAIT_MS = 1_000;
+export const MAX_WAIT_MS = 1_000;
+
+/** What a caller uses of this gateway, with those that count with it. */
+export interface CallerShare extends SlotOwner {
+  readonly name: string;
+  readonly holder: Holder;
+  /** Addresses, topics and hashes of its open filters and subscriptions. */
+  keptValues: number;
+  /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
+  readonly requests: Gate;
+}
 
 /**
  * What the keys of one account use of this gateway together: their requests in flight, their buffered bytes, and their
  * slots at networks and upstreams. A key with four times the default concurrency gets four times the slots of others.
  */
-export class KeyShare implements SlotOwner {
+export class KeyShare implements CallerShare {
+  readonly name: string;
   readonly holder: Holder;
   weight = 1;
-  /** Addresses, topics and hashes of its open filters and subscriptions. */
   keptValues = 0;
-  #concurrency = DEFAULT_CONCURRENCY;
+  readonly #defaultConcurrency: number;
+  #concurrency: number;
   /** Of the keys that set one. */
   readonly #limits = new Map<string, number>();
-  /** Requests in flight: HTTP requests from their head on, WebSocket messages, and further calls of a batch. */
-  readonly requests = new Gate({
-    slots: DEFAULT_CONCURRENCY,
-    hasOneOwner: true,
-    queueMax: 2 * DEFAULT_CONCURRENCY,
-    maxWaitMs: MAX_WAIT_MS,
-    rejection: () => new RpcError('too-many-requests', undefined, { allowance: this.#allowance() }),
-  });
+  readonly requests: Gate;
 
-  constructor(account: string) {
+  /** @param workers that serve the account together, each with a part of the default concurrency */
+  constructor(account: string, workers = 1) {
+    this.name = account;
     this.holder = { name: account, isAddress: false, bytes: 0 };
+    this.#defaultConcurrency = Math.max(1, Math.floor(DEFAULT_CONCURRENCY / workers));
+    this.#concurrency = this.#defaultConcurrency;
+    this.requests = new Gate({
+      slots: this.#concurrency,
+      hasOneOwner: true,
+      queueMax: 2 * DEFAULT_CONCURRENCY,
+      maxWaitMs: MAX_WAIT_MS,
+      rejection: () => new RpcError('too-many-requests', undefined, { allowance: this.#allowance() }),
+    });
   }
 
   /** The lowest limit of the account's keys holds for all of them. @param requests undefined: the key sets no limit */
   limitConcurrency(key: string, requests: number | undefined): void {
     if (requests === undefined) this.#limits.delete(key);
     else this.#limits.set(key, requests);
-    this.#concurrency = this.#limits.size === 0 ? DEFAULT_CONCURRENCY : Math.min(...this.#limits.values());
-    this.weight = Math.max(1, this.#concurrency / DEFAULT_CONCURRENCY);
+    this.#concurrency = this.#limits.size === 0 ? this.#defaultConcurrency : Math.min(...this.#limits.values());
+    this.weight = Math.max(1, this.#concurrency / this.#defaultConcurrency);
     this.requests.size = this.#concurrency;
   }
 

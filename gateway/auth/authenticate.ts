@@ -36,6 +36,8 @@ export interface AuthenticatorOptions {
   readonly allowDevelopmentKeys?: boolean;
   /** Undefined: tokens are not accepted. */
   readonly tokens?: TokenOptions | undefined;
+  /** Workers that serve each account together. Default: 1. */
+  readonly workers?: number;
   readonly log: Log;
 }
 
@@ -92,7 +94,7 @@ export class Authenticator {
     rejection: () => new RpcError('unknown-key-limit', undefined, { retryAfterS: GUESS_WINDOW_MS / 1_000 }),
   });
   readonly #log: Log;
-  readonly #shares = new KeyShares();
+  readonly #shares: KeyShares;
   readonly #tokens: TokenAuthenticator | undefined;
   /** Rises when any key may have changed: keys of an older generation need another lookup. */
   #generation = 0;
@@ -101,6 +103,7 @@ export class Authenticator {
     this.#store = store;
     this.#maxGuesses = options.unknownKeysMax;
     this.#log = options.log;
+    this.#shares = new KeyShares(options.workers);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
     if (options.tokens !== undefined) {
@@ -313,7 +316,7 @@ export class Authenticator {
   /** A key whose record has an invalid permission is rejected: the permission was meant to restrict it. */
   #accessOf(record: KeyRecord): KeyAccess | undefined {
     try {
-      return compileAccess(record, this.#shares.of);
+      return compileAccess(record, this.#shares);
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#log.error({ key: record.id, problems: error.problems }, 'key rejected: its record is invalid');

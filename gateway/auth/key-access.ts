@@ -1,15 +1,36 @@
-import { KeyShare } from '../admission/key-share.ts';
+import { KeyShare, type CallerShare } from '../admission/key-share.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { originMatcher } from './formats/origin-pattern.ts';
-import { CallPermissions, type MethodCheck, type ParamsCheck } from './permissions/call-permissions.ts';
+import {
+  CallPermissions,
+  type FieldCheck,
+  type MethodCheck,
+  type ParamsCheck,
+} from './permissions/call-permissions.ts';
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
-import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
+import { lowerLimits, lowerNumbers, noLimits, workerLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
 import { parsePermissions, type PermissionTexts } from './permissions/permissions.ts';
 import type { Bounds } from '../spec/bounds.ts';
 import type { KeyRecord } from './stores/key-store.ts';
 import type { TokenFacts } from './tokens/revocations.ts';
+
+/** What all callers without a key on one network have in common: `PublicAccess`. */
+export interface PublicGroup {
+  /** The account of all together. */
+  readonly account: string;
+  readonly total: KeyLimits;
+  accessOf(address: string): KeyAccess;
+  /** Of a sender of transactions; undefined: senders have no limit of their own. */
+  readonly senderLimits: ((sender: string) => KeyLimits) | undefined;
+}
+
+/** A caller without a key. */
+export interface PublicCaller {
+  readonly of: PublicGroup;
+  readonly address: string;
+}
 
 /** An authenticated key with its compiled permissions. A part without permissions is undefined, so its check is skipped. */
 export interface KeyAccess {
@@ -17,7 +38,7 @@ export interface KeyAccess {
   /** Id of the account whose limits apply. Keys that replaced each other by rotation, and keys of a team, share one. */
   readonly account: string;
   /** What the account uses of this gateway. */
-  readonly share: KeyShare;
+  readonly share: CallerShare;
   readonly entry: EntryPermissions | undefined;
   readonly calls: CallPermissions | undefined;
   readonly limits: KeyLimits | undefined;
@@ -25,6 +46,8 @@ export interface KeyAccess {
   readonly capabilities: Capabilities;
   /** Undefined for a key. */
   readonly token?: TokenFacts;
+  /** Undefined for a key or token. */
+  readonly publicCaller?: PublicCaller;
 }
 
 /** Whether the permissions of the key name an origin. A key without them permits every origin, and names none. */
@@ -33,9 +56,16 @@ export function namesOrigin({ record }: KeyAccess, origin: string): boolean {
   return originMatcher(origins)(origin);
 }
 
-type ShareOf = (account: string, key: string, concurrency: number | undefined) => KeyShare;
+/** Where the shares of accounts are: `KeyShares`. */
+interface Shares {
+  /** The number of workers that serve the account. */
+  readonly workers: number;
+  of(account: string, key: string, concurrency: number | undefined): CallerShare;
+}
 
-const noCapabilities: Capabilities = { explain: false };
+const newShares: Shares = { workers: 1, of: (account) => new KeyShare(account) };
+
+const noCapabilities: Capabilities = { explain: false, private: false, verify: false, verifyLevel: 'off' };
 
 /** 401 before 403: only a caller with valid credentials learns that the key has other permissions. */
 const namesInOrder = permissionNames.toSorted((a, b) => statusOf(a) - statusOf(b));
@@ -47,38 +77,55 @@ function statusOf(name: (typeof permissionNames)[number]): number {
 
 /**
  * Runs once per lookup.
- * @param shareOf the share of an account. Default: a new one
+ * @param shares has the share of each account. Default: a new one
  * @param given.account whose limits apply unless the record says so. Default: the key's id
  * @param given.ceiling permissions that hold beside those of the record: what the record permits beyond them is not granted
+ * @param given.methodCheck of callers without a key
  * @throws InvalidPermissionsError
  */
 export function compileAccess(
   record: KeyRecord,
-  shareOf: ShareOf = (account) => new KeyShare(account),
-  given: { readonly account?: string; readonly ceiling?: PermissionTexts | undefined } = {},
+  shares: Shares = newShares,
+  given: {
+    readonly account?: string;
+    readonly ceiling?: PermissionTexts | undefined;
+    readonly methodCheck?: MethodCheck;
+  } = {},
 ): KeyAccess {
   const { id } = record;
   const own = compilePermissions(record.permissions ?? {});
-  const { entry, methods, params, limits, bounds } =
-    given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling));
+  const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling));
+  const { entry, methods, params, bounds } = permissions;
   const { account = given.account ?? id, capabilities = noCapabilities } = own;
+  const limits = permissions.limits && workerLimits({ ...noLimits(account), ...permissions.limits }, shares.workers);
   return {
     record,
     account,
-    share: shareOf(account, id, limits?.concurrency),
+    share: shares.of(account, id, limits?.concurrency),
     entry: entry.length > 0 ? new EntryPermissions(entry) : undefined,
-    calls: methods.length + params.length > 0 ? new CallPermissions(methods, params) : undefined,
+    calls: callPermissions(given.methodCheck, methods, params),
     bounds,
-    limits: limits === undefined ? undefined : { ...noLimits(account), ...limits },
+    limits,
     capabilities,
   };
+}
+
+/** @param ofPublic the only check of methods of a caller without a key */
+function callPermissions(
+  ofPublic: MethodCheck | undefined,
+  methods: readonly FieldCheck<MethodCheck>[],
+  params: readonly FieldCheck<ParamsCheck>[],
+): CallPermissions | undefined {
+  if (ofPublic !== undefined)
+    return new CallPermissions([{ rule: { name: 'public' }, isAllowed: ofPublic }], params, 'not-public');
+  return methods.length + params.length > 0 ? new CallPermissions(methods, params) : undefined;
 }
 
 /** Permissions as the checks and limits that they stand for. */
 interface CompiledPermissions {
   readonly entry: EntryCheck[];
-  readonly methods: MethodCheck[];
-  readonly params: ParamsCheck[];
+  readonly methods: FieldCheck<MethodCheck>[];
+  readonly params: FieldCheck<ParamsCheck>[];
   readonly limits: Partial<KeyLimits> | undefined;
   readonly bounds: Bounds | undefined;
   readonly account: string | undefined;
@@ -88,8 +135,8 @@ interface CompiledPermissions {
 function compilePermissions(texts: PermissionTexts): CompiledPermissions {
   const permissions = parsePermissions(texts);
   const entry: EntryCheck[] = [];
-  const methods: MethodCheck[] = [];
-  const params: ParamsCheck[] = [];
+  const methods: FieldCheck<MethodCheck>[] = [];
+  const params: FieldCheck<ParamsCheck>[] = [];
   let limits: Partial<KeyLimits> | undefined;
   let bounds: Bounds | undefined;
   let account: string | undefined;
@@ -99,13 +146,13 @@ function compilePermissions(texts: PermissionTexts): CompiledPermissions {
     if (value === undefined) continue;
     switch (row.kind) {
       case 'entry':
-        entry.push({ rejection: row.rejection, isAllowed: row.check(value) });
+        entry.push({ name, rejection: row.rejection, isAllowed: row.check(value) });
         break;
       case 'method':
-        methods.push(row.check(value));
+        methods.push({ rule: { name }, isAllowed: row.check(value) });
         break;
       case 'params':
-        params.push(row.check(value, permissions));
+        params.push({ rule: { name }, isAllowed: row.check(value, permissions) });
         break;
       case 'charged':
         limits = { ...limits, ...row.limit(value, permissions), isCharged: true };

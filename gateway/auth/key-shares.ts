@@ -13,18 +13,24 @@ export class KeyShares {
   /** The share with the limit of a key, by key. */
   readonly #limited = new LRUCache<string, KeyShare>(maxEntries(MAX_SHARES));
   readonly #shares = new LRUCache<string, KeyShare>(maxEntries(MAX_SHARES));
+  readonly workers: number;
+
+  /** @param workers that serve each account together */
+  constructor(workers = 1) {
+    this.workers = workers;
+  }
 
   /** @param concurrency requests in flight that the key permits its account; undefined: it sets no limit */
-  readonly of = (account: string, key: string, concurrency: number | undefined): KeyShare => {
+  of(account: string, key: string, concurrency: number | undefined): KeyShare {
     let share = this.#shares.get(account);
-    if (share === undefined) this.#shares.set(account, (share = new KeyShare(account)));
+    if (share === undefined) this.#shares.set(account, (share = new KeyShare(account, this.workers)));
     // Its record may have another team than before.
     if (concurrency === undefined || this.#limited.get(key) !== share) this.forget(key);
     if (concurrency === undefined) return share;
     this.#limited.set(key, share);
     share.limitConcurrency(key, concurrency);
     return share;
-  };
+  }
 
   /** To be called when a cached key or token is used: its share is dropped after those of others. */
   renew({ account, record }: { readonly account: string; readonly record: { readonly id: string } }): void {

@@ -14,6 +14,20 @@ export interface KeyPlaces {
 }
 
 /**
+ * Whether a request has no key, token or secret, also none in a place where this gateway reads none: what was sent and is
+ * wrong is never a call without a key.
+ * @param key from `sentKey`, or from the path
+ */
+export function isKeyless(key: string, headers: IncomingHttpHeaders): boolean {
+  return (
+    key === '' &&
+    headers.authorization === undefined &&
+    headers['x-api-key'] === undefined &&
+    tokenInProtocols(headers['sec-websocket-protocol']) === undefined
+  );
+}
+
+/**
  * The key or token of a request. Basic authentication has a secret, no key.
  * @param pathKey '' if the path has none
  * @returns '' if there is none

@@ -8,9 +8,10 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { keyIdOf } from './formats/key.ts';
 import { compileAccess, type KeyAccess } from './key-access.ts';
 import type { KeyShares } from './key-shares.ts';
+import { permissionText } from './permissions/permissions-in-files.ts';
 import { InvalidPermissionsError, type PermissionTexts } from './permissions/permissions.ts';
 import { KeySetUnavailable, type IssuerKeys } from './tokens/issuer-keys.ts';
-import { isClaimable, permissionText, type Plans } from './tokens/plans.ts';
+import { isClaimable, type Plans } from './tokens/plans.ts';
 import { subjectDigest, tokenIdDigest, type Revocations, type TokenFacts } from './tokens/revocations.ts';
 
 const MAX_VERIFIED = 10_000;
@@ -136,7 +137,7 @@ export class TokenAuthenticator {
     // Longer than an id, so that no user can choose a subject that shares the limits of a key.
     const account = `token:${digest.slice(0, 32)}`;
     try {
-      return { ...compileAccess(record, this.#shares.of, { account, ceiling }), token };
+      return { ...compileAccess(record, this.#shares, { account, ceiling }), token };
     } catch (error) {
       if (!(error instanceof InvalidPermissionsError)) throw error;
       this.#warn(record.id, error.problems);

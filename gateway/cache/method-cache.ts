@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
+import { maxEntries } from '../config/max-entries.ts';
 import type { ChainPoller } from '../chain/poller.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { ResponseCache, Validity } from './response-cache.ts';
@@ -14,6 +17,8 @@ const HEAD_VALIDITY_MS = 1_000;
 
 /** With calls, the head is polled at least every 15 s. After a pause, reorgs may have been missed: entries expire. */
 const MAX_CHAIN_AGE_MS = 30_000;
+
+const MAX_REQUESTED = 200;
 
 /** A block's uncles are at most six blocks older than the block (Ethereum Yellow Paper, 11.1). */
 const MAX_UNCLE_AGE_BLOCKS = 6n;
@@ -37,6 +42,8 @@ export class MethodCache {
   readonly #options: MethodCacheOptions;
   readonly #prefix: string;
   readonly #redisPrefix: string;
+  /** Parameters of large results that were not cached. */
+  #requested: LRUCache<string, true> | undefined;
 
   constructor(options: MethodCacheOptions) {
     this.#options = options;
@@ -50,6 +57,14 @@ export class MethodCache {
     return cache !== undefined && requestedBlockOf(cache, params).kind !== 'none';
   }
 
+  /** Whether a large result was requested before, so that it is worth its memory. Remembers the request. */
+  isRequestedAgain(text: string): boolean {
+    const requested = (this.#requested ??= new LRUCache(maxEntries(MAX_REQUESTED)));
+    const isAgain = requested.has(text);
+    requested.set(text, true);
+    return isAgain;
+  }
+
   /** @param text of the parameters, as JSON @returns the result as JSON, if memory has a valid entry */
   find(text: string): string | Buffer | undefined {
     const { cache, chain, final, count } = this.#options;
@@ -60,7 +75,7 @@ export class MethodCache {
     // Calls that reach an upstream mark the chain as used; a hit must do it here.
     chain.markUsed(now);
     const isChecked = final.isChecked(now); // may drop all entries
-    const { validity, result, since } = entry;
+    const { validity, result, since, proof } = entry;
     if (since !== final.since || !this.#isValid(validity, now)) {
       cache.delete(key);
       return undefined;
@@ -68,9 +83,14 @@ export class MethodCache {
     if (!isChecked) return undefined;
     const isFinal =
       validity.while === 'canonical' && validity.finalizesAt !== undefined && final.includes(validity.finalizesAt, now);
-    if (isFinal) this.#storePermanently(text, result);
+    if (isFinal) this.#storePermanently(text, result, proof);
     count('hit');
     return result;
+  }
+
+  /** The proof of the result that `find` returned. */
+  proofOf(text: string): Proof | undefined {
+    return this.#options.cache.get(this.#prefix + text)?.proof;
   }
 
   /**
@@ -100,19 +120,22 @@ export class MethodCache {
     const validity = this.#validityOf(params, response, headHash);
     if (validity === undefined) return undefined;
     const result = response.kind === 'large' ? Buffer.concat(response.parts) : toShared(response);
-    if (validity.while === 'always') this.#storePermanently(text, result);
-    else this.#storeInMemory(text, result, validity);
+    const { proof } = response;
+    if (validity.while === 'always') this.#storePermanently(text, result, proof);
+    else this.#storeInMemory(text, result, validity, proof);
     return result;
   }
 
-  #storeInMemory(text: string, result: string | Buffer, validity: Validity): void {
+  #storeInMemory(text: string, result: string | Buffer, validity: Validity, proof: Proof | undefined): void {
     const { cache, final } = this.#options;
-    cache.set(this.#prefix + text, { result, validity, since: final.since });
+    cache.set(this.#prefix + text, { result, validity, since: final.since, proof });
   }
 
-  #storePermanently(text: string, result: string | Buffer): void {
+  /** Redis has no proofs, so that verified results are in memory only. */
+  #storePermanently(text: string, result: string | Buffer, proof: Proof | undefined): void {
     const { redisCache } = this.#options;
-    this.#storeInMemory(text, result, { while: 'always' });
+    this.#storeInMemory(text, result, { while: 'always' }, proof);
+    if (proof !== undefined) return;
     const key = redisCache && this.#redisKey(text);
     if (key !== undefined) redisCache?.set(key, result);
   }
@@ -135,7 +158,7 @@ export class MethodCache {
     const { since } = final;
     const result = await redisCache?.get(key);
     if (result === undefined || since !== final.since || this.#isOnOtherBranch(result)) return undefined;
-    this.#storeInMemory(text, result, { while: 'always' });
+    this.#storeInMemory(text, result, { while: 'always' }, undefined);
     this.#options.count('redis');
     return result;
   }

@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import type { Proof } from '../jsonrpc/proof.ts';
+import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 
 /** A cached result, in place of an upstream response. */
@@ -6,10 +8,15 @@ export interface CachedResponse {
   readonly kind: 'cached';
   /** As JSON. */
   readonly result: string | Buffer;
+  /** Undefined: it was not verified. */
+  readonly proof?: Proof | undefined;
 }
 
 /** A response from an upstream of the network, sent now or cached. */
-export type NetworkResponse = UpstreamResponse | CachedResponse;
+export type CompleteResponse = UpstreamResponse | CachedResponse;
+
+/** The response to a caller's call, which may still arrive. */
+export type NetworkResponse = CompleteResponse | FlowingResponse;
 
 /** A serialised result and its validity. The response adds the request's id. */
 export interface CacheEntry {
@@ -18,6 +25,8 @@ export interface CacheEntry {
   readonly validity: Validity;
   /** The epoch at which its chain began, from `FinalChain`. */
   readonly since: number;
+  /** Undefined: it was not verified. */
+  readonly proof?: Proof | undefined;
 }
 
 /**

@@ -3,22 +3,38 @@ import { normalise } from '../normalise/normalise.ts';
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
-import type { FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
+import type { AttemptOutcome, FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import type { BatchedGroup } from '../upstreams/transport/transport.ts';
+import { complete } from '../upstreams/transport/flowing-result.ts';
 import { MIN_ATTEMPT_MS, parseResponse, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
+import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
+import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
 import { attempted, failedOver } from './events.ts';
-import { sendHedged } from './hedge.ts';
-import { recordFailedAttempt, recordHead, recordNoResponse, recordOvertaken, recordSuccess } from './record-attempt.ts';
+import { flowOf } from './flow.ts';
+import { endsWithin, sendHedged } from './hedge.ts';
+import {
+  recordConcurrency,
+  recordFailedAttempt,
+  recordFlow,
+  recordHead,
+  recordNoResponse,
+  recordOvertaken,
+  recordSuccess,
+} from './record-attempt.ts';
 import { takeRetry } from './select.ts';
+import { verifyOutcome } from './verify-outcome.ts';
+
+/** An upstream that waits for a receipt is asked after this time whether it has the transaction. */
+const RECEIPT_CHECK_MS = 5_000;
 
 /**
  * Makes an attempt of a call at an upstream, with a hedged request to a second one if the first takes long. The call then
  * names the upstream whose outcome this is. @throws Cancelled, RpcError (rejects with it)
  */
-export function attempt(call: Call, upstream: Upstream, now: number): Promise<Outcome> {
+export function attempt(call: Call, upstream: Upstream, now: number): Promise<AttemptOutcome> {
   const { tried, failed, deadline } = call;
   if (tried.length > 0 && call.unconfirmed === undefined) failedOver(call, upstream);
   call.tried = [...tried, upstream];
@@ -31,7 +47,7 @@ export function attempt(call: Call, upstream: Upstream, now: number): Promise<Ou
     : backOff(failed.length, remainingMs).then(() => begin(call, upstream, remainingMs));
 }
 
-function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<Outcome> {
+function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<AttemptOutcome> {
   call.wasClosed = upstream.circuit.isClosed;
   const hedgeMs = call.router.hedgeDelay?.delayFor(call, upstream, remainingMs);
   return hedgeMs === undefined
@@ -40,19 +56,38 @@ function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<Out
 }
 
 /** Sends the call to an upstream, and classifies and records what it returns. @throws Cancelled, RpcError (rejects with it) */
-function sendTo(
+export function sendTo(
   call: Call,
   upstream: Upstream,
   cancellation: Cancellation | undefined,
   isHedge = false,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   recordHead(call, upstream, isHedge);
   const end = attempted(call, upstream, isHedge);
-  const outcome = outcomeAt(call, upstream, cancellation);
+  const { method } = call;
+  if (method.sends === true) call.transaction ??= new RawTransaction(String(call.params[0]));
+  const waitsForReceipt = method.sends === true && method.group === 'long' && call.router.all.length > 1;
+  const sent = outcomeAt(call, upstream, cancellation);
+  const outcome = waitsForReceipt ? unlessItHangs(call, upstream, sent) : sent;
   return end === undefined ? outcome : reportEnd(outcome, end);
 }
 
-async function reportEnd(attempt: Promise<Outcome>, end: (outcome: string) => void): Promise<Outcome> {
+/**
+ * The outcome of a method that waits for a receipt. An upstream that neither responds nor has the transaction hangs: then
+ * the call does not wait for it any more. @throws as the attempt (rejects with it)
+ */
+async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<AttemptOutcome>): Promise<AttemptOutcome> {
+  sent.catch(() => undefined); // it may fail while the transaction is looked up
+  const checkMs = Math.min(RECEIPT_CHECK_MS, (call.deadline - clock.now()) / 3);
+  if (await endsWithin(sent, checkMs)) return sent;
+  const { router, transaction } = call;
+  const hasIt = transaction && router.sent.has(upstream, transaction, clock.now() + checkMs).catch(() => false);
+  if (await Promise.race([sent.then(() => true), hasIt])) return sent;
+  const detail = 'neither a receipt, nor does the upstream have the transaction';
+  return { final: false, failure: 'slow', response: undefined, detail };
+}
+
+async function reportEnd(attempt: Promise<AttemptOutcome>, end: (outcome: string) => void): Promise<AttemptOutcome> {
   try {
     const outcome = await attempt;
     end(outcome.final ? 'response' : outcome.failure);
@@ -69,40 +104,60 @@ async function outcomeAt(
   upstream: Upstream,
   cancellation: Cancellation | undefined,
   isResend = false,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const { router, method, deadline } = call;
   const { params, text } = call.pinned ?? call;
   const reservation = call.context?.reservation;
   if (method.sends === true && reservation !== undefined) reservation.mustDeliver = true;
   const startedAt = clock.now();
+  const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
+  const batchedGroup = call.context?.batchBudget && batchedGroupOf(call);
+  const clientBatch = batchedGroup && call.context?.batchBudget;
+  const flow = flowOf(call);
+  const options: SendOptions = { deadline, timeoutMs, cancellation, clientBatch, batchedGroup, flow };
   let outcome: Outcome;
   try {
-    const timeoutMs = timeoutOf(call, upstream, deadline - startedAt);
-    const clientBatch = mayBatch(call) ? call.context?.batchBudget : undefined;
-    const response = await upstream.send(method.name, text, { deadline, timeoutMs, cancellation, clientBatch });
+    const response = await upstream.send(method.name, text, options);
+    if (response.kind === 'flowing') {
+      recordConcurrency(call, upstream, false, options.startedAt ?? startedAt);
+      recordFlow(call, upstream, response, startedAt);
+      return { final: true, response };
+    }
     outcome = upstream.withoutSecrets(normalise(method, params, response));
+    const isRefused = !outcome.final && outcome.failure === 'rate';
+    recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
   } catch (error) {
-    if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call))
+    if (error instanceof UpstreamFailure && error.failure === 'rate')
+      recordConcurrency(call, upstream, true, options.startedAt ?? startedAt);
+    if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call)) {
+      if (method.sends === true) router.sent.countNoResponse(upstream, error);
       return recordNoResponse(call, upstream, error, startedAt);
+    }
     call.attempts++;
     return outcomeAt(call, upstream, cancellation, true);
   }
   if (!outcome.final && outcome.followUp !== undefined)
-    outcome = await complete(call, upstream, outcome, outcome.followUp, cancellation);
-  if (method.sends === true)
-    outcome = await router.sent.resolveOutcome(upstream, method, String(params[0]), outcome, deadline);
+    outcome = await followUp(call, upstream, outcome, outcome.followUp, cancellation);
+  const { transaction, verification } = call;
+  if (transaction !== undefined)
+    outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
+  if (outcome.final && verification !== undefined) outcome = await verifyOutcome(call, upstream, outcome, verification);
   if (!outcome.final) {
     recordFailedAttempt(call, upstream, outcome, startedAt);
     return outcome;
   }
   recordSuccess(call, upstream, outcome.response, startedAt);
-  return outcome.followUp === undefined ? outcome : complete(call, upstream, outcome, outcome.followUp, cancellation);
+  return outcome.followUp === undefined ? outcome : followUp(call, upstream, outcome, outcome.followUp, cancellation);
 }
 
-/** A block with its transactions has up to megabytes, for which other calls of a batch would wait. */
-function mayBatch({ method, group, params }: Call): boolean {
+/**
+ * Undefined: the call is sent alone. A block with its transactions has up to megabytes, for which other calls of a batch
+ * would wait.
+ */
+function batchedGroupOf({ method, group, params }: Call): BatchedGroup | undefined {
+  if ((group !== 'lookup' && group !== 'execution') || !isRead(method)) return undefined;
   const isLarge = method.shape?.type === 'Block' && params[1] === true;
-  return group === 'lookup' && isRead(method) && !isLarge;
+  return isLarge ? undefined : group;
 }
 
 /** Of the method at the upstream; undefined: the upstream's. */
@@ -124,6 +179,7 @@ function hasOtherUpstream(call: Call, { timeoutMs }: Failsafe<Upstream>): boolea
       !tried.includes(upstream) &&
       upstream.circuit.isClosed &&
       !upstream.isOnOtherChain &&
+      upstream.drain === undefined &&
       !upstream.methods.isUnsupported(method.name),
   );
 }
@@ -131,15 +187,19 @@ function hasOtherUpstream(call: Call, { timeoutMs }: Failsafe<Upstream>): boolea
 /** The failure of a connection that was closed before a response. */
 const noResponse: FailedOutcome = { final: false, failure: 'transport', response: undefined };
 
-/** Whether the call may be sent again to the upstream that had closed the connection: the only one. */
+/**
+ * Whether the call may be sent again to the upstream that had closed the connection: if no other one gets it afterwards, and
+ * no other one has responded about its transaction.
+ */
 function mayResend(call: Call): boolean {
-  const { candidates = call.router.all } = call;
-  const isOnlyOne = candidates.length === 1 && call.hasAttempt && canSendAgain(call, noResponse);
-  return isOnlyOne && takeRetry(call, clock.now());
+  const { candidates = call.router.all, transaction } = call;
+  const isAtOnce = transaction?.isAtOnce === true && !transaction.isAccepted && !transaction.hasError;
+  const isLast = (candidates.length === 1 || isAtOnce) && call.hasAttempt && canSendAgain(call, noResponse);
+  return isLast && takeRetry(call, clock.now());
 }
 
 /** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
-async function complete(
+async function followUp(
   call: Call,
   upstream: Upstream,
   outcome: Outcome,
@@ -150,7 +210,9 @@ async function complete(
   const isCandidate = router.options.permitted.candidatesOf(method)?.includes(upstream) !== false;
   if (deadline - clock.now() < MIN_ATTEMPT_MS || !isCandidate) return outcome;
   try {
-    const completion = parseResponse(await upstream.send(method, JSON.stringify(params), { deadline, cancellation }));
+    const completion = parseResponse(
+      complete(await upstream.send(method, JSON.stringify(params), { deadline, cancellation })),
+    );
     const response = completed(completion);
     return response === undefined ? outcome : upstream.withoutSecrets({ final: true, response } as const);
   } catch (error) {

@@ -8,6 +8,7 @@ import type { SocketSubscriptions } from '../subscriptions/socket-subscriptions.
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { DeduplicatedCalls } from './deduplicate.ts';
 import type { Network } from './network.ts';
+import type { BodyVerification } from './verification.ts';
 
 /** The caller of one body and the bounds of its calls. The key is already authenticated. */
 export interface CallContext {
@@ -27,10 +28,14 @@ export interface CallContext {
   readonly deduplicated?: DeduplicatedCalls;
   /** Bytes that remain for large results in the response to the batch. */
   readonly batchBudget?: { bytes: number; readonly maxBytes: number };
+  /** A large result of a call alone may be passed on while it arrives. */
+  readonly canFlow?: boolean;
   /** Subscriptions of the caller's WebSocket; undefined over HTTP. */
   readonly subscriptions?: SocketSubscriptions;
   /** Takes bytes of responses from the memory budget; undefined: they are not accounted. */
   readonly reservation?: Reservation;
+  /** How far results are proven; undefined: not at all. */
+  readonly verification?: BodyVerification | undefined;
   /** The address of this gateway that the caller uses; undefined: an operator on the ops port. */
   readonly address?: { readonly origin: string };
   /** The caller is an operator on the ops port. */

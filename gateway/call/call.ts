@@ -8,11 +8,14 @@ import type { MethodGroup, MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
+import type { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { CallContext } from './call-context.ts';
+import type { CoalescedCall } from './coalesce.ts';
 import type { NetworkMethod } from './network.ts';
+import type { CallVerification } from './verification.ts';
 import type { Router } from './router.ts';
 
 /** Shared by all calls: an array that grows by `push` takes 150 bytes, and most calls have no failed attempt. */
@@ -71,6 +74,8 @@ export class Call {
 
   // The caller
   context: CallContext | undefined = undefined;
+  /** Its caller can read a large result while it arrives. False: the result is a part of another one. */
+  canFlow = false;
   /** What the network has for the method. */
   served: NetworkMethod | undefined = undefined;
   /** The rejection of the call, or `none`. Set when the body is charged, so that the check runs once. */
@@ -79,16 +84,24 @@ export class Call {
   requestUnits: number | undefined = undefined;
   readonly startedAt = clock.now();
   sinks = noSinks;
+  /** How far the result is proven before it is returned; undefined: not at all. */
+  verification: CallVerification | undefined = undefined;
 
   // Its way over the upstreams
   /** Cancels the work at upstreams. Undefined for a call of Gatehouse itself. */
   cancellation: Cancellation | undefined = undefined;
+  /** Others may join the call. */
+  coalesced: CoalescedCall | undefined = undefined;
+  /** Two upstreams have the call at once. */
+  isHedged = false;
   /** The range of blocks of a method that `splits`, which may be a part of a larger one. */
   range: RangePart | undefined = undefined;
   /** With one upstream, only of calls whose blocks are compared. */
   blocks: NamedBlocks | undefined = undefined;
   /** The only upstreams that may get the call; undefined: all. */
   candidates: readonly Upstream[] | undefined = undefined;
+  /** Upstreams that do not get the call. */
+  excluded = noUpstreams;
   /** Selected before all other upstreams. */
   preferred: Upstream | undefined = undefined;
   /** Of the method. Undefined: the times of each upstream, and any number of attempts. */
@@ -107,6 +120,8 @@ export class Call {
   sentAt = -Infinity;
   /** Whether the circuit of the last attempt's upstream was closed. */
   wasClosed = true;
+  /** Set when a call that sends a transaction is sent. */
+  transaction: RawTransaction | undefined = undefined;
   /** The hash of the network's head, if each upstream that got the call is known to have had it before. For the cache. */
   headHash: string | undefined = undefined;
   /** A final response that needs a second one from another upstream. */
@@ -139,6 +154,7 @@ export class Call {
     call.name = method;
     call.originalParamsText = originalParamsText;
     call.context = context;
+    call.canFlow = context.canFlow === true && id !== undefined;
     call.served = served;
     return call;
   }
@@ -149,6 +165,7 @@ export class Call {
     call.id = this.id;
     call.context = this.context;
     call.served = this.served;
+    call.verification = this.verification;
     return call;
   }
 

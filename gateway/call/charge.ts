@@ -32,7 +32,7 @@ async function chargeInSteps(
   context: CallContext,
 ): Promise<ChargeOutcome> {
   const cost: Cost = { units: 0, byMethod: undefined };
-  const steps = new OwnedSteps(context.access.share.holder.name);
+  const steps = new OwnedSteps(context.access.share.name);
   for (const item of items) {
     const pause = steps.afterSlice();
     if (pause !== undefined) await pause;
@@ -91,19 +91,29 @@ export function limitRejection(
   shortage: Shortage,
   context: CallContext,
 ): RpcError {
-  const { reason, limit, waitS, allowance } = shortage;
-  for (const sink of context.sinks) {
-    for (const item of items) {
-      const [name, units] =
-        'rejection' in item ? ['other', REJECTED_UNITS] : [item.method.name, requestUnitsOf(item, context)];
-      sink.limited?.(name, reason, units, limit);
-    }
-  }
-  const { message } = new RpcError(reason);
-  return new RpcError(reason, message + detailOf(shortage), {
+  const { reason, limit, waitS, allowance, units, available } = shortage;
+  const rejection = new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
     retryAfterS: waitS,
     ...(allowance !== undefined && { allowance }),
+    rule: { name: limit, units: roundUnits(units), available: Math.max(0, roundUnits(available)) },
   });
+  for (const sink of context.sinks) {
+    for (const item of items) {
+      const [name, requestUnits] =
+        'rejection' in item ? ['other', REJECTED_UNITS] : [item.method.name, requestUnitsOf(item, context)];
+      sink.limited?.(name, rejection, requestUnits);
+    }
+  }
+  return rejection;
+}
+
+/** Without a key, no project id has a limit. */
+function messageOf({ reason, scope }: Shortage): string {
+  const { message } = new RpcError(reason);
+  if (scope === undefined || reason === 'quota-unreachable') return message;
+  const whose = scope === 'address' ? 'your address' : 'all callers';
+  const [what] = message.replace('project ID ', '').split(' exceeded');
+  return `${what} of ${whose} without project id exceeded`;
 }
 
 /** Why a quota rejects a request although it has units left; empty if it has none, and for rates. */

@@ -1,5 +1,5 @@
 import type { KeyAccess } from '../auth/key-access.ts';
-import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
+import { beyondBound, methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { REJECTED_UNITS } from '../spec/request-units.ts';
 import type { Call } from './call.ts';
@@ -36,12 +36,15 @@ export function checkParams(
   originalText: string | undefined,
   { calls: permissions, bounds }: KeyAccess,
 ): RpcError | 'none' {
-  if (permissions?.allowMethod(spec) === false) return new RpcError('key-settings');
+  const forbidden = permissions?.forbidMethod(spec);
+  if (forbidden !== undefined)
+    return new RpcError(permissions?.rejection ?? 'key-settings', undefined, { rule: forbidden });
   const problem = check(params, originalText);
   if (problem !== undefined) return new RpcError('invalid-params', problem);
-  if (permissions?.allowParams(spec, params) === false) return new RpcError('key-settings');
+  const rule = permissions?.forbidParams(spec, params);
+  if (rule !== undefined) return new RpcError('key-settings', undefined, { rule });
   const excess = checkBounds?.(params, bounds);
-  return excess === undefined ? 'none' : new RpcError('beyond-bound', excess);
+  return excess === undefined ? 'none' : beyondBound(excess);
 }
 
 /**
@@ -59,8 +62,11 @@ function computeUnits(call: Call, { network, access, subscriptions }: CallContex
   if (call.id === undefined && served.spec.sends !== true) return REJECTED_UNITS;
   if (served.handler?.by === 'socket' && subscriptions === undefined) return REJECTED_UNITS;
   if (!readsFilterLogs(served)) return served.unitsOf(params);
-  const filter = network.filters.logFilterOf(String(params[0]), access);
+  const id = String(params[0]);
   const logs = network.methods.get(nodeMethods.logs);
+  // That of the request for logs is charged later, by its parts.
+  if (network.filters.isElsewhere(id)) return logs?.unitsOf([{}]) ?? REJECTED_UNITS;
+  const filter = network.filters.logFilterOf(id, access);
   if (filter === undefined || logs === undefined) return REJECTED_UNITS;
   return checkParams(logs, [filter], undefined, access) === 'none' ? logs.unitsOf([filter]) : REJECTED_UNITS;
 }

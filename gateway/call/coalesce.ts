@@ -9,7 +9,15 @@ import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 /** An upstream may have recovered, or got the block, since a call began this long ago. */
 const LATE_JOIN_MS = 100;
 
-type SendCall = (cancellation: Cancellation) => Promise<NetworkResponse>;
+type SendCall = (call: CoalescedCall) => Promise<NetworkResponse>;
+
+/** A call that others may join while it is in progress. */
+export interface CoalescedCall {
+  /** Cancels the call when no participant waits any more. */
+  readonly cancellation: Cancellation;
+  /** Keeps others from joining it, because its result flows to one caller. @returns false if others have joined already */
+  tryClose(): boolean;
+}
 
 /** The chain of the network, by whose epoch calls are joined. */
 interface EpochSource {
@@ -45,7 +53,7 @@ export class CoalescedCalls {
 
   /**
    * @param name method and parameters as text
-   * @param send sends the call; cancelled when no participant waits any more
+   * @param send sends the call
    * @throws what `send` throws; Cancelled if the caller has disconnected; RpcError after the participant's deadline (rejects
    *   with it)
    */
@@ -63,7 +71,7 @@ export class CoalescedCalls {
 
   #find(name: string, { owner }: Participant): InFlightCall | undefined {
     const call = this.#inFlight.get(name);
-    if (call === undefined || call.cancellation.isCancelled) return undefined;
+    if (call === undefined || call.isClosed || call.cancellation.isCancelled) return undefined;
     if (call.epoch !== this.#chain.view.epoch) return undefined;
     return call.cancellation.owner === owner || !call.cancellation.isWaiting ? call : undefined;
   }
@@ -80,7 +88,7 @@ export class CoalescedCalls {
   /** Never rejects. */
   async #send(name: string, call: InFlightCall, send: SendCall): Promise<void> {
     try {
-      call.succeed(await send(call.cancellation));
+      call.succeed(await send(call));
     } catch (error) {
       call.fail(error);
     } finally {
@@ -113,7 +121,7 @@ export class CoalescedCalls {
 }
 
 /** One call in flight and its participants. It is cancelled when the last participant leaves. */
-class InFlightCall {
+class InFlightCall implements CoalescedCall {
   readonly epoch: number;
   readonly startedAt = clock.now();
   readonly deadline: number;
@@ -121,6 +129,7 @@ class InFlightCall {
   /** Apart from the others, because most calls have one participant and then need no Set. */
   #first: ParticipantWait | undefined;
   #others: Set<ParticipantWait> | undefined;
+  isClosed = false;
 
   constructor(epoch: number, { deadline, owner }: Participant) {
     this.epoch = epoch;
@@ -143,7 +152,14 @@ class InFlightCall {
     if (this.#first === undefined && (this.#others?.size ?? 0) === 0) this.cancellation.cancel();
   }
 
+  tryClose(): boolean {
+    this.isClosed = (this.#others?.size ?? 0) === 0;
+    return this.isClosed;
+  }
+
   succeed(response: NetworkResponse): void {
+    // Its caller has left since the result began to flow.
+    if (response.kind === 'flowing' && this.#first === undefined) response.result.cancel();
     this.#first?.succeed(response);
     this.#others?.forEach((waiting) => {
       waiting.succeed(response);
@@ -210,6 +226,9 @@ class ParticipantWait implements Cancellable {
   }
 }
 
+/** Reasons that concern one key. The limits are charged for requests that prove a result. */
+const ofKey = new Set<string | undefined>(['memory-share', 'rate-limit', 'daily-quota', 'monthly-quota']);
+
 /** Whether a call that joined another one is sent again after its failure, which does not concern it. */
 function mayRepeat(
   error: unknown,
@@ -221,7 +240,7 @@ function mayRepeat(
   if (caller.isCancelled || now + MIN_ATTEMPT_MS >= deadline) return false;
   const reason = error instanceof RpcError ? error.reason : undefined;
   const hasOnlyCallTimedOut = now + MIN_ATTEMPT_MS >= call.deadline;
-  // The share of another key was used up, which does not concern this one.
-  const isShareOfOther = reason === 'memory-share' && call.cancellation.owner !== owner;
+  // The share or a limit of another key was used up, which does not concern this one.
+  const isShareOfOther = ofKey.has(reason) && call.cancellation.owner !== owner;
   return hasOnlyCallTimedOut || isShareOfOther || (isLate && reason === 'no-upstream');
 }

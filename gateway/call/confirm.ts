@@ -2,6 +2,7 @@ import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
@@ -21,7 +22,11 @@ const INDEX_WAITS_MS = [100, 300, 600];
  * The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream.
  * @throws RpcError if a pass-through call needs one, because it is not sent again
  */
-export function confirm(call: Call, response: UpstreamResponse): UpstreamResponse | undefined {
+export function confirm(
+  call: Call,
+  response: UpstreamResponse | FlowingResponse,
+): UpstreamResponse | FlowingResponse | undefined {
+  if (response.kind === 'flowing') return response;
   const { router, method, unconfirmed, respondingUpstream, sentAt } = call;
   const { view } = router.chain;
   if (isAlone(router) && router.options.isDevelopment) return response;
@@ -75,7 +80,13 @@ export function acceptUnconfirmed(call: Call, response: UpstreamResponse): Upstr
 }
 
 /** Whether a first response needs a second one. */
-export function needsConfirmation(call: Call, response: UpstreamResponse, upstream: Upstream, sentAt: number): boolean {
+export function needsConfirmation(
+  call: Call,
+  response: UpstreamResponse | FlowingResponse,
+  upstream: Upstream,
+  sentAt: number,
+): boolean {
+  if (response.kind === 'flowing') return false;
   const { router, method } = call;
   const { confirmNull } = router.options;
   if (isOlder(call, response)) return true;

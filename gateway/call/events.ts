@@ -1,3 +1,5 @@
+import type { RpcError } from '../jsonrpc/errors.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { CacheOutcome } from '../observability/call-sink.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -20,6 +22,12 @@ export function begun(call: Call, { network, sinks }: CallContext): void {
 /** The outcome of the cache lookup. */
 export function cached(call: Call, outcome: CacheOutcome): void {
   for (const sink of call.sinks) sink.cached?.(outcome);
+}
+
+/** What proves the result of the call. */
+export function verified({ served, sinks }: Call, proof: Proof): void {
+  served?.metric.verified(proof);
+  for (const sink of sinks) sink.verified?.(proof);
 }
 
 /** @param isFirst at the selection for the first attempt, which the metrics count */
@@ -61,12 +69,22 @@ export function budgetExceeded({ router, sinks }: Call, what: 'retry' | 'hedge',
  * @param code of the JSON-RPC error
  * @param bytes of the response
  */
-export function ended(call: Call, outcome: string, code: number | undefined, bytes: number): void {
+export function ended(
+  call: Call,
+  outcome: string,
+  code: number | undefined,
+  bytes: number,
+  rejection?: RpcError,
+): void {
   const { served, context, sinks, startedAt } = call;
   // Includes the parts of a range.
   const requestUnits = outcome === 'overloaded' ? 0 : (call.requestUnits ?? 0);
   served?.metric.ended(outcome, startedAt);
-  for (const sink of sinks) sink.ended?.({ outcome, code, requestUnits });
+  if (rejection?.rule !== undefined) served?.metric.rejectedBy(rejection.rule);
+  if (sinks.length > 0) {
+    const { method, params } = call;
+    for (const sink of sinks) sink.ended?.({ outcome, code, requestUnits, rejection, method, params });
+  }
   if (context === undefined) return;
   const { record, token } = context.access;
   served?.usage.add(record.id, requestUnits, isError(outcome), bytes, token !== undefined);

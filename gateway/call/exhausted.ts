@@ -35,6 +35,7 @@ export function responseOfFailures(call: Call): UpstreamResponse {
     if (candidates.some((upstream) => mayStillSupport(call, upstream))) throw new RpcError('no-upstream');
     return unsupportedResponse(method);
   }
+  if (classes.has('unproven') || classes.has('disproved')) throw new RpcError('not-proven');
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
   if (failed.some(isMissing) && (!call.isMissingAtHead || isKnownNewBlock(view, call))) throw noUpstream();
   const blockError = missingBlockError(failed);
@@ -58,7 +59,8 @@ function requestedWaitS(failed: readonly FailedOutcome[]): number | undefined {
 }
 
 function mayStillSupport({ method, tried }: Call, upstream: Upstream): boolean {
-  return !tried.includes(upstream) && !upstream.isOnOtherChain && !upstream.methods.isUnsupported(method.name);
+  const { isOnOtherChain, drain, methods } = upstream;
+  return !tried.includes(upstream) && !isOnOtherChain && drain === undefined && !methods.isUnsupported(method.name);
 }
 
 /** The error if no upstream could be tried: all candidates are at their limits, or there are none. */

@@ -1,8 +1,13 @@
 import { clock } from '../clock/clock.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { namesGas } from '../spec/prepare-params.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
+import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { EvidenceRequest } from '../verify/evidence/evidence.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
 import { Call, type RangePart } from './call.ts';
@@ -10,15 +15,21 @@ import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { lowerGas } from './gas-cap.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
+import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
 import { catchUp, selectUpstream } from './select.ts';
+import { sendAtOnce } from './send-at-once.ts';
+import { requireProof, pinVerified } from './verify-outcome.ts';
+
+const NO_RELAY =
+  'transactions of this project id are private, and this network has no relay for this method: use another network or project id';
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
  * first, and its gas is capped as the spec requires.
  * @throws RpcError if the slots are used up, or no upstream has a usable response; Cancelled (rejects with it)
  */
-export async function forward(call: Call): Promise<UpstreamResponse> {
+export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
   const { owner } = call;
   // Calls of Gatehouse itself need none.
   const slots = call.context === undefined ? undefined : call.router.slots;
@@ -26,18 +37,30 @@ export async function forward(call: Call): Promise<UpstreamResponse> {
   try {
     if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
+    const { verification } = call;
+    const route = transactionRouteOf(call);
+    if (route?.isAtOnce === true) return await sendAtOnce(call, route);
+    const mayCount = verification === undefined && call.preferred !== undefined;
+    const accepted = mayCount ? call.router.sent.acceptedFor(call.method, call.params) : undefined;
+    const count = accepted && (await pendingCount(call, accepted));
+    if (count !== undefined) return count;
     for (;;) {
+      if (verification !== undefined) await pinVerified(call, verification);
       const poll = catchUp(call, clock.now());
       if (poll !== undefined) await poll;
       const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
         if (await mayStillArrive(call)) continue;
-        return exhausted(call);
+        const last = exhausted(call);
+        return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
-      if (response !== undefined) return response;
+      if (response === undefined) continue;
+      const sharing = call.router.chain.whenShared();
+      if (sharing !== undefined) await sharing;
+      return verification === undefined ? response : requireProof(complete(response), verification);
     }
   } finally {
     slots?.leave(owner);
@@ -54,7 +77,41 @@ export function requestUpstreams(
 ): Promise<UpstreamResponse> {
   const call = new Call(router, method, params, deadline);
   call.range = range;
-  return forward(call);
+  return forward(call).then(complete);
+}
+
+/** Sends a request for evidence. @throws RpcError if no upstream has a usable result (rejects with it) */
+export async function requestEvidence(
+  router: Router,
+  method: MethodSpec,
+  params: readonly unknown[],
+  { work, except, mustBeProven }: EvidenceRequest,
+): Promise<unknown> {
+  const call = new Call(router, method, params, work.deadline);
+  if (except !== undefined) call.excluded = [except];
+  if (mustBeProven) call.verification = { isRequired: true, agree: undefined, evidenceFor: work };
+  const response = parseResponse(complete(await forward(call)));
+  return response.kind === 'result' ? response.result : undefined;
+}
+
+/** Sends a call of Gatehouse itself to an upstream that is none of these. Undefined: no other one has a response. */
+export async function sendToOther(
+  router: Router,
+  method: MethodSpec,
+  params: readonly unknown[],
+  deadline: number,
+  excluded: readonly Upstream[],
+): Promise<{ readonly upstream: Upstream; readonly response: UpstreamResponse } | undefined> {
+  const call = new Call(router, method, params, deadline);
+  call.excluded = excluded;
+  try {
+    const response = complete(await forward(call));
+    const upstream = call.respondingUpstream;
+    return upstream === undefined || excluded.includes(upstream) ? undefined : { upstream, response };
+  } catch (error) {
+    if (error instanceof RpcError) return undefined;
+    throw error;
+  }
 }
 
 /** Reads what the call needs from its upstream. */
@@ -64,7 +121,24 @@ function prepare(call: Call): void {
   // With one upstream, only blocks, and the blocks of state, are compared.
   const needsBlocks = all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
   if (needsBlocks) call.blocks = blocksNamedBy(method, params);
-  call.candidates = options.permitted.candidatesOf(method.name);
+  const candidates = options.permitted.candidatesOf(method.name);
+  const { excluded } = call;
+  call.candidates = excluded.length === 0 ? candidates : (candidates ?? all).filter((one) => !excluded.includes(one));
   call.failsafe = options.failsafe.of(method);
   call.preferred = sent.upstreamFor(method, params);
+}
+
+/**
+ * Where a call that sends a transaction goes, if not to one upstream after the other.
+ * @throws RpcError if the transaction is private and no upstream may get it
+ */
+function transactionRouteOf(call: Call): TransactionRoute<Upstream> | undefined {
+  const { method, router, context } = call;
+  const isPrivate = context?.access.capabilities.private === true;
+  if (method.sends !== true && !isPrivate) return undefined;
+  const route = router.options.transactions.routeOf(method, isPrivate);
+  if (route === undefined) return undefined;
+  if (route.upstreams.length === 0) throw new RpcError('key-settings', NO_RELAY);
+  call.candidates = route.upstreams;
+  return route;
 }

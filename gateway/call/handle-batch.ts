@@ -42,7 +42,7 @@ export async function handleBatch(
     ...(deduplicated && { deduplicated }),
   });
   const { share } = context.access;
-  const owner = share.holder.name;
+  const owner = share.name;
   const bodies: (Body | undefined)[] = items.map(() => undefined);
   const workers: Promise<void>[] = [];
   /** Workers, the first one included. */

@@ -58,7 +58,7 @@ async function handleLargeBody(
 }
 
 async function readLargeBody(body: Buffer, context: CallContext, { maxItems, maxValues }: BatchLimits): Promise<Calls> {
-  const steps = new OwnedSteps(context.access.share.holder.name);
+  const steps = new OwnedSteps(context.access.share.name);
   try {
     const calls = callsOf(await readLargeEnvelope(body, maxItems, steps, maxValues), context);
     const [first] = calls.items;
@@ -95,7 +95,7 @@ function handleCharged(calls: Calls, context: CallContext, limits: BatchLimits, 
   const charge = chargeCalls(calls.items, keyLimits, context);
   return charge instanceof Promise
     ? charge.then((outcome) =>
-        turnBudget.run(context.access.share.holder.name, () => handleAllowed(calls, context, limits, outcome)),
+        turnBudget.run(context.access.share.name, () => handleAllowed(calls, context, limits, outcome)),
       )
     : handleAllowed(calls, context, limits, charge);
 }
@@ -110,7 +110,8 @@ function handleAllowed(
   const response =
     shortage === undefined
       ? respondTo(calls, context, limits)
-      : rejectAll(calls, limitRejection(calls.items, shortage, context), context);
+      : // The sinks have it already, with the methods.
+        rejectAll(calls, limitRejection(calls.items, shortage, context), { ...context, sinks: [] });
   const withLimit = (one: RpcResponse | undefined): RpcResponse | undefined => one && withAllowance(one, allowance);
   return response instanceof Promise ? response.then(withLimit) : withLimit(response);
 }
@@ -133,7 +134,7 @@ export function rejectBody(
   chargeRejected(context);
   if (body.length > LARGE_BODY_BYTES) return rejectRequest('null', rejection, context);
   try {
-    return turnBudget.run(context.access.share.holder.name, () =>
+    return turnBudget.run(context.access.share.name, () =>
       rejectAll(readEnvelope(body, maxItems, maxValues), rejection, context),
     );
   } catch (error) {

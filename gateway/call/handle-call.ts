@@ -1,5 +1,5 @@
 import type { MethodCache } from '../cache/method-cache.ts';
-import type { NetworkResponse } from '../cache/response-cache.ts';
+import type { CompleteResponse, NetworkResponse } from '../cache/response-cache.ts';
 import { methodNotFound } from '../jsonrpc/errors.ts';
 import type { RpcResponse } from '../jsonrpc/response.ts';
 import type { Handler } from '../spec/handlers.ts';
@@ -8,14 +8,16 @@ import { nodeMethods } from '../spec/methods.generated.ts';
 import { prepareParams } from '../spec/prepare-params.ts';
 import { rejectionOverHttp } from '../subscriptions/socket-subscriptions.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { checkCall, checkParams, requestUnitsOf } from './check.ts';
+import { chargeSender } from './charge-sender.ts';
 import { begun, cached, ended } from './events.ts';
 import { forward } from './forward.ts';
 import type { LocalResponse, NetworkMethod } from './network.ts';
 import { requestRange } from './request-range.ts';
+import { isEnough, verifiedName, type CallVerification } from './verification.ts';
 import { respond, respondWithError, type CallResponse } from './respond.ts';
 
 export type MaybePromise<Value> = Value | Promise<Value>;
@@ -86,37 +88,57 @@ function fromNetwork(
   { spec, cache, ranges, isCoalescable }: NetworkMethod,
 ): MaybePromise<NetworkResponse> {
   call.replaceParams(prepareParams(spec, call.params));
+  if (context.verification !== undefined) call.verification = context.verification.of(call);
   if (ranges !== undefined) return requestRange(call, context, ranges);
   if (!isCoalescable) return forwardAlone(call, context);
+  if (call.verification !== undefined) return fromNetworkVerified(call, call.verification, context, cache);
   const result = cache?.find(call.text);
   if (result === undefined) return forwardCoalesced(call, context, cache);
   cached(call, 'hit');
   return { kind: 'cached', result };
 }
 
-/** @throws RpcError, Cancelled (rejects with it) */
+/** The same with results that are proven as far as the call requires: they have names of their own. */
+function fromNetworkVerified(
+  call: Call,
+  verification: CallVerification,
+  context: CallContext,
+  cache: MethodCache | undefined,
+): MaybePromise<NetworkResponse> {
+  const name = verifiedName(call.text, verification);
+  const result = cache?.find(name);
+  const proof = result === undefined ? undefined : cache?.proofOf(name);
+  if (result === undefined || !isEnough(proof, verification)) return forwardCoalesced(call, context, cache, name);
+  cached(call, 'hit');
+  return { kind: 'cached', result, proof };
+}
+
+/** @param name of the call among those of its method @throws RpcError, Cancelled (rejects with it) */
 function forwardCoalesced(
   call: Call,
   { network, access, caller, deadline }: CallContext,
   cache: MethodCache | undefined,
+  name = call.text,
 ): Promise<NetworkResponse> {
-  const { text, method } = call;
+  const { method } = call;
   const onCoalesced = (): void => {
     cached(call, 'coalesced');
   };
   const participant = { deadline, caller, owner: access.share, onCoalesced };
-  return network.coalesced.request(`${method.name} ${text}`, participant, (cancellation) => {
-    call.cancellation = cancellation;
-    if (cache !== undefined) return forwardThrough(cache, call);
+  return network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
+    call.coalesced = coalesced;
+    call.cancellation = coalesced.cancellation;
+    if (cache !== undefined) return forwardThrough(cache, call, name);
     cached(call, method.cache === undefined ? 'not-cacheable' : 'off');
     return forward(call);
   });
 }
 
 /** Stores the response in the cache, unless that of all gateways has it. @throws RpcError, Cancelled (rejects with it) */
-async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkResponse> {
-  const { params, text } = call;
-  const found = cache.isShared ? await cache.findShared(params, text) : undefined;
+async function forwardThrough(cache: MethodCache, call: Call, name: string): Promise<NetworkResponse> {
+  const { params, verification } = call;
+  const isShared = cache.isShared && verification === undefined;
+  const found = isShared ? await cache.findShared(params, name) : undefined;
   if (found !== undefined) {
     cached(call, 'hit');
     return { kind: 'cached', result: found };
@@ -124,14 +146,18 @@ async function forwardThrough(cache: MethodCache, call: Call): Promise<NetworkRe
   const since = cache.missed();
   cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
   const response = await forward(call);
+  if (response.kind === 'flowing') return response;
   // The cached JSON is reused, so that the result is serialised once.
-  const result = cache.store(params, text, response, call.headHash, since);
-  return result === undefined ? response : { kind: 'cached', result };
+  const result = cache.store(params, name, response, call.headHash, since);
+  if (result === undefined) return response;
+  return verification === undefined ? { kind: 'cached', result } : { kind: 'cached', result, proof: response.proof };
 }
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
-async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<UpstreamResponse> {
+async function forwardAlone(call: Call, context: CallContext): Promise<NetworkResponse> {
+  const { access, caller } = context;
   cached(call, 'not-cacheable');
+  if (access.publicCaller !== undefined && call.method.sends === true) await chargeSender(call, context);
   const cancellation = new Cancellation(access.share);
   call.cancellation = cancellation;
   // A method that sends transactions is never cancelled.
@@ -154,7 +180,7 @@ async function callSocket(
 }
 
 /** Reads the logs of a filter. Permissions for requests of logs apply to it. @throws RpcError (rejects with it) */
-async function filterLogs(call: Call, context: CallContext, filter: unknown): Promise<NetworkResponse> {
+async function filterLogs(call: Call, context: CallContext, filter: unknown): Promise<CompleteResponse> {
   const logs = context.network.methods.get(nodeMethods.logs);
   if (logs === undefined) throw methodNotFound(nodeMethods.logs);
   const rejection = checkParams(logs, [filter], undefined, context.access);
@@ -164,7 +190,7 @@ async function filterLogs(call: Call, context: CallContext, filter: unknown): Pr
   derived.sinks = call.sinks;
   derived.requestUnits = call.requestUnits;
   try {
-    return await fromNetwork(derived, context, logs);
+    return complete(await fromNetwork(derived, context, logs));
   } finally {
     call.requestUnits = derived.requestUnits;
   }

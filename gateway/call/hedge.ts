@@ -1,5 +1,5 @@
 import { clock, type Timer } from '../clock/clock.ts';
-import type { Outcome } from '../upstreams/outcome.ts';
+import type { AttemptOutcome } from '../upstreams/outcome.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
@@ -7,14 +7,19 @@ import { needsConfirmation } from './confirm.ts';
 import { hedged } from './events.ts';
 import { selectHedge } from './select.ts';
 
-type SendAttempt = (call: Call, upstream: Upstream, cancellation: Cancellation, isHedge: boolean) => Promise<Outcome>;
+type SendAttempt = (
+  call: Call,
+  upstream: Upstream,
+  cancellation: Cancellation,
+  isHedge: boolean,
+) => Promise<AttemptOutcome>;
 
 /** An attempt in flight. */
 interface Running {
   readonly upstream: Upstream;
   readonly startedAt: number;
   readonly cancellation: Cancellation;
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<AttemptOutcome>;
 }
 
 /**
@@ -30,13 +35,14 @@ export async function sendHedged(
   delayMs: number,
   send: SendAttempt,
   recordOvertaken: (call: Call, upstream: Upstream, startedAt: number) => void,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const first = start(call, upstream, send, false);
   let second: Running | undefined;
   try {
     if (await endsWithin(first.outcome, delayMs)) return await use(call, first);
     const hedge = selectHedge(call, clock.now());
     if (hedge === undefined) return await use(call, first);
+    call.isHedged = true;
     second = start(call, hedge, send, true);
     const [quick, slow] = (await isFirstToEnd(first, second)) ? [first, second] : [second, first];
     const outcome = await quick.outcome;
@@ -75,14 +81,15 @@ function start(call: Call, upstream: Upstream, send: SendAttempt, isHedge: boole
 }
 
 /** The outcome, of the upstream that the call names then. */
-async function use(call: Call, { upstream, startedAt, outcome }: Running): Promise<Outcome> {
+async function use(call: Call, { upstream, startedAt, outcome }: Running): Promise<AttemptOutcome> {
   const used = await outcome;
   call.respondingUpstream = upstream;
   call.sentAt = startedAt;
   return used;
 }
 
-async function endsWithin(outcome: Promise<Outcome>, delayMs: number): Promise<boolean> {
+/** Whether the attempt ends within this time. @throws the error of the attempt (rejects with it) */
+export async function endsWithin(outcome: Promise<AttemptOutcome>, delayMs: number): Promise<boolean> {
   let timer: Timer | undefined;
   const timeout = new Promise<boolean>((resolve) => {
     timer = clock.setTimeout(resolve, delayMs, false);

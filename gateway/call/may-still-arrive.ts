@@ -46,6 +46,7 @@ export async function pollLagging(call: Call): Promise<boolean> {
   const lagging = upstreams.filter(
     (upstream) =>
       !upstream.isOnOtherChain &&
+      upstream.drain === undefined &&
       (isLagging(upstream) || isUncertain(upstream, call)) &&
       !(method.isPassThrough === true && tried.includes(upstream)) &&
       (upstream.isHeadUncertain || !wasPolledSince(now - MIN_POLL_AGE_MS, chain.view.headOf(upstream))),

@@ -87,7 +87,9 @@ export function raiseToServed(
 ): UpstreamResponse {
   const number = resultIs === 'head-number' ? headIn(response)?.number : undefined;
   if (number === undefined || number >= newestServed) return response;
-  return { kind: 'result', result: `0x${newestServed.toString(16)}` };
+  const result = `0x${newestServed.toString(16)}`;
+  // What proved the number of the response does not prove a higher one.
+  return response.proof === undefined ? { kind: 'result', result } : { kind: 'result', result, proof: 'no' };
 }
 
 /** Whether callers were served the block or transaction of the call, so that null would be wrong. */

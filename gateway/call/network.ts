@@ -1,7 +1,9 @@
-import type { Auditor } from '../audit/auditor.ts';
+import type { PublicAccess } from '../auth/public-access.ts';
+import type { Auditor } from '../verify/observe/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import type { MethodCache } from '../cache/method-cache.ts';
 import type { ChainPoller } from '../chain/poller.ts';
+import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import type { CallMetric } from '../metrics/call-metrics.ts';
 import type { SocketMetrics } from '../metrics/metrics.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
@@ -20,6 +22,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { MethodUsage } from '../usage/method-usage.ts';
 import type { CoalescedCalls } from './coalesce.ts';
 import type { Router } from './router.ts';
+import type { MethodVerification } from './verification.ts';
 
 /** An active network: everything that a call needs, built once for each version of its file. */
 export interface Network {
@@ -27,6 +30,8 @@ export interface Network {
   readonly methods: MethodsByName;
   /** Bounds of one call; a key may have lower ones. */
   readonly bounds: Bounds;
+  /** What callers without a key may do; undefined: nothing. */
+  readonly publicAccess: PublicAccess | undefined;
   /** In place of a method that the network does not serve. */
   readonly otherMethods: NetworkMethod;
   readonly unserved: UnservedMethods;
@@ -34,6 +39,10 @@ export interface Network {
   readonly router: Router;
   /** Undefined: no read is audited. */
   readonly audit: Auditor | undefined;
+  /** Outcomes of the audits of an upstream, and of its results that were checked. Undefined: there were none. */
+  readonly auditsOf: (upstream: string) => AuditCounts | undefined;
+  /** Whether results of a method are proven for all callers. */
+  readonly isVerified: boolean;
   /** Joins identical calls before they have a slot. */
   readonly coalesced: CoalescedCalls;
   /** Which ranges of blocks each upstream allows, by method. */
@@ -88,6 +97,7 @@ export interface NetworkMethod {
   readonly localResponse: LocalResponse | undefined;
   /** Whether identical concurrent calls may share one upstream response. */
   readonly isCoalescable: boolean;
+  readonly verification: MethodVerification;
   /** Runs after each call that may change the results of later calls; undefined for other methods. */
   readonly afterCall: (() => void) | undefined;
   readonly metric: CallMetric;

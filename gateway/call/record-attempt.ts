@@ -2,7 +2,13 @@ import { clock } from '../clock/clock.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import { inspectIfDue } from '../upstreams/inspect-result.ts';
 import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
-import { ResponseTooLarge, UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
+import {
+  jsonResponse,
+  ResponseTooLarge,
+  UpstreamFailure,
+  type UpstreamResponse,
+} from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { noIgnored, type Call, type IgnoredFailure } from './call.ts';
 import { recordServed } from './monotonic-reads.ts';
@@ -14,31 +20,66 @@ export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): vo
 }
 
 /** The hash of the network's head, if the upstream is known to have it. One of several nodes at its URL may not. */
-function headHashAt({ router }: Call, upstream: Upstream): string | undefined {
+function headHashAt({ router, verification, pinned }: Call, upstream: Upstream): string | undefined {
   const { view } = router.chain;
   const { head } = view;
+  // The head has changed since the call names its block.
+  if (verification !== undefined && pinned !== undefined && pinned.number !== head?.number) return undefined;
   if (head === undefined || view.headOf(upstream)?.header?.hash !== head.hash) return undefined;
   return upstream.isHeadUncertain || view.isAlternating(upstream, clock.now()) ? undefined : head.hash;
 }
 
-export function recordSuccess(call: Call, upstream: Upstream, response: UpstreamResponse, startedAt: number): void {
+/**
+ * @param isRefused the upstream responded that it gets too many requests
+ * @param startedAt when the call had a slot of the upstream, by clock.now()
+ */
+export function recordConcurrency(call: Call, upstream: Upstream, isRefused: boolean, startedAt: number): void {
+  const { concurrency } = upstream;
+  if (!isRefused && !concurrency.isObserving) return;
+  const { method, cancellation } = call;
+  concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, clock.now());
+}
+
+/** @param now when the response had arrived, by clock.now() */
+export function recordSuccess(
+  call: Call,
+  upstream: Upstream,
+  response: UpstreamResponse | FlowingResponse,
+  startedAt: number,
+  now = clock.now(),
+): void {
   const { router, method } = call;
   const { chain, options, hedgeDelay } = router;
-  const now = clock.now();
   upstream.recordSuccess(method.name, startedAt);
-  const { ignored } = call;
-  call.ignored = noIgnored;
-  for (const failure of ignored) if (failure.upstream !== upstream) recordServedElsewhere(failure, now);
+  countIgnored(call, upstream, now);
   call.range?.returned(upstream);
   if (upstream.isHeadUncertain) chain.poll(upstream).catch(() => undefined); // the next success polls again
-  if (method.isPassThrough !== true) inspectIfDue(upstream, method.name, response, now, options);
+  if (method.isPassThrough !== true && response.kind !== 'flowing')
+    inspectIfDue(upstream, method.name, response, now, options);
   if (router.all.length > 1) {
     upstream.latencyScore.recordLatency(call.group, now - startedAt, now);
     hedgeDelay?.add(method.name, now - startedAt, now);
   }
   chain.markUsed(now);
-  recordServed(chain, upstream, call, response, now);
-  options.audit?.sample(upstream, call, response);
+  const complete = response.kind === 'flowing' ? lastElementOf(response) : response;
+  if (complete !== undefined) recordServed(chain, upstream, call, complete, now);
+  if (response.kind !== 'flowing') options.audit?.sample(upstream, call, response);
+}
+
+/** Records a result that flows when it has ended. A caller that reads slowly, or leaves, says nothing about the upstream. */
+export function recordFlow(call: Call, upstream: Upstream, response: FlowingResponse, startedAt: number): void {
+  const { head } = response.result;
+  // Callers must not be served an older block from now on.
+  if (head !== undefined) recordServed(call.router.chain, upstream, call, jsonResponse(head), clock.now());
+  void response.ended.then((error) => {
+    if (error === undefined) recordSuccess(call, upstream, response, startedAt, response.result.receivedAt);
+    else if (error instanceof UpstreamFailure) recordNoResponse(call, upstream, error, startedAt);
+  });
+}
+
+/** Of a list that has flowed: it names the newest block. */
+function lastElementOf({ result: { last } }: FlowingResponse): UpstreamResponse | undefined {
+  return last && jsonResponse(last);
 }
 
 /** @param startedAt of the attempt, by clock.now() */
@@ -108,6 +149,13 @@ function failedCall({ cancellation, group, method }: Call, sentAt: number, error
 
 function keepIgnored(call: Call, upstream: Upstream, outcome: Outcome, failed: FailedCall | undefined): void {
   if (failed?.isIgnored === true && !outcome.final) call.ignored = [...call.ignored, { upstream, outcome, failed }];
+}
+
+/** Counts the ignored failures of a call that an upstream has served: the call is not their cause. */
+export function countIgnored(call: Call, served: Upstream | undefined, now: number): void {
+  const { ignored } = call;
+  call.ignored = noIgnored;
+  for (const failure of ignored) if (failure.upstream !== served) recordServedElsewhere(failure, now);
 }
 
 function recordServedElsewhere({ upstream, outcome, failed }: IgnoredFailure, now: number): void {

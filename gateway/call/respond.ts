@@ -1,19 +1,24 @@
+import type { KeyAccess } from '../auth/key-access.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { causeOf } from '../config/log.ts';
-import { batchBytesRejection, RpcError } from '../jsonrpc/errors.ts';
+import { batchBytesRejection, beyondBound, RpcError } from '../jsonrpc/errors.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
 import {
   errorResponse,
   largeResponse,
   rejectionResponse,
+  responseBytes,
+  responseStart,
   resultResponse,
   type RpcResponse,
 } from '../jsonrpc/response.ts';
 import { lower, responseTooLong } from '../spec/bounds.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
+import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
-import { ended } from './events.ts';
-import type { LocalResponse } from './network.ts';
+import { ended, verified } from './events.ts';
+import type { LocalResponse, Network } from './network.ts';
 
 /** What a call gets: from an upstream, from the cache, or from the gateway itself. */
 export type CallResponse = NetworkResponse | LocalResponse;
@@ -29,8 +34,13 @@ export function respond(call: Call, context: CallContext, response: CallResponse
     ended(call, outcomeOf(response), code, 0);
     return undefined;
   }
+  if (response.kind === 'flowing') {
+    recordProof(call, context, 'no');
+    return respondFlowing(call, id, response);
+  }
   if ((response.kind === 'cached' || response.kind === 'large') && method.sends !== true)
     reserveBytes(call, context, response);
+  if (response.kind !== 'local') recordProof(call, context, response.proof ?? 'no');
   const delivered = toRpcResponse(id, response);
   const { length } = delivered.body;
   if (response.kind !== 'local') checkResponseBytes(call, context, length);
@@ -41,6 +51,28 @@ export function respond(call: Call, context: CallContext, response: CallResponse
   return delivered;
 }
 
+/** Records what proves a result, if results of its body are proven. */
+function recordProof(call: Call, { verification }: CallContext, proof: Proof): void {
+  if (verification === undefined) return;
+  verification.add(proof);
+  verified(call, proof);
+}
+
+/** Begins the response to a call whose result flows. The call ends with its result. */
+function respondFlowing(call: Call, id: string, { result, ended: end }: FlowingResponse): RpcResponse {
+  const body = responseStart(id);
+  void end.then((error) => {
+    ended(call, outcomeOfFlow(error), undefined, result.bytes + responseBytes(id));
+  });
+  return { status: 200, body, result };
+}
+
+function outcomeOfFlow(error: unknown): string {
+  if (error === undefined) return 'result';
+  if (error instanceof RpcError) return error.reason;
+  return error instanceof Cancelled ? 'caller-left' : 'incomplete';
+}
+
 /** Ends a call that has no response: it is rejected, failed, or its caller has disconnected. */
 export function respondWithError(call: Call, context: CallContext, error: unknown): RpcResponse | undefined {
   if (error instanceof Cancelled) {
@@ -49,25 +81,35 @@ export function respondWithError(call: Call, context: CallContext, error: unknow
   }
   const rejection = error instanceof RpcError ? error : internalError(call, context, error);
   const delivered = call.id === undefined ? undefined : rejectionResponse(call.id, rejection);
-  ended(call, rejection.reason, rejection.code, delivered?.body.length ?? 0);
+  ended(call, rejection.reason, rejection.code, delivered?.body.length ?? 0, rejection);
   return delivered;
 }
 
 /** The parts of a call's context that a rejection needs. */
-export type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'>;
+export type RejectionContext = Pick<CallContext, 'network' | 'access' | 'logEntry'> &
+  Partial<Pick<CallContext, 'sinks'>>;
 
 /** Builds the response to a request that is rejected before it is a call, and counts it in metrics and usage. */
 export function rejectRequest(
   id: string | undefined,
   rejection: RpcError,
-  { network: { otherMethods }, access, logEntry }: RejectionContext,
+  { network: { otherMethods }, access, logEntry, sinks = [] }: RejectionContext,
   units = 0,
 ): RpcResponse | undefined {
   const response = id === undefined ? undefined : rejectionResponse(id, rejection);
   otherMethods.metric.count(rejection.reason);
+  if (rejection.rule !== undefined) otherMethods.metric.rejectedBy(rejection.rule);
   logEntry?.callEnded(rejection.reason);
+  for (const each of sinks) each.rejected?.(rejection);
   otherMethods.usage.add(access.record.id, units, true, response?.body.length ?? 0, access.token !== undefined);
   return response;
+}
+
+/** Counts the rejection of a whole request by a permission or limit of its key, in metrics and usage. */
+export function countRejection({ rule }: RpcError, { otherMethods }: Network, { record, token }: KeyAccess): void {
+  if (rule === undefined) return;
+  otherMethods.metric.rejectedBy(rule);
+  otherMethods.usage.add(record.id, 0, true, 0, token !== undefined);
 }
 
 /** Logs the cause. The caller only gets the request id, by which the log entry is found. */
@@ -76,7 +118,7 @@ function internalError({ method }: Call, { network, requestId, log }: CallContex
   return new RpcError('internal-error', `internal error (${requestId})`);
 }
 
-function toRpcResponse(id: string, response: CallResponse): RpcResponse {
+function toRpcResponse(id: string, response: Exclude<CallResponse, FlowingResponse>): RpcResponse {
   switch (response.kind) {
     case 'local':
       return resultResponse(id, response.json);
@@ -114,7 +156,7 @@ function reserveBytes(
 function checkResponseBytes({ method, params }: Call, { network, access }: CallContext, bytes: number): void {
   const limit = lower(network.bounds.maxResponseBytes, access.bounds?.maxResponseBytes);
   if (limit === undefined || bytes <= limit) return;
-  throw new RpcError('beyond-bound', responseTooLong(method, params, bytes, limit));
+  throw beyondBound(responseTooLong(method, params, bytes, limit));
 }
 
 function outcomeOf(response: CallResponse): string {

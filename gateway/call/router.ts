@@ -1,9 +1,11 @@
 import type { Gate } from '../admission/gate.ts';
-import type { Auditor } from '../audit/auditor.ts';
+import type { Verifier } from '../verify/verifier.ts';
+import type { Auditor } from '../verify/observe/auditor.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
 import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
+import type { TransactionRoutes } from '../routing-policy/transaction-routes.ts';
 import type { FailsafeTable } from '../routing/failsafe-table.ts';
 import { HedgeDelay } from '../routing/hedge-delay.ts';
 import { Ranking } from '../routing/ranking.ts';
@@ -16,6 +18,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 interface RouterOptions extends InspectOptions {
   /** Which upstreams may get which method. */
   readonly permitted: PermittedUpstreams<Upstream>;
+  readonly transactions: TransactionRoutes<Upstream>;
   /** Times and attempts by method. */
   readonly failsafe: FailsafeTable<Upstream>;
   readonly confirmNull: ConfirmNull;
@@ -31,6 +34,7 @@ interface RouterOptions extends InspectOptions {
   readonly slots: Gate;
   /** Undefined: no read is audited. */
   readonly audit?: Pick<Auditor, 'sample'> | undefined;
+  readonly verifier: Verifier;
 }
 
 /** The upstreams of one network, and what their selection depends on. It sends nothing: `forward.ts` does. */

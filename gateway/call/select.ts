@@ -68,6 +68,20 @@ export function selectHedge(call: Call, now: number): Upstream | undefined {
   return upstream;
 }
 
+/** The upstreams that get a call at once: the candidates without a skip reason, or else the best last resort. */
+export function selectAll(call: Call, now: number): readonly Upstream[] {
+  const { router, tried } = call;
+  if (tried.length === 0) router.budget.countCall(now);
+  const reasons = new Map(skippedFor(call, now));
+  const usable = [...router.ranking.order(call.group, now)].filter((one) => !reasons.has(one) && !tried.includes(one));
+  if (usable.length === 0) {
+    const lastResort = select(call, now);
+    return lastResort === undefined ? [] : [lastResort];
+  }
+  for (const [upstream, reason] of reasons) skipped(call, upstream, reason, tried.length === 0);
+  return usable;
+}
+
 /** Takes one retry from the budget. @returns whether there was one */
 export function takeRetry(call: Call, now: number): boolean {
   const hasTaken = call.router.budget.takeExtra(now);
@@ -85,7 +99,7 @@ export function catchUp({ router, group, blocks, tried, candidates }: Call, now:
   if (blocks?.tag === undefined || all.length === 1) return undefined;
   let recovering: Upstream | undefined;
   for (const upstream of ranking.order(group, now)) {
-    if (tried.includes(upstream) || candidates?.includes(upstream) === false) continue;
+    if (tried.includes(upstream) || candidates?.includes(upstream) === false || upstream.drain !== undefined) continue;
     const { circuit, isHeadUncertain } = upstream;
     if (circuit.isClosed) {
       if (!isHeadUncertain && !chain.view.isBehind(upstream)) return undefined;
@@ -216,6 +230,7 @@ function readState(
   const tag = blocks?.tag;
   const polled = isAlone ? undefined : view.headOf(upstream);
   return {
+    isDrained: upstream.drain !== undefined,
     isExcluded: candidates?.includes(upstream) === false,
     isPreferred: upstream === preferred && purpose === 'attempt',
     hasCapacity: limits?.hasCapacity(now) !== false && circuit.pauseMs(now) === undefined,

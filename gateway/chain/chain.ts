@@ -186,6 +186,11 @@ export class Chain<U> {
     return this.#isCurrent;
   }
 
+  /** The upstream that returned the newest served block; undefined: it was the network's head. */
+  get newestServedFrom(): U | undefined {
+    return this.#served.source;
+  }
+
   /** Number of failed polls of the upstream in a row. */
   failuresOf(upstream: U): number {
     return this.#upstreams.get(upstream)?.failures ?? 0;
@@ -265,6 +270,16 @@ export class Chain<U> {
     const known = this.#upstreams.get(upstream);
     if (known === undefined || known.isSubscribed === isSubscribed) return;
     known.isSubscribed = isSubscribed;
+    this.#view = undefined;
+  }
+
+  /** Another worker serves these blocks: the newest one, which an upstream of an event `seen` did not return, and those of tags. */
+  servedElsewhere(latest: bigint, tags: Readonly<Record<FinalTag, bigint>>, at: number): void {
+    this.#recordServed(latest, undefined, at, false);
+    for (const tag of finalTags) {
+      const { number, olderAt } = this.#tagged[tag];
+      if (tags[tag] > number) this.#tagged[tag] = { number: tags[tag], olderAt };
+    }
     this.#view = undefined;
   }
 

@@ -44,8 +44,12 @@ export class Headers {
   }
 
   has(hash: string): boolean {
+    return this.numberOf(hash) !== undefined;
+  }
+
+  numberOf(hash: string): bigint | undefined {
     const number = this.#numbers.get(hash);
-    return number !== undefined && this.at(number)?.hash === hash;
+    return number !== undefined && this.at(number)?.hash === hash ? number : undefined;
   }
 }
 

@@ -26,6 +26,11 @@ export class NewestServed<U> {
     return this.#number;
   }
 
+  /** The upstream that returned it; undefined: it was the network's head. */
+  get source(): U | undefined {
+    return this.#source;
+  }
+
   /**
    * A caller or a subscriber is served a block. A number far above the network's head is wrong, and is ignored.
    * @param source the upstream that returned it; undefined: it was the network's head

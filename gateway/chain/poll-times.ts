@@ -3,6 +3,8 @@ export interface PollTimes {
   /** Bounds of the poll interval while there are watchers: half of the block time. */
   readonly watchedMinMs: number;
   readonly watchedMaxMs: number;
+  /** With watchers and block times from this on, polls are at the expected times of blocks. Shorter ones cost more polls. */
+  readonly predictedMinMs: number;
   /** Bounds of the poll interval without watchers: the block time. */
   readonly usedMinMs: number;
   readonly usedMaxMs: number;
@@ -33,6 +35,7 @@ const FIRST_BACKOFF_MS = 1_000;
 export const defaultTimes: PollTimes = {
   watchedMinMs: 1_000,
   watchedMaxMs: 4_000,
+  predictedMinMs: 1_800,
   usedMinMs: 2_000,
   usedMaxMs: 15_000,
   idleAfterMs: 180_000,

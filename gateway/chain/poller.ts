@@ -2,8 +2,10 @@ import { clock, type Timer } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
+import type { ChainEvent, ChainPeers } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
 import { fetchBranch, type HeaderSource } from './fetch-branch.ts';
+import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
 import {
@@ -15,9 +17,14 @@ import {
   type PollTimes,
   type Silence,
 } from './poll-times.ts';
-import type { ChainView } from './view.ts';
+import type { ChainView, FinalTag } from './view.ts';
 
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
+/** A worker polls an upstream if the first one has not for this many times the interval. */
+const OVERDUE_FACTOR = 3;
+
+/** Before the first block is shared with the other workers, and after a fall. */
+const nothingShared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0n, safe: -1n, finalized: -1n };
 
 /** An upstream whose blocks are followed. */
 export interface PolledUpstream extends HeaderSource {
@@ -63,6 +70,8 @@ export interface PollerOptions {
   readonly isDevelopment: boolean;
   readonly times?: Partial<PollTimes>;
   readonly log: Log;
+  /** Undefined: the gateway has one worker. */
+  readonly peers?: ChainPeers | undefined;
 }
 
 type PolledBlock = Block & { readonly gasLimit: bigint };
@@ -93,16 +102,27 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #times: PollTimes;
   readonly #log: Log;
   readonly #metrics: NetworkHeadMetrics;
+  readonly #peers: ChainPeers | undefined;
   readonly #polls = new Map<U, Polls>();
   #probed: readonly Probed[] = [];
   readonly #watchers = new Set<(change: ChainChange) => void>();
   readonly #waiting = new Set<() => void>();
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
+  readonly #prediction = new HeadPrediction();
   #reportedHead: bigint | undefined;
   #timer: Timer | undefined;
   #startedAt = -Infinity;
   #usedAt = -Infinity;
+  /** When another worker last sent a poll or notification. */
+  #followedAt = -Infinity;
+  /** When the others were last notified of a use. */
+  #notifiedUseAt = -Infinity;
+  /** The newest served blocks that all workers know. */
+  #shared = nothingShared;
+  #sharing: Promise<void> | undefined;
+  /** The last delivery that waits until its block is shared. */
+  #delivery: Promise<void> | undefined;
   #nextRoundAt = -Infinity;
   #isClosed = false;
 
@@ -110,6 +130,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#times = { ...defaultTimes, ...options.times };
     this.#log = options.log;
     this.#metrics = metrics;
+    this.#peers = options.peers;
     const { confirmMinMs, pauseMs, usedMaxMs } = this.#times;
     const { isDevelopment } = options;
     this.#chain = new Chain({ isDevelopment, minLowerMs: 2 * confirmMinMs, pauseMs, inUseMs: usedMaxMs });
@@ -238,6 +259,83 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return polls.polling;
   }
 
+  /**
+   * A block that was served must not be newer than what any worker would serve next.
+   * @returns resolves when all other workers know the newest served blocks; undefined: they do
+   */
+  whenShared(): Promise<void> | undefined {
+    const peers = this.#peers;
+    if (peers === undefined) return undefined;
+    const { newestServed: latest, tagged } = this.view;
+    const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
+    const { latest: known, safe, finalized } = this.#shared;
+    if (latest <= known && tags.safe <= safe && tags.finalized <= finalized) return this.#sharing;
+    this.#shared = { latest, ...tags };
+    const upstream = this.#chain.newestServedFrom?.name;
+    const sharing = peers.announce({ kind: 'served', latest, upstream, tags }).then(() => {
+      if (this.#sharing === sharing) this.#sharing = undefined;
+    });
+    this.#sharing = sharing;
+    return sharing;
+  }
+
+  /** What another worker sees of the same chain. */
+  received(event: ChainEvent): void {
+    const now = clock.now();
+    const upstream = 'upstream' in event ? this.#upstreamNamed(event.upstream) : undefined;
+    const polls = upstream && this.#polls.get(upstream);
+    switch (event.kind) {
+      case 'used':
+        // Otherwise two workers would notify each other of a use without end.
+        if (this.#isPolling) this.markUsed(now);
+        break;
+      case 'served':
+        if (upstream !== undefined) this.#see(upstream, { number: event.latest }, { by: 'response', sentAt: now }, now);
+        this.#chain.servedElsewhere(event.latest, event.tags, now);
+        break;
+      case 'seen': {
+        if (upstream === undefined || polls === undefined) break;
+        this.#followedAt = now;
+        if (this.#timer === undefined) this.#startRound(now);
+        const sentAt = now - event.sentMsAgo;
+        if (event.by === 'notification') Object.assign(polls, { notifiedAt: now, notifiedNumber: event.block.number });
+        else {
+          upstream.isHeadUncertain = false;
+          polls.polledAt = Math.max(polls.polledAt, sentAt);
+        }
+        this.#see(upstream, event.block, event.by === 'poll' ? { by: 'poll', sentAt } : { by: 'notification' }, now);
+        break;
+      }
+      case 'gone':
+        if (upstream === undefined || polls === undefined) break;
+        polls.polledAt = now;
+        this.#lose(upstream, event.why);
+        break;
+      case 'subscribed':
+        if (upstream !== undefined) this.#chain.subscribed(upstream, event.isSubscribed);
+        break;
+      case 'doubtful':
+        if (upstream !== undefined)
+          this.#verify(upstream).catch((error: unknown) => {
+            this.#recover(error);
+          });
+    }
+  }
+
+  /** The events from which a new worker learns what is known. */
+  get state(): readonly ChainEvent[] {
+    const now = clock.now();
+    const { newestServed: latest, tagged, upstreams } = this.view;
+    const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
+    const events: ChainEvent[] = [];
+    for (const [{ name: upstream }, { head, isSubscribed }] of this.#timer === undefined ? [] : upstreams) {
+      events.push({ kind: 'subscribed', upstream, isSubscribed });
+      if (head !== undefined)
+        events.push({ kind: 'seen', upstream, block: head, by: 'poll', sentMsAgo: now - head.at });
+    }
+    return [...events, { kind: 'served', latest, upstream: this.#chain.newestServedFrom?.name, tags }];
+  }
+
   close(): void {
     this.#watchers.clear();
     this.#stop();
@@ -251,10 +349,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #startRound(now: number, isFirstWatch = false): void {
     if (this.#isClosed) return;
     const sinceUseMs = this.#watchers.size > 0 ? undefined : now - this.#usedAt;
-    if (sinceUseMs !== undefined && sinceUseMs > this.#times.idleAfterMs) {
+    const { idleAfterMs } = this.#times;
+    const isFollowed = !this.#isPolling && now - this.#followedAt <= idleAfterMs;
+    if (sinceUseMs !== undefined && sinceUseMs > idleAfterMs && !isFollowed) {
       this.#stop();
       return;
     }
+    this.#notifyUse(now);
     const wasStopped = this.#timer === undefined;
     if (wasStopped || isFirstWatch) this.#startedAt = now;
     if (wasStopped) this.#chain.resumed();
@@ -263,22 +364,58 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
+    // Without watchers, or while a lower head is confirmed, polls do not follow the blocks. Nor do those of a worker that follows.
+    const isPredicting = this.#isPolling && sinceUseMs === undefined && !isConfirming;
+    const expectedMs = isPredicting ? this.#untilNextHead(now) : undefined;
+    const stepMs = expectedMs !== undefined && expectedMs <= 0 ? stepOf(blockMs ?? 0) : undefined;
+    if (stepMs !== undefined) this.#prediction.polled();
+    const ownMs = this.#isPolling ? (isConfirming ? confirmMs : (stepMs ?? minMs)) : OVERDUE_FACTOR * roundMs;
     // The first watcher waits for the head.
-    const intervalMs = isFirstWatch ? 0 : isConfirming ? confirmMs : minMs;
+    const intervalMs = isFirstWatch ? 0 : ownMs;
     const silence = silenceLimits(this.#times, blockMs);
-    let nextMs = wasStopped ? Math.min(roundMs, this.#times.startMs) : roundMs;
+    const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
+    let nextMs = wasStopped ? Math.min(untilNextMs, this.#times.startMs) : untilNextMs;
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
       const dueMs = this.#pollIfDue(upstream, polls, now, intervalMs, silence, isLate) ?? nextMs;
-      // One that was polled between two rounds. Without calls, it waits for the next round.
-      if (roundMs <= minMs) nextMs = Math.min(nextMs, dueMs);
+      // One that was polled between two rounds. Without calls, and at the head until the next one is expected, it waits.
+      const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
+      if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
     if (wasStopped || isFirstWatch) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
-    for (const upstream of this.#probed) upstream.probeIfIdle(now);
+    if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
-    this.#setTimer(nextMs);
+    // One that follows looks again whether it is still in use.
+    this.#setTimer(this.#isPolling ? nextMs : Math.min(nextMs, idleAfterMs));
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.passed(now));
+  }
+
+  /** Time until the next head is expected, at a network with regular blocks. */
+  #untilNextHead(now: number): number | undefined {
+    const { blockMs } = this.view;
+    if (blockMs === undefined || blockMs < this.#times.predictedMinMs) return undefined;
+    // Notifications come by themselves.
+    if ([...this.#polls.keys()].every((upstream) => this.#isSubscribed(upstream))) return undefined;
+    const at = this.#prediction.nextPollAt(now, blockMs);
+    return at === undefined ? undefined : at - now;
+  }
+
+  /** Whether this worker polls for all. */
+  get #isPolling(): boolean {
+    return this.#peers?.isFirst !== false;
+  }
+
+  /** The first worker polls while any worker uses the network. */
+  #notifyUse(now: number): void {
+    if (this.#isPolling || (this.#watchers.size === 0 && this.#usedAt <= this.#notifiedUseAt)) return;
+    this.#notifiedUseAt = now;
+    this.#peers?.notify({ kind: 'used' });
+  }
+
+  #upstreamNamed(name: string | undefined): U | undefined {
+    for (const upstream of this.#polls.keys()) if (upstream.name === name) return upstream;
+    return undefined;
   }
 
   /** The upstreams whose first head since the start is being polled. */
@@ -333,7 +470,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       this.#stopPolls(upstream, polls);
       return Infinity;
     }
-    if (polls.feed === undefined && now >= polls.feedRetryAt && !upstream.isOnOtherChain)
+    if (polls.feed === undefined && now >= polls.feedRetryAt && !upstream.isOnOtherChain && this.#isPolling)
       this.#openFeed(upstream, polls);
     const head = this.view.headOf(upstream);
     const silentMs = now - polls.notifiedAt;
@@ -345,6 +482,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
     // A call has found the wrong chain id, and opened the circuit.
     if (upstream.isOnOtherChain && polls.polledAt === -Infinity) polls.polledAt = now;
+    // The first worker is notified of the use at the same time.
+    if (!this.#isPolling && polls.polledAt === -Infinity) polls.polledAt = now;
     // 0.9, because timers may fire a little early.
     const dueMs = polls.polledAt + this.#pollIntervalMs(upstream, intervalMs) * 0.9 - now;
     if (dueMs > 0) return dueMs;
@@ -371,11 +510,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       block = parseBlock(await upstream.fetchResult(nodeMethods.blockByNumber, '["latest",false]'));
       upstream.isHeadUncertain = false;
     } catch (error) {
-      this.#lose(upstream, 'no-response');
+      this.#loseForAll(upstream);
       throw error;
     }
-    if (block === undefined) this.#lose(upstream, 'no-response');
-    else this.#see(upstream, block, { by: 'poll', sentAt }, clock.now());
+    if (block === undefined) this.#loseForAll(upstream);
+    else this.#seeForAll(upstream, block, { by: 'poll', sentAt }, clock.now());
     return block;
   }
 
@@ -396,10 +535,10 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   #openFeed(upstream: U, polls: Polls): void {
-    this.#chain.subscribed(upstream, false);
+    this.#setSubscribed(upstream, false);
     polls.feed = upstream.subscribe('["newHeads"]', {
       started: () => {
-        this.#chain.subscribed(upstream, true);
+        this.#setSubscribed(upstream, true);
         polls.notifiedAt = clock.now();
         polls.notifiedNumber = undefined;
         // There may be a block between the last poll and the start of the subscription.
@@ -415,7 +554,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         polls.notifiedNumber = block.number;
         polls.feedFailures = 0;
         upstream.metrics.notified();
-        this.#see(upstream, block, { by: 'notification' }, polls.notifiedAt);
+        this.#seeForAll(upstream, block, { by: 'notification' }, polls.notifiedAt);
       },
       ended: () => {
         upstream.isHeadUncertain = true;
@@ -428,7 +567,12 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #closeFeed(upstream: U, polls: Polls): void {
     polls.feed?.close();
     polls.feed = undefined;
-    this.#chain.subscribed(upstream, false);
+    this.#setSubscribed(upstream, false);
+  }
+
+  #setSubscribed(upstream: U, isSubscribed: boolean): void {
+    this.#chain.subscribed(upstream, isSubscribed);
+    if (this.#isPolling) this.#peers?.notify({ kind: 'subscribed', upstream: upstream.name, isSubscribed });
   }
 
   #backOffFeed(upstream: U, polls: Polls): void {
@@ -442,6 +586,19 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   // Events of the chain, and what follows from them
+
+  /** In this worker and the others. */
+  #seeForAll(upstream: U, block: Block, how: PolledHow, now: number): void {
+    this.#see(upstream, block, how, now);
+    if (this.#peers === undefined) return;
+    const sentMsAgo = how.by === 'poll' ? now - how.sentAt : 0;
+    this.#peers.notify({ kind: 'seen', upstream: upstream.name, block, by: how.by, sentMsAgo });
+  }
+
+  #loseForAll(upstream: U): void {
+    this.#lose(upstream, 'no-response');
+    this.#peers?.notify({ kind: 'gone', upstream: upstream.name, why: 'no-response' });
+  }
 
   #see(upstream: U, block: Block & ServedBlock, how: How, now: number): void {
     const before = this.#chain.view;
@@ -470,6 +627,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       left.push(upstream);
     }
     if (left.length === 0) return;
+    if (this.#isPolling) for (const { name: upstream } of left) this.#peers?.notify({ kind: 'doubtful', upstream });
     this.#fetched.clear();
     this.#handle(this.#chain.left(left, now));
   }
@@ -507,20 +665,47 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));
       }
     }
-    const { number } = this.view;
+    const { number, newestServed, tagged } = this.view;
+    const { latest, safe, finalized } = this.#shared;
+    // After a fall, the next served blocks are announced again.
+    if (newestServed < latest || tagged.safe.number < safe || tagged.finalized.number < finalized)
+      this.#shared = nothingShared;
     if (number === this.#reportedHead) return;
     this.#reportedHead = number;
-    if (number !== undefined) this.#metrics.head(Number(number));
+    if (number === undefined) return;
+    this.#metrics.head(Number(number));
+    this.#prediction.seen(number, clock.now(), this.view.blockMs);
   }
 
   #deliver(change: ChainChange | undefined): void {
+    if (change !== undefined) {
+      const sharing = this.#watchers.size === 0 ? undefined : this.whenShared();
+      if (sharing === undefined && this.#delivery === undefined) this.#deliverTo(this.#watchers, change);
+      else this.#deliverAfter(sharing, change);
+    }
+    this.#resolveWaiting();
+  }
+
+  /** Delivers a change to its present watchers when the other workers know its block, after those before it. */
+  #deliverAfter(sharing: Promise<void> | undefined, change: ChainChange): void {
+    const watchers = [...this.#watchers];
+    const delivery = Promise.all([this.#delivery, sharing]).then(() => {
+      if (this.#delivery === delivery) this.#delivery = undefined;
+      this.#deliverTo(
+        watchers.filter((watcher) => this.#watchers.has(watcher)),
+        change,
+      );
+    });
+    this.#delivery = delivery;
+  }
+
+  #deliverTo(watchers: Iterable<(change: ChainChange) => void>, change: ChainChange): void {
     try {
-      if (change !== undefined) for (const listener of this.#watchers) listener(change);
+      for (const listener of watchers) listener(change);
     } catch (error) {
       this.#chain.missed();
       this.#log.error(causeOf(error), 'following the chain failed');
     }
-    this.#resolveWaiting();
   }
 
   /** A defect of Gatehouse, after which the chain restarts at the next head. */
@@ -557,3 +742,4 @@ export type WatchedChain = Pick<ChainPoller, 'watch' | 'waitForHead' | 'waitForC
 };
 
 type ServedHow = Extract<How, { readonly by: 'response' }>;
+type PolledHow = Exclude<How, ServedHow>;

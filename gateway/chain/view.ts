@@ -80,6 +80,11 @@ export class ChainView<U> {
     return this.headers.has(hash);
   }
 
+  /** The number of the block with this hash, if `at` has it. */
+  numberOf(hash: string): bigint | undefined {
+    return this.headers.numberOf(hash);
+  }
+
   /**
    * @param hash of a block or transaction
    * @returns the hash of its block, if callers were served one of the two in the last 30 s: for a block, its own

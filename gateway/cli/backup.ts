@@ -24,22 +24,31 @@ export function backupCommands(settings: StoreSettings, out: (text: string) => v
   const backup = new Command('backup')
     .description('Write all keys, as digests, and their usage to a new file')
     .argument('<file>', 'path of the file, which must not exist')
+    .option('--json', 'print {"file":…,"keys":…,"days":…}')
     .addHelpText('after', examples('backup keys-2027-01-31.jsonl'))
-    .action((path: string) =>
+    .action((path: string, { json }: { json?: true }) =>
       withStores(settings, async (keys, usage) => {
         const { keys: count, days } = await writeBackup(path, keys, usage);
-        out(`${path}: ${count} keys, ${days} days of usage\n`);
+        const line = json
+          ? JSON.stringify({ file: path, keys: count, days })
+          : `${path}: ${count} keys, ${days} days of usage`;
+        out(`${line}\n`);
       }),
     );
   const restoring = new Command('restore')
     .description('Add the keys and the usage of a backup that are missing; existing keys stay as they are')
     .argument('<file>', 'a file of `backup`')
+    .option('--json', 'print {"keys":{"added":…,"there":…},"days":{…}}')
     .addHelpText('after', examples('restore keys-2027-01-31.jsonl'))
-    .action((path: string) =>
+    .action((path: string, { json }: { json?: true }) =>
       withStores(settings, async (keys, usage) => {
         await checkBackup(linesOf(path));
         const manager = new KeyManager(keys, methodNames);
         const found = await restore(linesOf(path), keys, usage, (digest) => manager.auditImport(keyIdOf(digest)));
+        if (json) {
+          out(`${JSON.stringify(found)}\n`);
+          return;
+        }
         const { added, there, expired } = found.days;
         out(`Keys: ${found.keys.added} added, ${found.keys.there} already there\n`);
         out(`Days of usage: ${added} added, ${there} already there, ${expired} expired\n`);

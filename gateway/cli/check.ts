@@ -10,7 +10,9 @@ import {
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/methods-by-upstreams.ts';
+import { columns } from './columns.ts';
 import { describeActive } from './running-gateway.ts';
+import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 
 /** Result of `gatehouse check`. */
@@ -64,7 +66,17 @@ export function checkNetworks(
 /** Loads the network files of a folder. @throws NetworkFilesError */
 export function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): NetworkConfig[] {
   const developmentMethods = developmentMethodsIn({ NODE_ENV: env['NODE_ENV'] });
-  return loadNetworks({ folder, ...methodFacts, developmentMethods, env });
+  return loadNetworks({ folder, ...methodFacts, checkPublic, developmentMethods, env });
+}
+
+/** Formats the networks of a folder for `gatehouse networks list`. Has no URLs of upstreams. */
+export function listNetworks(networks: readonly NetworkConfig[], asJson: boolean): string {
+  const all = networks.map(({ slug, name, chainId, baseUrls, upstreams }) => {
+    return { slug, name, chainId, baseUrls, upstreams: upstreams.map((upstream) => upstream.name) };
+  });
+  if (asJson) return `${JSON.stringify(all)}\n`;
+  const rows = all.map(({ slug, name, chainId, upstreams }) => [slug, String(chainId), name, upstreams.join(', ')]);
+  return columns([['SLUG', 'CHAIN', 'NAME', 'UPSTREAMS'], ...rows]);
 }
 
 function checkedNetworks(
@@ -84,8 +96,14 @@ function checkedNetworks(
     upstreams: network.upstreams.length,
     methods: network.methods.length,
     table: methodsByUpstreams(network, methodFacts),
-    notes: auditNotes(network),
+    notes: [...verifyNotes(network), ...auditNotes(network), ...publicNotes(network)],
   }));
+}
+
+function verifyNotes({ verify, agree, upstreams }: NetworkConfig): string[] {
+  const isVerified = [verify, ...Object.values(verify)].some((level) => level === 'enforce' || level === 'require');
+  if (!isVerified && Object.keys(agree).length === 0) return [];
+  return upstreams.length > 1 ? [] : ['verify: with one upstream, a wrong result is not proven, and never disproved'];
 }
 
 function auditNotes({ audit, upstreams }: NetworkConfig): string[] {
@@ -93,6 +111,19 @@ function auditNotes({ audit, upstreams }: NetworkConfig): string[] {
   if (upstreams.length === 1) return ['audit: with one upstream, only the hashes of headers are checked'];
   const asked = upstreams.filter((upstream) => upstream.audit === 'on' && upstream.probe === 'on');
   return asked.length > 0 ? [] : ['audit: every upstream has audit: off or probe: off, so no results are compared'];
+}
+
+function publicNotes({ public: options }: NetworkConfig): string[] {
+  if (options === undefined) return [];
+  const { rate, daily, total } = options;
+  return [
+    ...(rate === undefined && daily === undefined
+      ? ['public: without rate and daily, an address without a key has no limit on its calls']
+      : []),
+    ...(total.rate === undefined && total.daily === undefined && total.monthly === undefined
+      ? ['public: without a rate or quota in total, callers without a key may use all that upstreams allow']
+      : []),
+  ];
 }
 
 /** Adds the diagnostics of what cannot be read to the others. */

@@ -1,10 +1,19 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { suggest } from '../config/suggest.ts';
 import { providersOf, requiredOptions, type UrlOption } from '../network-files/providers/find-providers.ts';
 import { providerNames, providers, type ProviderName } from '../network-files/providers/providers.generated.ts';
 import { commandName } from './command-name.ts';
-import { networkHead, NetworkFileError, requireEmpty, writeNew, type NetworkHead } from './network-files.ts';
+import type { Env } from '../network-files/expand/expand-text.ts';
+import {
+  networkHead,
+  NetworkFileError,
+  newNetworkPath,
+  requireEmpty,
+  writeNew,
+  type NetworkHead,
+  type WrittenFiles,
+} from './network-files.ts';
 
 /** File with the values of all variables, beside the folder of network files. */
 const SECRETS_FILE = 'gateway.env';
@@ -19,10 +28,9 @@ interface PlannedNetwork extends NetworkHead {
  * Creates the folder of network files: a network for each chain, with an upstream of each provider that serves it. Creates a
  * file for the keys too. Writes nothing if one of these is not possible.
  * @param chains  @param names lists with commas, as given on the command line
- * @returns a text for the operator
  * @throws NetworkFileError
  */
-export function initWithProviders(folder: string, chains = '', names = ''): string {
+export function initWithProviders(folder: string, chains = '', names = ''): WrittenFiles {
   requireEmpty(folder);
   const secrets = join(dirname(folder), SECRETS_FILE);
   if (existsSync(secrets)) throw new NetworkFileError(`${secrets} already exists and is not changed`);
@@ -34,16 +42,52 @@ export function initWithProviders(folder: string, chains = '', names = ''): stri
   for (const network of networks) writeNew(join(folder, `${network.slug}.yaml`), textOf(network));
   const variables = [...new Set(networks.flatMap(variablesOf))].sort();
   writeNew(secrets, secretsText(basename(folder), variables), 0o600);
-  const leftOut = networks.flatMap(({ slug, chainId, served }) =>
-    given
-      .filter((name) => !served.includes(name))
-      .map((name) => `${name} does not serve chain ${chainId}: it is left out of ${slug}.yaml.\n`),
-  );
-  return (
+  const leftOut = networks.map((network) => leftOutText(network, given));
+  const text =
     `Wrote ${networks.length} networks to ${folder}.\n${leftOut.join('')}` +
     `Write the values of ${variables.length} variables to ${secrets}. Load it with \`set -a; . ${shellPath(secrets)}; set +a\`,\n` +
-    `test the files with ${commandName} check, and the upstreams with ${commandName} doctor.\n`
-  );
+    `test the files with ${commandName} check, and the upstreams with ${commandName} doctor.\n`;
+  const files = networks.map(({ slug }) => join(folder, `${slug}.yaml`));
+  return { text, files: [...files, secrets], variables };
+}
+
+/**
+ * Writes the file of one network with an upstream of each provider that serves it, and adds missing variables to the file
+ * for the keys.
+ * @param names a list with commas
+ * @throws NetworkFileError
+ */
+export function addWithProviders(
+  folder: string,
+  env: Env,
+  chainId: number,
+  names: string,
+  slug?: string,
+): WrittenFiles {
+  const given = itemsOf(names).map(toProvider);
+  if (given.length === 0) throw new NetworkFileError('--provider: expected names of providers: alchemy,drpc');
+  const network = plan(folder, chainId, given);
+  const path = newNetworkPath(folder, env, chainId, network.slug, slug);
+  const secrets = join(dirname(folder), SECRETS_FILE);
+  const existing = existsSync(secrets) ? readFileSync(secrets, 'utf8') : undefined;
+  const all = [...new Set(variablesOf(network))].sort();
+  const variables = all.filter((name) => existing === undefined || !new RegExp(`^${name}=`, 'm').test(existing));
+  writeNew(path, textOf(network));
+  if (existing === undefined) writeNew(secrets, secretsText(basename(folder), variables), 0o600);
+  else appendFileSync(secrets, variables.map((name) => `${name}=\n`).join(''));
+  const advice =
+    variables.length === 0
+      ? `${secrets} has all its variables already.`
+      : `Write the values of ${variables.join(', ')} to ${secrets}, and start the gateway with them.`;
+  const text = `Wrote ${path}.\n${leftOutText(network, given)}${advice}\nTest it with ${commandName} doctor.\n`;
+  return { text, files: [path, secrets], variables };
+}
+
+function leftOutText({ slug, chainId, served }: PlannedNetwork, given: readonly ProviderName[]): string {
+  return given
+    .filter((name) => !served.includes(name))
+    .map((name) => `${name} does not serve chain ${chainId}: it is left out of ${slug}.yaml.\n`)
+    .join('');
 }
 
 function itemsOf(list: string): string[] {

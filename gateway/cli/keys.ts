@@ -16,6 +16,7 @@ import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { lastDays, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 import { commandName } from './command-name.ts';
+import { curlLine } from './demo.ts';
 import { examples } from './examples.ts';
 import {
   addPermissionOptions,
@@ -38,6 +39,12 @@ export interface KeysCommandContext {
   /** Write text unchanged to standard output and standard error. */
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /**
+   * The URL of a network for calls with a key.
+   * @param slugs networks that the key may use, with commas; undefined: all
+   * @returns undefined if the networks are not known here
+   */
+  readonly callUrl?: (key: string, slugs: string | undefined) => string | undefined;
 }
 
 /** Makes the command `gatehouse keys …`. What an operator can fix is one printed line, and a CommanderError with an exit code. */
@@ -76,7 +83,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .command('create')
     .description('Create a key; it is shown only once')
     .requiredOption('--name <name>', 'name of the user or application: 1 to 64 printable characters')
-    .option('--json', 'print {"id":…,"key":…}')
+    .option('--json', 'print {"id":…,"key":…,"url":…}')
     .option('--key-stdin', 'read an existing key of another service (32 hexadecimal digits) from standard input');
   addPermissionOptions(create)
     .option('--secret', 'also require a new secret, as the password of Basic authentication; it is shown only once')
@@ -99,22 +106,29 @@ export function keysCommand(context: KeysCommandContext): Command {
           ...(given !== undefined && { given }),
           withSecret: options.secret === true,
         });
+        const url = created.key === undefined ? undefined : context.callUrl?.(created.key, permissions['networks']);
         printResult(
-          created,
+          { ...created, ...(url !== undefined && { url }) },
           options.json,
           `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`,
         );
+        if (url !== undefined && !options.json) out(`\nURL: ${url}\nTry it:\n\n${tryLine(url, created.secret)}\n`);
       }),
     );
 
   keys
     .command('list')
     .description('List all keys, including revoked keys')
+    .option('--team <name>', 'only the keys of this team')
     .option('--json', 'print an array of records on one line')
-    .addHelpText('after', examples('keys list', 'keys list --json'))
-    .action((options: { json?: true }) =>
+    .addHelpText('after', examples('keys list', 'keys list --team acme', 'keys list --json'))
+    .action(({ team, ...options }: { team?: string; json?: true }) =>
       withManager(async (manager) => {
-        const records = await manager.list();
+        const all = await manager.list();
+        const records = all.filter(({ permissions }) => team === undefined || permissions?.['team'] === team);
+        if (team !== undefined && records.length === 0 && !options.json) {
+          throw new UsageError(`--team: no key has the team ${team}`);
+        }
         if (options.json) out(`${JSON.stringify(records.map((record) => displayedRecord(record)))}\n`);
         else if (records.length === 0) out(`There are no keys. Create one: ${commandName} keys create --name <name>\n`);
         else out(tableOf(records));
@@ -144,19 +158,27 @@ export function keysCommand(context: KeysCommandContext): Command {
       .argument('<id>', 'key id, from `keys list`')
       .option('--json', 'print {"id":…} and the new secret, if any'),
   )
+    .option('--name <name>', 'another name: 1 to 64 printable characters')
     .option('--secret', 'require a new secret, which replaces all others; it is shown only once')
     .option('--no-secret', 'require no secret')
     .addHelpText(
       'after',
       examples('keys update 0123456789ab --rate 20 --burst 100', 'keys update 0123456789ab --origins ""'),
     )
-    .action((id: string, options: { json?: true; secret?: boolean; force?: true }) =>
+    .action((id: string, options: { name?: string; json?: true; secret?: boolean; force?: true }) =>
       withManager(async (manager) => {
         const change = permissionsFrom(options);
-        if (Object.keys(change).length === 0 && options.secret === undefined) {
+        const name = options.name === undefined ? undefined : checkedName(options.name);
+        const isRenamedOnly = Object.keys(change).length === 0 && options.secret === undefined;
+        if (isRenamedOnly && name === undefined) {
           throw new UsageError(`Nothing to change: see ${commandName} keys update --help`);
         }
         checkNetworks(change, context.settings().NETWORKS_DIR, options.force === true);
+        const renamed = name === undefined ? undefined : await manager.rename(id, name);
+        if (renamed !== undefined && isRenamedOnly) {
+          printResult(renamed, options.json, `Key ${id} has the name ${name ?? ''}`);
+          return;
+        }
         printResult(await manager.update(id, change, options.secret), options.json, `Key ${id} is changed`);
       }),
     );
@@ -228,12 +250,13 @@ export function keysCommand(context: KeysCommandContext): Command {
   keys
     .command('usage')
     .description('Show the usage of a key, team or subject of tokens by day, network and method')
-    .argument('[id]', 'key id, from `keys list`, or team:<name>')
+    .argument('[id]', 'key id, from `keys list`, team:<name>, or public for calls without a key')
     .option('--subject <sub>', 'claim `sub` of tokens of AUTH_ISSUER, in place of the id')
+    .option('--rotated', 'add the usage of keys that the key replaced by rotation, and of those that replaced it')
     .option('--days <number>', `number of days, at most ${USAGE_RETENTION_DAYS}`, '30')
     .option('--json', 'print an array of rows on one line')
     .addHelpText('after', examples('keys usage 0123456789ab --days 7 --json', 'keys usage team:acme'))
-    .action((id: string | undefined, options: { subject?: string; days: string; json?: true }) =>
+    .action((id: string | undefined, options: { subject?: string; rotated?: true; days: string; json?: true }) =>
       withManager(async (manager) => {
         const { subject } = options;
         if ((id === undefined) === (subject === undefined)) throw new UsageError('Give one of <id> and --subject');
@@ -241,7 +264,9 @@ export function keysCommand(context: KeysCommandContext): Command {
         if (!(Number.isInteger(days) && days >= 1 && days <= USAGE_RETENTION_DAYS))
           throw new UsageError(`--days: expected a whole number from 1 to ${USAGE_RETENTION_DAYS}`);
         const ids =
-          subject === undefined ? await manager.idsOf(id ?? '') : [keyIdOf(subjectDigest(issuerOfTokens(), subject))];
+          subject === undefined
+            ? await manager.idsOf(id ?? '', options.rotated)
+            : [keyIdOf(subjectDigest(issuerOfTokens(), subject))];
         const usage = openUsageStore(context.settings(), openLog('silent'));
         try {
           await usage.waitUntilReady(OPEN_TIMEOUT_MS);
@@ -269,6 +294,12 @@ export function keysCommand(context: KeysCommandContext): Command {
     );
 
   return keys;
+}
+
+/** A shell line that calls the network. The gateway answers eth_chainId without an upstream. */
+function tryLine(url: string, secret: string | undefined): string {
+  const line = curlLine(url, 'eth_chainId', []);
+  return secret === undefined ? line : line.replace('curl', `curl -u ':${secret}'`);
 }
 
 async function attempt(command: Command, work: () => Promise<void>): Promise<void> {

@@ -14,6 +14,15 @@ export class NetworkFileError extends Error {
   override readonly name = 'NetworkFileError';
 }
 
+/** What a command wrote: as text for the operator, and as data for `--json`. */
+export interface WrittenFiles {
+  readonly text: string;
+  /** Paths. */
+  readonly files: readonly string[];
+  /** Environment variables that the files need, and that have no value yet. */
+  readonly variables: readonly string[];
+}
+
 const shippedFolder = join(packageRoot, 'networks');
 
 /** More public endpoints rarely help: each is one more attempt if the others fail. */
@@ -21,10 +30,9 @@ const MAX_ENDPOINTS = 3;
 
 /**
  * Creates the folder of network files, with the files that Gatehouse ships.
- * @returns a text for the operator
  * @throws NetworkFileError if the folder exists and is not empty
  */
-export function initNetworks(folder: string): string {
+export function initNetworks(folder: string): WrittenFiles {
   requireEmpty(folder);
   mkdirSync(folder, { recursive: true });
   const names = readdirSync(shippedFolder).filter((name) => name.endsWith('.yaml'));
@@ -32,23 +40,47 @@ export function initNetworks(folder: string): string {
   const copied = names.filter((name) => name !== 'local.yaml' || findAnvil() !== undefined);
   for (const name of copied)
     writeNew(join(folder, name), withSchema(readFileSync(join(shippedFolder, name), 'utf8'), folder));
-  return (
+  const text =
     `Wrote ${copied.length} networks to ${folder}. Their upstreams are public endpoints: put your own first, and remove\n` +
-    `the files that you do not need. Test them with ${commandName} doctor, then run ${commandName} start.\n`
-  );
+    `the files that you do not need. Test them with ${commandName} doctor, then run ${commandName} start.\n`;
+  return { text, files: copied.map((name) => join(folder, name)), variables: [] };
 }
 
 /**
  * Writes the file of one network: the shipped file if there is one, else a file made from the list of known chains.
- * @returns a text for the operator
  * @throws NetworkFileError
  */
-export function addNetwork(folder: string, env: Env, given: string, slug?: string): string {
-  const chainId = /^[1-9]\d{0,15}$/.test(given) ? Number(given) : undefined;
-  if (chainId === undefined) throw new NetworkFileError('expected a chain id, a whole number: 8453 for Base');
-  if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder}: ${commandName} init creates it`);
+export function addNetwork(folder: string, env: Env, given: string, slug?: string): WrittenFiles {
+  const chainId = readChainId(given);
   const file = shippedFile(chainId) ?? generatedFile(chainId);
-  const name = slug ?? file.slug;
+  const path = newNetworkPath(folder, env, chainId, file.slug, slug);
+  writeNew(path, withSchema(file.text, folder));
+  const text =
+    `Wrote ${path}. Its upstreams are public endpoints: put your own node or provider first.\n` +
+    `Test it with ${commandName} doctor.\n`;
+  return { text, files: [path], variables: [] };
+}
+
+/** @throws NetworkFileError */
+export function readChainId(text: string): number {
+  if (/^[1-9]\d{0,15}$/.test(text)) return Number(text);
+  throw new NetworkFileError('expected a chain id, a whole number: 8453 for Base');
+}
+
+/**
+ * The path for the file of a network that is added.
+ * @param slug given by the operator
+ * @throws NetworkFileError if there is no folder, the slug is not possible, or a file has the chain
+ */
+export function newNetworkPath(
+  folder: string,
+  env: Env,
+  chainId: number,
+  defaultSlug: string,
+  slug: string | undefined,
+): string {
+  if (!existsSync(folder)) throw new NetworkFileError(`there is no folder ${folder}: ${commandName} init creates it`);
+  const name = slug ?? defaultSlug;
   if (!isSlug(name) || reservedSlugs.has(name)) {
     throw new NetworkFileError(
       `${name} cannot be a slug: expected lower-case letters, digits and hyphens, and no path that Gatehouse uses; set --slug`,
@@ -60,12 +92,7 @@ export function addNetwork(folder: string, env: Env, given: string, slug?: strin
       `${join(folder, `${existing}.yaml`)} already has chain ${chainId}; to add a second one, set --slug`,
     );
   }
-  const path = join(folder, `${name}.yaml`);
-  writeNew(path, withSchema(file.text, folder));
-  return (
-    `Wrote ${path}. Its upstreams are public endpoints: put your own node or provider first.\n` +
-    `Test it with ${commandName} doctor.\n`
-  );
+  return join(folder, `${name}.yaml`);
 }
 
 /** A network file up to its upstreams. */

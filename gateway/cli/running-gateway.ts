@@ -1,6 +1,116 @@
+import { Command } from 'commander';
+import { adminTokensOf } from '../config/admin-tokens.ts';
+import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/configuration.ts';
+import { addressOf } from './banner.ts';
+import { columns, shortTime } from './columns.ts';
+import { examples } from './examples.ts';
+import { exitCodes } from './exit-codes.ts';
 
 const TIMEOUT_MS = 5_000;
+/** Longer than any call. */
+const EXPLAIN_TIMEOUT_MS = 60_000;
+
+/** No gateway responds, or it rejects the request. The message is one line for the operator. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = exitCodes.unavailable.code) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+export interface RunningGatewayContext {
+  readonly settings: () => Settings;
+  readonly out: (text: string) => void;
+  readonly setExitCode: (code: number) => void;
+}
+
+/** The response of `/readyz`. */
+interface Readiness {
+  readonly ready: boolean;
+  readonly draining: boolean;
+  readonly keyStore: { readonly kind: string; readonly available: boolean };
+  readonly configuration: Configuration;
+  readonly networks: Readonly<
+    Record<
+      string,
+      {
+        readonly upstreams: number;
+        readonly up: number;
+        readonly drained?: readonly string[];
+        readonly failing: Readonly<Record<string, string>>;
+      }
+    >
+  >;
+}
+
+interface Explained {
+  readonly answer: unknown;
+  readonly explanation: { readonly calls: readonly ExplainedCall[] };
+}
+
+interface ExplainedCall {
+  readonly outcome?: string;
+  readonly cache?: string;
+  readonly skipped?: Readonly<Record<string, string>>;
+  readonly attempts: readonly { readonly upstream: string; readonly ms?: number; readonly outcome?: string }[];
+}
+
+/** Makes the commands that ask a running gateway: `gatehouse status` and `gatehouse explain`. */
+export function runningGatewayCommands({ settings, out, setExitCode }: RunningGatewayContext): Command[] {
+  const status = new Command('status')
+    .description('Show whether a running gateway is ready, and its networks and upstreams')
+    .option('--url <url>', 'address of the ops port, or of PORT without one; default: that of the settings')
+    .option('--json', 'print the response of /readyz on one line')
+    .addHelpText('after', examples('status', 'status --json', 'status --url http://10.0.0.5:9464'))
+    .action(async ({ url, json }: { url?: string; json?: true }) => {
+      const address = readAddress(url) ?? opsAddress(settings());
+      const response = await request(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+      const readiness = (await readJson(response)) as Readiness;
+      if (typeof readiness.ready !== 'boolean') throw new GatewayError(notGateway(address));
+      out(json ? `${JSON.stringify(readiness)}\n` : statusText(address, readiness));
+      if (!readiness.ready) setExitCode(exitCodes.failed.code);
+    });
+  const explain = new Command('explain')
+    .description('Send a call through a running gateway, and show how it got its response')
+    .argument('<network>', 'slug of the network')
+    .argument('<method>', 'eth_getBalance')
+    .argument('[params...]', 'parameters: JSON, or text')
+    .option('--url <url>', 'address of the ops port; default: that of the settings')
+    .option('--json', 'print the response and the explanation on one line')
+    .addHelpText(
+      'after',
+      `\nADMIN_TOKEN must be set as for the gateway, or ADMIN_TOKENS with a token of the role \`all\`.\n${examples(
+        'explain base eth_blockNumber',
+        'explain base eth_getBalance 0x4200000000000000000000000000000000000006 latest',
+      )}`,
+    )
+    .action(async (network: string, method: string, params: string[], options: { url?: string; json?: true }) => {
+      const active = settings();
+      const token = adminTokensOf(active).find(({ role }) => role === 'all')?.value;
+      if (token === undefined) {
+        throw new SettingsError([
+          'ADMIN_TOKEN: expected the token of the gateway, or one of the role all in ADMIN_TOKENS',
+        ]);
+      }
+      const address = readAddress(options.url) ?? opsAddress(active);
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params.map(readParam) });
+      const response = await request(`${address}/admin/explain/${encodeURIComponent(network)}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body,
+        signal: AbortSignal.timeout(EXPLAIN_TIMEOUT_MS),
+      });
+      const result = (await readJson(response)) as Explained & { error?: { message?: string } };
+      if (!response.ok)
+        throw new GatewayError(rejectionText(response.status, result.error?.message), exitCodes.failed.code);
+      out(options.json ? `${JSON.stringify(result)}\n` : explainText(method, network, result));
+    });
+  return [status, explain];
+}
 
 /** Fetches the active configuration from a gateway's ops port; undefined if no gateway responds. */
 export async function fetchActiveConfiguration(address: string): Promise<Configuration | undefined> {
@@ -11,6 +121,11 @@ export async function fetchActiveConfiguration(address: string): Promise<Configu
   } catch {
     return undefined;
   }
+}
+
+/** The ops port of these settings, or PORT without one. */
+function opsAddress({ HOST, PORT, OPS_HOST = HOST, OPS_PORT }: Settings): string {
+  return OPS_PORT === undefined ? addressOf(reachable(HOST), PORT) : addressOf(reachable(OPS_HOST), OPS_PORT);
 }
 
 /** Replaces a wildcard address by loopback. */
@@ -24,4 +139,89 @@ export function describeActive({ digest: active, loadedAt, refused: rejected }: 
   const others = `other files are active in the running gateway, loaded ${loadedAt}`;
   if (rejected === null) return `${others}\n`;
   return `${others}; it rejected ${rejected.digest === digest ? 'these' : 'different files'} ${rejected.at}\n`;
+}
+
+/** @throws SettingsError */
+function readAddress(url: string | undefined): string | undefined {
+  if (url === undefined) return undefined;
+  if (!URL.canParse(url) || !/^https?:\/\//.test(url)) {
+    throw new SettingsError(['--url: expected the address of a gateway, such as http://127.0.0.1:9464']);
+  }
+  return url.replace(/\/+$/, '');
+}
+
+async function request(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch {
+    const { origin } = new URL(url);
+    throw new GatewayError(
+      `no gateway responds at ${origin}: is it running, and are OPS_PORT and OPS_HOST as in its settings?`,
+    );
+  }
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch {
+    throw new GatewayError(notGateway(new URL(response.url).origin));
+  }
+}
+
+function notGateway(address: string): string {
+  return `the server at ${address} is no Gatehouse, or the address is not its ops port: set --url`;
+}
+
+function rejectionText(status: number, message: string | undefined): string {
+  if (status === 404) return 'there is no such network, or the admin API is off: it needs OPS_PORT and ADMIN_TOKEN';
+  return `the gateway rejects the request: ${message ?? `HTTP ${status}`}`;
+}
+
+function statusText(address: string, { ready, draining, keyStore, configuration, networks }: Readiness): string {
+  const state = draining ? 'stopping' : ready ? 'ready' : 'not ready';
+  const files =
+    configuration.refused === null
+      ? ''
+      : `Network files: rejected ${shortTime(configuration.refused.at)}, those of ${shortTime(configuration.loadedAt)} are active\n`;
+  const rows = Object.entries(networks).map(([slug, { upstreams, up, drained = [], failing }]) => {
+    const troubles = [
+      ...Object.entries(failing).map(([name, why]) => `${name}: ${why}`),
+      ...drained.map((name) => `${name}: drained`),
+    ];
+    return [slug, `${up} of ${upstreams}`, troubles.join('; ')];
+  });
+  return (
+    `Gateway at ${address}: ${state}\n` +
+    `Keys: ${keyStore.kind === 'redis' ? 'in Redis' : 'in a file'}, ${keyStore.available ? 'available' : 'unavailable'}\n` +
+    `${files}\n${columns([['NETWORK', 'UP', 'TROUBLE'], ...rows])}`
+  );
+}
+
+function explainText(method: string, network: string, { answer, explanation }: Explained): string {
+  const [call] = explanation.calls;
+  const facts =
+    call === undefined
+      ? []
+      : [call.outcome ?? 'no outcome', ...(call.cache === undefined ? [] : [`cache ${call.cache}`])];
+  const attempts = call?.attempts ?? [];
+  const longestMs = Math.max(1, ...attempts.map(({ ms = 0 }) => ms));
+  const rows = [
+    ...Object.entries(call?.skipped ?? {}).map(([upstream, reason]) => [upstream, 'skipped', reason]),
+    ...attempts.map(({ upstream, ms, outcome = 'in progress' }) => {
+      const bar = '█'.repeat(Math.max(1, Math.round(((ms ?? 0) / longestMs) * 20)));
+      return [upstream, ms === undefined ? '' : `${ms} ms`, outcome, bar];
+    }),
+  ];
+  const table = rows.length === 0 ? 'No upstream was used.\n' : columns([['UPSTREAM', 'TIME', 'OUTCOME', ''], ...rows]);
+  return `${method} on ${network}: ${facts.join(', ')}\n\n${table}\n${JSON.stringify(answer)}\n`;
+}
+
+/** JSON, or the text itself: a shell needs no quotes around `latest` and `0x1`. */
+function readParam(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
 }

@@ -1,3 +1,4 @@
+import { columns, shortTime } from './columns.ts';
 import type { KeyRecord } from '../auth/stores/key-store.ts';
 import { hasExpired, problemsIn } from '../auth/manage/key-state.ts';
 import type { CreatedKey } from '../auth/manage/manage-keys.ts';
@@ -27,12 +28,6 @@ export function usageTable(rows: readonly UsageRow[]): string {
   return columns([['DAY', 'NETWORK', 'METHOD', 'CALLS', 'UNITS', 'ERRORS', 'BYTES'], ...lines]);
 }
 
-function columns(lines: readonly (readonly string[])[]): string {
-  const width = (column: number): number => Math.max(...lines.map((cells) => cells[column]?.length ?? 0));
-  const padded = lines.map((cells) => cells.map((cell, at) => cell.padEnd(width(at))).join('  '));
-  return padded.map((line) => `${line.trimEnd()}\n`).join('');
-}
-
 function stateOf(record: KeyRecord): string {
   if (record.revokedAt !== undefined) return `revoked ${shortTime(record.revokedAt)}`;
   if (problemsIn(record).length > 0) return 'rejected: its record is invalid';
@@ -40,12 +35,6 @@ function stateOf(record: KeyRecord): string {
   if (hasExpired(record)) return `expired ${shortTime(end ?? '')}`;
   const state = record.development === true ? 'development' : 'active';
   return end === undefined ? state : `${state} until ${shortTime(end)}`;
-}
-
-/** To the minute, in UTC. */
-function shortTime(iso: string): string {
-  const at = Date.parse(iso);
-  return Number.isNaN(at) ? '-' : `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')}Z`;
 }
 
 /** The new key and secret, which are shown only once. */

@@ -8,9 +8,12 @@ export class LogLevel {
   readonly #log: Log;
   readonly #children = new Set<WeakRef<Log>>();
 
-  /** @param log without children yet */
-  constructor(log: Log) {
+  readonly #onChange: (level: string) => void;
+
+  /** @param log without children yet @param onChange sends the level to the other workers */
+  constructor(log: Log, onChange: (level: string) => void = () => undefined) {
     this.#log = log;
+    this.#onChange = onChange;
     log.onChild = (child) => {
       for (const known of this.#children) if (known.deref() === undefined) this.#children.delete(known);
       this.#children.add(new WeakRef(child));
@@ -26,6 +29,12 @@ export class LogLevel {
     const from = this.#log.level;
     this.#log.level = 'info';
     this.#log.info({ from, to: level, by }, 'log level changed');
+    this.apply(level);
+    this.#onChange(level);
+  }
+
+  /** As another worker has set it. */
+  apply(level: string): void {
     this.#log.level = level;
     for (const child of this.#children) {
       const log = child.deref();

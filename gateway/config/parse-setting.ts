@@ -8,6 +8,8 @@ export interface SettingRow {
     'string' | 'port' | 'count' | 'amount' | 'ranges' | 'token' | 'tokens' | 'algorithms' | readonly string[];
   readonly default: string | number | undefined;
   readonly meaning: string;
+  /** A bound of the whole machine, of which each worker has a part. */
+  readonly isDivided?: true;
   /** The value has a credential. */
   readonly isSecret?: true;
 }

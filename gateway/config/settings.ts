@@ -6,6 +6,12 @@ import { parseSetting, type SettingRow } from './parse-setting.ts';
 const table = {
   HOST: { type: 'string', default: '127.0.0.1', meaning: 'Address to listen on' },
   PORT: { type: 'port', default: 8545, meaning: 'Port for calls; 0 selects a free port' },
+  WORKERS: {
+    type: 'count',
+    default: undefined,
+    meaning:
+      'Processes that serve calls on PORT; unset: in production one per whole core of the CPU quota, and at most one per 256 MiB of memory, else 1',
+  },
   OPS_PORT: {
     type: 'port',
     default: undefined,
@@ -38,7 +44,7 @@ const table = {
     type: 'string',
     default: undefined,
     isSecret: true,
-    meaning: 'Redis for keys, limits and usage; unset: files in DATA_DIR, limits in memory',
+    meaning: 'Redis for keys, limits, usage and drains; unset: files in DATA_DIR, limits in memory',
   },
   NETWORKS_DIR: {
     type: 'string',
@@ -49,7 +55,7 @@ const table = {
   DATA_DIR: {
     type: 'string',
     default: '.gatehouse',
-    meaning: 'Folder for the key file, usage, the audit log and the demo’s notes',
+    meaning: 'Folder for the key file, usage, drains, the audit log and the demo’s notes',
   },
   LOG_LEVEL: {
     type: logLevels,
@@ -61,6 +67,12 @@ const table = {
     default: 'off',
     meaning:
       '`on`: one info line per request with id, network, key id, method or batch size, upstream, cache, attempts, outcome, limit and duration',
+  },
+  RECENT_CALLS_PARAMS: {
+    type: ['hashed', 'off', 'shown'],
+    default: 'hashed',
+    meaning:
+      'Parameters of the calls that the admin API lists: `hashed` with a key of this process, `shown` or `off`; those of transactions never',
   },
   NODE_ENV: { type: 'string', default: undefined, meaning: '`production`: no development key, no local chain' },
   KEY_STALE_MAX_S: {
@@ -117,6 +129,7 @@ const table = {
   UNKNOWN_KEYS_MAX: {
     type: 'count',
     default: 500,
+    isDivided: true,
     meaning: 'Unknown keys per client address in 10 s; past it they are 429, and lookups for the address are queued',
   },
   TRUSTED_PROXIES: {
@@ -133,11 +146,12 @@ const table = {
   METRICS_PER_KEY: {
     type: ['off', 'on'],
     default: 'off',
-    meaning: '`on`: /metrics has calls, request units, errors and bytes per key id',
+    meaning: '`on`: /metrics has calls, request units, errors, bytes and used quota per key id',
   },
   CACHE_MAX_BYTES: {
     type: 'amount',
     default: 67_108_864,
+    isDivided: true,
     meaning: 'Memory for the response cache; 0 turns it off',
   },
   CACHE_REDIS_URL: {
@@ -150,29 +164,39 @@ const table = {
   CONNECTIONS_MAX: {
     type: 'count',
     default: 5_000,
+    isDivided: true,
     meaning: 'Maximum open HTTP connections on a port; past it, the oldest without a request in progress is closed',
   },
-  REQUESTS_MAX: { type: 'count', default: 10_000, meaning: 'Maximum requests in progress; past it 503' },
+  REQUESTS_MAX: {
+    type: 'count',
+    default: 10_000,
+    isDivided: true,
+    meaning: 'Maximum requests in progress; past it 503',
+  },
   NETWORK_CONCURRENCY: {
     type: 'count',
     default: 1000,
+    isDivided: true,
     meaning: 'Maximum calls of one network in progress at its upstreams',
   },
   NETWORK_QUEUE_MAX: {
     type: 'count',
     default: 1000,
+    isDivided: true,
     meaning: 'Maximum calls of one network queued, up to 1 s each, for a place among those; past it 503',
   },
   BODIES_MAX_BYTES: {
     type: 'count',
     default: 128_000_000,
+    isDivided: true,
     meaning: 'Memory budget for all bytes buffered for callers and upstreams; past it 503',
   },
   MEMORY_LIMIT_MB: {
     type: 'count',
     default: undefined,
+    isDivided: true,
     meaning:
-      'Memory that this process may use, in MiB: above 70 % requests without a key and of the heaviest keys get 503, above 85 % all new ones; unset: the limit of its container, else the memory of the machine',
+      'Memory that the gateway may use, in MiB: above 70 % requests without a key and of the heaviest keys get 503, above 85 % all new ones; unset: the limit of its container, else the memory of the machine',
   },
   COMPRESS_ANSWERS_OVER_BYTES: {
     type: 'count',
@@ -203,6 +227,7 @@ const table = {
   UPSTREAM_CONNECTIONS: {
     type: 'count',
     default: 256,
+    isDivided: true,
     meaning: 'Maximum connections to one upstream, and calls in progress there',
   },
   WS_MESSAGE_MAX_BYTES: {
@@ -225,6 +250,7 @@ const table = {
   FILTER_VALUES_PER_KEY: {
     type: 'count',
     default: 50_000,
+    isDivided: true,
     meaning: 'Maximum addresses, topics and hashes of all open filters and subscriptions of a key',
   },
   DRAIN_DELAY_MS: {
@@ -244,6 +270,19 @@ export type Settings = {
 };
 
 export const settingRows = Object.entries(table).map(([name, row]: [string, SettingRow]) => ({ name, ...row }));
+
+/** The settings of one of several workers: bounds of the whole machine are divided among them. */
+export function shareOf(settings: Settings, workers: number): Settings {
+  const shares = settingRows
+    .filter(({ name, isDivided }) => isDivided === true && settings[name as keyof Settings] !== undefined)
+    .map(({ name }) => [name, partOf(Number(settings[name as keyof Settings]), workers)]);
+  return { ...settings, ...(Object.fromEntries(shares) as Partial<Settings>) };
+}
+
+/** 0 turns off. */
+function partOf(bound: number, workers: number): number {
+  return bound === 0 ? 0 : Math.max(1, Math.floor(bound / workers));
+}
 
 /** Settings with credentials of the gateway itself. Network files cannot use them: they would be sent to an upstream. */
 export const secretSettings = new Set(settingRows.filter(({ isSecret }) => isSecret).map(({ name }) => name));

@@ -25,6 +25,7 @@ export function decodeText(bytes: Buffer, start: number, end: number): string {
 function hasControl(bytes: Buffer): boolean {
   let at = 0;
   while (at < bytes.length && (bytes.byteOffset + at) % 4 !== 0) if ((bytes[at++] ?? 0) < 32) return true;
+  if (at === bytes.length) return false;
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (bytes.length - at) >> 2);
   const end = words.length & ~3;
   let all = -1;

@@ -19,6 +19,7 @@ const catalogue = {
   'token-invalid': { code: -32002, status: 401, message: 'invalid token' },
   'secret-invalid': { code: -32002, status: 401, message: 'invalid project id or project secret' },
   'key-settings': { code: -32002, status: 403, message: 'rejected due to project ID settings' },
+  'not-public': { code: -32002, status: 403, message: 'project id required: this method is not public' },
   'unknown-network': { code: -32002, status: 404, message: 'no network at this address' },
   'upgrade-required': { code: -32600, status: 426, message: 'this address is for WebSocket only' },
   'verb-not-allowed': { code: -32600, status: 405, message: 'method not allowed: send JSON-RPC by POST' },
@@ -52,6 +53,7 @@ const catalogue = {
   'beyond-bound': { code: -32005, status: 200, message: 'the request or its response is beyond a bound' },
   'request-too-large': { code: -32005, status: 200, message: 'no upstream allows a request of this size' },
   'response-too-large': { code: -32005, status: 200, message: 'the responses of this batch are too large together' },
+  'not-proven': { code: -32603, status: 200, message: 'no upstream returned a result that could be proven' },
   'no-upstream': { code: -32603, status: 503, retryAfterS: 1, message: 'no upstream could answer' },
   'key-store-unreachable': {
     code: -32603,
@@ -77,6 +79,12 @@ const catalogue = {
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
 } as const satisfies Record<string, ErrorRow>;
 
+/** Whether the gateway or its upstreams are the cause of a rejection, and not its caller. */
+export function isServerFault(reason: string): boolean {
+  const rows: Readonly<Record<string, ErrorRow>> = catalogue;
+  return reason === 'node-state' || (rows[reason]?.status ?? 0) >= 500;
+}
+
 interface ErrorFields {
   readonly code: number;
   /** Of a single call and of a rejected body. */
@@ -101,11 +109,21 @@ export interface Allowance {
   readonly resetS: number;
 }
 
+/** The permission, limit or bound that rejects a request. For operators: callers get none of it. */
+export interface RejectionRule {
+  /** The field of the key, and the method if it is a limit of one: `origins`, `daily`, `methodRates of eth_call`. */
+  readonly name: string;
+  /** Of a limit: units of the request that count for it, and those that are left. */
+  readonly units?: number;
+  readonly available?: number;
+}
+
 interface RpcErrorOptions {
   readonly cause?: unknown;
   readonly retryAfterS?: number | undefined;
   /** Of the limit that rejects the request. */
   readonly allowance?: Allowance;
+  readonly rule?: RejectionRule;
 }
 
 /** A rejection: an error that the gateway itself returns. `message` replaces the catalogue's message for the caller. */
@@ -115,6 +133,7 @@ export class RpcError extends Error {
   readonly status: number;
   readonly retryAfterS: number | undefined;
   readonly allowance: Allowance | undefined;
+  readonly rule: RejectionRule | undefined;
 
   constructor(reason: Reason, message?: string, options?: RpcErrorOptions) {
     const row: ErrorRow = catalogue[reason];
@@ -124,6 +143,7 @@ export class RpcError extends Error {
     this.status = row.status;
     this.retryAfterS = options?.retryAfterS ?? row.retryAfterS;
     this.allowance = options?.allowance;
+    this.rule = options?.rule;
   }
 }
 
@@ -145,6 +165,11 @@ export class BatchTooLarge extends RpcError {
 export function methodNotFound(method: string, hint?: string): RpcError {
   const message = `The method ${method.slice(0, 100)} does not exist/is not available`;
   return new RpcError('method-not-found', hint === undefined ? message : `${message}: ${hint}`);
+}
+
+/** The call or its response is beyond a bound. @param message begins with the name of the bound: `maxAddresses is 5: …` */
+export function beyondBound(message: string): RpcError {
+  return new RpcError('beyond-bound', message, { rule: { name: message.split(' ', 1)[0] ?? '' } });
 }
 
 /** Some responses of a batch do not fit. */

@@ -2,12 +2,26 @@ import { BufferList, type Body } from './buffer-list.ts';
 import { BatchTooLarge, type Allowance, type RpcError } from './errors.ts';
 import { reasonPhraseOf } from './reason-phrase.ts';
 
+/** Bytes that arrive while they are read. */
+export interface FlowingBytes {
+  /** @returns undefined if `next` need not wait; else a promise that never rejects */
+  wait(): Promise<void> | undefined;
+  /** The next bytes; undefined: there are no more. @throws if they are incomplete */
+  next(): readonly Buffer[] | undefined;
+  /** The reader needs no more. */
+  cancel(): void;
+  /** Resolves when there are no more, or the reader needs none. Never rejects. */
+  readonly ended: Promise<unknown>;
+}
+
 /** The response to one call, ready to be sent. */
 export interface RpcResponse {
   /** HTTP status of a single call; not used inside a batch and over WebSocket. */
   readonly status: number;
-  /** A JSON-RPC response object: text, or bytes if the result was received as bytes. */
+  /** A JSON-RPC response object: text, or bytes if the result was received as bytes. Its start, if the result flows. */
   readonly body: Body;
+  /** A result that still arrives, after which the response ends with `}`. */
+  readonly result?: FlowingBytes | undefined;
   /** Seconds that the caller should wait. */
   readonly retryAfterS?: number | undefined;
   /** What remains of the key's limit, and the seconds until the limit resets. */
@@ -22,14 +36,23 @@ export function resultResponse(id: string, result: string): RpcResponse {
 }
 
 const END = Buffer.from('}');
+
+/** The bytes of a response before its result. */
+export function responseStart(id: string): Buffer {
+  return Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`);
+}
 /** Larger responses are not copied. */
 const MAX_JOINED_BYTES = 32_768;
 
 /** @param result parts of the result as JSON bytes, in order */
 export function largeResponse(id: string, result: readonly Buffer[]): RpcResponse {
-  const start = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`);
-  const list = new BufferList([start, ...result, END]);
+  const list = new BufferList([responseStart(id), ...result, END]);
   return { status: 200, body: list.length <= MAX_JOINED_BYTES ? list.join() : list };
+}
+
+/** The bytes of a response without its result. */
+export function responseBytes(id: string): number {
+  return responseStart(id).length + END.length;
 }
 
 /** An error of an upstream. @param data 0x-hex, or undefined */
@@ -52,10 +75,10 @@ export function bodyRejectionResponse(error: RpcError): RpcResponse {
 
 /** Copies field by field: V8 creates slow objects from a spread with further fields. */
 export function withAllowance(
-  { status, body, retryAfterS, reasonPhrase }: RpcResponse,
+  { status, body, result, retryAfterS, reasonPhrase }: RpcResponse,
   allowance: RpcResponse['allowance'],
 ): RpcResponse {
-  return { status, body, retryAfterS, allowance, reasonPhrase };
+  return { status, body, result, retryAfterS, allowance, reasonPhrase };
 }
 
 function errorBody(id: string, code: number, message: string, data: string | undefined): string {

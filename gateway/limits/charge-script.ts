@@ -1,16 +1,16 @@
 import type { RedisClient } from '../redis/client.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import type { ChargeRequest, ChargeResult } from './charge-store.ts';
 import {
   limitsOf,
   missingUnits,
+  newLimitState,
   setMissing,
   unitTolerance,
   type Charge,
   type Limit,
   type LimitState,
-  type UtcDate,
 } from './limit-state.ts';
-import type { Report } from './report.ts';
 
 /**
  * An account is one hash, `gatehouse:limit:<key id>`, with the fields day, dayUsed, month and monthUsed. Each bucket has
@@ -189,29 +189,23 @@ export function addChargeCommand(redis: RedisClient): asserts redis is ChargingR
   redis.defineCommand('gatehouseCharge', { numberOfKeys: 1, lua: script });
 }
 
-export interface ChargeRequest {
-  readonly state: LimitState;
-  /** Whether the account has a quota, also if the limits of these charges have none. */
-  readonly hasQuota: boolean;
-  readonly report: Report;
-  /** Units to reserve in advance; only for limits without `methodRates`. */
-  readonly leaseUnits: number;
-  readonly leaseMs: number;
-  readonly date: UtcDate;
-  /** By clock.now(). `state` is as of then, so it never shows a bucket emptier than it is. */
-  readonly sentAt: number;
-}
-
-/**
- * Charges one account in one round trip, and updates `state` from the response.
- * @returns for each charge whether it was taken, the leased units, and `since` of the hash
- */
+/** Charges one account in one round trip, and updates `state` from the response. */
 export async function chargeAtRedis(
   redis: ChargingRedis,
   key: KeyLimits,
   charges: readonly Charge[],
-  { state, hasQuota, report, leaseUnits, leaseMs, date, sentAt }: ChargeRequest,
-): Promise<{ taken: boolean[]; leasedUnits: number; since: string }> {
+  {
+    state,
+    hasQuota,
+    report,
+    leaseUnits,
+    leaseMs,
+    date,
+    sentAt,
+    account = key.account,
+    quotaTtlMs = QUOTA_TTL_MS,
+  }: ChargeRequest,
+): Promise<ChargeResult> {
   const { debtUnits, isComplete, since, dayUsed, monthUsed } = report;
   const rates = limitsOf(key).filter(
     ({ reason, method }) =>
@@ -236,14 +230,20 @@ export async function chargeAtRedis(
     }),
     debt: debtUnits,
     ...(since !== '' && { counted: { day: dayUsed, month: monthUsed, since } }),
-    ...{ lease: leaseUnits, leaseMs, ttlMs: hasQuota ? QUOTA_TTL_MS : ttlMs(limitsOf(key)), maxTtlMs },
+    ...{ lease: leaseUnits, leaseMs, ttlMs: hasQuota ? quotaTtlMs : ttlMs(limitsOf(key)), maxTtlMs },
   };
-  const text = await redis.gatehouseCharge(LIMIT_PREFIX + key.account, JSON.stringify(argument));
+  const text = await redis.gatehouseCharge(LIMIT_PREFIX + account, JSON.stringify(argument));
   const { taken, lease, missing, ...counted } = JSON.parse(text) as ScriptResponse;
   const { day, month } = counted;
   Object.assign(state, { day, dayUsed: Number(counted.dayUsed), month, monthUsed: Number(counted.monthUsed) });
   for (const { method } of rates) setMissing(state, method, Number(missing[method]), sentAt);
   return { taken: charges.map((_, at) => taken[at] === true), leasedUnits: lease, since: counted.since };
+}
+
+/** The stored periods of an account, without buckets. @throws the error of Redis */
+export async function readPeriods(redis: RedisClient, account: string): Promise<LimitState> {
+  const { day = '', dayUsed = '0', month = '', monthUsed = '0' } = await redis.hgetall(LIMIT_PREFIX + account);
+  return { ...newLimitState(), day, dayUsed: Number(dayUsed), month, monthUsed: Number(monthUsed) };
 }
 
 /** Rates may expire once they are full; the script adds the time of a debt. */

@@ -49,6 +49,8 @@ export interface Shortage {
   /** Seconds until the same charge can be taken; undefined if it exceeds the quota even of an unused account. */
   readonly waitS: number | undefined;
   readonly allowance: Allowance | undefined;
+  /** Whose limit it is, if the caller has no key. */
+  readonly scope?: 'address' | 'all';
 }
 
 export interface UtcDate {
@@ -146,6 +148,24 @@ export function shortageOf(
     };
   }
   return shortage;
+}
+
+/** How much of a quota is used. */
+export interface QuotaUse {
+  readonly period: 'day' | 'month';
+  readonly size: number;
+  readonly used: number;
+  readonly endsInS: number;
+}
+
+/** The quotas of an account. Resets periods that have ended. */
+export function quotasOf(state: LimitState, key: KeyLimits, date: UtcDate): QuotaUse[] {
+  startNewPeriods(state, date);
+  return limitsOf(key).flatMap((limit): QuotaUse[] => {
+    if (limit.reason === 'rate-limit') return [];
+    const period = limit.reason === 'daily-quota' ? 'day' : 'month';
+    return [{ period, size: limit.size, used: usedOf(state, limit, 0), endsInS: endsInS(limit, date) }];
+  });
 }
 
 /** The shortage if Redis is unavailable, or rejected the charge by a rounding error. The wait is the minimum. */

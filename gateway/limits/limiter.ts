@@ -3,8 +3,9 @@ import { clock, type Timer } from '../clock/clock.ts';
 import { maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { areChargedAlike, type KeyLimits } from '../auth/permissions/key-limits.ts';
-import { isRedisError, redisErrorCode, type RedisLink } from '../redis/link.ts';
-import { addChargeCommand, chargeAtRedis, type ChargingRedis } from './charge-script.ts';
+import { isRedisError, redisErrorCode } from '../redis/link.ts';
+import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import {
   addUnreported,
   chargedAlike,
@@ -16,7 +17,19 @@ import {
   type ChargeOutcome,
   type WaitingCharge,
 } from './account.ts';
-import { ADMISSION_UNITS, allowanceOf, briefShortage, shortageOf, type Charge, type Shortage } from './limit-state.ts';
+import type { ChargeStore } from './charge-store.ts';
+import { PublicCharges } from './public-charges.ts';
+import {
+  ADMISSION_UNITS,
+  allowanceOf,
+  briefShortage,
+  newLimitState,
+  quotasOf,
+  shortageOf,
+  type Charge,
+  type QuotaUse,
+  type Shortage,
+} from './limit-state.ts';
 import { takeReport } from './report.ts';
 import { utcDate } from './utc-date.ts';
 
@@ -31,24 +44,28 @@ const REPORT_INTERVAL_MS = 1_000;
 
 export interface LimiterOptions {
   /** Undefined: limits are counted in this gateway's memory. Closed by `close`. */
-  readonly link: RedisLink | undefined;
+  readonly store: ChargeStore | undefined;
   /** Whether calls of a key with a quota are served while Redis, which has the count, is unavailable. */
   readonly shouldServeWithoutRedis: boolean;
   readonly log: Log;
 }
 
 /**
- * Enforces the rate limits and quotas of keys. With Redis, all gateways share them. Three measures lower the cost per
+ * Enforces the rate limits and quotas of keys, and of callers without one. With Redis, all gateways share them, and the
+ * workers of one machine share them without it: what is said of Redis here holds for their primary, except that it is always
+ * available. Three measures lower the cost per
  * call of busy keys: concurrent charges of an account share one round trip, an account can lease units for 50 ms, and an
  * exhausted account is rejected from memory for 1 s. While Redis is slow or unavailable, limits are counted in memory.
  */
 export class Limiter {
   /**
-   * Charges by decision: redis; leased; memory (no Redis configured, or an exhausted account); without-redis (from memory
+   * Charges by decision: redis; primary (of the workers); leased; memory (no Redis configured, or an exhausted account); without-redis (from memory
    * while Redis is unavailable); quota-unreachable (rejected because the quota is unknown).
    */
-  readonly counts = { redis: 0, leased: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
-  readonly #link: RedisLink | undefined;
+  readonly counts = { redis: 0, primary: 0, leased: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
+  /** Of callers without a key. */
+  readonly public: PublicCharges;
+  readonly #store: ChargeStore | undefined;
   readonly #shouldServeWithoutRedis: boolean;
   readonly #log: Log;
   readonly #accounts = new LRUCache<string, Account>({
@@ -60,28 +77,31 @@ export class Limiter {
   readonly #timer: Timer;
   #hasLoggedRejection = false;
 
-  constructor({ link, shouldServeWithoutRedis, log }: LimiterOptions) {
-    this.#link = link;
-    if (link !== undefined) addChargeCommand(link.redis);
+  constructor({ store, shouldServeWithoutRedis, log }: LimiterOptions) {
+    this.#store = store;
     this.#shouldServeWithoutRedis = shouldServeWithoutRedis;
     this.#log = log;
+    this.public = new PublicCharges(this, store, (error) => {
+      this.#logRejection(error);
+    });
     this.#timer = clock
       .setInterval(() => {
-        if (link?.isUp === true) void this.#reportAll(clock.now());
+        if (store?.isUp === true) void this.#reportAll(clock.now());
       }, REPORT_INTERVAL_MS)
       .unref();
   }
 
   /** Takes a charge as a whole, or reports the limit that rejects it. The promise never rejects. */
   charge(limits: KeyLimits, charge: Charge): ChargeOutcome | Promise<ChargeOutcome> {
+    if (limits.public !== undefined) return this.public.charge(limits.public, charge);
     const account = this.#accountOf(limits.account);
     account.limits = limits;
     account.hasQuota ||= limits.daily !== undefined || limits.monthly !== undefined;
-    if (this.#link === undefined) {
+    if (this.#store === undefined) {
       this.counts.memory += 1;
       return takeFrom(account, limits, charge);
     }
-    if (!this.#link.isUp) return this.#chargeWithoutRedis(account, limits, charge);
+    if (!this.#store.isUp) return this.#chargeWithoutRedis(account, limits, charge);
     const now = clock.now();
     const { state } = account;
     const fromLease = this.#chargeFromLease(account, limits, charge, now);
@@ -105,23 +125,49 @@ export class Limiter {
 
   /** The limit that rejects a charge of one unit now, as far as this gateway knows: Redis may have newer counts. */
   shortageOf(limits: KeyLimits): Shortage | undefined {
+    if (limits.public !== undefined) return this.public.shortageOf(limits.public);
     const account = this.#accounts.get(limits.account);
     const now = clock.now();
     const isKnown =
-      this.#link?.isUp !== true || (account !== undefined && now - account.confirmedAt < EXHAUSTED_TTL_MS);
+      this.#store?.isUp !== true || (account !== undefined && now - account.confirmedAt < EXHAUSTED_TTL_MS);
     if (account === undefined || !isKnown) return undefined;
     return shortageOf(account.state, limits, { units: ADMISSION_UNITS, byMethod: new Map() }, now, utcDate());
   }
 
+  /** The quotas of a key's account: as in Redis, or as this gateway has counted them. @throws the error of Redis */
+  async readQuotas(limits: KeyLimits): Promise<QuotaUse[]> {
+    if (limits.daily === undefined && limits.monthly === undefined) return [];
+    const store = this.#store;
+    const state =
+      store === undefined
+        ? this.#accounts.get(limits.account)?.state
+        : await store.readPeriods(limits.account).catch((error: unknown) => {
+            throw storeUnreachable(store.reportFailure(error));
+          });
+    return quotasOf(state ?? newLimitState(), limits, utcDate());
+  }
+
+  /** The quotas of all accounts that this gateway has charged, in time slices. */
+  async quotas(): Promise<(QuotaUse & { readonly account: string })[]> {
+    const all: (QuotaUse & { readonly account: string })[] = [];
+    for (const [account, { state, limits, hasQuota }] of [...this.#accounts.entries()]) {
+      const pause = timeSlicer.next();
+      if (pause !== undefined) await pause;
+      if (!hasQuota || limits === undefined) continue;
+      for (const use of quotasOf(state, limits, utcDate())) all.push({ ...use, account });
+    }
+    return all;
+  }
+
   /** Waits until Redis is available, at most `timeoutMs`. */
   async waitUntilReady(timeoutMs: number): Promise<void> {
-    await this.#link?.waitUntilUp(timeoutMs);
+    await this.#store?.waitUntilUp(timeoutMs);
   }
 
   async close(): Promise<void> {
     clock.clearInterval(this.#timer);
-    if (this.#link?.isUp === true) await this.#reportAll(Infinity);
-    await this.#link?.close();
+    if (this.#store?.isUp === true) await this.#reportAll(Infinity);
+    await this.#store?.close();
   }
 
   /**
@@ -155,26 +201,26 @@ export class Limiter {
           return outcome === undefined;
         });
       if (batch.length === 0) continue;
-      if (this.#link?.isUp === true) await this.#chargeInRedis(account, batch, this.#link);
+      if (this.#store?.isUp === true) await this.#chargeInRedis(account, batch, this.#store);
       else for (const { limits, charge, decide } of batch) decide(this.#chargeWithoutRedis(account, limits, charge));
     }
     account.isCharging = false;
   }
 
-  async #chargeInRedis(account: Account, batch: readonly WaitingCharge[], link: RedisLink): Promise<void> {
+  async #chargeInRedis(account: Account, batch: readonly WaitingCharge[], store: ChargeStore): Promise<void> {
     const { state } = account;
     const [{ limits, charge: first }] = batch as readonly [WaitingCharge];
-    let taken: boolean[];
+    let taken: readonly boolean[];
     try {
       const charges = batch.map((each) => each.charge);
-      taken = await this.#send(account, limits, charges, link);
+      taken = await this.#send(account, limits, charges, store);
     } catch (error) {
-      this.#logRejection(link.reportFailure(error));
+      this.#logRejection(store.reportFailure(error));
       for (const each of batch) each.decide(this.#chargeWithoutRedis(account, each.limits, each.charge));
       return;
     }
     this.#hasLoggedRejection = false;
-    this.counts.redis += batch.length;
+    this.counts[store.kind] += batch.length;
     const [at, date] = [account.confirmedAt, utcDate()];
     // All charges of a key without `methodRates` count for the same limits.
     const common = limits.methodRates === undefined ? allowanceOf(state, limits, first, at, date) : undefined;
@@ -193,15 +239,20 @@ export class Limiter {
   }
 
   /** Sends charges and the report of the account. @throws the error of Redis; then no debt of the report is lost */
-  async #send(account: Account, limits: KeyLimits, charges: readonly Charge[], link: RedisLink): Promise<boolean[]> {
+  async #send(
+    account: Account,
+    limits: KeyLimits,
+    charges: readonly Charge[],
+    store: ChargeStore,
+  ): Promise<readonly boolean[]> {
     const { state, lease, hasQuota } = account;
-    const { connection } = link;
+    const { connection } = store;
     const [now, date] = [clock.now(), utcDate()];
     const leaseUnits = charges.length === 0 || limits.methodRates !== undefined ? 0 : leaseFor(account, now);
     const report = takeReport(account, limits, connection, date);
     try {
       const request = { state, hasQuota, report, leaseUnits, leaseMs: LEASE_MS, date, sentAt: now };
-      const { taken, leasedUnits, since } = await chargeAtRedis(link.redis as ChargingRedis, limits, charges, request);
+      const { taken, leasedUnits, since } = await store.charge(limits, charges, request);
       // What was charged without Redis since the report.
       addUnreported(account, limits, account.debtUnits);
       Object.assign(account, { connection, since, confirmedAt: now });
@@ -219,14 +270,14 @@ export class Limiter {
 
   /** Reports accounts to Redis whose lease has expired at the time. Never rejects. */
   async #reportAll(now: number): Promise<void> {
-    const link = this.#link;
-    if (link === undefined) return;
+    const store = this.#store;
+    if (store === undefined) return;
     const due = [...this.#unreported].filter(({ lease, isCharging }) => !isCharging && now >= lease.deadline);
     while (due.length > 0) {
       const reports = due.splice(0, MAX_CHARGES_PER_TRIP).map(async (account) => {
         if (account.limits === undefined || account.isCharging) return;
         account.isCharging = true;
-        await this.#send(account, account.limits, [], link).catch(() => undefined);
+        await this.#send(account, account.limits, [], store).catch(() => undefined);
         await this.#chargeWaiting(account);
       });
       await Promise.all(reports);

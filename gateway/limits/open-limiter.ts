@@ -2,10 +2,14 @@ import type { Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import { RedisLink } from '../redis/link.ts';
 import { parseRedisUrl } from '../redis/url.ts';
+import type { WorkerLink } from '../workers/worker-link.ts';
 import { Limiter } from './limiter.ts';
+import { MachineChargeStore } from './machine-charges.ts';
+import { RedisChargeStore } from './redis-charge-store.ts';
 
 /**
  * Opens the limiter: with its own Redis connection if REDIS_URL is set, so that its timeout does not apply to key lookups.
+ * @param worker undefined: no other worker counts
  * @throws SettingsError for a malformed REDIS_URL
  */
 export function openLimiter(
@@ -15,12 +19,15 @@ export function openLimiter(
     LIMITS_TIMEOUT_MS: commandTimeoutMs,
   }: Pick<Settings, 'REDIS_URL' | 'QUOTAS_WITHOUT_REDIS' | 'LIMITS_TIMEOUT_MS'>,
   log: Log,
+  worker?: WorkerLink,
 ): Limiter {
+  const shouldServeWithoutRedis = quotas === 'open';
+  if (url === undefined) {
+    const store = worker && new MachineChargeStore(worker);
+    return new Limiter({ store, shouldServeWithoutRedis, log });
+  }
   const prepare = (): Promise<void> => limiter.restore();
-  const link =
-    url === undefined
-      ? undefined
-      : new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs, prepare });
-  const limiter: Limiter = new Limiter({ link, shouldServeWithoutRedis: quotas === 'open', log });
+  const link = new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs, prepare });
+  const limiter: Limiter = new Limiter({ store: new RedisChargeStore(link), shouldServeWithoutRedis, log });
   return limiter;
 }

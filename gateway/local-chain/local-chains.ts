@@ -32,9 +32,10 @@ export class LocalChains {
   #demo: Promise<RunningDemo | undefined> | undefined;
   #leftOut: readonly string[] = [];
 
-  constructor(settings: Pick<Settings, 'NODE_ENV'>, log: Log) {
+  /** @param isShared the gateway has several workers, each of which would have a chain of its own */
+  constructor(settings: Pick<Settings, 'NODE_ENV'>, log: Log, isShared = false) {
     this.#log = log;
-    this.#unavailableReason = unavailableReason(settings);
+    this.#unavailableReason = unavailableReason(settings, isShared);
   }
 
   /** The first chain and its network, once the chain is ready; undefined if there is none. */
@@ -98,7 +99,8 @@ export class LocalChains {
   }
 }
 
-function unavailableReason({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>): string | undefined {
+function unavailableReason({ NODE_ENV }: Pick<Settings, 'NODE_ENV'>, isShared: boolean): string | undefined {
   if (NODE_ENV === 'production') return 'its upstream is a development chain, which does not start in production';
+  if (isShared) return 'its upstream is a development chain, which needs WORKERS=1';
   return findAnvil() === undefined ? 'anvil is not installed (npm ci without --omit=dev installs it)' : undefined;
 }

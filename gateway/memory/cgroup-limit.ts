@@ -1,37 +1,70 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Of the versions of control groups: where they are, the file of the limit, and the controller that their lines name. */
-const VERSIONS = [
-  { root: 'sys/fs/cgroup', file: 'memory.max', controller: '' },
-  { root: 'sys/fs/cgroup/memory', file: 'memory.limit_in_bytes', controller: 'memory' },
-];
+/** Of the versions of control groups: where the groups of a controller are, and the name that their lines have. */
+interface Hierarchy {
+  readonly root: string;
+  readonly controller: string;
+}
+
+const unified: Hierarchy = { root: 'sys/fs/cgroup', controller: '' };
 
 /**
  * The lowest memory limit of the process's own control group and of those above it, in bytes: of a container, or of a
  * service (`MemoryMax=` of systemd). Infinity: none.
  */
 export function cgroupLimit(base = '/'): number {
-  const groups = read(join(base, 'proc/self/cgroup'))
+  const old = { root: 'sys/fs/cgroup/memory', controller: 'memory' };
+  return Math.min(
+    ...groupsOf(unified, base).map((group) => bytesIn(join(group, 'memory.max'))),
+    ...groupsOf(old, base).map((group) => bytesIn(join(group, 'memory.limit_in_bytes'))),
+  );
+}
+
+/** The lowest CPU quota of those groups, in cores: `limits.cpu` of Kubernetes, `CPUQuota=` of systemd. Infinity: none. */
+export function cgroupCores(base = '/'): number {
+  const old = { root: 'sys/fs/cgroup/cpu', controller: 'cpu' };
+  return Math.min(
+    ...groupsOf(unified, base).map((group) => {
+      const [quota, period] = read(join(group, 'cpu.max')).split(' ');
+      return coresOf(quota, period);
+    }),
+    ...groupsOf(old, base).map((group) =>
+      coresOf(read(join(group, 'cpu.cfs_quota_us')), read(join(group, 'cpu.cfs_period_us'))),
+    ),
+  );
+}
+
+/** The folders of the process's own group and of those above it. */
+function groupsOf({ root, controller }: Hierarchy, base: string): string[] {
+  const lines = read(join(base, 'proc/self/cgroup'))
     .split('\n')
     .map((line) => line.split(':'));
-  let limit = Infinity;
-  for (const { root, file, controller } of VERSIONS) {
-    // In a container, the path may be that of the host, which is not there. The root is always read.
-    const own = groups.find(([, controllers = 'none']) => controllers.split(',').includes(controller))?.slice(2);
-    for (let path = join('/', own?.join(':') ?? ''); ; path = dirname(path)) {
-      const bytes = Number(read(join(base, root, path, file)));
-      if (bytes > 0) limit = Math.min(limit, bytes);
-      if (path === '/') break;
-    }
+  // In a container, the path may be that of the host, which is not there. The root is always read.
+  const own = lines.find(([, controllers = 'none']) => controllers.split(',').includes(controller))?.slice(2);
+  const folders: string[] = [];
+  for (let path = join('/', own?.join(':') ?? ''); ; path = dirname(path)) {
+    folders.push(join(base, root, path));
+    if (path === '/') return folders;
   }
-  return limit;
+}
+
+/** `max`: no limit. */
+function bytesIn(file: string): number {
+  const bytes = Number(read(file));
+  return bytes > 0 ? bytes : Infinity;
+}
+
+/** `max`, or -1: no quota. */
+function coresOf(quota = '', period = ''): number {
+  const cores = Number(quota) / Number(period);
+  return cores > 0 ? cores : Infinity;
 }
 
 /** Empty: there is no such file. */
 function read(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(file, 'utf8').trim();
   } catch {
     return '';
   }

@@ -1,13 +1,13 @@
 import { RpcError } from '../jsonrpc/errors.ts';
 import { areBoundsCounted } from './counted-bounds.ts';
-import { AddressHolder, type Holder } from './holder.ts';
+import { AddressHolder, AddressPool, type Holder } from './holder.ts';
 import type { MemoryGuard } from './memory-guard.ts';
 
 /** Each holder may use this part of the budget while others use the rest. */
 const SHARE_PARTS = 8;
 /** This part of the budget is for every holder, in the order of arrival. The remaining part is for the shares. */
 const COMMON_PARTS = 2;
-/** All client addresses together may use this part of the budget, before authentication. */
+/** All client addresses before authentication may use this part of the budget together, and so may all without a key. */
 const ADDRESSES_PARTS = 4;
 
 /** A part of the budget, or all of it. */
@@ -26,7 +26,7 @@ export interface MemoryBudgetOptions {
  * Accounts all bytes that the process buffers for callers and upstreams, on every transport. Half of the budget is for all
  * holders together. Of the other half each holder gets bytes only up to its share, an eighth of the budget, so that none
  * can use it alone. All addresses together are one holder, which never gets more than a quarter; this is divided among
- * them in the same way. The holder `undefined` is Gatehouse itself: its requests, such as polls, are few and never rejected.
+ * them in the same way. Callers without a key are another such holder. The holder `undefined` is Gatehouse itself: its requests, such as polls, are few and never rejected.
  */
 export class MemoryBudget {
   /** Rejections and closed connections by reason, for the metrics. */
@@ -34,8 +34,8 @@ export class MemoryBudget {
   readonly guard: MemoryGuard | undefined;
   readonly #whole: Pool;
   readonly #commonBytes: number;
-  readonly #addresses: Pool;
-  readonly #bytesOfAddress = new Map<string, number>();
+  readonly #addresses: AddressPool;
+  readonly #publicAddresses: AddressPool;
   readonly #requestsMax: number;
   #requests = 0;
 
@@ -46,7 +46,8 @@ export class MemoryBudget {
     this.guard = guard;
     this.#whole = { maxBytes, bytes: 0 };
     this.#commonBytes = maxBytes / COMMON_PARTS;
-    this.#addresses = { maxBytes: maxBytes / ADDRESSES_PARTS, bytes: 0 };
+    this.#addresses = new AddressPool('address', maxBytes / ADDRESSES_PARTS);
+    this.#publicAddresses = new AddressPool('public', maxBytes / ADDRESSES_PARTS);
   }
 
   /** Bytes taken now. */
@@ -56,7 +57,12 @@ export class MemoryBudget {
 
   /** @param group the address, or the network of one customer: `addressGroup` of auth/formats */
   addressHolder(group: string): Holder {
-    return new AddressHolder(group, this.#bytesOfAddress);
+    return new AddressHolder(group, this.#addresses);
+  }
+
+  /** A caller without a key. @param group its share of the limits */
+  publicHolder(group: string): Holder {
+    return new AddressHolder(group, this.#publicAddresses);
   }
 
   /** To be called before a request begins. @throws RpcError memory-pressure if the process is short of memory */
@@ -72,7 +78,7 @@ export class MemoryBudget {
     if (holder !== undefined && isInProgress) this.guard?.weigh(holder, bytes);
     else if (holder !== undefined) this.guard?.take(holder, bytes);
     // All but addresses may take bytes of the half for all holders.
-    if (this.#whole.bytes + bytes > this.#commonBytes || holder?.isAddress === true) {
+    if (this.#whole.bytes + bytes > this.#commonBytes || holder?.pool !== undefined) {
       const reason = this.#problem(holder, bytes);
       if (reason !== undefined) throw this.#rejection(reason);
     }
@@ -80,7 +86,7 @@ export class MemoryBudget {
     this.#whole.bytes += bytes;
     if (holder === undefined) return;
     holder.bytes += bytes;
-    if (holder.isAddress) this.#addresses.bytes += bytes;
+    if (holder.pool !== undefined) holder.pool.bytes += bytes;
   }
 
   canTake(holder: Holder | undefined, bytes: number): boolean {
@@ -94,13 +100,14 @@ export class MemoryBudget {
     if (holder === undefined) return;
     holder.bytes += bytes;
     this.guard?.weigh(holder, bytes);
-    if (holder.isAddress) this.#addresses.bytes += bytes;
+    if (holder.pool !== undefined) holder.pool.bytes += bytes;
   }
 
   /** Whether the holder has more than its share, and the half for everyone has less left than a share. */
   isExhaustedFor(holder: Holder): boolean {
-    if (!holder.isAddress) return isExhausted(this.#whole, holder.bytes);
-    return isExhausted(this.#addresses, holder.bytes) || isExhausted(this.#whole, this.#addresses.bytes);
+    const { pool } = holder;
+    if (pool === undefined) return isExhausted(this.#whole, holder.bytes);
+    return isExhausted(pool, holder.bytes) || isExhausted(this.#whole, pool.bytes);
   }
 
   /** @throws RpcError overloaded; then nothing is counted */
@@ -115,8 +122,9 @@ export class MemoryBudget {
 
   #problem(holder: Holder | undefined, bytes: number): 'budget' | 'share' | undefined {
     if (holder === undefined) return undefined;
-    if (!holder.isAddress) return problemIn(this.#whole, holder.bytes, bytes);
-    return problemIn(this.#addresses, holder.bytes, bytes) ?? problemIn(this.#whole, this.#addresses.bytes, bytes);
+    const { pool } = holder;
+    if (pool === undefined) return problemIn(this.#whole, holder.bytes, bytes);
+    return problemIn(pool, holder.bytes, bytes) ?? problemIn(this.#whole, pool.bytes, bytes);
   }
 
   #rejection(reason: 'budget' | 'share' | 'requests'): RpcError {

@@ -26,6 +26,8 @@ const CRITICAL_PART = 0.85;
 const FADE_INTERVAL_MS = 10_000;
 const FADE_FACTOR = 0.5 ** (FADE_INTERVAL_MS / 300_000);
 const FORGOTTEN_BYTES = 1_000;
+/** Owners above which no further addresses are weighed: strangers can use very many. */
+const MAX_OWNERS = 50_000;
 /** An owner is heavy if it has this part of the bytes of all, and of the limit, and more than the others usually have. */
 const HEAVY_PART = 1 / 8;
 const HEAVY_LIMIT_PART = 0.05;
@@ -95,10 +97,11 @@ export class MemoryGuard {
   }
 
   /** Counts bytes of an owner. Memory without an account most likely belongs to the owner with the most bytes. */
-  weigh({ name }: Holder, bytes: number): void {
+  weigh({ name, isAddress }: Holder, bytes: number): void {
     if (bytes <= 0) return;
-    this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
     this.#uncheckedBytes += bytes;
+    const isWeighed = !isAddress || this.#bytesOf.size < MAX_OWNERS || this.#bytesOf.has(name);
+    if (isWeighed) this.#bytesOf.set(name, (this.#bytesOf.get(name) ?? 0) + bytes);
     if (this.#isCheckDue || this.#uncheckedBytes < CHECK_PART * this.limitBytes) return;
     this.#isCheckDue = true;
     // Not now: the caller may be a part of what is closed to free memory.

@@ -7,7 +7,7 @@ export const auditOutcomes = ['agrees', 'differs', 'cannot-tell'] as const;
 
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
-/** How many audits of one upstream had which outcome, since the gateway started. */
+/** How many audits and checks of one upstream had which outcome, since the gateway started. */
 export type AuditCounts = Readonly<Record<AuditOutcome, number>>;
 
 /** The metrics of the audits of one network. */
@@ -16,8 +16,6 @@ export interface NetworkAuditMetrics {
   ended(): void;
   /** @param outcome of one upstream in one audit */
   audited(upstream: string, outcome: AuditOutcome): void;
-  /** For the status page. Undefined: no audit of the upstream has ended. */
-  countsOf(upstream: string): AuditCounts | undefined;
 }
 
 /** Counts the audits of upstreams: reads that are repeated on another upstream. */
@@ -50,8 +48,12 @@ export class AuditMetrics {
         counts[outcome]++;
         this.#counts.set(keyOf(network, upstream), counts);
       },
-      countsOf: (upstream) => this.#counts.get(keyOf(network, upstream)),
     };
+  }
+
+  /** For the status page. Undefined: no audit of the upstream has ended, and no result of it was checked. */
+  countsOf(network: string, upstream: string): AuditCounts | undefined {
+    return this.#counts.get(keyOf(network, upstream));
   }
 
   /** Forgets the counts of upstreams that were removed. Their series are removed with those of other metrics. */

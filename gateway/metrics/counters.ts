@@ -12,6 +12,8 @@ export interface MetricOptions {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
+  /** How prom-client merges the values of several processes. */
+  readonly aggregator: string;
 }
 
 /**
@@ -22,15 +24,16 @@ export interface MetricOptions {
 abstract class LabelledMetric<Child> {
   readonly name: string;
   readonly help: string;
-  readonly aggregator = 'sum';
+  readonly aggregator: string;
   abstract readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labelNames: readonly string[];
   readonly #children = new Map<string, { readonly labels: Labels; readonly child: Child }>();
 
-  constructor({ name, help, labelNames }: MetricOptions, page: Registry) {
+  constructor({ name, help, labelNames, aggregator }: MetricOptions, page: Registry) {
     this.name = name;
     this.help = help;
     this.labelNames = labelNames;
+    this.aggregator = aggregator;
     // The registry calls `get` only; its type requires prom-client's classes.
     page.registerMetric(this as unknown as Metric);
   }

@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Aggregator, type Registry } from 'prom-client';
 import { skipReasonNames } from '../routing-policy/skip-reasons.ts';
 import { CounterMetric, GaugeMetric, HistogramMetric } from './counters.ts';
 
@@ -9,11 +9,14 @@ export const metricLabels = {
   method: 'name of a method of the network, else `other`',
   outcome: 'one of the outcomes in the meaning of the metric',
   reason: 'one of the reasons in [errors](errors.md), or in the meaning of the metric',
+  rule: 'field of a [key](keys.md), or bound of a network',
   class: 'one of the failure classes of an upstream response',
   kind: 'one of the kinds of `eth_subscribe`',
   event: '`started`, `won` or `lost`',
+  proof: '`hash`, `root`, `proof`, `agreed` or `no`',
   what: '`retry` or `hedge`',
-  key: 'id of a key in use; only with `METRICS_PER_KEY=on`',
+  key: 'id of a key in use, or `team:<name>`; only with `METRICS_PER_KEY=on`',
+  period: '`day` or `month`',
   version: 'version of Gatehouse',
   node: 'version of Node',
 } as const satisfies Readonly<Record<string, string>>;
@@ -22,6 +25,8 @@ interface Instrument {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly (keyof typeof metricLabels)[];
   readonly help: string;
+  /** What the values of several workers are together; undefined: their sum. */
+  readonly together?: Aggregator;
 }
 
 /** Every metric of the gateway. `/metrics`, docs/metrics.md and the checks of alerts and dashboards are derived from it. */
@@ -39,7 +44,7 @@ export const instruments = {
   gatehouse_audits_total: {
     kind: 'counter',
     labels: ['network', 'upstream', 'outcome'],
-    help: 'Audits in which the upstream took part, by outcome: agrees, differs (from other upstreams, or from the hash of its own header), cannot-tell (not comparable)',
+    help: 'Audits in which the upstream took part, and its results that were checked (`verify`), by outcome: agrees, differs (from other upstreams, or from the hash of its own header), cannot-tell (not comparable)',
   },
   gatehouse_buffered_bytes: {
     kind: 'gauge',
@@ -49,6 +54,7 @@ export const instruments = {
   gatehouse_build_info: {
     kind: 'gauge',
     labels: ['version', 'node'],
+    together: 'first',
     help: 'Always 1; the labels hold the versions of Gatehouse and Node',
   },
   gatehouse_cache_bytes: {
@@ -94,16 +100,18 @@ export const instruments = {
   gatehouse_calls_total: {
     kind: 'counter',
     labels: ['network', 'method', 'outcome'],
-    help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, upstream-error, caller-left (cancelled), or the reason of a rejection)',
+    help: 'Calls by network, method (other: not served, or not attributable) and outcome (result, null, revert, upstream-error, caller-left (cancelled), incomplete (failed after its first byte), or the reason of a rejection)',
   },
   gatehouse_config_last_reload_success_timestamp_seconds: {
     kind: 'gauge',
     labels: [],
+    together: 'min',
     help: 'Unix time in seconds at which the active configuration was read',
   },
   gatehouse_config_last_reload_successful: {
     kind: 'gauge',
     labels: [],
+    together: 'min',
     help: '0 if the network files were rejected when last read, else 1',
   },
   gatehouse_config_reloads_total: {
@@ -151,6 +159,17 @@ export const instruments = {
     labels: ['outcome'],
     help: 'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
   },
+  gatehouse_key_rejections_total: {
+    kind: 'counter',
+    labels: ['network', 'rule'],
+    help: 'Calls, requests and upgrades that a permission, limit or bound rejected, by its name',
+  },
+  gatehouse_key_quota_used_ratio: {
+    kind: 'gauge',
+    labels: ['key', 'period'],
+    together: 'max',
+    help: 'Used share of the quota of a key, or of `team:<name>`, by period: day, month; of keys that this gateway has charged since its start',
+  },
   gatehouse_key_request_units_total: {
     kind: 'counter',
     labels: ['key'],
@@ -164,16 +183,18 @@ export const instruments = {
   gatehouse_key_store_up: {
     kind: 'gauge',
     labels: [],
+    together: 'min',
     help: '1 while the key store can be read and changed',
   },
   gatehouse_limit_checks_total: {
     kind: 'counter',
     labels: ['outcome'],
-    help: 'Request bodies charged to a key with limits, by decision: redis, leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
+    help: 'Request bodies charged to a key with limits, by decision: redis, primary (of several workers, without Redis), leased (from units reserved in advance), memory, without-redis (memory, Redis is unavailable), quota-unreachable (rejected, Redis is unavailable)',
   },
   gatehouse_memory_pressure: {
     kind: 'gauge',
     labels: [],
+    together: 'max',
     help: 'The memory of this process beside what it may use: 0, 1 (above 70 %: requests without a key and of the heaviest keys are rejected), 2 (above 85 %: all new requests are)',
   },
   gatehouse_memory_rejections_total: {
@@ -184,12 +205,25 @@ export const instruments = {
   gatehouse_network_head_block: {
     kind: 'gauge',
     labels: ['network'],
+    together: 'max',
     help: "Number of the network's latest block, as its healthy upstreams agree; followed only while the network is in use",
   },
   gatehouse_notifications_total: {
     kind: 'counter',
     labels: ['network', 'kind'],
     help: 'Notifications sent to subscribers, by kind of subscription',
+  },
+  gatehouse_public_addresses: {
+    kind: 'gauge',
+    labels: [],
+    // An address may be known to several workers.
+    together: 'max',
+    help: 'Addresses, networks and senders without a key whose use this gateway counts; only with `public` in a network file',
+  },
+  gatehouse_public_charges_total: {
+    kind: 'counter',
+    labels: ['outcome'],
+    help: 'Request bodies of callers without a key, by outcome: taken; rejected by the limit of the address, its network or the sender (address), by that of addresses for which there is no place (table-full), or by the limits of all together (total)',
   },
   gatehouse_range_parts_total: {
     kind: 'counter',
@@ -211,6 +245,21 @@ export const instruments = {
     labels: ['network', 'kind'],
     help: 'Open subscriptions of WebSocket clients, by kind (newHeads, logs, newPendingTransactions, transactionReceipts, syncing)',
   },
+  gatehouse_transactions_acceptance_duration_seconds: {
+    kind: 'histogram',
+    labels: ['network', 'upstream'],
+    help: 'Time from the first request with a transaction to its first acceptance, by the upstream that accepted it',
+  },
+  gatehouse_transactions_revealed_total: {
+    kind: 'counter',
+    labels: ['network'],
+    help: 'Private transactions that upstreams other than the relays got, because no relay responded within `fallbackAfterMs`',
+  },
+  gatehouse_transactions_total: {
+    kind: 'counter',
+    labels: ['network', 'upstream', 'outcome'],
+    help: 'Transactions sent to an upstream, by outcome: accepted, known (it had the transaction), rejected (an error about the transaction), late (no response in time, or accepted after the caller got an error), failed (any other upstream failure)',
+  },
   gatehouse_upstream_attempt_duration_seconds: {
     kind: 'histogram',
     labels: ['network', 'upstream'],
@@ -224,21 +273,36 @@ export const instruments = {
   gatehouse_upstream_circuit_state: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'max',
     help: 'Circuit breaker: 0 closed, 1 half-open (single calls are tried), 2 open (the upstream is skipped)',
+  },
+  gatehouse_upstream_concurrency_limit: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    help: 'Calls that may be in progress at the upstream, as found by its latency and refusals; others wait',
+  },
+  gatehouse_upstream_drained_timestamp_seconds: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    together: 'max',
+    help: 'Unix time in seconds at which an operator drained the upstream; only of drained upstreams',
   },
   gatehouse_upstream_head_block: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'max',
     help: 'Latest block number seen at the upstream; followed only while the network is in use',
   },
   gatehouse_upstream_head_lag_blocks: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'max',
     help: "Blocks by which the upstream was behind the network's head when last polled",
   },
   gatehouse_upstream_head_moved_timestamp_seconds: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'max',
     help: 'Unix time in seconds at which that number last changed',
   },
   gatehouse_upstream_result_deviations_total: {
@@ -259,7 +323,13 @@ export const instruments = {
   gatehouse_upstream_up: {
     kind: 'gauge',
     labels: ['network', 'upstream'],
+    together: 'min',
     help: '1 unless calls, polls or probes of the upstream fail by its own fault (its circuit is not closed)',
+  },
+  gatehouse_verified_results_total: {
+    kind: 'counter',
+    labels: ['network', 'method', 'proof'],
+    help: 'Results by what proves them; only of bodies with `verify` in the network file, the key or the header',
   },
   gatehouse_websocket_messages_total: {
     kind: 'counter',
@@ -275,6 +345,19 @@ export const instruments = {
     kind: 'gauge',
     labels: ['network'],
     help: 'Open WebSockets of clients',
+  },
+  gatehouse_worker_ends_total: {
+    kind: 'counter',
+    labels: ['reason'],
+    together: 'max',
+    help: 'Workers that ended while the gateway runs, by reason: crashed, or hung (5 s without a turn of the event loop); each is replaced',
+  },
+  gatehouse_workers: {
+    kind: 'gauge',
+    labels: [],
+    // Of the worker that is asked: it reads the number for each page.
+    together: 'first',
+    help: 'Worker processes that serve calls; 1 if the gateway is one process',
   },
 } as const satisfies Readonly<Record<string, Instrument>>;
 
@@ -302,12 +385,12 @@ export function counter<Name extends NameOf<'counter'>>(
 export function gauge<Name extends NameOf<'gauge'>>(
   registry: Registry,
   name: Name,
-  collect?: (gauge: Gauge<LabelOf<Name>>) => void,
+  collect?: (gauge: Gauge<LabelOf<Name>>) => void | Promise<void>,
 ): Gauge<LabelOf<Name>> {
   return new Gauge({
     ...optionsOf(registry, name),
     collect() {
-      collect?.(this);
+      return collect?.(this);
     },
   });
 }
@@ -331,7 +414,7 @@ export function fastHistogram(registry: Registry, name: NameOf<'histogram'>): Hi
 function optionsOf<Name extends keyof Instruments>(
   registry: Registry,
   name: Name,
-): { name: Name; help: string; labelNames: LabelOf<Name>[]; registers: Registry[] } {
-  const { help, labels } = instruments[name];
-  return { name, help, labelNames: [...labels], registers: [registry] };
+): { name: Name; help: string; labelNames: LabelOf<Name>[]; registers: Registry[]; aggregator: Aggregator } {
+  const { help, labels, together = 'sum' }: Instrument = instruments[name];
+  return { name, help, labelNames: [...labels] as LabelOf<Name>[], registers: [registry], aggregator: together };
 }

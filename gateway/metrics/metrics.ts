@@ -5,7 +5,9 @@ import { AuditMetrics } from './audit-metrics.ts';
 import { CacheMetrics } from './cache-metrics.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { pressures, type Pressure } from '../memory/memory-pressure.ts';
+import { LongHistory, type Lags } from './long-history.ts';
 import { NetworkHistory } from './network-history.ts';
+import { OthersTotals, type HistoryTotals } from './others-totals.ts';
 import { BUCKET_MS, UpstreamHistory, type Availability, type HistoryBucket } from './upstream-history.ts';
 import { HeadMetrics, type UpstreamHeadMetrics } from './head-metrics.ts';
 import { SubscriptionMetrics } from './subscription-metrics.ts';
@@ -41,6 +43,11 @@ interface WatchedMemory {
   readonly guard?: { readonly state: Pressure } | undefined;
 }
 
+export interface WorkerCounts {
+  readonly running: number;
+  readonly ends: Readonly<Record<string, number>>;
+}
+
 /** Creates every metric of the gateway in one registry. Children are bound once per network, upstream and method. */
 export class Metrics {
   readonly registry = new Registry();
@@ -69,7 +76,15 @@ export class Metrics {
   readonly networkHistory = new NetworkHistory({
     callSeconds: this.calls.seconds,
     cacheLookups: this.cache.lookupCounts,
+    calls: this.calls.counts,
   });
+  readonly longHistory = new LongHistory({
+    calls: this.calls.counts,
+    callSeconds: this.calls.seconds,
+    attempts: this.#attempts,
+    attemptSeconds: this.#attemptSeconds,
+  });
+  readonly #othersTotals = new OthersTotals();
   #historyTimer: Timer | undefined;
 
   constructor() {
@@ -78,19 +93,48 @@ export class Metrics {
     gauge(this.registry, 'gatehouse_build_info').set({ version, node: process.version }, 1);
   }
 
-  /** Samples the metrics for the status page until `stopHistory`. */
-  startHistory(): void {
+  /**
+   * Samples the metrics for the status page until `stopHistory`.
+   * @param lags of upstreams
+   * @param readOthers the totals of other workers, by their ids
+   */
+  startHistory(lags: () => Lags, readOthers?: () => Promise<ReadonlyMap<number, HistoryTotals>>): void {
     this.networkHistory.sample(clock.now());
-    this.#historyTimer ??= clock
-      .setInterval(() => {
-        this.networkHistory.sample(clock.now());
-        void this.upstreamHistory.sample(this.routing.active());
-      }, BUCKET_MS)
-      .unref();
+    this.longHistory.sample(clock.unixMs() / 1000, lags());
+    this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(lags, readOthers), BUCKET_MS).unref();
+  }
+
+  /** Of this process. */
+  async historyTotals(): Promise<HistoryTotals> {
+    return {
+      networks: this.networkHistory.totals(),
+      upstreams: await this.upstreamHistory.totals(),
+      long: this.longHistory.totals(),
+    };
   }
 
   stopHistory(): void {
     clock.clearInterval(this.#historyTimer);
+  }
+
+  async #sampleHistory(
+    lags: () => Lags,
+    readOthers: (() => Promise<ReadonlyMap<number, HistoryTotals>>) | undefined,
+  ): Promise<void> {
+    const others = readOthers === undefined ? [] : [this.#othersTotals.add(await readOthers())];
+    this.longHistory.sample(
+      clock.unixMs() / 1000,
+      lags(),
+      others.map(({ long }) => long),
+    );
+    this.networkHistory.sample(
+      clock.now(),
+      others.map(({ networks }) => networks),
+    );
+    await this.upstreamHistory.sample(
+      this.routing.active(),
+      others.map(({ upstreams }) => upstreams),
+    );
   }
 
   upstreamMetrics(network: string, upstream: string): UpstreamMetrics {
@@ -158,6 +202,15 @@ export class Metrics {
     };
   }
 
+  /** Only with METRICS_PER_KEY. @param read the quotas of accounts, called at each scrape */
+  watchQuotas(read: () => Promise<readonly { account: string; period: string; size: number; used: number }[]>): void {
+    gauge(this.registry, 'gatehouse_key_quota_used_ratio', async (ratios) => {
+      const quotas = await read();
+      ratios.reset();
+      for (const { account: key, period, size, used } of quotas) ratios.set({ key, period }, used / size);
+    });
+  }
+
   /** @param read the memory budget, called at each scrape */
   watchMemory(read: () => WatchedMemory): void {
     gauge(this.registry, 'gatehouse_memory_pressure', (pressure) => {
@@ -177,6 +230,25 @@ export class Metrics {
     this.#countOutcomes('gatehouse_limit_checks_total', read);
   }
 
+  /** @param read the charges of callers without a key, called at each scrape */
+  watchPublic(read: () => { counts: Readonly<Record<string, number>>; table: { readonly size: number } }): void {
+    this.#countOutcomes('gatehouse_public_charges_total', () => read().counts);
+    gauge(this.registry, 'gatehouse_public_addresses', (addresses) => {
+      addresses.set(read().table.size);
+    });
+  }
+
+  /** @param read the workers of the machine, called at each scrape */
+  watchWorkers(read: () => WorkerCounts): void {
+    gauge(this.registry, 'gatehouse_workers', (workers) => {
+      workers.set(read().running);
+    });
+    counter(this.registry, 'gatehouse_worker_ends_total', (ends) => {
+      ends.reset();
+      for (const [reason, count] of Object.entries(read().ends)) ends.inc({ reason }, count);
+    });
+  }
+
   /** @param read the key store's state and the authenticator's counts, called at each scrape */
   watchKeys(read: () => { isUp: boolean; counts: Readonly<Record<string, number>> }): void {
     gauge(this.registry, 'gatehouse_key_store_up', (isUp) => {
@@ -186,7 +258,7 @@ export class Metrics {
   }
 
   #countOutcomes(
-    name: 'gatehouse_limit_checks_total' | 'gatehouse_key_lookups_total',
+    name: 'gatehouse_limit_checks_total' | 'gatehouse_key_lookups_total' | 'gatehouse_public_charges_total',
     read: () => Readonly<Record<string, number>>,
   ): void {
     counter(this.registry, name, (outcomes) => {

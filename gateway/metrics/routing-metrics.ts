@@ -1,6 +1,7 @@
 import type { Counter, Registry } from 'prom-client';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
-import { counter, gauge } from './instruments.ts';
+import type { CounterMetric, HistogramMetric } from './counters.ts';
+import { counter, fastCounter, fastHistogram, gauge } from './instruments.ts';
 
 /** The routing metrics of one network: failover, hedging, retry budget. */
 export interface NetworkRoutingMetrics {
@@ -9,11 +10,19 @@ export interface NetworkRoutingMetrics {
   hedged(event: 'started' | 'won' | 'lost'): void;
   /** The retry budget did not allow a retry or a hedge. */
   budgetExceeded(what: 'retry' | 'hedge'): void;
+  /** A private transaction is sent to upstreams that are no relays. */
+  revealed(): void;
 }
+
+/** What became of a transaction that was sent to an upstream: see gatehouse_transactions_total. */
+export type SentOutcome = 'accepted' | 'known' | 'rejected' | 'late' | 'failed';
 
 /** The selection metrics of one upstream. */
 export interface SelectionMetrics {
   skipped(reason: SkipReason): void;
+  sentTransaction(outcome: SentOutcome): void;
+  /** The upstream is the first that accepted a transaction. @param durationS since it was sent */
+  acceptedFirst(durationS: number): void;
 }
 
 export type CircuitState = 'closed' | 'half-open' | 'open';
@@ -23,8 +32,12 @@ export interface ActiveUpstream {
   readonly network: string;
   readonly upstream: string;
   readonly circuit: CircuitState;
+  /** Unix time in seconds at which it was drained; undefined: it is not. */
+  readonly drainedS: number | undefined;
   /** It has responded or failed before. */
   readonly isUsed: boolean;
+  /** The calls that may be in progress there. */
+  readonly concurrencyLimit: number;
 }
 
 const circuitNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
@@ -35,6 +48,9 @@ export class RoutingMetrics {
   readonly #hedges: Counter<'network' | 'event'>;
   readonly #budgetExceeded: Counter<'network' | 'what'>;
   readonly #skips: Counter<'network' | 'upstream' | 'reason'>;
+  readonly #transactions: CounterMetric;
+  readonly #acceptances: HistogramMetric;
+  readonly #revealed: Counter<'network'>;
   /** The upstreams of the active configuration. */
   active: () => readonly ActiveUpstream[] = () => [];
 
@@ -43,8 +59,17 @@ export class RoutingMetrics {
     this.#hedges = counter(registry, 'gatehouse_hedges_total');
     this.#budgetExceeded = counter(registry, 'gatehouse_retry_budget_exhausted_total');
     this.#skips = counter(registry, 'gatehouse_upstream_skipped_total');
-    this.#gauge(registry, 'gatehouse_upstream_up', (state) => (state === 'closed' ? 1 : 0));
-    this.#gauge(registry, 'gatehouse_upstream_circuit_state', (state) => circuitNumbers[state]);
+    this.#transactions = fastCounter(registry, 'gatehouse_transactions_total');
+    this.#acceptances = fastHistogram(registry, 'gatehouse_transactions_acceptance_duration_seconds');
+    this.#revealed = counter(registry, 'gatehouse_transactions_revealed_total');
+    this.#gauge(registry, 'gatehouse_upstream_up', ({ circuit }) => (circuit === 'closed' ? 1 : 0));
+    this.#gauge(registry, 'gatehouse_upstream_circuit_state', ({ circuit }) => circuitNumbers[circuit]);
+    this.#gauge(registry, 'gatehouse_upstream_concurrency_limit', ({ concurrencyLimit }) => concurrencyLimit);
+    gauge(registry, 'gatehouse_upstream_drained_timestamp_seconds', (drained) => {
+      drained.reset();
+      for (const { network, upstream, drainedS } of this.active())
+        if (drainedS !== undefined) drained.set({ network, upstream }, drainedS);
+    });
   }
 
   /**
@@ -66,6 +91,9 @@ export class RoutingMetrics {
       budgetExceeded: (what) => {
         this.#budgetExceeded.inc({ network, what });
       },
+      revealed: () => {
+        this.#revealed.inc({ network });
+      },
     };
   }
 
@@ -74,17 +102,26 @@ export class RoutingMetrics {
       skipped: (reason) => {
         this.#skips.inc({ network, upstream, reason });
       },
+      sentTransaction: (outcome) => {
+        this.#transactions.labels(network, upstream, outcome).value++;
+      },
+      acceptedFirst: (durationS) => {
+        this.#acceptances.labels(network, upstream).observe(durationS);
+      },
     };
   }
 
   #gauge(
     registry: Registry,
-    name: 'gatehouse_upstream_up' | 'gatehouse_upstream_circuit_state',
-    valueOf: (state: CircuitState) => number,
+    name: 'gatehouse_upstream_up' | 'gatehouse_upstream_circuit_state' | 'gatehouse_upstream_concurrency_limit',
+    valueOf: (state: ActiveUpstream) => number,
   ): void {
     gauge(registry, name, (states) => {
       states.reset();
-      for (const { network, upstream, circuit } of this.active()) states.set({ network, upstream }, valueOf(circuit));
+      for (const active of this.active()) {
+        const { network, upstream } = active;
+        states.set({ network, upstream }, valueOf(active));
+      }
     });
   }
 }

@@ -38,7 +38,7 @@ const MAX_BUCKETS = 60;
 const SAMPLES_PER_PERIOD = 90;
 const MAX_PERIODS = 96;
 
-type Totals = { -readonly [Name in keyof HistoryBucket]: HistoryBucket[Name] };
+export type UpstreamTotals = { -readonly [Name in keyof HistoryBucket]: HistoryBucket[Name] };
 
 /** Stores the requests of each upstream in the last ten minutes. It samples the counters, so that calls cost nothing. */
 export class UpstreamHistory {
@@ -46,7 +46,7 @@ export class UpstreamHistory {
   readonly #buckets = new Map<string, HistoryBucket[]>();
   /** Oldest first. */
   readonly #periods = new Map<string, Period[]>();
-  #totals = new Map<string, Totals>();
+  #totals = new Map<string, UpstreamTotals>();
 
   constructor(counters: UpstreamCounters) {
     this.#counters = counters;
@@ -66,10 +66,17 @@ export class UpstreamHistory {
     return { share: up / samples, overS: (samples * BUCKET_MS) / 1000 };
   }
 
-  /** Ends the current interval. @param active the upstreams of the active configuration */
-  async sample(active: readonly ActiveUpstream[] = []): Promise<void> {
+  /** Ends the current interval. @param active the upstreams of the active configuration @param others the totals of other workers */
+  async sample(
+    active: readonly ActiveUpstream[] = [],
+    others: readonly ReadonlyMap<string, UpstreamTotals>[] = [],
+  ): Promise<void> {
     this.#sampleAvailability(active);
-    const totals = await this.#read();
+    const totals = await this.totals();
+    for (const [name, { sent, failed, seconds }] of others.flatMap((other) => [...other])) {
+      const sum = totals.get(name) ?? { sent: 0, failed: 0, seconds: 0 };
+      totals.set(name, { sent: sum.sent + sent, failed: sum.failed + failed, seconds: sum.seconds + seconds });
+    }
     for (const [name, now] of totals) {
       const previous = this.#totals.get(name) ?? { sent: 0, failed: 0, seconds: 0 };
       const buckets = this.#buckets.get(name) ?? [];
@@ -106,10 +113,11 @@ export class UpstreamHistory {
     for (const name of this.#periods.keys()) if (!names.has(name)) this.#periods.delete(name);
   }
 
-  async #read(): Promise<Map<string, Totals>> {
+  /** Of this process, by network and upstream. */
+  async totals(): Promise<Map<string, UpstreamTotals>> {
     const { attempts, attemptSeconds, unusable } = this.#counters;
-    const totals = new Map<string, Totals>();
-    const of = ({ network, upstream }: Partial<Record<string, string | number>>): Totals => {
+    const totals = new Map<string, UpstreamTotals>();
+    const of = ({ network, upstream }: Partial<Record<string, string | number>>): UpstreamTotals => {
       const name = `${network ?? ''} ${upstream ?? ''}`;
       const known = totals.get(name) ?? { sent: 0, failed: 0, seconds: 0 };
       totals.set(name, known);

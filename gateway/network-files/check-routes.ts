@@ -1,5 +1,5 @@
 import { suggest } from '../config/suggest.ts';
-import type { Diagnostic, Path } from './diagnostics/diagnostic.ts';
+import { formatPath, type Diagnostic, type Path } from './diagnostics/diagnostic.ts';
 import type { LoadOptions } from './load-options.ts';
 import { permitsMethod, upstreamsOf } from './method-upstreams.ts';
 import type { NetworkConfig } from './network-config.ts';
@@ -40,10 +40,34 @@ function checkPattern(pattern: string, methods: readonly string[], path: Path, i
   ];
 }
 
-function checkUpstream(name: string, { upstreams }: Routed, path: Path): Diagnostic[] {
+function checkUpstream(name: string, { upstreams }: Pick<Routed, 'upstreams'>, path: Path): Diagnostic[] {
   const names = upstreams.map((upstream) => upstream.name);
   if (names.includes(name)) return [];
-  return [{ path, message: `route.${String(path[1])}: ${name} is no upstream of the network${suggest(name, names)}` }];
+  const option = path[0] === 'route' ? `route.${String(path[1])}` : formatPath(path);
+  return [{ path, message: `${option}: ${name} is no upstream of the network${suggest(name, names)}` }];
+}
+
+type Sending = Routed & Pick<NetworkConfig, 'transactions' | 'private'>;
+
+/** Checks `transactions` and `private` beyond the schema: each name is that of an upstream that may get transactions. */
+export function checkTransactions(network: Sending, { knownMethods, sendsTransactions }: LoadOptions): Diagnostic[] {
+  const { transactions, private: relays, upstreams, methods } = network;
+  const method = knownMethods.find((name) => methods.includes(name) && sendsTransactions?.(name) === true);
+  const check = (name: string, path: Path, isPermitted: (name: string) => boolean): Diagnostic[] => {
+    const unknown = checkUpstream(name, network, path);
+    if (unknown.length > 0 || method === undefined || isPermitted(name)) return unknown;
+    return [{ path, message: `${formatPath(path)}: ${name} may not get ${method}: change its methods, or route` }];
+  };
+  const isInRoute = (name: string): boolean => upstreamsOf(method ?? '', network).includes(name);
+  // `private` counts before `route`.
+  const isInMethods = (name: string): boolean =>
+    permitsMethod(upstreams.find((upstream) => upstream.name === name)?.methods, method ?? '');
+  return [
+    ...(typeof transactions === 'string' ? [] : transactions).flatMap((name, at) =>
+      check(name, ['transactions', at], isInRoute),
+    ),
+    ...(relays?.upstreams ?? []).flatMap((name, at) => check(name, ['private', 'upstreams', at], isInMethods)),
+  ];
 }
 
 /** A method without an upstream would fail in each call, and a network without heads most of them. */

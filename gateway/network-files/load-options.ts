@@ -1,4 +1,6 @@
 import type { CountsOf } from './checks/check-units.ts';
+import type { Diagnostic } from './diagnostics/diagnostic.ts';
+import type { PublicOptions } from './network-config.ts';
 import type { MethodFacts } from './select-methods.ts';
 
 /** Options for loading the network files. */
@@ -15,6 +17,8 @@ export interface LoadOptions extends MethodFacts {
   readonly sendsTransactions?: ((method: string) => boolean) | undefined;
   /** The method that polls heads: at least one upstream must permit it. */
   readonly headMethod?: string | undefined;
+  /** Checks `public` beyond its schema. Undefined: it is not checked. */
+  readonly checkPublic?: ((options: PublicOptions) => readonly Diagnostic[]) | undefined;
   /** Values of `${NAME}` in URLs and headers. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

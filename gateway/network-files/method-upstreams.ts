@@ -29,23 +29,37 @@ export function upstreamsOf(
 }
 
 /**
- * Adds routes for methods that send transactions, because a private transaction must not reach other upstreams by another
- * method: without a route of its own, such a method has the route of the first method of the spec that sends some.
+ * Adds routes for methods that send transactions and have none: the route of the first method of the spec that sends some,
+ * because a private transaction must not reach other upstreams by another method; or else the upstreams that `transactions`
+ * names; or else all but the relays of `private`.
  */
 export function withTransactionRoutes(
-  { methods, developmentMethods, route }: Pick<NetworkConfig, 'methods' | 'developmentMethods' | 'route'>,
+  network: Pick<NetworkConfig, 'methods' | 'developmentMethods' | 'route' | 'transactions' | 'private' | 'upstreams'>,
   { knownMethods, sendsTransactions }: LoadOptions,
 ): NetworkConfig['route'] {
+  const { methods, developmentMethods, route } = network;
   const patterns = Object.keys(route);
-  if (patterns.length === 0) return route;
   // The node signs what development methods send.
   const own = methods.filter((method) => !developmentMethods.includes(method));
   const sending = own.filter((method) => sendsTransactions?.(method) === true);
   const routed = [...knownMethods.filter((method) => sending.includes(method)), ...sending]
     .map((method) => bestPattern(patterns, method))
     .find((pattern) => pattern !== undefined);
-  const upstreams = routed === undefined ? undefined : route[routed];
+  const upstreams = routed === undefined ? publicUpstreams(network) : route[routed];
   if (upstreams === undefined) return route;
   const added = sending.filter((method) => bestPattern(patterns, method) === undefined);
   return { ...route, ...Object.fromEntries(added.map((method) => [method, upstreams])) };
+}
+
+/** The names of the upstreams for transactions that are not private; undefined: all. */
+function publicUpstreams({
+  transactions,
+  private: relays,
+  upstreams,
+}: Pick<NetworkConfig, 'transactions' | 'private' | 'upstreams'>): readonly string[] | undefined {
+  if (typeof transactions !== 'string') return transactions;
+  if (relays === undefined) return undefined;
+  // An incomplete file has none.
+  const { upstreams: excluded }: { readonly upstreams?: readonly string[] } = relays;
+  return upstreams.map(({ name }) => name).filter((name) => excluded?.includes(name) !== true);
 }

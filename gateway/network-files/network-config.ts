@@ -21,6 +21,9 @@ export type ChainConfig = Pick<NetworkConfig, 'slug'> & ValuesOf<RowsReplacing<'
 /** The other options of a network: a change rebuilds routing, caches and methods only. */
 export type ReplaceableConfig = ValuesOf<RowsReplacing<'network', typeof networkOptions>>;
 
+/** What callers without a key may do. */
+export type PublicOptions = NonNullable<NetworkConfig['public']>;
+
 export type UpstreamConfig = NetworkConfig['upstreams'][number];
 
 /** The options of an upstream whose change replaces it. Read once, when it opens. */

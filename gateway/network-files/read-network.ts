@@ -1,6 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { checkFailsafe } from './checks/check-failsafe.ts';
-import { checkCoverage, checkRoutes } from './check-routes.ts';
+import { checkPublicMethods } from './check-public-methods.ts';
+import { checkCoverage, checkRoutes, checkTransactions } from './check-routes.ts';
 import { checkUnits } from './checks/check-units.ts';
 import { isDevelopmentNetwork } from './development-chain.ts';
 import type { Diagnostic } from './diagnostics/diagnostic.ts';
@@ -67,10 +68,14 @@ function completeNetwork(
   const network: NetworkConfig = { slug, ...file, ...selected, methods, developmentMethods };
   const served = [...methods, ...selected.openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
   diagnostics.push(...checkUnits(file.units, served, options.countsOf, ['units']), ...checkRoutes(network, options));
+  diagnostics.push(...checkTransactions(network, options));
   diagnostics.push(
     ...checkFailsafe(file, served, options),
     ...upstreams.flatMap((upstream, index) => checkConnection(upstream, ['upstreams', index])),
   );
+  if (file.public !== undefined) {
+    diagnostics.push(...checkPublicMethods(file.public.methods, served), ...(options.checkPublic?.(file.public) ?? []));
+  }
   findDuplicateNames(file.upstreams, diagnostics);
   return { diagnostics, network: { ...network, route: withTransactionRoutes(network, options) } };
 }

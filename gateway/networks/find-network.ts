@@ -7,6 +7,8 @@ export interface RequestTarget<N> {
   readonly key: string;
   /** Whether it is a WebSocket address, `<base>/ws/v3/<KEY>`. No base URL ends with `/ws`. */
   readonly isWebSocket: boolean;
+  /** Whether it is `<base>` or `<base>/ws`, for callers without a key. */
+  readonly isBase?: true;
 }
 
 /**
@@ -56,7 +58,8 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
   /**
    * @param url path and query of the request line; HTTP also allows an absolute URL there
    * @param host the Host header
-   * @returns undefined if the path does not have the form `<base>/v3/<KEY>` or `<base>/ws/v3/<KEY>`
+   * @returns undefined if the path has not the form `<base>/v3/<KEY>` or `<base>/ws/v3/<KEY>`, nor `<base>` or `<base>/ws` of
+   * a network with `public`
    */
   find(url: string, host: string | undefined): RequestTarget<N> | undefined {
     const query = url.indexOf('?');
@@ -64,13 +67,20 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     if (!path.startsWith('/')) path = path.replace(/^https?:\/\/[^/]*/i, '');
     if (path.includes('//')) path = path.replace(/\/{2,}/g, '/');
     const version = path.endsWith('/v3') ? path.length - 3 : path.lastIndexOf('/v3/');
-    if (version === -1) return undefined;
+    if (version === -1) return this.#findBase(path, host);
     const end = path.endsWith('/') ? path.length - 1 : path.length;
     const key = path.slice(Math.min(version + 4, end), end);
     if (key.includes('/')) return undefined;
     const base = path.slice(0, version);
     const isWebSocket = base.endsWith('/ws');
     return { network: this.atBaseUrl(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
+  }
+
+  #findBase(path: string, host: string | undefined): RequestTarget<N> | undefined {
+    const base = path.endsWith('/') ? path.slice(0, -1) : path;
+    const isWebSocket = base.endsWith('/ws');
+    const network = this.atBaseUrl(isWebSocket ? base.slice(0, -3) : base, host);
+    return network?.config.public === undefined ? undefined : { network, key: '', isWebSocket, isBase: true };
   }
 
   /** @param base path of a base URL, without a trailing slash */

@@ -12,6 +12,8 @@ import type { ResultCheck } from '../spec/result-check.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { UsageLedger } from '../usage/usage-ledger.ts';
 
+import type { WorkerLink } from '../workers/worker-link.ts';
+
 /** What all networks of a gateway share. */
 export interface NetworkParts {
   readonly settings: Settings;
@@ -29,6 +31,8 @@ export interface NetworkParts {
   readonly cache: ResponseCache | undefined;
   /** Shared by all gateways; undefined: not shared. */
   readonly redisCache: RedisCache | undefined;
+  /** Undefined: the gateway has one worker. */
+  readonly link?: WorkerLink | undefined;
   readonly localChains: LocalChains;
   /** All open upstreams by identity. A rebuilt network reuses those of equal identity and adds new ones. */
   readonly openUpstreams: Map<string, Upstream>;

@@ -1,8 +1,11 @@
-import { Auditor, type AuditorOptions } from '../audit/auditor.ts';
+import { PublicAccess } from '../auth/public-access.ts';
+import { Auditor, type AuditorOptions } from '../verify/observe/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { openFinalChain, openMethodCache, type CacheParts } from '../cache/open-method-cache.ts';
 import type { Log } from '../config/log.ts';
+import { ChainPeers } from '../chain/chain-peers.ts';
 import { ChainPoller } from '../chain/poller.ts';
+import type { Holder } from '../memory/holder.ts';
 import type { Metrics, SocketMetrics } from '../metrics/metrics.ts';
 import type { KindSubscriptionMetrics } from '../metrics/subscription-metrics.ts';
 import { isDevelopmentChain } from '../network-files/development-chain.ts';
@@ -18,9 +21,11 @@ import {
   type ReplaceableConfig,
   type UpstreamConfig,
 } from '../network-files/network-config.ts';
-import { isWildcard } from '../network-files/options/method-pattern.ts';
+import { bestPattern, isWildcard } from '../network-files/options/method-pattern.ts';
+import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
-import { requestUpstreams } from '../call/forward.ts';
+import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
+import type { MethodVerification } from '../call/verification.ts';
 import type { NetworkMethod, Network as ServedNetwork } from '../call/network.ts';
 import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
@@ -31,6 +36,7 @@ import { RangeLimits } from '../ranges/range-limits.ts';
 import { RangedMethod } from '../ranges/ranged-method.ts';
 import { FailsafeTable } from '../routing/failsafe-table.ts';
 import { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
+import { TransactionRoutes } from '../routing-policy/transaction-routes.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, NOTIFICATION_METHOD } from '../spec/handlers.ts';
@@ -38,6 +44,7 @@ import { developmentMethodsIn, passThroughSpec } from '../spec/method-facts.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';
 import { attemptTimesMs, type MethodSpec } from '../spec/method-spec.ts';
 import { compileUnits } from '../spec/request-units.ts';
+import { FilterPeers } from '../subscriptions/filter-peers.ts';
 import { NetworkFilters } from '../subscriptions/network-filters.ts';
 import { NetworkSubscriptions, type SubscriptionSources } from '../subscriptions/network-subscriptions.ts';
 import { subscriptionKinds, type SubscriptionKind } from '../subscriptions/subscription-params.ts';
@@ -45,6 +52,7 @@ import { Gate } from '../admission/gate.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { canCoalesce, changesChain, rewritesChain } from '../spec/method-group.ts';
 import { Upstream } from '../upstreams/upstream.ts';
+import { Verifier } from '../verify/verifier.ts';
 import { openHttp, openWebSocket } from './open-transport.ts';
 import { ServedMethods } from './served-methods.ts';
 
@@ -55,11 +63,14 @@ const MAX_WAIT_MS = 1_000;
 export class Network implements ServedNetwork {
   readonly config: NetworkConfig;
   readonly bounds: Bounds;
+  readonly publicAccess: PublicAccess | undefined;
   readonly methods: ServedMethods;
   readonly otherMethods: NetworkMethod;
   readonly unserved: UnservedMethods;
   readonly router: Router;
   readonly audit: Auditor | undefined;
+  readonly auditsOf: ServedNetwork['auditsOf'];
+  readonly isVerified: boolean;
   readonly coalesced: CoalescedCalls;
   readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
   readonly chain: ChainPoller<Upstream>;
@@ -70,6 +81,7 @@ export class Network implements ServedNetwork {
   readonly sockets: SocketMetrics;
   readonly use = new UseCount();
   readonly #parts: NetworkParts;
+  readonly #verificationOf: (method: string) => MethodVerification;
   readonly #cacheParts: CacheParts;
 
   /**
@@ -93,17 +105,26 @@ export class Network implements ServedNetwork {
     this.config = config;
     this.#parts = parts;
     this.bounds = boundsOf(replaceable);
+    this.publicAccess = openPublicAccess(config, replaceable.public, parts, previous);
     this.sockets = metrics.socketMetrics(slug);
     const headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
     const headMetrics = metrics.heads.networkMetrics(slug);
-    const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log });
+    const peers = parts.link && new ChainPeers(parts.link, slug, chainId);
+    const chain = reusable?.chain ?? new ChainPoller(headSources, headMetrics, { isDevelopment, log, peers });
     this.chain = chain;
-    this.audit = openAudit(replaceable.audit, slug, metrics, { upstreams, permitted, chain, log });
+    const levels = typeof replaceable.verify === 'string' ? { '*': replaceable.verify } : replaceable.verify;
+    this.auditsOf = (upstream) => metrics.audits.countsOf(slug, upstream);
+    this.#verificationOf = (method) => verificationOf(method, levels, replaceable.agree);
+    this.isVerified =
+      Object.keys(replaceable.agree).length > 0 || Object.values(levels).some((level) => isStronger(level, 'observe'));
+    const observes = (method: string): boolean => this.#verificationOf(method).level === 'observe';
+    this.audit = openAudit(replaceable, observes, slug, metrics, { upstreams, permitted, chain, log });
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
     const onQueued = metrics.calls.queueMetric(slug);
     const routerOptions = {
       permitted,
+      transactions: new TransactionRoutes(replaceable, upstreams, permitted),
       failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
       checkResult: parts.resultCheck,
       confirmNull: replaceable.confirmNull,
@@ -113,6 +134,12 @@ export class Network implements ServedNetwork {
       metrics: metrics.routing.networkMetrics(slug),
       // Calls in progress still count towards the concurrency.
       slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
+      verifier: new Verifier({
+        ...{ upstreams, permitted, chain, log },
+        openMetrics: () => metrics.audits.networkMetrics(slug, namesOf(upstreams)),
+        request: (name, ...request) => requestEvidence(this.router, specOf(name, specs), ...request),
+        sendToOther: (...call) => sendToOther(this.router, ...call),
+      }),
       ...{ chain, audit: this.audit, log },
     };
     this.router = new Router(upstreams, routerOptions, reusable?.router);
@@ -129,15 +156,21 @@ export class Network implements ServedNetwork {
       log,
     });
     this.subscriptions = reusable?.subscriptions ?? openSubscriptions(slug, chain, this.router, parts);
-    this.filters = reusable?.filters ?? openFilters(this.subscriptions, parts);
+    this.filters = reusable?.filters ?? openFilters(slug, this.subscriptions, parts);
     const wildcards = [...openMethods.wildcards, ...developmentMethods.filter(isWildcard)];
     this.document = lazyDocument(slug, replaceable, wildcards, openMethods.except);
   }
 
   /** Moves the state that is shared with the previous network to the upstreams of this one. Never throws. */
   adoptSharedState(): void {
-    this.chain.replaceUpstreams(this.router.headSources, this.router.all);
+    this.publicAccess?.limitConcurrency();
     this.final?.moveTo(fetchBlockFrom(this.router));
+    this.followDrains();
+  }
+
+  /** A drained upstream has no part in the head, and no subscriptions. */
+  followDrains(): void {
+    this.chain.replaceUpstreams(this.router.headSources.filter(isServing), this.router.all);
     this.subscriptions.moveTo(sourcesIn(this.router));
   }
 
@@ -158,6 +191,7 @@ export class Network implements ServedNetwork {
       handler,
       localResponse: handler?.by === 'local' ? { kind: 'local', json: handler.result(config) } : undefined,
       isCoalescable: canCoalesce(spec),
+      verification: this.#verificationOf(spec.name),
       afterCall: this.#afterCallOf(spec),
       metric: metrics.calls.metric(config.slug, label),
       cache: openMethodCache(this.#cacheParts, this.final, spec),
@@ -196,19 +230,58 @@ export class Network implements ServedNetwork {
   }
 }
 
-/** @param share of the reads, from 0 to 1 @returns undefined: audits are off */
+type Levels = Readonly<Record<string, VerifyLevel>>;
+
+/** The level and the agreement of a method: those of its name, or else of the longest wildcard. */
+function verificationOf(method: string, levels: Levels, agree: ReplaceableConfig['agree']): MethodVerification {
+  const [level, ofAgree] = [levels, agree].map((map) => bestPattern(Object.keys(map), method));
+  return {
+    level: (level === undefined ? undefined : levels[level]) ?? 'off',
+    agree: ofAgree === undefined ? undefined : agree[ofAgree],
+  };
+}
+
+/** The share of `verify: observe` without `audit`. */
+const OBSERVED_SHARE = 0.01;
+
+/** @param observes whether a method has `verify: observe` @returns undefined: audits are off */
 function openAudit(
-  share: number,
+  config: ReplaceableConfig,
+  observes: (method: string) => boolean,
   slug: string,
   { audits }: Metrics,
-  options: Omit<AuditorOptions, 'share' | 'metrics'>,
+  options: Omit<AuditorOptions, 'share' | 'observes' | 'metrics'>,
 ): Auditor | undefined {
-  const names = options.upstreams.map(({ name }) => name);
-  return share === 0 ? undefined : new Auditor({ share, metrics: audits.networkMetrics(slug, names), ...options });
+  const { audit, verify } = config;
+  const isObserved = verify === 'observe' || Object.values(verify).includes('observe');
+  if (audit === 0 && !isObserved) return undefined;
+  const metrics = audits.networkMetrics(slug, namesOf(options.upstreams));
+  if (audit > 0) return new Auditor({ share: audit, metrics, ...options });
+  return new Auditor({ share: OBSERVED_SHARE, observes, metrics, ...options });
+}
+
+function namesOf(upstreams: readonly Upstream[]): string[] {
+  return upstreams.map(({ name }) => name);
+}
+
+function openPublicAccess(
+  config: NetworkConfig,
+  options: ReplaceableConfig['public'],
+  { memory, link }: NetworkParts,
+  previous: Network | undefined,
+): PublicAccess | undefined {
+  if (options === undefined) return undefined;
+  const holderOf = (group: string): Holder =>
+    memory?.publicHolder(group) ?? { name: `public ${group}`, isAddress: true, bytes: 0 };
+  return new PublicAccess(config, options, holderOf, previous?.publicAccess, link?.count);
+}
+
+function isServing({ drain }: Upstream): boolean {
+  return drain === undefined;
 }
 
 function sourcesIn(router: Router): SubscriptionSources {
-  return { all: router.all, request: (...call) => requestUpstreams(router, ...call) };
+  return { all: router.all.filter(isServing), request: (...call) => requestUpstreams(router, ...call) };
 }
 
 function boundsOf(config: ReplaceableConfig): Bounds {
@@ -216,9 +289,14 @@ function boundsOf(config: ReplaceableConfig): Bounds {
   return { maxBlockRange, maxAddresses, maxStorageKeys, maxSimulatedCalls, maxResponseBytes };
 }
 
-function openFilters(subscriptions: NetworkSubscriptions, { specs, memory, settings }: NetworkParts): NetworkFilters {
+function openFilters(
+  slug: string,
+  subscriptions: NetworkSubscriptions,
+  { specs, memory, settings, link }: NetworkParts,
+): NetworkFilters {
   const logs = specOf(nodeMethods.logs, specs);
-  return new NetworkFilters({ subscriptions, logs, kept: { memory, valuesMax: settings.FILTER_VALUES_PER_KEY } });
+  const kept = { memory, valuesMax: settings.FILTER_VALUES_PER_KEY };
+  return new NetworkFilters({ subscriptions, logs, kept, peers: link && new FilterPeers(link, slug) });
 }
 
 function openSubscriptions(
@@ -268,7 +346,7 @@ function openUpstreams(config: NetworkConfig, parts: NetworkParts, log: Log): Up
 function openUpstream(
   chain: ChainConfig,
   config: UpstreamConfig,
-  { settings, metrics, localChains, memory }: NetworkParts,
+  { settings, metrics, localChains, memory, link }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
   const fixed: FixedUpstreamOptions = config;
@@ -292,6 +370,7 @@ function openUpstream(
     defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS ?? attemptTimesMs.lookup,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
+    workers: link?.count ?? 1,
     metrics: metrics.upstreamMetrics(chain.slug, fixed.name),
     log,
   });

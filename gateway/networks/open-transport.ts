@@ -6,7 +6,7 @@ import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts';
 
-/** Time without batches after an upstream refused one, with `batch: auto` and with `batch: true`. */
+/** Time without batches after an upstream refused one, or was slower with them, with `batch: auto` and with `batch: true`. */
 const REFUSED_MS = 600_000;
 const RETRIED_MS = 60_000;
 
@@ -32,7 +32,8 @@ export function openHttp(
   const { UPSTREAM_CONNECTIONS: connections, UPSTREAM_RESPONSE_MAX_BYTES } = settings;
   const responseMaxBytes = maxResponseBytes ?? UPSTREAM_RESPONSE_MAX_BYTES;
   const http = new HttpUpstream({ url, headers, connections, responseMaxBytes, memory, tls, proxyUrl });
-  return batch === false ? http : new BatchingUpstream(http, batch === 'auto' ? REFUSED_MS : RETRIED_MS);
+  if (batch === false) return http;
+  return batch === 'auto' ? new BatchingUpstream(http, REFUSED_MS, true) : new BatchingUpstream(http, RETRIED_MS);
 }
 
 /** As `openHttp`. */

@@ -1,5 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import { causeOf } from '../config/log.ts';
+import { chainKey, chainTopics, type ChainEvent, type ChainMessage } from '../chain/chain-peers.ts';
+import type { ChainPoller } from '../chain/poller.ts';
 import { LocalChains } from '../local-chain/local-chains.ts';
 import { removeSeries } from '../metrics/remove-series.ts';
 import { ReloadMetrics } from '../metrics/reload-metrics.ts';
@@ -19,6 +21,7 @@ import { upstreamIdentity, type NetworkConfig } from '../network-files/network-c
 import { FolderWatcher } from '../network-files/watch-folder.ts';
 import type { NetworkParts } from './network-parts.ts';
 import { Network } from './network.ts';
+import { FILTER_TOPIC, type FilterRequest } from '../subscriptions/filter-peers.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Diagnostics in the log and on the status page for rejected files; `gatehouse check` prints all. */
@@ -50,14 +53,22 @@ export class NetworkRegistry {
 
   /** @param options has the folder to watch */
   constructor(parts: RegistryParts, options: LoadOptions) {
-    this.localChains = new LocalChains(parts.settings, parts.log);
+    this.localChains = new LocalChains(parts.settings, parts.log, parts.link !== undefined);
     this.#parts = { ...parts, localChains: this.localChains, openUpstreams: new Map<string, Upstream>() };
     this.#options = options;
     this.#metrics = new ReloadMetrics(parts.metrics.registry);
+    parts.link?.on(chainTopics.event, ({ chain, event }: ChainMessage) => {
+      this.#chainOf(chain)?.received(event);
+    });
+    parts.link?.on(chainTopics.state, () =>
+      this.finder.all.map(({ config: { slug, chainId }, chain }) => [chainKey(slug, chainId), chain.state]),
+    );
+    parts.link?.on(FILTER_TOPIC, (request: FilterRequest) => this.finder.get(request.network)?.filters.serve(request));
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, router }) =>
-        router.all.map(({ name, circuit: { state: circuit }, isUsed }) => {
-          return { network: slug, upstream: name, circuit, isUsed };
+        router.all.map(({ name, circuit: { state: circuit }, drain, isUsed, concurrency: { limit: concurrencyLimit } }) => {
+          const drainedS = drain && Date.parse(drain.at) / 1000;
+          return { network: slug, upstream: name, circuit, drainedS, isUsed, concurrencyLimit };
         }),
       ),
     );
@@ -77,6 +88,18 @@ export class NetworkRegistry {
     this.#watch = new FolderWatcher(this.#options.folder, () => void this.reload(), {
       otherFiles: () => this.#lastRead.secretFiles,
     });
+  }
+
+  /** Learns from the other workers what they know of the blocks. From now on, they wait for this one. */
+  async join(): Promise<void> {
+    const { link } = this.#parts;
+    if (link === undefined) return;
+    link.join();
+    const states = (await link.requestOthers(chainTopics.state, undefined)) as [
+      chain: string,
+      events: ChainEvent[],
+    ][][];
+    for (const [chain, events] of states.flat()) for (const event of events) this.#chainOf(chain)?.received(event);
   }
 
   /**
@@ -109,6 +132,10 @@ export class NetworkRegistry {
     }
     await Promise.all([...this.#parts.openUpstreams.values()].map((upstream) => upstream.close()));
     await this.localChains.stop();
+  }
+
+  #chainOf(key: string): ChainPoller<Upstream> | undefined {
+    return this.finder.all.find(({ config: { slug, chainId } }) => chainKey(slug, chainId) === key)?.chain;
   }
 
   async #activate(loaded: readonly NetworkConfig[], digest: string): Promise<void> {

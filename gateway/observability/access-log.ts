@@ -1,6 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import type { Log } from '../config/log.ts';
 import type { Envelope } from '../jsonrpc/envelope.ts';
+import type { RpcError } from '../jsonrpc/errors.ts';
 import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
 
 interface AccessLogLine {
@@ -14,7 +15,7 @@ interface AccessLogLine {
   cache?: string;
   /** Requests to upstreams. */
   attempts?: number;
-  /** The limit of the key that rejected the calls. */
+  /** The permission, limit or bound that rejected the calls. */
   rule?: string;
 }
 
@@ -51,8 +52,8 @@ export class AccessLogEntry implements CallSinks {
     return this.#sink;
   }
 
-  limited(_method: string, _outcome: string, _units: number, limit: string): void {
-    this.#line.rule = limit;
+  limited(_method: string, rejection: RpcError): void {
+    this.rejectedBy(rejection);
   }
 
   /** Called once for each call, and for each request that is no call. @param outcome the label that the metrics have */
@@ -67,8 +68,9 @@ export class AccessLogEntry implements CallSinks {
     },
     attempt: (upstream: string) => this.#attempted(upstream),
     part: (): CallSink => ({ attempt: this.#attempted }),
-    ended: ({ outcome }: CallEnd) => {
+    ended: ({ outcome, rejection }: CallEnd) => {
       this.callEnded(outcome);
+      if (rejection !== undefined) this.rejectedBy(rejection);
     },
   };
 
@@ -78,6 +80,11 @@ export class AccessLogEntry implements CallSinks {
       if (outcome === 'response') this.#line.upstream = joined(this.#line.upstream, upstream);
     };
   };
+
+  /** Its permission, limit or bound. */
+  rejectedBy({ rule }: RpcError): void {
+    if (rule !== undefined) this.#line.rule = joined(this.#line.rule, rule.name);
+  }
 
   /** @param outcome of the whole request, if it ended before its calls */
   write(outcome = this.#outcome): void {

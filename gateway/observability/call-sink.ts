@@ -1,3 +1,6 @@
+import type { RpcError } from '../jsonrpc/errors.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
 import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 
@@ -15,6 +18,11 @@ export interface CallEnd {
   readonly code?: number | undefined;
   /** Of a call. */
   readonly requestUnits?: number;
+  /** Undefined: Gatehouse did not reject the call. */
+  readonly rejection?: RpcError | undefined;
+  /** Of a call. */
+  readonly method?: MethodSpec;
+  readonly params?: readonly unknown[];
   /** Length of the list of a part. */
   readonly results?: number | undefined;
 }
@@ -30,6 +38,8 @@ export interface CallSink {
   budgetExceeded?(what: 'retry' | 'hedge'): void;
   /** Outcome of the cache lookup. Not called for methods that Gatehouse handles without upstreams. */
   cached?(outcome: CacheOutcome): void;
+  /** What proves the result. */
+  verified?(proof: Proof): void;
   /** An audit of the call has begun. Undefined: only a share of the calls is audited. @param ended its report */
   readonly audited?: ((ended: Promise<AuditReport | undefined>) => void) | undefined;
   /** A part of the range of blocks begins. */
@@ -42,7 +52,9 @@ export interface CallSinks {
   /** @param id of the call as JSON text; undefined: a notification */
   begin(method: string, network: string, id: string | undefined): CallSink;
   /** A limit of the key rejects a call, which would cost `requestUnits`. */
-  limited?(method: string, outcome: string, requestUnits: number, limit: string): void;
+  limited?(method: string, rejection: RpcError, requestUnits: number): void;
+  /** A request is rejected before it is a call. */
+  rejected?(rejection: RpcError): void;
 }
 
 const noSinks: readonly CallSinks[] = [];

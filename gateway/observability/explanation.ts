@@ -1,4 +1,6 @@
 import { clock } from '../clock/clock.ts';
+import type { RpcError } from '../jsonrpc/errors.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
 import type { AuditReport } from './audit-report.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { CacheOutcome, CallEnd, CallSink, CallSinks } from './call-sink.ts';
@@ -10,6 +12,8 @@ const MAX_HEADER_PARTS = 32;
 
 interface ExplainedAttempt {
   readonly upstream: string;
+  /** From the begin of the call, or of the part of its range, to that of the attempt. */
+  readonly atMs: number;
   /** Undefined while the attempt is in progress. */
   ms?: number;
   outcome?: string;
@@ -18,7 +22,8 @@ interface ExplainedAttempt {
 
 /** Records the skipped upstreams and the attempts of one call, or of a part of its range. */
 class ExplainedAttempts implements CallSink {
-  readonly needsAllSkipReasons = true;
+  readonly needsAllSkipReasons: boolean = true;
+  protected readonly startedAt = clock.now();
   protected cache: CacheOutcome | undefined;
   readonly #skipped: Record<string, SkipReason> = {};
   readonly #attempts: ExplainedAttempt[] = [];
@@ -30,7 +35,8 @@ class ExplainedAttempts implements CallSink {
 
   attempt(upstream: string, isHedge: boolean): (outcome: string) => void {
     const startedAt = clock.now();
-    const attempt: ExplainedAttempt = { upstream, ...(isHedge && { hedge: true }) };
+    const atMs = Math.round(startedAt - this.startedAt);
+    const attempt: ExplainedAttempt = { upstream, atMs, ...(isHedge && { hedge: true }) };
     this.#attempts.push(attempt);
     return (outcome) => {
       attempt.ms = Math.round(clock.now() - startedAt);
@@ -74,12 +80,14 @@ class ExplainedPart extends ExplainedAttempts implements CallSink {
   }
 }
 
-class ExplainedCall extends ExplainedAttempts implements CallSink {
+/** Records one call, with the parts of its range. */
+export class ExplainedCall extends ExplainedAttempts implements CallSink {
   readonly audited: ((ended: Promise<AuditReport | undefined>) => void) | undefined;
   readonly #method: string;
   readonly #parts: ExplainedPart[] = [];
   #end: object = {};
   #audit: AuditReport | undefined;
+  #proof: Proof | undefined;
 
   /** @param audits in progress, to which that of the call is added; undefined: the call is audited as others are */
   constructor(method: string, audits?: Promise<unknown>[]) {
@@ -99,13 +107,17 @@ class ExplainedCall extends ExplainedAttempts implements CallSink {
     return part;
   }
 
+  verified(proof: Proof): void {
+    this.#proof = proof;
+  }
+
   ended({ outcome, requestUnits }: CallEnd): void {
     this.#end = { outcome, requestUnits };
   }
 
-  /** @param rejectedBy the limit of the key that rejected the call */
-  limited(outcome: string, requestUnits: number, rejectedBy: string): void {
-    this.#end = { outcome, requestUnits, rejectedBy };
+  /** A limit of the key rejected the call. */
+  limited({ reason, rule }: RpcError, requestUnits: number): void {
+    this.#end = { outcome: reason, requestUnits, rejectedBy: rule?.name };
   }
 
   /** @param maxParts the first parts to include; `moreParts` counts the others */
@@ -113,6 +125,7 @@ class ExplainedCall extends ExplainedAttempts implements CallSink {
     const more = this.#parts.length - maxParts;
     return {
       ...{ method: this.#method, ...this.#end, ...this.explain() },
+      ...(this.#proof !== undefined && { verified: this.#proof }),
       ...(this.#audit !== undefined && { audit: this.#audit }),
       ...(this.#parts.length > 0 && { parts: this.#parts.slice(0, maxParts) }),
       ...(more > 0 && { moreParts: more }),
@@ -152,9 +165,9 @@ export class Explanation implements CallSinks {
     await Promise.all(this.#audits ?? []);
   }
 
-  limited(method: string, outcome: string, requestUnits: number, limit: string): void {
+  limited(method: string, rejection: RpcError, requestUnits: number): void {
     const call = new ExplainedCall(method);
-    call.limited(outcome, requestUnits, limit);
+    call.limited(rejection, requestUnits);
     this.#calls.push(call);
   }
 

@@ -1,4 +1,4 @@
-import type { NetworkResponse } from '../cache/response-cache.ts';
+import type { CompleteResponse } from '../cache/response-cache.ts';
 import { JsonReader } from '../json/json-reader.ts';
 import { jsonResponse, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 
@@ -8,7 +8,7 @@ const CLOSE = Buffer.from(']');
 const [OPEN_BYTE, CLOSE_BYTE, SPACE] = [0x5b, 0x5d, 0x20];
 
 /** The result as JSON bytes, which are not copied if it was received as bytes. */
-export function bytesOf(response: NetworkResponse): Buffer {
+export function bytesOf(response: CompleteResponse): Buffer {
   switch (response.kind) {
     case 'large':
       return response.parts.length === 1 ? response.parts[0] : Buffer.concat(response.parts);

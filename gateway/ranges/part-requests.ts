@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import type { NetworkResponse } from '../cache/response-cache.ts';
+import type { CompleteResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Shortage } from '../limits/limit-state.ts';
 import type { CallSink } from '../observability/call-sink.ts';
@@ -26,7 +26,7 @@ export interface PartRequestsOptions {
   readonly cancellation: Cancellation;
   readonly charges: PartCharges;
   /** Sends the call for a part. @throws RpcError, Cancelled (rejects with it) */
-  readonly send: (params: readonly unknown[], part: SentRange, sinks: readonly CallSink[]) => Promise<NetworkResponse>;
+  readonly send: (params: readonly unknown[], part: SentRange, sinks: readonly CallSink[]) => Promise<CompleteResponse>;
 }
 
 /** Parts that are sent for one request, those that were refused included. */
@@ -75,7 +75,7 @@ export class PartRequests {
     part: SentRange,
     addresses: readonly string[] | undefined,
     sinks: readonly CallSink[],
-  ): Promise<NetworkResponse> {
+  ): Promise<CompleteResponse> {
     const { filter, received, charges, send } = this.#options;
     if (++this.#sent > MAX_SENT)
       throw received.beyond(`the upstreams allow only parts of the range, and it has more than ${MAX_SENT}`);

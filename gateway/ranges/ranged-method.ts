@@ -1,6 +1,6 @@
 import { clock } from '../clock/clock.ts';
-import type { KeyShare } from '../admission/key-share.ts';
-import type { NetworkResponse } from '../cache/response-cache.ts';
+import type { CallerShare } from '../admission/key-share.ts';
+import type { CompleteResponse, NetworkResponse } from '../cache/response-cache.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Reservation } from '../memory/reservation.ts';
@@ -52,27 +52,31 @@ export interface RangedCall {
   readonly text: string;
   readonly deadline: number;
   readonly caller: Cancellation;
-  readonly share: KeyShare;
+  readonly share: CallerShare;
   /** Of the key. */
   readonly bounds: Bounds | undefined;
   readonly reservation: Reservation | undefined;
   readonly sinks: readonly CallSink[];
   readonly charges: PartCharges;
   readonly sender: RangeSender;
+  /** Its parts are proven, which cached parts are not. */
+  readonly isVerified: boolean;
 }
 
 /** Sends what a call with a range needs. Each function rejects with RpcError or Cancelled. */
 export interface RangeSender {
   /** The upstreams to which a call for these blocks can be sent now. */
   readonly candidatesFor: (lowest: number, highest: number) => Upstream[];
+  /** Sends the call as it is. @param range undefined: it has no known size */
+  readonly sendWhole: (range: SentRange | undefined) => Promise<NetworkResponse>;
   /** @param text `params` as JSON text @param range undefined: it has no known size */
-  readonly send: (
+  readonly sendPart: (
     params: readonly unknown[],
     text: string,
     range: SentRange | undefined,
     caller: Cancellation,
     sinks: readonly CallSink[],
-  ) => Promise<NetworkResponse>;
+  ) => Promise<CompleteResponse>;
   /** @param block a number or tag */
   readonly fetchBlock: (
     blockByNumber: MethodSpec,
@@ -95,18 +99,18 @@ export class RangedMethod {
   /** @throws RpcError, Cancelled (rejects with it) */
   async request(call: RangedCall): Promise<NetworkResponse> {
     const { spec, head } = this.#options;
-    const { params, text, sinks, caller, sender } = call;
+    const { params, sinks, sender } = call;
     // The call as a whole is not: its parts may be.
     reportCached(sinks, 'not-cacheable');
     const filter = readRangeFilter(spec, params);
-    if (filter === undefined) return sender.send(params, text, undefined, caller, sinks);
+    if (filter === undefined) return sender.sendWhole(undefined);
     const estimate = rangeOf(params[spec.splits ?? 0], head());
     const range = { from: Number(estimate?.from ?? 0n), to: Number(estimate?.to ?? 0n) };
     const first = this.#firstFor(range, filter, call);
     if (first === 'none') return this.#requestInParts(call, filter, undefined);
     const whole = new SentRange(range, first, this.#options.limits, filter);
     try {
-      return await sender.send(params, text, whole, caller, sinks);
+      return await sender.sendWhole(whole);
     } catch (error) {
       if (!(error instanceof RpcError) || error.reason !== 'request-too-large') throw error;
       return this.#requestInParts(call, filter, error);
@@ -140,7 +144,7 @@ export class RangedMethod {
       });
       if (resolved.to >= resolved.from) return await this.#run(call, filter, resolved, fetch, cancellation, refusal);
       if (refusal !== undefined) throw refusal;
-      return await call.sender.send(call.params, call.text, undefined, cancellation, call.sinks);
+      return await call.sender.sendPart(call.params, call.text, undefined, cancellation, call.sinks);
     } catch (error) {
       if (error instanceof FailedPart) return error.response;
       throw error;
@@ -162,13 +166,23 @@ export class RangedMethod {
     const maxResponseBytes = lower(bounds.maxResponseBytes, call.bounds?.maxResponseBytes);
     const received = new ReceivedParts(resolved, { reservation, maxResponseBytes });
     const run = new RangeRun({
-      ...{ filter, limits, received, cache, share, deadline, cancellation, sinks, charges },
+      ...{
+        filter,
+        limits,
+        received,
+        cache: call.isVerified ? undefined : cache,
+        share,
+        deadline,
+        cancellation,
+        sinks,
+        charges,
+      },
       countPart: metrics.partSent,
       onSplit: metrics.split,
       isFinal: (block) => this.#isFinal(block),
       candidatesAt: (block) => sender.candidatesFor(block, block),
       capacityWaitMs: () => capacityWaitMs(candidates, clock.now()),
-      send: (params, part, ofPart) => sender.send(params, JSON.stringify(params), part, cancellation, ofPart),
+      send: (params, part, ofPart) => sender.sendPart(params, JSON.stringify(params), part, cancellation, ofPart),
     });
     try {
       const range = { from: resolved.from, to: resolved.to };

@@ -9,7 +9,7 @@ const HEARTBEAT_INTERVAL_MS = 500;
 
 export interface RedisLinkOptions {
   /** The log field `connection`. */
-  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'cache';
+  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'drains' | 'cache';
   readonly address: RedisAddress;
   readonly log: Log;
   readonly commandTimeoutMs?: number;
@@ -36,6 +36,8 @@ export class RedisLink {
   #isChecking = false;
   /** The state that was logged last. */
   #loggedState: boolean | undefined;
+  /** By clock.now(). */
+  #downSince: number | undefined;
   #isClosing = false;
   readonly #waiting = new Set<() => void>();
 
@@ -161,8 +163,15 @@ export class RedisLink {
     if (isUp === this.#loggedState || this.#isClosing) return;
     this.#loggedState = isUp;
     const { log, purpose } = this.#options;
-    if (isUp) log.info({ connection: purpose }, 'Redis is available');
-    else log.warn({ connection: purpose, error: redisErrorCode(this.#lastError) }, 'Redis is unavailable');
+    const now = clock.now();
+    if (isUp) {
+      const forS = this.#downSince === undefined ? undefined : Math.round((now - this.#downSince) / 1_000);
+      log.info({ connection: purpose, ...(forS !== undefined && { forS }) }, 'Redis is available');
+      this.#downSince = undefined;
+      return;
+    }
+    this.#downSince = now;
+    log.warn({ connection: purpose, error: redisErrorCode(this.#lastError) }, 'Redis is unavailable');
   }
 }
 

@@ -1,5 +1,7 @@
 /** The state of one upstream that decides whether a call is sent to it. Plain values: the policy reads no clock. */
 export interface CandidateState {
+  /** An operator has taken it out of service. */
+  readonly isDrained: boolean;
   /** The network file excludes it for the method: by its `methods` or by `route`. */
   readonly isExcluded: boolean;
   /** It accepted the transaction that the call is about. */

@@ -23,6 +23,11 @@ export const skipReasons = {
     applies: ({ isExcluded }) => isExcluded,
     lastResort: 'never',
   },
+  drained: {
+    meaning: 'An operator has drained it: `gatehouse upstreams drain`. It gets no calls, polls or probes.',
+    applies: ({ isDrained }) => isDrained,
+    lastResort: 'never',
+  },
   'at-limit': {
     meaning:
       'Its `limits` are used up, or it requested a pause with `Retry-After`. If that is true of all upstreams, the response is 503 `overloaded` with `Retry-After`.',

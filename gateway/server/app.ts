@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
+import { clock } from '../clock/clock.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { checkRedisOf } from '../redis/check-redis.ts';
@@ -11,22 +12,31 @@ import { adminRoutes } from './ops/admin-routes.ts';
 import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
+import { CurrentConditions } from './ops/current-conditions.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
-import { networkFacts } from './pages/network-facts.ts';
+import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
+import { HistoryFile } from './pages/history-file.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
+import { readWrongAddressPage, sendPage } from './pages/read-page.ts';
 import { createRequestIds } from './http/request-ids.ts';
 import { rpcRoute } from './http/rpc-route.ts';
+import { ActiveDrains } from '../drains/active-drains.ts';
+import { openDrainStore } from '../drains/drain-store.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
 import { Authenticator } from '../auth/authenticate.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { keyPlacesOf, openTokens } from '../auth/open-tokens.ts';
+import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
+import { MachineLists } from './ops/machine-lists.ts';
+import { MachineMetrics } from './ops/machine-metrics.ts';
 import { Metrics } from '../metrics/metrics.ts';
+import type { HistoryTotals } from '../metrics/others-totals.ts';
 import { checkFiles, readFolder } from '../network-files/load-networks.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
@@ -36,10 +46,13 @@ import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 import { compileResultCheck } from '../spec/result-check.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
-import { summariseUpstreams } from '../upstreams/upstream-status.ts';
+import { summariseUpstreams, upstreamLags } from '../upstreams/upstream-status.ts';
+import { EventList } from '../observability/event-list.ts';
+import { RecentCalls } from '../observability/recent-calls.ts';
 import { openTracing } from '../observability/tracing.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
+import type { WorkerLink } from '../workers/worker-link.ts';
 import { WebSocketUpgrades } from './websocket/upgrade.ts';
 
 const REDIS_CHECK_TIMEOUT_MS = 2_000;
@@ -66,18 +79,27 @@ export interface Gateway {
  * Constructs every part once, passes it its collaborators, and listens. Does not wait for upstreams, and for a Redis
  * that does not respond at most some seconds.
  * @param env values for `${NAME}` in network files
+ * @param link undefined: this process is the whole gateway
  * @throws NetworkFilesError, SettingsError, UnsuitableRedis, KeyStoreError, or the system's error about the listening address
  */
 export async function openGateway(
   settings: Settings,
   env: Readonly<Record<string, string | undefined>>,
   log: Log,
+  link?: WorkerLink,
 ): Promise<Gateway> {
   // Before the first child of the log.
-  const logLevel = new LogLevel(log);
+  const logLevel = new LogLevel(log, (level) => {
+    link?.notify('log-level', level);
+  });
+  link?.on('log-level', (level: string) => {
+    logLevel.apply(level);
+  });
+  link?.on('current-log-level', () => logLevel.current);
   const files = {
     folder: settings.NETWORKS_DIR,
     ...methodFacts,
+    checkPublic,
     developmentMethods: developmentMethodsIn(settings),
     env,
   };
@@ -88,6 +110,8 @@ export async function openGateway(
   const resultCheck = compileResultCheck();
   await checkRedisOf(settings, REDIS_CHECK_TIMEOUT_MS, log);
   const metrics = new Metrics();
+  const machineMetrics = new MachineMetrics(metrics.registry, link);
+  metrics.watchWorkers(() => machineMetrics.workers);
   const tokens = await openTokens(settings, log);
   const keys = openKeyStore(settings, log);
   const authenticator = new Authenticator(keys, {
@@ -95,11 +119,14 @@ export async function openGateway(
     unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
     allowDevelopmentKeys: isDevelopment(settings),
     tokens,
+    workers: link?.count ?? 1,
     log,
   });
-  const limiter = openLimiter(settings, log);
+  const limiter = openLimiter(settings, log, link);
   metrics.watchKeys(() => ({ isUp: keys.isAvailable && !keys.isFull, counts: authenticator.counts }));
   metrics.watchLimits(() => limiter.counts);
+  metrics.watchPublic(() => limiter.public);
+  if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
@@ -115,14 +142,26 @@ export async function openGateway(
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
   const networks = new NetworkRegistry(
-    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache },
+    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache, link },
     files,
   );
+  const tellDrained = async (): Promise<unknown> => link?.requestOthers('drains', undefined);
+  const drains = new ActiveDrains(openDrainStore(settings, log), () => networks.finder.all, log, tellDrained);
+  link?.on('drains', () => drains.follow());
+  const closeParts = async (): Promise<void> => {
+    tokens?.keys.close();
+    const stores = [keys.close(), limiter.close(), usage.close(), redisCache?.close()];
+    await Promise.all([networks.close(), drains.close(), ...stores]);
+  };
   try {
     await networks.open(configs, content);
+    await networks.join();
+    // A worker that replaces another one has the level that the others were given meanwhile.
+    const [level] = (await link?.requestOthers('current-log-level', undefined)) ?? [];
+    if (typeof level === 'string' && level !== logLevel.current) logLevel.apply(level);
+    await drains.open(REDIS_OPEN_TIMEOUT_MS);
   } catch (error) {
-    tokens?.keys.close();
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
+    await closeParts();
     throw error;
   }
 
@@ -130,7 +169,7 @@ export async function openGateway(
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
   const hasOpsPort = settings.OPS_PORT !== undefined;
-  const ops = opsRoutes(metrics.registry, () => ({
+  const ops = opsRoutes(machineMetrics, () => ({
     ready: !isDraining && authenticator.canCheckKeys && !keys.isFull,
     details: {
       draining: isDraining,
@@ -142,6 +181,18 @@ export async function openGateway(
     },
   }));
   const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
+  const events = new EventList(log);
+  const conditions = new CurrentConditions({
+    networks: () => networks.finder.all,
+    keys,
+    memoryState: () => guard.state,
+    configuration: () => networks.configuration,
+  });
+  events.watch(() => conditions.read());
+  const adminTokens = adminTokensOf(settings);
+  // Equal calls have the same hash in all workers.
+  const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
+  const recentCalls = adminTokens.length > 0 ? new RecentCalls(settings.RECENT_CALLS_PARAMS, secret) : undefined;
   const requestOptions = {
     networks: networks.finder,
     authenticator,
@@ -154,6 +205,7 @@ export async function openGateway(
     memory,
     callTimeoutMs: settings.CALL_TIMEOUT_MS,
     tracing: openTracing(),
+    recentCalls,
     batch: {
       maxItems: settings.BATCH_MAX_ITEMS,
       maxValues: settings.CALL_MAX_VALUES,
@@ -161,15 +213,28 @@ export async function openGateway(
       concurrency: settings.BATCH_CONCURRENCY,
     },
   };
-  const adminTokens = adminTokensOf(settings);
-  if (adminTokens.length > 0 && settings.OPS_PORT !== undefined) {
+  const networksLink = { path: '/', title: 'Networks' };
+  const methodsLink = { path: '/docs', title: 'Methods' };
+  const adminLinks = [
+    methodsLink,
+    { path: '/keys', title: 'Keys' },
+    { path: '/upstreams', title: 'Upstreams' },
+    { path: '/calls', title: 'Calls' },
+    { path: '/events', title: 'Events' },
+  ];
+  const hasOpsPages =
+    settings.STATUS_PAGE === 'ops' || (settings.STATUS_PAGE === 'public' && recentCalls !== undefined);
+  const opsLinks = [...(hasOpsPages ? [networksLink] : []), ...(recentCalls === undefined ? [] : adminLinks)];
+  if (recentCalls !== undefined) {
     const explain = explainCalls({ ...requestOptions, nextRequestId });
     const onRejected = metrics.adminRejected.bind(metrics);
     const { DATA_DIR: dataDir } = settings;
-    const stores = { keys, usage: usageStore, dataDir };
+    const stores = { keys, usage: usageStore, dataDir, drains, limiter };
     const active = {
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
+      upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network)),
       port: () => listeners[0]?.port ?? 0,
+      ...{ lists: new MachineLists(recentCalls, events, link), events, links: opsLinks },
     };
     ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }
@@ -192,6 +257,7 @@ export async function openGateway(
     socketsPerKey: settings.WS_SOCKETS_PER_KEY,
     subscriptionsPerKey: settings.WS_SUBSCRIPTIONS_PER_KEY,
     filterValuesPerKey: settings.FILTER_VALUES_PER_KEY,
+    link,
   });
   guard.addRelief((owner) => {
     cache?.shrink();
@@ -200,7 +266,11 @@ export async function openGateway(
     webSockets.closeThoseOf(owner, 'memory-pressure');
     for (const { filters } of networks.finder.all) filters.removeThoseOf(owner);
   });
-  networks.onChange = webSockets.followNetworks.bind(webSockets);
+  networks.onChange = () => {
+    drains.apply();
+    webSockets.followNetworks();
+    events.add({ kind: 'network-files', reason: 'reloaded' });
+  };
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
   const connectionOptions = { memory, holderOf, rejectedBodies, connectionsMax };
   const common = { nextRequestId, networks: networks.finder, ...connectionOptions, log };
@@ -209,39 +279,55 @@ export async function openGateway(
     finder: networks.finder,
     proxies,
     history: metrics.networkHistory,
+    longHistory: metrics.longHistory,
     configuration: () => networks.configuration,
   };
   const pages = pageRoutes({
     ...pageOptions,
     hasStatus: statusPage === 'public',
     hasDocs: true,
+    links: statusPage === 'public' ? [networksLink, methodsLink] : [methodsLink],
     port: () => undefined,
   });
-  if (statusPage !== 'off') metrics.startHistory();
+  if (link !== undefined) link.on('history', async () => [link.id, await metrics.historyTotals()]);
+  const readOthers =
+    link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
+  const historyFile = new HistoryFile(settings.DATA_DIR, metrics.longHistory, log, () => link?.isFirst !== false);
+  if (statusPage !== 'off') {
+    historyFile.open(clock.unixMs() / 1000);
+    metrics.startHistory(() => upstreamLags(networks.finder.all), readOthers);
+  }
   const close = async (delayMs?: number): Promise<void> => {
     metrics.stopHistory();
+    events.close();
+    await historyFile.close();
     // In this order, so that the ops port reports 503 until the last call has ended.
     const [main, ops] = listeners;
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);
     await ops?.drain(settings.DRAIN_TIMEOUT_MS);
     guard.close();
-    tokens?.keys.close();
-    await Promise.all([networks.close(), keys.close(), limiter.close(), usage.close(), redisCache?.close()]);
+    await closeParts();
   };
   try {
-    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, ...common });
+    const sendWrongAddress = wrongAddress(statusPage === 'public');
+    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, sendWrongAddress, ...common });
     const listener = await listen(main, HOST, PORT, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
       const port = (): number => listener.port;
-      const opsPages =
-        statusPage === 'ops' ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, port }) : undefined;
-      const opsApp = expressApp({ ops, pages: opsPages, ...common });
+      const opsPages = hasOpsPages
+        ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, links: opsLinks, port })
+        : undefined;
+      const opsApp = expressApp({
+        ...{ ops, pages: opsPages, ...common },
+        sendWrongAddress: wrongAddress(opsPages !== undefined),
+      });
       const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, connectionOptions);
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }
+    events.add({ kind: 'gateway', reason: 'started' });
     if (guard.isBaselineHigh)
       log.warn(
         { limitMb: guard.limitBytes / 2 ** 20 },
@@ -265,4 +351,12 @@ export async function openGateway(
     await close();
     throw error;
   }
+}
+
+/** @param hasStatus whether the port has the status page */
+function wrongAddress(hasStatus: boolean): (response: ServerResponse) => void {
+  const page = readWrongAddressPage(hasStatus);
+  return (response) => {
+    sendPage(response, page, [], 404);
+  };
 }

@@ -46,6 +46,11 @@ export function changesNode(method: string): boolean {
   return neverOpenedNames.test(method);
 }
 
+/** Whether a call sends a transaction. Of methods without a schema, the name decides. */
+export function sendsTransactions(method: string): boolean {
+  return sending.has(method) || (!known.has(method) && /_send/i.test(method));
+}
+
 /** Whether a result may have text, in which an upstream could echo its URL. A method without a schema may. */
 export function mayReturnText(method: string): boolean {
   return !withoutText.has(method);
@@ -87,7 +92,6 @@ export const methodFacts = {
   needsUpstream: (method: string) => !handled.has(method),
   isInSpec: (method: string) => known.has(method),
   isNeverOpened,
-  // Of methods without a schema, the name decides.
-  sendsTransactions: (method: string) => sending.has(method) || (!known.has(method) && /_send/i.test(method)),
+  sendsTransactions,
   headMethod: nodeMethods.blockByNumber,
 } satisfies Partial<LoadOptions> & Record<string, unknown>;

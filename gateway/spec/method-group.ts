@@ -25,6 +25,11 @@ export function rewritesChain({ name, isPassThrough }: MethodSpec): boolean {
   return isPassThrough === true && DEVELOPMENT.test(name);
 }
 
+/** Whether a result is passed on unread: whatever it is, and to one caller. */
+export function passesUnread(spec: MethodSpec): boolean {
+  return spec.isPassThrough === true && spec.splits === undefined && isRead(spec);
+}
+
 /** Whether identical calls may share one upstream response. Pass-through methods may not: evm_mine changes the chain. */
 export function canCoalesce(spec: MethodSpec): boolean {
   return spec.handledBy === undefined && spec.isPassThrough !== true && isRead(spec);

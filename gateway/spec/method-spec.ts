@@ -105,6 +105,8 @@ export interface MethodSpec {
   readonly resultType?: string;
   /** Correct nodes may return different results, so that audits do not compare them. */
   readonly isUnaudited?: true;
+  /** What a result is, for `verify/`, which proves it from the chain. Absent: it cannot be proven. */
+  readonly provenAs?: ProvenPart;
   /** Rules for completing an object result, or each object in an array. */
   readonly shape?: ObjectShape;
 }
@@ -123,6 +125,13 @@ export type CacheRule = 'head' | 'result' | { readonly param: number };
 export type ResultMeaning = (typeof resultMeanings)[number];
 
 export const resultMeanings = ['head-number', 'sync-status', 'logs', 'block-objects', 'uncle', 'gas-estimate'] as const;
+
+export type ProvenPart = (typeof provenParts)[number];
+
+export const provenParts = [
+  ...(['head-number', 'block', 'header', 'uncle', 'uncle-count', 'transaction', 'transaction-count'] as const),
+  ...(['receipt', 'receipts', 'logs', 'balance', 'nonce', 'code', 'slot', 'account-proof'] as const),
+] as const;
 
 /**
  * The spec of a pass-through method: its parameters and result are forwarded unchanged.

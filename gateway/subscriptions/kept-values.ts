@@ -1,4 +1,4 @@
-import type { KeyShare } from '../admission/key-share.ts';
+import type { CallerShare } from '../admission/key-share.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
 import { tooManyValues, valuesOf, type SubscriptionParams } from './subscription-params.ts';
 
@@ -20,7 +20,7 @@ export interface KeptValuesOptions {
  */
 export function keepValues(
   params: SubscriptionParams,
-  share: KeyShare,
+  share: CallerShare,
   { memory, valuesMax }: KeptValuesOptions,
   ownBytes = 0,
 ): () => void {

@@ -7,7 +7,8 @@ import type { MethodSpec } from '../spec/method-spec.ts';
 import { jsonResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Unsubscribe } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
-import { countValues, parseLogFilter, type FilterParams } from './feeds/log-filter.ts';
+import type { FilterPeers, FilterRequest, FoundFilter } from './filter-peers.ts';
+import { countValues, parseLogFilter, type FilterParams } from '../chain/logs/log-filter.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
 import { PolledFilter, type FilterMemory } from './polled-filter.ts';
 import { costOf, type SubscriptionParams } from './subscription-params.ts';
@@ -18,6 +19,8 @@ export interface NetworkFiltersOptions {
   readonly logs: MethodSpec;
   /** Accounts filters and what they buffer. */
   readonly kept: KeptValuesOptions;
+  /** Undefined: the gateway has one worker. */
+  readonly peers?: FilterPeers | undefined;
 }
 
 /** The caller of a filter method. A key finds only its own filters. */
@@ -60,13 +63,14 @@ export class NetworkFilters {
     { access, requestLogs }: FilterCaller,
   ): Promise<UpstreamResponse | CachedResponse> {
     const id = String(params[0]);
+    const { peers } = this.#parts;
+    if (typeof action === 'string' && peers?.has(id) === true)
+      return this.#handleAtPeer(peers, action, id, { access, requestLogs });
     switch (action) {
       case 'remove':
-        return { kind: 'result', result: this.#removeFilter(access.record.id, id) };
+        return { kind: 'result', result: this.#removeFilter(ownerOf(access), id) };
       case 'changes': {
-        const filter = this.#findFilter(id, access);
-        const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind, filter.owner);
-        return jsonResponse(`[${(await filter.takeResults(delivery)).join()}]`);
+        return jsonResponse(await this.#takeFrom(this.#findFilter(id, access)));
       }
       case 'logs': {
         const { filterParams: given } = this.#findFilter(id, access);
@@ -79,35 +83,51 @@ export class NetworkFilters {
     }
   }
 
-  /** The parameters of a log filter, as for a request for logs; undefined if the key has no such filter. */
-  logFilterOf(id: string, { record }: KeyAccess): unknown {
-    return this.#byKey.get(record.id)?.get(id.toLowerCase())?.filterParams;
+  /** The response to another worker, whose caller has the key. It checks the permissions of the key. */
+  async serve({ keyId, id, action }: FilterRequest): Promise<FoundFilter | string | boolean | undefined> {
+    if (action === 'remove') return this.#removeFilter(keyId, id);
+    const filter = this.#used(keyId, id);
+    if (filter === undefined) return undefined;
+    return action === 'find' ? { filterParams: filter.filterParams } : this.#takeFrom(filter);
   }
 
-  /** Removes the filters of an owner: of the holder of the bytes of its keys. */
+  /** Whether the filter, if it exists, is in another worker, so that its parameters are not known here. */
+  isElsewhere(id: string): boolean {
+    return this.#parts.peers?.has(id) === true;
+  }
+
+  /** The parameters of a log filter, as for a request for logs; undefined if the key has no such filter. */
+  logFilterOf(id: string, access: KeyAccess): unknown {
+    return this.#byKey.get(ownerOf(access))?.get(id.toLowerCase())?.filterParams;
+  }
+
+  /** Removes the filters of an owner of memory: of the holder of their bytes. */
   removeThoseOf(owner: string): void {
     for (const [keyId, filters] of this.#byKey) {
-      for (const filter of filters.values()) if (filter.owner === owner) this.#removeFilter(keyId, filter.id);
+      for (const filter of filters.values()) if (filter.holder === owner) this.#removeFilter(keyId, filter.id);
     }
   }
 
-  async #openFilter(kind: FilterKind, param: unknown, { record, account, share }: KeyAccess): Promise<string> {
+  async #openFilter(kind: FilterKind, param: unknown, access: KeyAccess): Promise<string> {
+    const { share } = access;
+    const keyId = ownerOf(access);
     const params = kind === 'logs' ? ((param ?? {}) as FilterParams) : undefined;
     const subscription = subscriptionParamsOf(kind, param, params);
-    this.#removeOldest(record.id, MAX_COST_PER_KEY - costOf(subscription));
+    this.#removeOldest(keyId, MAX_COST_PER_KEY - costOf(subscription));
     const release = keepValues(subscription, share, this.#parts.kept, FILTER_BYTES);
-    const filter = new PolledFilter(params ?? {}, subscription, this.#memoryOf(share.holder), () =>
-      this.#removeFilter(record.id, filter.id),
-    );
-    filter.owner = account;
+    const remove = (): boolean => this.#removeFilter(keyId, filter.id);
+    const memory = this.#memoryOf(share.holder);
+    const filter = new PolledFilter(params ?? {}, subscription, memory, remove, this.#parts.peers?.worker);
+    filter.owner = share.name;
+    filter.holder = share.holder.name;
     filter.release = release;
-    const filters = this.#byKey.get(record.id) ?? new Map<string, PolledFilter>();
-    this.#byKey.set(record.id, filters.set(filter.id, filter));
+    const filters = this.#byKey.get(keyId) ?? new Map<string, PolledFilter>();
+    this.#byKey.set(keyId, filters.set(filter.id, filter));
     let unsubscribe: Unsubscribe;
     try {
       unsubscribe = await this.#parts.subscriptions.subscribe(filter.subscription, filter);
     } catch (error) {
-      this.#removeFilter(record.id, filter.id);
+      this.#removeFilter(keyId, filter.id);
       throw error;
     }
     filter.unsubscribe = unsubscribe;
@@ -136,16 +156,52 @@ export class NetworkFilters {
     };
   }
 
-  /** @throws RpcError */
-  #findFilter(id: string, { record, calls }: KeyAccess): PolledFilter {
-    const filters = this.#byKey.get(record.id);
-    const filter = filters?.get(id.toLowerCase());
-    if (filters === undefined || filter === undefined) throw new RpcError('filter-not-found');
-    // The key's permissions may have changed since the filter was created.
-    const logParams = filter.filterParams === undefined ? undefined : [filter.filterParams];
-    if (logParams !== undefined && calls?.allowParams(this.#parts.logs, logParams) === false) {
-      throw new RpcError('key-settings');
+  async #handleAtPeer(
+    peers: FilterPeers,
+    action: Extract<FilterAction, string>,
+    id: string,
+    { access, requestLogs }: FilterCaller,
+  ): Promise<UpstreamResponse | CachedResponse> {
+    const keyId = ownerOf(access);
+    if (action === 'remove') return { kind: 'result', result: await peers.remove(keyId, id) };
+    if (action === 'logs' || access.calls !== undefined) {
+      const found = await peers.find(keyId, id);
+      if (found === undefined) throw new RpcError('filter-not-found');
+      this.#checkParams(found.filterParams, access);
+      if (action === 'logs') {
+        if (found.filterParams === undefined) throw new RpcError('filter-not-found');
+        return requestLogs(found.filterParams);
+      }
     }
+    const text = await peers.take(keyId, id);
+    if (text === undefined) throw new RpcError('filter-not-found');
+    return jsonResponse(text);
+  }
+
+  async #takeFrom(filter: PolledFilter): Promise<string> {
+    const delivery = this.#parts.subscriptions.deliveryOf(filter.subscription.kind, filter.owner);
+    return `[${(await filter.takeResults(delivery)).join()}]`;
+  }
+
+  /** @throws RpcError */
+  #findFilter(id: string, access: KeyAccess): PolledFilter {
+    const filter = this.#used(ownerOf(access), id);
+    if (filter === undefined) throw new RpcError('filter-not-found');
+    this.#checkParams(filter.filterParams, access);
+    return filter;
+  }
+
+  /** The key's permissions may have changed since the filter was created. @throws RpcError */
+  #checkParams(params: FilterParams | undefined, { calls }: KeyAccess): void {
+    const rule = params === undefined ? undefined : calls?.forbidParams(this.#parts.logs, [params]);
+    if (rule !== undefined) throw new RpcError('key-settings', undefined, { rule });
+  }
+
+  /** A filter of the key, which is now the one that was polled last. */
+  #used(keyId: string, id: string): PolledFilter | undefined {
+    const filters = this.#byKey.get(keyId);
+    const filter = filters?.get(id.toLowerCase());
+    if (filters === undefined || filter === undefined) return undefined;
     filters.delete(filter.id);
     filters.set(filter.id, filter);
     return filter;
@@ -161,6 +217,11 @@ export class NetworkFilters {
     if (filters.size === 0) this.#byKey.delete(keyId);
     return true;
   }
+}
+
+/** Who finds a filter: the key, or without one the address. */
+function ownerOf({ record, account, publicCaller }: KeyAccess): string {
+  return publicCaller === undefined ? record.id : account;
 }
 
 /** @param params of a log filter  @throws RpcError invalid-params */

@@ -3,7 +3,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { makeId } from './subscription.ts';
 import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { SubscriptionParams } from './subscription-params.ts';
-import { knownMembers, type FilterParams } from './feeds/log-filter.ts';
+import { knownMembers, type FilterParams } from '../chain/logs/log-filter.ts';
 
 /** A filter that is not polled for this long is removed. geth has the same timeout (eth/filters/filter_system.go, `Timeout`). */
 const IDLE_TIMEOUT_MS = 300_000;
@@ -21,9 +21,11 @@ export interface FilterMemory {
 
 /** Buffers the results of one subscription until the caller polls them. */
 export class PolledFilter implements Subscriber {
-  readonly id = makeId();
-  /** The account that it belongs to: the holder of its bytes. */
+  readonly id: string;
+  /** The account that it belongs to. */
   owner: string | undefined;
+  /** Name of the holder of its bytes: without a key, that of the address. */
+  holder: string | undefined;
   readonly subscription: SubscriptionParams;
   /** Of a log filter, for a request for all its logs; undefined for blocks and transactions. */
   readonly filterParams: FilterParams | undefined;
@@ -38,8 +40,15 @@ export class PolledFilter implements Subscriber {
   isClosed = false;
   #wake: () => void = () => undefined;
 
-  /** @param remove removes the filter: when it is idle, when it has a gap, or when its buffer or the memory budget is full */
-  constructor(filterParams: FilterParams, subscription: SubscriptionParams, memory: FilterMemory, remove: () => void) {
+  /** @param worker its id ends the id of the filter @param remove removes the filter: when it is idle, when it has a gap, or when its buffer or the memory budget is full */
+  constructor(
+    filterParams: FilterParams,
+    subscription: SubscriptionParams,
+    memory: FilterMemory,
+    remove: () => void,
+    worker?: number,
+  ) {
+    this.id = worker === undefined ? makeId() : withWorker(makeId(), worker);
     this.filterParams = subscription.kind === 'logs' ? knownMembers(filterParams) : undefined;
     this.subscription = subscription;
     this.#memory = memory;
@@ -125,6 +134,19 @@ export class PolledFilter implements Subscriber {
     this.unsubscribe();
     this.release();
   }
+}
+
+/** Digits of a filter id that name its worker. Ids of workers are not used again, so that a later one is hardly in it. */
+const WORKER_DIGITS = 4;
+const WORKERS = 16 ** WORKER_DIGITS;
+
+function withWorker(id: string, worker: number): string {
+  return id.slice(0, -WORKER_DIGITS) + (worker % WORKERS).toString(16).padStart(WORKER_DIGITS, '0');
+}
+
+/** The worker of a filter. */
+export function workerIn(id: string): number {
+  return parseInt(id.slice(-WORKER_DIGITS), 16);
 }
 
 function hashIn(header: string): string {

@@ -1,15 +1,17 @@
-import { RpcError } from '../jsonrpc/errors.ts';
+import { RpcError, type RejectionRule } from '../jsonrpc/errors.ts';
 import type { KeyAccess } from '../auth/key-access.ts';
 import type { SocketAction } from '../spec/handlers.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import { costOf, parseSubscriptionParams, type SubscriptionParams } from './subscription-params.ts';
 import { keepValues, type KeptValuesOptions } from './kept-values.ts';
-import { Subscription } from './subscription.ts';
+import { Subscription, type SendNotifications } from './subscription.ts';
 
 /** The cost of the subscriptions that the account of a key has open. */
 export interface OpenSubscriptions {
   readonly openSubscriptions: number;
+  /** Of all callers without a key; 0 for a key. */
+  readonly openPublicSubscriptions: number;
   countSubscriptions(change: number): void;
 }
 
@@ -20,8 +22,7 @@ export interface SocketSubscriptionsOptions {
   /** Limit of subscriptions of one key; its permissions may set a lower one. */
   readonly max: number;
   readonly kept: KeptValuesOptions;
-  /** Sends each text as a message. */
-  readonly send: (texts: readonly string[]) => void;
+  readonly send: SendNotifications;
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
 }
 
@@ -68,7 +69,7 @@ export class SocketSubscriptions {
     if (keySessions.access === this.#access) return;
     this.#access = keySessions.access;
     const isForbidden = [...this.#open.values()].some(
-      ({ method, params }) => !isAllowed(keySessions.access, method, params),
+      ({ method, params }) => forbidding(keySessions.access, method, params) !== undefined,
     );
     if (isForbidden) end('key-settings');
   }
@@ -82,19 +83,24 @@ export class SocketSubscriptions {
     const { subscriptions, keySessions, max } = this.#parts;
     const { access } = keySessions;
     const subscriptionParams = parseSubscriptionParams(params, this.#parts.kept.valuesMax);
-    if (!isAllowed(access, method, subscriptionParams)) throw new RpcError('key-settings');
+    const rule = forbidding(access, method, subscriptionParams);
+    if (rule !== undefined) throw new RpcError('key-settings', undefined, { rule });
     const cost = costOf(subscriptionParams);
     const maxForKey = Math.min(max, access.limits?.subscriptions ?? Infinity);
     if (keySessions.openSubscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
+    const maxForAll = access.publicCaller?.of.total.subscriptions ?? max;
+    if (keySessions.openPublicSubscriptions + cost > maxForAll)
+      throw new RpcError('too-many-subscriptions', 'too many subscriptions without project id');
     const subscription = new Subscription(this.#parts, method, subscriptionParams);
     subscription.release = keepValues(subscriptionParams, access.share, this.#parts.kept);
     keySessions.countSubscriptions(cost);
     try {
       subscription.unsubscribe = await subscriptions.subscribe(subscriptionParams, subscription);
       // The permissions may have changed while it was opened.
-      if (!isAllowed(keySessions.access, method, subscriptionParams)) {
+      const rule = forbidding(keySessions.access, method, subscriptionParams);
+      if (rule !== undefined) {
         subscription.unsubscribe();
-        throw new RpcError('key-settings');
+        throw new RpcError('key-settings', undefined, { rule });
       }
     } catch (error) {
       keySessions.countSubscriptions(-cost);
@@ -122,13 +128,17 @@ export class SocketSubscriptions {
   }
 }
 
-/** A key with contract permissions may subscribe to logs only with addresses in the filter, as with requests for logs. */
-function isAllowed({ calls }: KeyAccess, method: MethodSpec, params: SubscriptionParams): boolean {
-  if (calls === undefined) return true;
-  if (!calls.allowMethod(method)) return false;
-  if (params.kind !== 'logs') return calls.allowParams(method, [params.kind]);
+/**
+ * The permission that forbids a subscription. A key with contract permissions may subscribe to logs only with addresses in
+ * the filter, as with requests for logs.
+ */
+function forbidding({ calls }: KeyAccess, method: MethodSpec, params: SubscriptionParams): RejectionRule | undefined {
+  if (calls === undefined) return undefined;
+  const rule = calls.forbidMethod(method);
+  if (rule !== undefined) return rule;
+  if (params.kind !== 'logs') return calls.forbidParams(method, [params.kind]);
   const filter = { address: [...(params.filter.addresses ?? [])] };
-  return calls.allowParams({ ...method, contractAt: { param: 1, field: 'address' } }, [params.kind, filter]);
+  return calls.forbidParams({ ...method, contractAt: { param: 1, field: 'address' } }, [params.kind, filter]);
 }
 
 /** The error over HTTP, equal to geth's (rpc/handler.go): HTTP has no subscriptions. */

@@ -1,5 +1,5 @@
-import { RpcError } from '../jsonrpc/errors.ts';
-import { countValues, parseLogFilter, sizeOf, type FilterParams, type LogFilter } from './feeds/log-filter.ts';
+import { beyondBound, RpcError } from '../jsonrpc/errors.ts';
+import { countValues, parseLogFilter, sizeOf, type FilterParams, type LogFilter } from '../chain/logs/log-filter.ts';
 
 /** Parsed parameters of `eth_subscribe`. */
 export type SubscriptionParams =
@@ -85,8 +85,7 @@ export function valuesOf(params: SubscriptionParams): number {
 
 /** @param kept of the other filters and subscriptions of the key */
 export function tooManyValues(values: number, kept: number, valuesMax: number): RpcError {
-  return new RpcError(
-    'beyond-bound',
+  return beyondBound(
     `FILTER_VALUES_PER_KEY is ${valuesMax}: the filter has ${values} addresses, topics and hashes, ` +
       `and open ones of this project id have ${kept}; ${Math.max(0, valuesMax - kept)} would fit`,
   );

@@ -6,11 +6,16 @@ import type { Unsubscribe, Subscriber } from './feeds/subscriber.ts';
 import type { NetworkSubscriptions } from './network-subscriptions.ts';
 import type { SubscriptionParams } from './subscription-params.ts';
 
+/**
+ * Sends each result as a message.
+ * @param start the JSON text of the message before the result; `}}` follows the result
+ */
+export type SendNotifications = (start: string, results: readonly Buffer[]) => void;
+
 export interface SubscriptionOptions {
   readonly subscriptions: Pick<NetworkSubscriptions, 'metrics' | 'usage'>;
   readonly keySessions: { readonly access: KeyAccess };
-  /** Sends each text as a message. */
-  readonly send: (texts: readonly string[]) => void;
+  readonly send: SendNotifications;
   readonly end: (reason: 'key-settings' | 'missed-blocks' | 'other-chain' | 'slow-reader') => void;
 }
 
@@ -35,7 +40,7 @@ export class Subscription implements Subscriber {
 
   constructor(parts: SubscriptionOptions, method: MethodSpec, params: SubscriptionParams) {
     this.#parts = parts;
-    this.owner = parts.keySessions.access.account;
+    this.owner = parts.keySessions.access.share.name;
     this.method = method;
     this.params = params;
     this.#messageStart = `{"jsonrpc":"2.0","method":"${NOTIFICATION_METHOD}","params":{"subscription":"${this.id}","result":`;
@@ -64,12 +69,23 @@ export class Subscription implements Subscriber {
 
   #send(results: readonly string[]): void {
     const { send, keySessions, subscriptions } = this.#parts;
-    const texts = results.map((result) => `${this.#messageStart}${result}}}`);
-    send(texts);
-    subscriptions.metrics[this.params.kind].notified(texts.length);
+    const start = this.#messageStart;
+    const shared = bytesOf(results);
+    send(start, shared);
+    subscriptions.metrics[this.params.kind].notified(shared.length);
     const { record, token } = keySessions.access;
-    for (const { length } of texts) subscriptions.usage.add(record.id, 0, false, length, token !== undefined);
+    for (const { length } of shared)
+      subscriptions.usage.add(record.id, 0, false, start.length + length + 2, token !== undefined);
   }
+}
+
+/** The bytes of results that are being delivered: the subscribers of a kind get the same list. */
+const bytesOfResults = new WeakMap<readonly string[], readonly Buffer[]>();
+
+function bytesOf(results: readonly string[]): readonly Buffer[] {
+  let bytes = bytesOfResults.get(results);
+  if (bytes === undefined) bytesOfResults.set(results, (bytes = results.map((result) => Buffer.from(result))));
+  return bytes;
 }
 
 /** Same format as geth's ids (rpc/subscription.go, `NewID`): 16 random bytes without leading zeros. */

@@ -1,3 +1,4 @@
+import type { FlowingResponse } from './transport/flowing-result.ts';
 import type { UpstreamResponse, ResultResponse, ErrorResponse, FailureClass } from './transport/upstream-response.ts';
 
 /** Classification of an upstream response: final, or an upstream failure. */
@@ -6,9 +7,20 @@ export type Outcome = FinalOutcome | FailedOutcome;
 export interface FinalOutcome {
   readonly final: true;
   readonly response: UpstreamResponse;
+  /** The upstream has the transaction that was sent: it accepted it, or had it before. */
+  readonly hasTransaction?: true;
   /** The response lacks something that the same upstream may return for this request. */
   readonly followUp?: FollowUp;
 }
+
+/** A large result that still arrives, as its caller gets it. */
+export interface FlowingOutcome {
+  readonly final: true;
+  readonly response: FlowingResponse;
+}
+
+/** Of one attempt of a call. */
+export type AttemptOutcome = Outcome | FlowingOutcome;
 
 /** A second request to the same upstream, which completes its first response. */
 export interface FollowUp {

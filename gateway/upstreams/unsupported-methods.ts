@@ -15,8 +15,8 @@ const MAX_SLOW_CALLS = 3;
 const MIN_ERRORS = 3;
 const MIN_ERRORS_MS = 10_000;
 
-/** The method is unsupported, its results were impossible, or it was too slow. */
-export type MarkReason = 'unsupported' | 'malformed' | 'slow';
+/** The method is unsupported, its results were impossible or disproved, or it was too slow. */
+export type MarkReason = 'unsupported' | 'malformed' | 'disproved' | 'slow';
 
 /** A method for which the upstream is skipped until `deadline`. */
 export interface MethodMark {
@@ -68,7 +68,8 @@ export class UnsupportedMethods {
   }
 
   recordFailure(method: string, failure: FailureClass, hasResponded: boolean, now: number): void {
-    if (failure === 'unsupported' || (failure === 'malformed' && hasResponded)) {
+    if (failure === 'disproved') this.#mark(method, failure, now);
+    else if (failure === 'unsupported' || (failure === 'malformed' && hasResponded)) {
       if (!this.#isToleratedError(method, now)) this.#mark(method, failure, now);
     } else if (failure === 'slow' && this.#recordSlowCall(method)) this.#mark(method, 'slow', now);
   }
@@ -91,7 +92,7 @@ export class UnsupportedMethods {
   }
 
   #mark(method: string, reason: MarkReason, now: number): void {
-    const ttlMs = reason === 'unsupported' ? UNSUPPORTED_TTL_MS : SUSPECT_TTL_MS;
+    const ttlMs = reason === 'unsupported' || reason === 'disproved' ? UNSUPPORTED_TTL_MS : SUSPECT_TTL_MS;
     if (!this.isSkipped(method)) {
       const upstream = this.#upstreamName;
       this.#log.warn(

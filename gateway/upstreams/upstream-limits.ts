@@ -15,11 +15,15 @@ export class UpstreamLimits {
   #refilledAt = -Infinity;
   #inFlight = 0;
 
-  constructor({ perSecond = Infinity, burst = Math.max(1, perSecond), concurrency = Infinity }: UpstreamLimitsConfig) {
-    this.#perSecond = perSecond;
-    this.#burst = burst;
-    this.#concurrency = concurrency;
-    this.#tokens = burst;
+  /** @param workers that send requests: each has a part, of the burst and of the concurrency at least 1 */
+  constructor(
+    { perSecond = Infinity, burst = Math.max(1, perSecond), concurrency = Infinity }: UpstreamLimitsConfig,
+    workers = 1,
+  ) {
+    this.#perSecond = perSecond / workers;
+    this.#burst = Math.max(1, burst / workers);
+    this.#concurrency = Math.max(1, Math.floor(concurrency / workers));
+    this.#tokens = this.#burst;
   }
 
   hasCapacity(now: number): boolean {

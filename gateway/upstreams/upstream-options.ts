@@ -6,6 +6,8 @@ import type { Transport } from './transport/transport.ts';
 import type { SubscriptionLink } from './transport/websocket-subscription.ts';
 
 export interface UpstreamOptions {
+  /** Workers that send requests to it. Default: 1. */
+  readonly workers?: number;
   readonly chainId: number;
   /** Classifies an error in response to eth_chainId. Undefined: it is not an upstream failure. */
   readonly classifyError?: (error: ErrorResponse) => FailedOutcome | undefined;
@@ -15,7 +17,7 @@ export interface UpstreamOptions {
   /** Resolves when the local node that the gateway starts is ready; calls wait for it. */
   readonly starting?: Promise<unknown>;
   /** For subscriptions. */
-  readonly webSocket?: SubscriptionLink & Pick<Transport, 'close' | 'secrets' | 'watch'>;
+  readonly webSocket?: SubscriptionLink & Pick<Transport, 'close' | 'secrets' | 'slots' | 'watch'>;
   readonly metrics: UpstreamMetrics;
   /** The log of the network. */
   readonly log: Log;

@@ -1,6 +1,8 @@
+import type { Drain } from '../drains/drain-store.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import type { Availability, HistoryBucket } from '../metrics/upstream-history.ts';
 import type { UpstreamHealth, UpstreamTrouble } from './health/upstream-health.ts';
+import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { MarkReason, UnsupportedMethods } from './unsupported-methods.ts';
 
 export interface MarkState {
@@ -14,7 +16,9 @@ export interface MarkState {
 export interface UpstreamState {
   readonly name: string;
   /** `unused`: no response yet. `failing`: the circuit is not closed, or no request was successful. */
-  readonly state: 'up' | 'unused' | 'failing' | 'other-chain';
+  readonly state: 'up' | 'unused' | 'failing' | 'other-chain' | 'drained';
+  /** Since when and until when it is drained; undefined: it is not. */
+  readonly drain: Pick<Drain, 'at' | 'until'> | undefined;
   /** Why and since when the circuit is open; undefined: it is closed. */
   readonly trouble: UpstreamTrouble | undefined;
   /** Seconds since the upstream last worked; undefined: not since the gateway started. */
@@ -23,6 +27,8 @@ export interface UpstreamState {
   readonly history: readonly HistoryBucket[];
   /** Of the last 24 hours; undefined: not used yet. */
   readonly availability: Availability | undefined;
+  /** The calls that may be in progress there, if latency or refusals have lowered that. */
+  readonly concurrencyLimit: number | undefined;
   /** Methods for which other upstreams are selected first. */
   readonly marks: readonly MarkState[];
 }
@@ -31,13 +37,15 @@ interface UpstreamParts {
   readonly name: string;
   readonly health: UpstreamHealth;
   readonly isOnOtherChain: boolean;
+  readonly drain: Drain | undefined;
   readonly methods: UnsupportedMethods;
+  readonly concurrency: Pick<ConcurrencyLimit, 'limit' | 'isLowered'>;
   readonly metrics: Pick<UpstreamMetrics, 'history' | 'availability'>;
 }
 
 /** @param respondedAt time of its last response; -Infinity: none @param now on the same clock */
 export function upstreamStateOf(
-  { name, health, isOnOtherChain, methods, metrics }: UpstreamParts,
+  { name, health, isOnOtherChain, drain, methods, concurrency, metrics }: UpstreamParts,
   respondedAt: number,
   now: number,
 ): UpstreamState {
@@ -45,16 +53,21 @@ export function upstreamStateOf(
   const hasResponded = respondedAt !== -Infinity;
   const trouble = health.trouble(now);
   const isFailing = trouble !== undefined || (!hasResponded && history.some(({ sent }) => sent > 0));
+  const connectionState = (): UpstreamState['state'] =>
+    isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused';
   const workedS = Math.round((now - respondedAt) / 1000);
   return {
     name,
-    state: isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused',
+    state: drain !== undefined ? 'drained' : connectionState(),
+    // The page may be public: it does not name the operator.
+    drain: drain && { at: drain.at, ...(drain.until !== undefined && { until: drain.until }) },
     trouble,
     // Responses that made the circuit open are no sign that it works.
     workedS: hasResponded ? Math.max(workedS, trouble?.forS ?? 0) : undefined,
     // Most of the bytes of the status.
     history: history.some(({ sent, failed }) => sent + failed > 0) ? history : [],
     availability: metrics.availability(),
+    concurrencyLimit: concurrency.isLowered ? concurrency.limit : undefined,
     marks: methods.marks().map(({ method, reason, deadline }) => {
       return { method, reason, forS: Math.max(0, Math.round((deadline - now) / 1000)) };
     }),

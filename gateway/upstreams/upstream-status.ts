@@ -3,10 +3,15 @@ import type { ChainView } from '../chain/view.ts';
 import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import { describeTrouble } from './health/upstream-health.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
+import { slowUpstreams } from './slow-upstreams.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamState } from './upstream-state.ts';
 
-export interface UpstreamStatus extends UpstreamState {
+export interface UpstreamStatus extends Omit<UpstreamState, 'state'> {
+  /** `slow`: it works, and is clearly slower than the others. */
+  readonly state: UpstreamState['state'] | 'slow';
+  /** How slow it is, in words. */
+  readonly slow: string | undefined;
   /** Number of the newest block that the upstream returned; undefined if there is none. */
   readonly head: number | undefined;
   /** Seconds since that head was polled. */
@@ -30,19 +35,23 @@ export interface NetworkStatus {
 /** For readiness probes. */
 export interface UpstreamSummary {
   readonly upstreams: number;
-  /** Number of those whose circuit is closed. */
+  /** Number of those whose circuit is closed, and that are not drained. */
   readonly up: number;
+  /** Names of drained upstreams; absent: none. */
+  readonly drained?: readonly string[];
   /** Of the others: why their circuits are open, by name. */
   readonly failing: Readonly<Record<string, string>>;
 }
 
 export function summariseUpstreams(all: readonly Upstream[]): UpstreamSummary {
   const now = clock.now();
-  const failing = all.flatMap(({ name, health }) => {
-    const trouble = health.trouble(now);
+  const drained = all.flatMap(({ name, drain }) => (drain === undefined ? [] : [name]));
+  const failing = all.flatMap(({ name, health, drain }) => {
+    const trouble = drain === undefined ? health.trouble(now) : undefined;
     return trouble === undefined ? [] : [[name, describeTrouble(trouble)] as const];
   });
-  return { upstreams: all.length, up: all.length - failing.length, failing: Object.fromEntries(failing) };
+  const up = all.length - failing.length - drained.length;
+  return { upstreams: all.length, up, ...(drained.length > 0 && { drained }), failing: Object.fromEntries(failing) };
 }
 
 /** @param now by clock.now() @param auditsOf the audits of an upstream by its name */
@@ -53,10 +62,14 @@ export function networkStatus(
   now: number,
   auditsOf?: (upstream: string) => AuditCounts | undefined,
 ): NetworkStatus {
+  const slowness = slowUpstreams(all, now);
   const upstreams = all.map((upstream): UpstreamStatus => {
     const polled = view.headOf(upstream);
+    const status = upstream.status(now);
+    const slow = status.state === 'up' ? slowness.get(upstream) : undefined;
     return {
-      ...upstream.status(now),
+      ...status,
+      ...{ state: slow === undefined ? status.state : 'slow', slow },
       head: polled === undefined ? undefined : Number(polled.number),
       headSeenS: polled === undefined ? undefined : Math.round((now - polled.at) / 1000),
       lag: polled === undefined ? undefined : view.lagOf(upstream, now),
@@ -67,4 +80,23 @@ export function networkStatus(
   const head = view.number === undefined ? undefined : Number(view.number);
   const ages = upstreams.filter((one) => one.head === head).map(({ headSeenS }) => headSeenS ?? 0);
   return { head, headSeenS: head === undefined || ages.length === 0 ? undefined : Math.min(...ages), upstreams };
+}
+
+/** The blocks that upstreams are behind, by `network upstream`; of those whose heads are known. */
+export function upstreamLags(
+  networks: readonly {
+    readonly config: { readonly slug: string };
+    readonly router: { readonly all: readonly Upstream[] };
+    readonly chain: { readonly view: ChainView<Upstream> };
+  }[],
+): ReadonlyMap<string, number> {
+  const now = clock.now();
+  const lags = new Map<string, number>();
+  for (const { config, router, chain } of networks) {
+    for (const upstream of router.all) {
+      if (chain.view.headOf(upstream) === undefined) continue;
+      lags.set(`${config.slug} ${upstream.name}`, chain.view.lagOf(upstream, now));
+    }
+  }
+  return lags;
 }

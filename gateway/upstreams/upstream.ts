@@ -3,9 +3,12 @@ import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
+import type { Drain } from '../drains/drain-store.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
-import type { HttpResponse } from './transport/http-exchange.ts';
+import type { FlowBounds, HttpResponse } from './transport/http-exchange.ts';
+import type { BatchedGroup, SentRequest } from './transport/transport.ts';
 import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests } from './health/own-requests.ts';
@@ -13,7 +16,10 @@ import { mayReturnText } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
-import { readResponse } from './transport/read-response.ts';
+import type { BodyRest } from './transport/body-rest.ts';
+import type { FlowingResponse, FlowingResult, ResultReader } from './transport/flowing-result.ts';
+import { UnreadResult } from './transport/unread-result.ts';
+import { readFlowing, readResponse } from './transport/read-response.ts';
 import {
   parseResponse,
   ResponseTooLarge,
@@ -50,6 +56,9 @@ const UNWATCHED_AFTER_MS = 180_000;
 /** Writing 5 MB takes 5 ms. */
 const LARGE_PARAMS_CHARS = 100_000;
 
+/** After a malformed result that flowed, results are collected for this time: then another upstream can serve the call. */
+const COLLECT_MS = 600_000;
+
 /** How a call is sent. */
 export interface SendOptions {
   /** By clock.now(). */
@@ -59,6 +68,17 @@ export interface SendOptions {
   readonly cancellation?: Cancellation | undefined;
   /** The client's batch, if the call may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
+  readonly batchedGroup?: BatchedGroup | undefined;
+  /** When it got a slot of the upstream, if it waited for one, by clock.now(). `send` sets it. */
+  startedAt?: number | undefined;
+  /** Undefined: the result is collected. */
+  readonly flow?: FlowRequest | undefined;
+}
+
+/** How a large result may be passed on to the caller while it arrives. */
+export interface FlowRequest extends FlowBounds {
+  /** Undefined: it passes unread. @param isEchoed whether bytes have a credential of the upstream */
+  readonly readerFor?: (isEchoed: (bytes: Buffer) => boolean) => ResultReader;
 }
 
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
@@ -74,11 +94,14 @@ export class Upstream {
   readonly #slowSampler = new Sampler(SLOW_SAMPLE_INTERVAL_MS);
   readonly blocks: AvailableBlocks;
   readonly limits: UpstreamLimits | undefined;
+  readonly concurrency: ConcurrencyLimit;
   readonly metrics: UpstreamMetrics;
   readonly #options: UpstreamOptions;
   readonly #secrets: Secrets;
   readonly #chain: ChainCheck;
   isHeadUncertain = false;
+  /** Set while an operator has it out of service: it gets no calls, polls or probes. */
+  drain: Drain | undefined;
   /** A connection was opened since the last check of the chain id. */
   #hasNewConnection = false;
   readonly #own: OwnRequests;
@@ -87,6 +110,8 @@ export class Upstream {
   /** Time of the last response to a call. */
   #respondedAt = -Infinity;
   #id = 0;
+  /** Results do not flow before. */
+  #collectsUntil = -Infinity;
 
   constructor({ name, archive, limits }: FixedUpstreamOptions, config: LiveUpstreamOptions, options: UpstreamOptions) {
     this.name = name;
@@ -95,7 +120,8 @@ export class Upstream {
     this.health = new UpstreamHealth(name, options.log);
     this.circuit = this.health.circuit;
     this.methods = new UnsupportedMethods(name, options.log);
-    this.limits = limits && new UpstreamLimits(limits);
+    this.limits = limits && new UpstreamLimits(limits, options.workers);
+    this.concurrency = new ConcurrencyLimit(options.transport.slots);
     this.metrics = options.metrics;
     this.#options = options;
     this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
@@ -130,19 +156,29 @@ export class Upstream {
    * @param params as JSON text
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
-  async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse> {
-    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch } = options;
+  async send(method: string, params: string, options: SendOptions): Promise<UpstreamResponse | FlowingResponse> {
+    const { deadline, timeoutMs = this.timeoutMs, cancellation, clientBatch, batchedGroup } = options;
     if (cancellation?.isCancelled === true) throw new Cancelled();
     const sentAt = clock.now();
     this.limits?.beginRequest(sentAt);
     this.inFlight++;
+    let rest: BodyRest | undefined;
     try {
       if (!this.#chain.isDone) await this.#prepareCall(deadline);
       if (params.length > LARGE_PARAMS_CHARS) await timeSlicer.next();
       const id = ++this.#id;
       const body = bodyOf(id, method, params);
-      const sent = { id, body, deadline: Math.min(deadline, clock.now() + timeoutMs), clientBatch };
-      const received = await this.#options.transport.send(sent, cancellation);
+      const flow = sentAt < this.#collectsUntil ? undefined : options.flow;
+      const sentDeadline = Math.min(deadline, clock.now() + timeoutMs);
+      const sent: SentRequest = { id, body, deadline: sentDeadline, clientBatch, batchedGroup, flow };
+      let received = await this.#options.transport.send(sent, cancellation);
+      options.startedAt = sent.startedAt;
+      ({ rest } = received);
+      if (rest !== undefined && flow !== undefined) {
+        const result = this.#flowOf(method, received.body, rest, id, flow);
+        if (result !== undefined) return this.#flowing(result, sentAt, deadline - sentAt, timeoutMs);
+        received = { status: received.status, body: await rest.collect(received.body) };
+      }
       const secrets = this.#secretsFor(method, received);
       const response =
         received.body.length < LARGE_RESPONSE_BYTES
@@ -152,11 +188,44 @@ export class Upstream {
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;
     } catch (error) {
+      rest?.close();
       throw this.#recordFailedCall(error, sentAt, deadline - sentAt, timeoutMs);
     } finally {
-      this.limits?.endRequest();
-      this.inFlight--;
+      if (rest === undefined) this.#requestEnded();
+      else void rest.ended.then(this.#requestEnded);
     }
+  }
+
+  readonly #requestEnded = (): void => {
+    this.limits?.endRequest();
+    this.inFlight--;
+  };
+
+  /** Undefined: the result must be collected. */
+  #flowOf(method: string, body: Buffer, rest: BodyRest, id: number, flow: FlowRequest): FlowingResult | undefined {
+    const secrets = this.#secrets;
+    const hasText = mayReturnText(method) && secrets.maxCredentialChars > 0;
+    if (hasText && !secrets.areAscii) return undefined;
+    const isEchoed = (bytes: Buffer): boolean =>
+      hasText ? secrets.areIn(bytes.toString('latin1')) : secrets.areEchoedIn(bytes);
+    const reader = flow.readerFor?.(isEchoed) ?? new UnreadResult(hasText ? secrets : undefined);
+    return readFlowing(body, rest, id, reader, flow.maxBytes);
+  }
+
+  /** Records the latency or failure of a flowing result at its end. What its reader takes of the time does not count. */
+  #flowing(result: FlowingResult, sentAt: number, timeLimitMs: number, timeoutMs: number): FlowingResponse {
+    const ended = result.ended.then((error) => {
+      if (error === undefined) {
+        this.#respondedAt = Math.max(this.#respondedAt, result.receivedAt);
+        this.metrics.succeeded((result.receivedAt - sentAt) / 1000);
+        return undefined;
+      }
+      if (error instanceof UpstreamFailure && error.failure === 'malformed')
+        this.#collectsUntil = clock.now() + COLLECT_MS;
+      const endedAt = Math.min(clock.now(), result.receivedAt);
+      return this.#recordFailedCall(error, sentAt, timeLimitMs, timeoutMs, endedAt);
+    });
+    return { kind: 'flowing', result, ended };
   }
 
   /** Reads a large response in a turn of the call's account. @throws UpstreamFailure (rejects with it) */
@@ -166,7 +235,7 @@ export class Upstream {
     secrets: Secrets | undefined,
     cancellation: Cancellation | undefined,
   ): Promise<UpstreamResponse> {
-    const owner = cancellation?.owner?.holder?.name ?? `upstream ${this.name}`;
+    const owner = cancellation?.owner?.name ?? `upstream ${this.name}`;
     await turnBudget.next(owner);
     return turnBudget.run(owner, () => readResponse(received, id, secrets));
   }
@@ -182,8 +251,14 @@ export class Upstream {
   }
 
   /** @returns the error to throw */
-  #recordFailedCall(error: unknown, sentAt: number, timeLimitMs: number, timeoutMs: number): unknown {
-    const seconds = (clock.now() - sentAt) / 1000;
+  #recordFailedCall(
+    error: unknown,
+    sentAt: number,
+    timeLimitMs: number,
+    timeoutMs: number,
+    endedAt = clock.now(),
+  ): unknown {
+    const seconds = (endedAt - sentAt) / 1000;
     if (error instanceof Cancelled) this.metrics.failed('cancelled', seconds);
     if (!(error instanceof UpstreamFailure)) return error;
     if (error.failure === 'transport') this.isHeadUncertain = true;
@@ -205,8 +280,9 @@ export class Upstream {
     return this.hasResponded(-Infinity) || !this.circuit.isClosed;
   }
 
-  /** Whether the network file forbids probes and polls while the upstream gets no calls. */
+  /** Whether it is drained, or the network file forbids probes and polls while it gets no calls. */
   isUnwatched(now: number): boolean {
+    if (this.drain !== undefined) return true;
     return this.config.probe === 'off' && now - this.#respondedAt > UNWATCHED_AFTER_MS;
   }
 

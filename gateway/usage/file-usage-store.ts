@@ -6,17 +6,17 @@ import { withFileLock } from '../auth/stores/file-lock.ts';
 import { makePrivateFolderFor } from '../auth/stores/private-file.ts';
 import { appendUsage, compactUsage, linesOf, usageByKey, usageOf } from './usage-file.ts';
 import {
-  addAmounts,
+  addOnDay,
   byDayAndMethod,
   lastDays,
   newAmounts,
   rowOf,
   USAGE_RETENTION_DAYS,
-  type Amounts,
   type ListedUsageStore,
   type UsageBatch,
   type UsageDay,
   type UsageRow,
+  type UsageSum,
 } from './usage-store.ts';
 
 /** A file is compacted when its size exceeds the last compacted size times this factor, plus this number of bytes. */
@@ -78,13 +78,15 @@ export class FileUsageStore implements ListedUsageStore {
   }
 
   /** Reads each file once for all of its keys. */
-  async sum(keys: readonly string[], days: readonly string[]): Promise<Amounts[]> {
-    const sums = new Map(keys.map((key) => [key, newAmounts()]));
-    for (const path of new Set(days.flatMap((day) => keys.map((key) => this.#pathFor(key, day))))) {
-      await timeSlicer.next();
-      for (const [key, amounts] of usageByKey(path)) {
-        const sum = sums.get(key);
-        if (sum !== undefined) for (const each of amounts) addAmounts(sum, each);
+  async sum(keys: readonly string[], days: readonly string[]): Promise<UsageSum[]> {
+    const sums = new Map<string, UsageSum>(keys.map((key) => [key, newAmounts()]));
+    for (const day of days) {
+      for (const path of new Set(keys.map((key) => this.#pathFor(key, day)))) {
+        await timeSlicer.next();
+        for (const [key, amounts] of usageByKey(path)) {
+          const sum = sums.get(key);
+          if (sum !== undefined) for (const each of amounts) addOnDay(sum, day, each);
+        }
       }
     }
     return keys.map((key) => sums.get(key) ?? newAmounts());

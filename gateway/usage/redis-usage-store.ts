@@ -4,7 +4,7 @@ import { primariesOf, type RedisClient } from '../redis/client.ts';
 import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
 import type { RedisLink } from '../redis/link.ts';
 import {
-  addAmounts,
+  addOnDay,
   amountNames,
   byDayAndMethod,
   newAmounts,
@@ -17,6 +17,7 @@ import {
   type UsageBatch,
   type UsageDay,
   type UsageRow,
+  type UsageSum,
 } from './usage-store.ts';
 
 /**
@@ -92,12 +93,12 @@ export class RedisUsageStore implements ListedUsageStore {
   }
 
   /** One key after the other: each must finish within the command timeout. */
-  async sum(keys: readonly string[], days: readonly string[]): Promise<Amounts[]> {
-    const sums: Amounts[] = [];
+  async sum(keys: readonly string[], days: readonly string[]): Promise<UsageSum[]> {
+    const sums: UsageSum[] = [];
     for (const key of keys) {
       await timeSlicer.next();
-      const sum = newAmounts();
-      for (const row of await this.read(key, days)) addAmounts(sum, row);
+      const sum: UsageSum = newAmounts();
+      for (const row of await this.read(key, days)) addOnDay(sum, row.day, row);
       sums.push(sum);
     }
     return sums;

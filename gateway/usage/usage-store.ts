@@ -13,6 +13,12 @@ export interface Amounts {
 
 export const amountNames = ['calls', 'units', 'errors', 'bytes'] as const satisfies (keyof Amounts)[];
 
+/** The usage of a key, summed over days. */
+export interface UsageSum extends Amounts {
+  /** The last of these days with calls; undefined: none. */
+  lastDay?: string;
+}
+
 /** Usage with its `<network> <method>`. */
 export interface PlacedAmounts extends Readonly<Amounts> {
   readonly place: string;
@@ -55,7 +61,7 @@ export interface UsageStore {
   /** Rows by day, network and method. @throws KeyStoreUnreachable, or an error of the file system */
   read(key: string, days: readonly string[]): Promise<UsageRow[]>;
   /** The usage of each key, summed over the days. Long work is in time slices. @throws as `read` does */
-  sum(keys: readonly string[], days: readonly string[]): Promise<Amounts[]>;
+  sum(keys: readonly string[], days: readonly string[]): Promise<UsageSum[]>;
   /** Waits until the store is available, at most `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<void>;
   close(): Promise<void>;
@@ -69,6 +75,11 @@ export interface ListedUsageStore extends UsageStore {
 
 export function newAmounts(): Amounts {
   return { calls: 0, units: 0, errors: 0, bytes: 0 };
+}
+
+export function addOnDay(sum: UsageSum, day: string, amounts: Readonly<Amounts>): void {
+  addAmounts(sum, amounts);
+  if (amounts.calls > 0 && day > (sum.lastDay ?? '')) sum.lastDay = day;
 }
 
 export function addAmounts(sum: Amounts, { calls, units, errors, bytes }: Readonly<Amounts>): void {

@@ -154,6 +154,17 @@ it('fewer slots take effect as requests end, more slots at once', async () => {
   expect(requests.started.join('')).toBe('aaaaa');
 });
 
+it('while fewer slots take effect, an owner without a slot may take one, as many owners as there are slots', async () => {
+  const requests = new Requests(16);
+  await requests.run(many('a', 14));
+  requests.gate.size = 3;
+  expect(await requests.run('a b b c d')).toBe(`${'a'.repeat(14)}bc`);
+  expect(requests.gate.inFlight).toBe(16);
+  await requests.run(many('-a', 13));
+  expect(requests.started.join('')).toBe(`${'a'.repeat(14)}bc`);
+  expect(await requests.run('-a')).toBe(`${'a'.repeat(14)}bcd`);
+});
+
 it('2,000 owners that wait, with 10 requests each, delay no other work', async () => {
   const gate = gateOf(4);
   const owners = Array.from({ length: 2_000 }, (): SlotOwner => ({ weight: 1 }));

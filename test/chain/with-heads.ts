@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import type { ChainPeers } from '../../gateway/chain/chain-peers.ts';
 import type { ChainChange } from '../../gateway/chain/header-ring.ts';
 import type { PollTimes } from '../../gateway/chain/poll-times.ts';
 import { ChainPoller } from '../../gateway/chain/poller.ts';
@@ -18,6 +19,7 @@ export const CHAIN_ID = 7;
 export const quick: PollTimes = {
   watchedMinMs: 20,
   watchedMaxMs: 40,
+  predictedMinMs: Infinity,
   usedMinMs: 30,
   usedMaxMs: 60,
   idleAfterMs: 400,
@@ -62,6 +64,7 @@ function firstOf(params: unknown): string {
 
 export interface FollowOptions extends Partial<PollTimes> {
   readonly isDevelopment?: boolean;
+  readonly peers?: ChainPeers;
 }
 
 export interface Followed {
@@ -77,7 +80,7 @@ export interface Followed {
 /** Upstreams at these addresses, and the poller of a network with them. */
 export function follow(
   addresses: readonly { readonly url: string; readonly webSocketUrl?: string | undefined }[],
-  { isDevelopment = false, ...times }: FollowOptions = {},
+  { isDevelopment = false, peers, ...times }: FollowOptions = {},
   log: Log = openLog('silent'),
 ): Followed {
   const metrics = new Metrics();
@@ -98,6 +101,7 @@ export function follow(
     isDevelopment,
     times: { ...quick, ...times },
     log,
+    peers,
   });
   const changes: ChainChange[] = [];
   onTestFinished(async () => {

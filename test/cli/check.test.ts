@@ -45,6 +45,19 @@ describe('gatehouse check', () => {
     });
   });
 
+  it('notes that public has no limits of each address or of all', async () => {
+    place.withNetworks({
+      one: { ...base, public: {} },
+      two: { ...few, public: { daily: 5, total: { rate: 10 } } },
+    });
+    const { code, stdout } = await check();
+    expect(code).toBe(0);
+    expect(stdout.match(/^ {2}note: .*$/gm)).toEqual([
+      '  note: public: without rate and daily, an address without a key has no limit on its calls',
+      '  note: public: without a rate or quota in total, callers without a key may use all that upstreams allow',
+    ]);
+  });
+
   it('notes that audits compare nothing without another upstream', async () => {
     const off = { name: 'b', url: 'https://b.example', audit: 'off' };
     const [first] = base.upstreams;

@@ -15,7 +15,7 @@ afterEach(() => place.close());
 
 const folder = (): string => join(place.folder, 'networks');
 const secrets = (): string => join(place.folder, 'gateway.env');
-const init = (chains?: string, providers?: string): string => initWithProviders(folder(), chains, providers);
+const init = (chains?: string, providers?: string): string => initWithProviders(folder(), chains, providers).text;
 const read = (slug: string): string => readFileSync(join(folder(), `${slug}.yaml`), 'utf8');
 
 /** The variables of the secrets file, each with this value, as an operator fills them in. */

@@ -39,7 +39,7 @@ describe('gatehouse init', () => {
 
 describe('gatehouse networks add', () => {
   const folder = (): string => join(place.folder, 'networks');
-  const add = (chainId: string, slug?: string): string => addNetwork(folder(), {}, chainId, slug);
+  const add = (chainId: string, slug?: string): string => addNetwork(folder(), {}, chainId, slug).text;
   beforeEach(() => {
     mkdirSync(folder());
   });

@@ -130,7 +130,15 @@ describe('every setting', () => {
     const known = ['string', 'port', 'count', 'amount', 'ranges'].flatMap(namesOf);
     const others = settingRows.map(({ name }) => name).filter((name) => !known.includes(name));
     // ADMIN_TOKEN and ADMIN_TOKENS are tested with the admin API, STATUS_PAGE with the pages, AUTH_… with the tokens.
-    const lists = ['STATUS_PAGE', 'LOG_LEVEL', 'ACCESS_LOG', 'KEY_HEADERS', 'QUOTAS_WITHOUT_REDIS', 'METRICS_PER_KEY'];
+    const lists = [
+      'STATUS_PAGE',
+      'LOG_LEVEL',
+      'ACCESS_LOG',
+      'KEY_HEADERS',
+      'QUOTAS_WITHOUT_REDIS',
+      'METRICS_PER_KEY',
+      'RECENT_CALLS_PARAMS',
+    ];
     const ofTokens = ['AUTH_ALGORITHMS', 'AUTH_TOKENS_IN_PATH'];
     expect(others.toSorted()).toEqual(['ADMIN_TOKEN', 'ADMIN_TOKENS', ...lists, ...ofTokens].toSorted());
   });

@@ -40,6 +40,8 @@ const classes = Object.keys({
   transport: true,
   slow: true,
   malformed: true,
+  disproved: true,
+  unproven: true,
   'wrong-chain': true,
   rate: true,
   quota: true,

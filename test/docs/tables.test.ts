@@ -37,10 +37,10 @@ function codeUnder(page: string, heading: string, language: string): string {
 
 describe('the generated tables in docs/', () => {
   it('settings.md has every setting, its default and its meaning, in the order of the code', () => {
-    const rows = settingRows.map(({ name, default: value, meaning }) => [
+    const rows = settingRows.map(({ name, default: value, meaning, isDivided }) => [
       `\`${name}\``,
       value === undefined ? 'unset' : `\`${value}\``,
-      meaning,
+      isDivided === true ? `${meaning}; divided among workers` : meaning,
     ]);
     expect(tableUnder('docs/settings.md', 'Settings'), stale('docs/settings.md')).toEqual(rows);
   });

@@ -36,7 +36,8 @@ beforeEach(async () => {
   place = new Workplace().withNetworks({ main: upstream(node.url), tiny: upstream(tinyUrl) });
   key = await createKey('neighbour');
   attackerKey = await createKey('attacker');
-  const env = { LOG_LEVEL: 'silent', NODE_ENV: 'production' };
+  // The memory of one process is watched.
+  const env = { LOG_LEVEL: 'silent', NODE_ENV: 'production', WORKERS: '1' };
   gateway = await place.start({ ...env, DRAIN_DELAY_MS: '0', DRAIN_TIMEOUT_MS: '200' });
   port = Number(new URL(gateway.address).port);
 });

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { cgroupLimit } from '../../gateway/memory/cgroup-limit.ts';
+import { cgroupCores, cgroupLimit } from '../../gateway/memory/cgroup-limit.ts';
 
 const folders: string[] = [];
 afterEach(() => {
@@ -10,13 +10,21 @@ afterEach(() => {
 });
 
 function limitWith(files: Record<string, string>): number {
+  return cgroupLimit(folderWith(files));
+}
+
+function coresWith(files: Record<string, string>): number {
+  return cgroupCores(folderWith(files));
+}
+
+function folderWith(files: Record<string, string>): string {
   const folder = mkdtempSync(join(tmpdir(), 'cgroup-'));
   folders.push(folder);
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), text);
   }
-  return cgroupLimit(folder);
+  return folder;
 }
 
 describe('the limit of the control group', () => {
@@ -50,5 +58,29 @@ describe('the limit of the control group', () => {
 
   it('is infinite if there is none', () => {
     expect(limitWith({})).toBe(Infinity);
+  });
+});
+
+describe('the CPU quota of the control group', () => {
+  it('is the lowest of the own group and those above it, in cores', () => {
+    const cores = coresWith({
+      'proc/self/cgroup': '0::/a/b\n',
+      'sys/fs/cgroup/a/b/cpu.max': 'max 100000\n',
+      'sys/fs/cgroup/a/cpu.max': '250000 100000\n',
+      'sys/fs/cgroup/cpu.max': '400000 100000\n',
+    });
+    expect(cores).toBe(2.5);
+  });
+
+  it('is read from the first version, too', () => {
+    const files = { 'cpu.cfs_quota_us': '50000\n', 'cpu.cfs_period_us': '100000\n' };
+    const own = { 'proc/self/cgroup': '5:cpu,cpuacct:/x\n0::/y\n' };
+    const inGroup = Object.entries(files).map(([name, text]) => [`sys/fs/cgroup/cpu/x/${name}`, text]);
+    const above = { 'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1\n', 'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000\n' };
+    expect(coresWith({ ...own, ...above, ...(Object.fromEntries(inGroup) as Record<string, string>) })).toBe(0.5);
+  });
+
+  it('is infinite if there is none', () => {
+    expect(coresWith({})).toBe(Infinity);
   });
 });

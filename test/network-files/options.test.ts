@@ -45,7 +45,8 @@ describe('an option of a network file', () => {
   });
 
   it.each(rows)('$table: $name has one diagnostic if its value has the wrong type', ({ table, name, option }) => {
-    const value = option.type === 'object' ? 5 : { wrong: 'map' };
+    const isMap = option.type === 'object' || option.else?.type === 'object';
+    const value = isMap ? 5 : { wrong: 'map' };
     const path = table === 'networkOptions' ? name : `upstreams[0].${name}`;
     // Only one of url and spawn is valid.
     const others = name === 'spawn' ? { url: undefined } : {};

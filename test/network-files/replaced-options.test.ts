@@ -5,12 +5,13 @@ import { GatewayProgram } from '../structure/gateway-program.ts';
 const table = 'gateway/network-files/options/network-options.ts';
 /** The files that read options from the types of network-config.ts. */
 const readers = [
-  'gateway/audit/audit-requests.ts',
+  'gateway/verify/observe/audit-requests.ts',
   'gateway/local-chain/local-chains.ts',
   'gateway/networks/network.ts',
   'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
   'gateway/routing-policy/permitted-upstreams.ts',
+  'gateway/routing-policy/transaction-routes.ts',
   'gateway/routing/failsafe-table.ts',
   'gateway/routing/ranking.ts',
   'gateway/server/http/rpc-request.ts',

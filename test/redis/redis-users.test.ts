@@ -6,7 +6,7 @@ import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { findRedisProblems } from '../../gateway/redis/check-redis.ts';
-import { requiredRights, rightRows } from '../../gateway/redis/rights.ts';
+import { patternsOf, requiredRights, rightRows } from '../../gateway/redis/rights.ts';
 import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
 import { lastDays } from '../../gateway/usage/usage-store.ts';
 import { silent } from '../auth/auth-setup.ts';
@@ -66,8 +66,8 @@ describe('the Redis users of the documentation', () => {
     const rights = (uses: readonly ('serve' | 'list' | 'manage' | 'cache')[]): string[] => {
       const optional = rightRows.filter(({ use, otherwise }) => uses.includes(use) && otherwise !== undefined);
       const commands = optional.flatMap((row) => row.commands.map((command) => `+${command}`));
-      const channels = optional.flatMap((row) => (row.channels ?? []).map((channel) => `&${channel}`));
-      return ['-@all', ...requiredRights(uses).split(' '), ...commands, ...channels];
+      const patterns = optional.flatMap(patternsOf);
+      return ['-@all', ...requiredRights(uses).split(' '), ...commands, ...patterns];
     };
     const set = (list: readonly string[]): string[] => [...new Set(list)].sort();
     expect(set(words('gateway'))).toEqual(set(rights(['serve'])));

@@ -5,6 +5,7 @@ import { skipReasonNames, skipReasonOf } from '../../gateway/routing-policy/skip
 
 /** An upstream at the head, without a skip reason for any call. */
 const healthy: CandidateState = {
+  isDrained: false,
   isExcluded: false,
   isPreferred: false,
   hasCapacity: true,
@@ -51,6 +52,7 @@ const trialDue = { circuit: 'trial-due' } as const;
 const otherChain = { ...open, isOnOtherChain: true };
 const preferred = { isPreferred: true };
 const tried = { isTried: true };
+const drained = { isDrained: true };
 const excluded = { isExcluded: true };
 const at = (head: number | undefined, lag = 0): Partial<CandidateState> => ({ head, lag });
 
@@ -122,6 +124,7 @@ const rows: SelectionCase[] = [
     'a:excluded! b:at-limit!',
   ],
   ['whatever the purpose', [excluded, a], hedge, {}, 'b a:excluded!'],
+  ['a drained upstream never gets the call', [{ ...drained, ...preferred }, full], {}, {}, 'a:drained! b:at-limit!'],
   // Lag
   ['a lag up to the limit is allowed', [at(992, 8), a], {}, {}, 'a b'],
   ['a lag above it is not', [at(991, 9), a], {}, {}, 'b a:behind'],

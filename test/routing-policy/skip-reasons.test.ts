@@ -9,6 +9,7 @@ const block = fc.constantFrom(0, 800, 990, 999, 1_000, 1_001);
 const tag = fc.constantFrom(undefined, 'latest', 'safe');
 
 const candidates: fc.Arbitrary<CandidateState> = fc.record({
+  isDrained: seldom,
   isExcluded: seldom,
   isPreferred: fc.boolean(),
   hasCapacity: seldom.map((isUsedUp) => !isUsedUp),

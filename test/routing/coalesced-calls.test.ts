@@ -31,7 +31,7 @@ it('a call that joined one beyond the memory share of another key is sent again'
   const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
   const request = (owner: KeyShare): Promise<unknown> => {
     const participant = { deadline: performance.now() + 60_000, caller: new Cancellation(), owner };
-    return calls.request('call', participant, async (cancellation) => {
+    return calls.request('call', participant, async ({ cancellation }) => {
       accounts.push(cancellation.owner?.holder?.name);
       await Promise.resolve();
       if (cancellation.owner === greedyKey) throw new RpcError('memory-share');

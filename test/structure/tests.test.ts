@@ -16,7 +16,7 @@ const timed = [
 ];
 const folders = [
   '.',
-  ...['abuse', 'clients', 'clients/rejections', 'languages', 'nodes', 'recipes', 'unit', 'walkthrough'].map(
+  ...['abuse', 'clients', 'clients/rejections', 'helm', 'languages', 'nodes', 'recipes', 'unit', 'walkthrough'].map(
     (name) => `test/${name}`,
   ),
 ];

@@ -1,7 +1,7 @@
 import { WebSocketProvider, type Block, type Log } from 'ethers';
 import { createPublicClient, webSocket, type Hex } from 'viem';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { LogsBloom } from '../../gateway/subscriptions/feeds/logs-bloom.ts';
+import { LogsBloom } from '../../gateway/chain/logs/logs-bloom.ts';
 import { eventually } from '../support/eventually.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';

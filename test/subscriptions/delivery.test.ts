@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { methods, nodeMethods } from '../../gateway/spec/methods.generated.ts';
-import { parseLogFilter } from '../../gateway/subscriptions/feeds/log-filter.ts';
+import { parseLogFilter } from '../../gateway/chain/logs/log-filter.ts';
 import {
   NetworkSubscriptions,
   type NetworkSubscriptionsOptions,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hashToBits } from '../../gateway/subscriptions/feeds/logs-bloom.ts';
+import { hashToBits } from '../../gateway/chain/logs/logs-bloom.ts';
 import { rpcError, type RpcResponse } from '../support/fake-node.ts';
 
 export interface ScriptedLog {

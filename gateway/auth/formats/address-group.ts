@@ -3,16 +3,44 @@
  * customer has all 2⁶⁴ addresses of a /64.
  */
 export function addressGroup(address: string): string {
-  if (!address.includes(':')) return address;
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
+  return isIpv6(address) ? ipv6Prefix(address, 64) : plainIpv4(address);
+}
+
+/** The first bits of an address, by which it is counted. An IPv4-mapped IPv6 address counts as IPv4. */
+export function addressPrefix(address: string, ipv4Bits: number, ipv6Bits: number): string {
+  if (isIpv6(address)) return ipv6Prefix(address, ipv6Bits);
+  const plain = plainIpv4(address);
+  if (ipv4Bits === 32) return plain;
+  const parts = plain.split('.').map(Number);
+  return parts.map((part, index) => part & mask(ipv4Bits - 8 * index, 8)).join('.');
+}
+
+/** Not one that only shows an IPv4 address. */
+export function isIpv6(address: string): boolean {
+  return address.includes(':') && mappedIpv4(address) === undefined;
+}
+
+function plainIpv4(address: string): string {
+  return mappedIpv4(address) ?? address;
+}
+
+function mappedIpv4(address: string): string | undefined {
+  return address.includes(':') ? /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] : undefined;
+}
+
+function ipv6Prefix(address: string, bits: number): string {
   const [head = '', tail] = address.split('::');
   const first = head === '' ? [] : head.split(':');
   const last = tail === undefined || tail === '' ? [] : tail.split(':');
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - first.length - last.length);
   const groups = [...first, ...Array<string>(zeros).fill('0'), ...last];
   return groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
+    .slice(0, Math.ceil(bits / 16))
+    .map((group, index) => (Number.parseInt(group, 16) & mask(bits - 16 * index, 16)).toString(16))
     .join(':');
+}
+
+/** The first `bits` of a number with `width` bits. */
+function mask(bits: number, width: number): number {
+  return bits >= width ? 2 ** width - 1 : 2 ** width - 2 ** (width - Math.max(0, bits));
 }

@@ -10,7 +10,7 @@ import {
   type AuditEntry,
   type PermissionChange,
 } from '../stores/key-store.ts';
-import { digestOf, keyIdOf, makeKey, makeSecret } from '../formats/key.ts';
+import { digestOf, keyIdOf, makeKey, makeSecret, PUBLIC_ID } from '../formats/key.ts';
 import { teamIn } from '../formats/team.ts';
 import { subjectDigest, tokenIdDigest } from '../tokens/revocations.ts';
 import { unknownMethodWarnings } from '../unknown-methods.ts';
@@ -79,6 +79,12 @@ export class KeyManager {
     await this.#write(record, all);
     const shown = { id, ...(created !== undefined && { secret: created }) };
     return this.#audited(shown, 'update', id, Object.keys(all).join(' '), this.#warningsFor(mergePermissions({}, all)));
+  }
+
+  /** @throws KeyOperationError if the key does not exist */
+  async rename(id: string, name: string): Promise<CreatedKey> {
+    if ((await this.#store.rename(id, name)) === undefined) throw noSuchKey(id);
+    return this.#audited({ id }, 'update', id, 'name');
   }
 
   /** Makes a key with the same permissions and limits; the old key expires after `graceMs`. */
@@ -151,6 +157,15 @@ export class KeyManager {
     return keyIdOf(digest);
   }
 
+  /** The operator in the audit log. */
+  get by(): string {
+    return this.#by;
+  }
+
+  auditDrain(act: 'drain' | 'undrain', network: string, upstream: string): Promise<void> {
+    return this.#audit(act, '-', `${network} ${upstream}`);
+  }
+
   auditLogLevel(level: string): Promise<void> {
     return this.#audit('log-level', '-', level);
   }
@@ -166,12 +181,19 @@ export class KeyManager {
 
   /**
    * Ids of keys whose usage is summed.
-   * @param account the id of a key, or `team:<name>`
+   * @param account the id of a key, `team:<name>`, or `public` for calls without a key
+   * @param withRotated also the keys that the key replaced, and those that replaced it
    * @throws KeyOperationError if there is no such key, or no key of the team
    */
-  async idsOf(account: string): Promise<string[]> {
+  async idsOf(account: string, withRotated = false): Promise<string[]> {
     const team = teamIn(account);
-    if (team === undefined) return [(await this.#existing(account)).id];
+    if (account === PUBLIC_ID) return [account];
+    if (team === undefined) {
+      const record = await this.#existing(account);
+      if (!withRotated) return [record.id];
+      const first = firstOf(record);
+      return (await this.list()).filter((other) => firstOf(other) === first).map(({ id }) => id);
+    }
     const own = (await this.list()).filter(({ permissions }) => permissions?.['team'] === team);
     if (own.length === 0)
       throw new KeyOperationError('missing', 'There is no key of this team', 'see gatehouse keys show');
@@ -225,6 +247,11 @@ function revocationOf(issuer: string, which: RevokedTokens): { digest: string; n
   return 'subject' in which
     ? { digest: subjectDigest(issuer, which.subject), name: 'token subject' }
     : { digest: tokenIdDigest(issuer, which.tokenId), name: 'token id' };
+}
+
+/** The id of the key from which a key descends by rotation, which may be its own. */
+function firstOf({ id, permissions }: KeyRecord): string {
+  return permissions?.['account'] ?? id;
 }
 
 /** The end of the grace period, or the existing end if it is earlier. */

@@ -10,6 +10,8 @@ export interface Caller {
 }
 
 export interface EntryCheck {
+  /** The field of the key. */
+  readonly name: string;
   /** Reason of the rejection if the caller is not allowed. */
   readonly rejection: Reason;
   readonly isAllowed: (caller: Caller) => boolean;
@@ -26,6 +28,8 @@ export class EntryPermissions {
 
   /** @throws RpcError with the rejection of the first check that fails */
   check(caller: Caller): void {
-    for (const { rejection, isAllowed } of this.#checks) if (!isAllowed(caller)) throw new RpcError(rejection);
+    for (const { name, rejection, isAllowed } of this.#checks) {
+      if (!isAllowed(caller)) throw new RpcError(rejection, undefined, { rule: { name } });
+    }
   }
 }

@@ -21,10 +21,23 @@ export function readEntries<Entry>(
   return texts.length <= MAX_ENTRIES && entries.length === texts.length ? entries : undefined;
 }
 
+/** Whether a text is a valid entry, by the reader of its list. */
+const entryChecks = new WeakMap<object, (entry: string) => boolean>();
+
 /** A reader of lists whose entries all have a form. */
 export function listOf(form: RegExp | ((entry: string) => boolean)): (text: string) => readonly string[] | undefined {
   const matches = form instanceof RegExp ? (entry: string) => form.test(entry) : form;
-  return (text) => readEntries(text, (entry) => (matches(entry) ? entry : undefined));
+  const read = (text: string): readonly string[] | undefined =>
+    readEntries(text, (entry) => (matches(entry) ? entry : undefined));
+  entryChecks.set(read, matches);
+  return read;
+}
+
+/** The number of the first invalid entry of a list, from 1; undefined: another reason, or no list. @param read its reader */
+export function invalidEntry(read: object, text: string): number | undefined {
+  const matches = entryChecks.get(read);
+  const index = matches === undefined ? -1 : entriesOf(text).findIndex((entry) => !matches(entry));
+  return index === -1 ? undefined : index + 1;
 }
 
 export function readTime(text: string): number | undefined {

@@ -1,4 +1,5 @@
 import type { Reason } from '../../jsonrpc/errors.ts';
+import type { VerifyLevel } from '../../network-files/options/verify-option.ts';
 import type { Bounds } from '../../spec/bounds.ts';
 import type { MethodCheck, ParamsCheck } from './call-permissions.ts';
 import type { Caller } from './entry-permissions.ts';
@@ -17,12 +18,24 @@ interface Field<Value> {
   readonly read: (text: string) => Value | undefined;
   /** Title on the keys page. Default: the field's name as words. */
   readonly title?: string;
+  /** Its place and control on the keys page. Default: a text among the rarely used ones. */
+  readonly page?: FieldPage;
+  /** What an entry of a list is, for error texts: `address range`. */
+  readonly noun?: string;
   /** Converts the text of the flag to the stored text. */
   readonly fromFlag?: (text: string) => string;
   /** Converts the stored text to a text that may be shown. */
   readonly display?: (text: string) => string;
   /** The names of methods in the text: a warning names those that the spec does not have. */
   readonly methodsIn?: (text: string) => readonly string[];
+}
+
+export interface FieldPage {
+  readonly group: 'access' | 'limits' | 'rare';
+  /** `networks`, `methods`, `origins`, `teams`: a text, with a choice of what exists. `time`: a date and time in UTC. */
+  readonly control?: 'networks' | 'methods' | 'origins' | 'teams' | 'time' | 'switches';
+  /** The values of switches, each with its meaning. */
+  readonly switches?: Readonly<Record<string, string>>;
 }
 
 /** Values of other rows, for the evaluations that need them. */
@@ -81,6 +94,12 @@ interface BoundField<Value> extends Field<Value> {
 export interface Capabilities {
   /** Gets an explanation of the routing of a call. */
   readonly explain: boolean;
+  /** Its transactions are sent to the upstreams of `private` in the network file. */
+  readonly private: boolean;
+  /** May ask for proven results. */
+  readonly verify: boolean;
+  /** How far all its results are proven. */
+  readonly verifyLevel: VerifyLevel;
 }
 
 interface CapabilityField<Value> extends Field<Value> {

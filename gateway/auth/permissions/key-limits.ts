@@ -24,12 +24,29 @@ export interface OpenLimits {
   readonly concurrency: number | undefined;
 }
 
-/** Limits of a key. */
+/** Limits of a key, or of a client address without one. */
 export interface KeyLimits extends ChargedLimits, OpenLimits {
   /** Id of the account that is charged: the key's own id, the id of the key that it replaced by rotation, or its team. */
   readonly account: string;
   /** Whether any of the charged limits is set. */
   readonly isCharged: boolean;
+  /** What a caller without a key is charged to, in place of the account; undefined for a key. */
+  readonly public?: PublicLimits;
+}
+
+/** What bodies of a caller without a key are charged to. */
+export interface PublicLimits {
+  /** The shares of its network and of its address. */
+  readonly shares: readonly PublicShare[];
+  /** The limits of all callers without a key together; undefined: they have none. */
+  readonly all: KeyLimits | undefined;
+}
+
+/** A share of one account of many, which have the same limits. */
+export interface PublicShare {
+  readonly account: string;
+  /** One object for all accounts of its kind. Its account is that of those for which there is no place. */
+  readonly limits: KeyLimits;
 }
 
 /** The limits of an account without limits. */
@@ -57,6 +74,12 @@ function isSameRate(one: Rate | undefined, other: Rate | undefined): boolean {
 function isSameRates(one: ChargedLimits['methodRates'], other: ChargedLimits['methodRates']): boolean {
   if (one === undefined || other === undefined) return one === other;
   return one.size === other.size && [...one].every(([method, rate]) => isSameRate(rate, other.get(method)));
+}
+
+/** What one of several workers may have in flight: at least 1, so that the sum exceeds a limit below their number. */
+export function workerLimits(limits: KeyLimits, workers: number): KeyLimits {
+  const { concurrency } = limits;
+  return { ...limits, concurrency: concurrency && Math.max(1, Math.floor(concurrency / workers)) };
 }
 
 /** The lower of each limit. A limit that one of both lacks is the other's. */

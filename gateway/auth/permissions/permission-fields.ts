@@ -14,6 +14,7 @@ import {
   methodField,
   openField,
   paramsField,
+  type FieldPage,
   type PermissionRow,
 } from './field-kinds.ts';
 import { rateOf } from './key-limits.ts';
@@ -28,6 +29,8 @@ const fields = {
   networks: entryField({
     flag: '--networks <slugs>',
     meaning: 'networks that the key may use, by slug',
+    page: { group: 'access', control: 'networks' },
+    noun: 'slug of a network',
     read: listOf(/^[a-z0-9][a-z0-9-]{0,62}$/),
     rejection: 'key-settings',
     check:
@@ -38,6 +41,8 @@ const fields = {
   methods: methodField({
     flag: '--methods <names>',
     meaning: 'methods that the key may call: names, or whole namespaces such as `eth`',
+    page: { group: 'access', control: 'methods' },
+    noun: 'name of a method or namespace',
     read: listOf(/^[a-z][a-zA-Z0-9]*([_.][a-zA-Z0-9]+)?$/),
     // A namespace, without `_` or `.`, may have only methods from network files.
     methodsIn: (text) => entriesOf(text).filter((name) => /[_.]/.test(name)),
@@ -49,6 +54,8 @@ const fields = {
   origins: entryField({
     flag: '--origins <origins>',
     meaning: 'allowed Origin headers: `app.example.org`, `https://*.example.org`, `http://localhost:3000`',
+    page: { group: 'access', control: 'origins' },
+    noun: 'origin',
     read: listOf(isOriginPattern),
     rejection: 'key-settings',
     check: (origins) => {
@@ -59,6 +66,7 @@ const fields = {
   userAgents: entryField({
     flag: '--user-agents <texts>',
     meaning: 'allowed User-Agent headers: each entry is a substring',
+    noun: 'part of a User-Agent header',
     read: listOf(/^[^\p{C}]{1,200}$/u),
     rejection: 'key-settings',
     check:
@@ -70,6 +78,8 @@ const fields = {
     flag: '--ips <ranges>',
     title: 'Client addresses',
     meaning: 'allowed client addresses: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`',
+    page: { group: 'access' },
+    noun: 'address or address range',
     read: listOf(isAddressRange),
     rejection: 'key-settings',
     check: (texts) => {
@@ -80,6 +90,7 @@ const fields = {
   contracts: paramsField({
     flag: '--contracts <addresses>',
     meaning: 'contracts and accounts that calls may name, in methods that name one',
+    noun: 'address of a contract or account',
     read: listOf(/^0x[0-9a-fA-F]{40}$/),
     check: (contracts, { methods }) => contractCheck(contracts, methods),
   }),
@@ -87,6 +98,7 @@ const fields = {
     flag: '--expires <time>',
     title: 'Expiry',
     meaning: 'expiry: `2027-01-31T12:00:00Z`; on the command line also a duration from now, `90d`, `12h` or `30m`',
+    page: { group: 'access', control: 'time' },
     read: readTime,
     fromFlag: timeFromNow,
     rejection: 'key-invalid',
@@ -96,12 +108,14 @@ const fields = {
     flag: '--rate <number>',
     title: 'Units per second',
     meaning: 'request units per second',
+    page: { group: 'limits' },
     read: readDecimal,
     limit: (perSecond) => ({ rate: rateOf(perSecond) }),
   }),
   burst: chargedField({
     flag: '--burst <number>',
     meaning: 'request units that may be used at once; default: those of one second',
+    page: { group: 'limits' },
     read: readWhole,
     requires: 'rate',
     limit: (units, { rate }) => ({ rate: rateOf(rate, units) }),
@@ -117,6 +131,7 @@ const fields = {
     flag: '--daily <number>',
     title: 'Units per day',
     meaning: 'request units per day, from 00:00 UTC',
+    page: { group: 'limits' },
     read: readWhole,
     limit: (units) => ({ daily: units }),
   }),
@@ -124,6 +139,7 @@ const fields = {
     flag: '--monthly <number>',
     title: 'Units per month',
     meaning: 'request units per month, from the 1st, 00:00 UTC',
+    page: { group: 'limits' },
     read: readWhole,
     limit: (units) => ({ monthly: units }),
   }),
@@ -188,9 +204,32 @@ const fields = {
   permissions: capabilityField({
     flag: '--permissions <names>',
     title: 'Capabilities',
-    meaning: 'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`',
-    read: listOf(/^explain$/),
-    grant: (names) => ({ explain: names.includes('explain') }),
+    meaning:
+      'capabilities: `explain` allows explanations of routing, with `X-Gatehouse-Explain`; `private` sends transactions to the relays of networks only; `verify` allows proven results, with `X-Gatehouse-Verify`',
+    page: {
+      group: 'rare',
+      control: 'switches',
+      switches: {
+        explain: 'Explanations of routing',
+        private: 'Transactions to relays only',
+        verify: 'Proven results on request',
+      },
+    },
+    noun: 'capability',
+    read: listOf(/^(explain|private|verify)$/),
+    grant: (names) => ({
+      explain: names.includes('explain'),
+      private: names.includes('private'),
+      verify: names.includes('verify'),
+    }),
+  }),
+  verify: capabilityField({
+    flag: '--verify <level>',
+    title: 'Proven results',
+    meaning: 'how far all results are proven, if the network does not prove them further: `enforce` or `require`',
+    page: { group: 'rare' },
+    read: (text) => (text === 'enforce' || text === 'require' ? text : undefined),
+    grant: (level) => ({ verifyLevel: level }),
   }),
   account: accountField({
     flag: undefined,
@@ -202,6 +241,7 @@ const fields = {
   team: accountField({
     flag: '--team <name>',
     meaning: 'team, 1 to 40 letters, digits and `._-`: its keys share counts of limits, and are summed in usage',
+    page: { group: 'access', control: 'teams' },
     read: readTeam,
     account: teamAccount,
   }),
@@ -219,10 +259,12 @@ export const permissionFields: Readonly<Record<PermissionField, PermissionRow>> 
 
 export const permissionNames = Object.keys(fields) as PermissionField[];
 
+const rarelyUsed: FieldPage = { group: 'rare' };
+
 /** Fields whose values operators write; Gatehouse makes the values of the others. */
 export const editableFields = permissionNames.flatMap((name) => {
-  const { flag = '', meaning, title = titleOf(name), fromFlag } = permissionFields[name];
-  return flag.includes(' ') ? [{ name, flag, meaning, title, fromFlag }] : [];
+  const { flag = '', meaning, title = titleOf(name), fromFlag, page, noun } = permissionFields[name];
+  return flag.includes(' ') ? [{ name, flag, meaning, title, fromFlag, page: page ?? rarelyUsed, noun }] : [];
 });
 
 /** `userAgents` becomes User agents. */

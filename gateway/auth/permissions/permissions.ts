@@ -1,5 +1,5 @@
 import { suggest } from '../../config/suggest.ts';
-import { numberForms } from './field-formats.ts';
+import { invalidEntry, numberForms } from './field-formats.ts';
 import type { PermissionRow } from './field-kinds.ts';
 import { permissionFields, permissionNames, type KeyPermissions, type PermissionField } from './permission-fields.ts';
 
@@ -45,8 +45,10 @@ export function isPermissionField(name: string): name is PermissionField {
 const quotable = /^[-+.,\de]{1,15}$/;
 
 /** Numbers have bounds that the meaning does not say. */
-function expectationOf({ read, meaning }: PermissionRow, text: string): string {
+function expectationOf({ read, meaning, noun }: PermissionRow, text: string): string {
   const form = numberForms.get(read);
+  const entry = noun === undefined ? undefined : invalidEntry(read, text);
+  if (entry !== undefined) return `${meaning}; entry ${entry} is no ${noun ?? ''}`;
   if (form === undefined) return meaning;
   return `${form} (${meaning}), got ${quotable.test(text) ? text : 'text'}`;
 }

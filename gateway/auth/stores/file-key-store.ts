@@ -120,6 +120,10 @@ export class FileKeyStore implements KeyStore {
     return this.#change((keys) => keys.delete(digest));
   }
 
+  rename(id: string, name: string): Promise<KeyRecord | undefined> {
+    return this.#changeOne(id, (key) => ({ ...key, name }));
+  }
+
   update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
     return this.#changeOne(id, (key) => ({ ...key, permissions: mergePermissions(key.permissions, change) }));
   }

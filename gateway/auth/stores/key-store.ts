@@ -60,6 +60,8 @@ export interface KeyStore {
   revokeAll(ids: readonly string[], onRevoked: RevocationListener): Promise<RevocationOutcome[]>;
   /** Removes a record, for a revocation of tokens that is undone. @returns whether there was one */
   remove(digest: string): Promise<boolean>;
+  /** Gives the key with this id another name. @returns as `revoke` does */
+  rename(id: string, name: string): Promise<KeyRecord | undefined>;
   /** Sets permissions of the key with this id, and removes those that are undefined. @returns as `revoke` does */
   update(id: string, change: PermissionChange): Promise<KeyRecord | undefined>;
   /** Appends an entry to the audit log. Redis retains about 10,000 entries, a file all. */
@@ -78,10 +80,10 @@ export interface AuditEntry {
   readonly at: string;
   /** Account of the operating system and host name, or the admin API. */
   readonly by: string;
-  readonly act: 'create' | 'update' | 'rotate' | 'revoke' | 'import' | 'log-level';
+  readonly act: 'create' | 'update' | 'rotate' | 'revoke' | 'import' | 'log-level' | 'drain' | 'undrain';
   /** Its id; `-` for an operation without a key. */
   readonly key: string;
-  /** Names of changed permissions, the id of the new key, or the new level. */
+  /** Names of changed permissions, the id of the new key, the new level, or `<network> <upstream>`. */
   readonly detail?: string;
 }
 

@@ -123,10 +123,21 @@ export class RedisKeyStore implements KeyStore {
     return removed === 1;
   }
 
-  async update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
+  rename(id: string, name: string): Promise<KeyRecord | undefined> {
+    return this.#set(id, ['name', name]);
+  }
+
+  update(id: string, change: PermissionChange): Promise<KeyRecord | undefined> {
+    return this.#set(
+      id,
+      Object.entries(change).flatMap(([field, value]) => [field, value ?? '']),
+    );
+  }
+
+  /** @param fields names and values; an empty value removes a field */
+  async #set(id: string, fields: readonly string[]): Promise<KeyRecord | undefined> {
     const digest = await this.#digestOfId(id);
     if (digest === undefined) return undefined;
-    const fields = Object.entries(change).flatMap(([field, value]) => [field, value ?? '']);
     await this.#run((redis) => redis.eval(updateScript, 1, KEY_PREFIX + digest, ...fields));
     await this.#publish(digest);
     return this.find(digest);

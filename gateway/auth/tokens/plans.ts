@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { errorCode } from '../../config/log.ts';
 import { SettingsError } from '../../config/settings.ts';
-import type { Diagnostic } from '../../network-files/diagnostics/diagnostic.ts';
 import { explainErrors } from '../../network-files/diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../../network-files/diagnostics/parse-yaml.ts';
 import { formatDiagnostic } from '../../network-files/load-networks.ts';
 import { permissionFields, permissionNames, type PermissionField } from '../permissions/permission-fields.ts';
-import { InvalidPermissionsError, parsePermissions, type PermissionTexts } from '../permissions/permissions.ts';
+import { permissionText, problemsOf } from '../permissions/permissions-in-files.ts';
+import type { PermissionTexts } from '../permissions/permissions.ts';
 
 /** What tokens may have: the file of AUTH_PLANS_FILE. */
 export interface Plans {
@@ -27,18 +27,6 @@ const claimable = plannable.filter((name) => !['capability', 'account'].includes
 
 export function isClaimable(name: string): boolean {
   return claimable.some((each) => each === name);
-}
-
-/** A value in a file or a claim, as the text of a key's record; undefined if it has another type. */
-export function permissionText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  if (typeof value === 'number') return Number.isFinite(value) ? decimalText(value) : undefined;
-  return Array.isArray(value) && value.every((item) => typeof item === 'string') ? value.join(',') : undefined;
-}
-
-/** Never `1e+21`, which no permission reads. */
-function decimalText(value: number): string {
-  return value.toLocaleString('en', { useGrouping: false, maximumFractionDigits: 6 });
 }
 
 /**
@@ -110,19 +98,6 @@ const schema = {
 
 function textsOf(fields: RawFields): PermissionTexts {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, permissionText(value) ?? '']));
-}
-
-function problemsOf(path: readonly string[], texts: PermissionTexts): Diagnostic[] {
-  try {
-    parsePermissions(texts);
-    return [];
-  } catch (error) {
-    if (!(error instanceof InvalidPermissionsError)) throw error;
-    return error.problems.map((problem) => {
-      const [name = ''] = problem.split(':');
-      return { path: [...path, name], message: [...path, problem].join('.') };
-    });
-  }
 }
 
 function readText(file: string): string {

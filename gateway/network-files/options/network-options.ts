@@ -4,7 +4,10 @@ import { hedge, networkFailsafe, upstreamFailsafe } from './failsafe-option.ts';
 import { networkMethods, route, upstreamMethods } from './method-options.ts';
 import type { NetworkOption, UpstreamOption } from './option.ts';
 import { providerOptions } from './provider-options.ts';
+import { publicCallers } from './public-option.ts';
+import { privateTransactions, transactions } from './transaction-options.ts';
 import { unitsMap } from './units-option.ts';
+import { agree, verify } from './verify-option.ts';
 import {
   balance,
   batch,
@@ -121,8 +124,11 @@ export const networkOptions = {
     },
     replaces: 'network',
   },
+  public: { ...publicCallers, replaces: 'network' },
   methods: { ...networkMethods, replaces: 'network' },
   route: { ...route, replaces: 'network' },
+  transactions: { ...transactions, replaces: 'network' },
+  private: { ...privateTransactions, replaces: 'network' },
   balance: { ...balance, replaces: 'network' },
   confirmNull: {
     title: 'never, behind or always',
@@ -134,6 +140,8 @@ export const networkOptions = {
   },
   hedge: { ...hedge, replaces: 'network' },
   failsafe: { ...networkFailsafe, replaces: 'network' },
+  verify: { ...verify, replaces: 'network' },
+  agree: { ...agree, replaces: 'network' },
   audit: { ...networkAudit, replaces: 'network' },
   cache: {
     title: 'on or off',

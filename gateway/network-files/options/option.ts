@@ -5,7 +5,7 @@ export interface ValueSchema {
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
   readonly enum?: readonly string[];
   readonly const?: string;
-  readonly if?: { readonly type: 'integer' | 'number' | 'boolean' };
+  readonly if?: { readonly type: 'integer' | 'number' | 'boolean' | 'string' | 'array' };
   readonly then?: ValueSchema;
   readonly else?: ValueSchema;
   readonly pattern?: string;

@@ -95,7 +95,7 @@ export const upstreamLimits = {
 export const networkAudit = {
   title: 'number from 0 to 1',
   description:
-    'Share of the reads from upstreams that are repeated in the background on another upstream, at the same block, and compared: 0.01 is one in a hundred. Responses never change; see docs/audit.md.',
+    'Share of the reads from upstreams that are repeated in the background on another upstream, at the same block, and compared: 0.01 is one in a hundred, and the share of `verify: observe` without this option. Responses never change; see docs/verify.md.',
   type: 'number',
   minimum: 0,
   maximum: 1,

@@ -29,7 +29,7 @@ export function checkResultBytes(
 }
 
 /** Of all upstreams of this process. */
-const learned = new Layouts();
+export const learned = new Layouts();
 
 const QUOTE = 34;
 const OPEN_BRACKET = 91;
@@ -52,10 +52,7 @@ function checkBytes(
   }
   // Pending blocks stay unchanged, and shapes with demanded fields are never large.
   if (shape.demand.length > 0 || isPendingBlock(shape, params)) return undefined;
-  const expected = expectedIdentities(method, params).map(({ field, value }) => ({
-    name: field,
-    value: Buffer.from(`"${value}"`),
-  }));
+  const expected = expectedBytes(method, params);
   const walk = new ResultWalk(reader, layout.view, expected);
   if (kind === 'array') {
     walk.checkArray(layout, OPEN_BRACE);
@@ -65,6 +62,13 @@ function checkBytes(
   walk.checkObject(layout, element);
   if (reader.at !== bytes.length) return undefined;
   return addMissingFields(layout.view, walk.found, bytes, expected);
+}
+
+export function expectedBytes(method: MethodSpec, params: readonly unknown[]): readonly ExpectedBytes[] {
+  return expectedIdentities(method, params).map(({ field, value }) => ({
+    name: field,
+    value: Buffer.from(`"${value}"`),
+  }));
 }
 
 /** Adds the fields that the walk did not find, as null. */

@@ -143,7 +143,7 @@ function withExactQuantities({ shape }: MethodSpec, { result, text, envelope }: 
   return { kind: 'result', result: isEnvelope ? (parsed as { readonly result: unknown }).result : parsed };
 }
 
-function quantitiesIn({ quantities, nested }: ObjectShape): string[] {
+export function quantitiesIn({ quantities, nested }: ObjectShape): string[] {
   return [...quantities, ...Object.values(nested).flatMap(quantitiesIn)];
 }
 

@@ -1,5 +1,5 @@
 import { plainView, viewOf, type Field, type ObjectView } from './object-view.ts';
-import type { MethodSpec } from '../../spec/method-spec.ts';
+import type { MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 
 /** An upstream writes few orders of members: one per type of transaction. */
 const MAX_NEXT = 8;
@@ -89,8 +89,15 @@ export class Layouts {
 
   /** The start of the objects of a result. */
   of(method: MethodSpec): Layout {
-    const { shape } = method;
-    const key = shape ?? method;
+    return this.#startOf(method.shape ?? method, method.shape);
+  }
+
+  /** The start of the objects in a list that flows. */
+  ofShape(shape: ObjectShape): Layout {
+    return this.#startOf(shape, shape);
+  }
+
+  #startOf(key: object, shape: ObjectShape | undefined): Layout {
     let layout = this.#starts.get(key);
     if (layout === undefined) {
       layout = Layout.of(this, shape === undefined ? plainView : viewOf(shape));

@@ -123,7 +123,7 @@ export class ResultWalk {
 }
 
 /** Nulls are frequent, and the only values that start so. */
-function valueOf(bytes: Buffer, start: number, end: number): unknown {
+export function valueOf(bytes: Buffer, start: number, end: number): unknown {
   return bytes[start] === LOWER_N ? null : JSON.parse(bytes.toString('latin1', start, end));
 }
 

@@ -28,7 +28,7 @@ export async function compressResponse(
 ): Promise<EncodedResponse> {
   response.setHeader('Vary', 'Accept-Encoding');
   const { body: whole } = rpcResponse;
-  if (byteLengthOf(whole) <= overBytes || !acceptsGzip(request.headers['accept-encoding'])) return rpcResponse;
+  if (byteLengthOf(whole) <= overBytes || !acceptsGzip(request)) return rpcResponse;
   // zlib reads one buffer.
   const neededBytes = GZIP_BYTES + (whole instanceof BufferList ? whole.length : 0);
   if (!reservation.canTake(neededBytes)) return rpcResponse;
@@ -39,7 +39,7 @@ export async function compressResponse(
 }
 
 /** `gzip` or `x-gzip`, or `*` if neither is listed. `q=0` excludes an encoding (RFC 9110 §12.4.2, §12.5.3). */
-function acceptsGzip(accepted: string | undefined): boolean {
+export function acceptsGzip({ headers: { 'accept-encoding': accepted } }: IncomingMessage): boolean {
   if (accepted === undefined) return false;
   const accepts = new Map<string, boolean>();
   for (const part of accepted.toLowerCase().split(',')) {

@@ -9,6 +9,7 @@ import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Reservation } from '../../memory/reservation.ts';
 import { connectionOf, type RequestHandler } from './client-connection.ts';
+import { acceptsHtml } from './rpc-route.ts';
 import { afterEnd } from './node-internals.ts';
 import { KEEP_ALIVE, writeResponse } from './write-response.ts';
 
@@ -18,6 +19,8 @@ export interface ExpressAppOptions {
   readonly ops?: Router;
   /** Status page and method reference. */
   readonly pages?: Router | undefined;
+  /** Sends a page to browsers that open an address without a network or page. */
+  readonly sendWrongAddress: (response: ServerResponse) => void;
   readonly nextRequestId: () => string;
   readonly networks: { readonly hint: string };
   readonly holderOf: (request: IncomingMessage) => Holder;
@@ -34,6 +37,7 @@ export function expressApp({
   rpc,
   ops,
   pages,
+  sendWrongAddress,
   nextRequestId,
   networks,
   holderOf,
@@ -59,6 +63,11 @@ export function expressApp({
     rejectedBodies.add(request, holderOf(request).name);
   };
   app.use((request, response) => {
+    if (acceptsHtml(request)) {
+      response.setHeader('X-Request-Id', nextRequestId());
+      sendWrongAddress(response);
+      return;
+    }
     reject(request, response, nextRequestId(), new RpcError('unknown-network', networks.hint));
   });
   // Express recognises an error handler by its four parameters.

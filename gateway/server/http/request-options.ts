@@ -11,6 +11,7 @@ import type { NetworkFinder } from '../../networks/find-network.ts';
 import type { Network } from '../../call/network.ts';
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
@@ -36,6 +37,8 @@ export interface RequestOptions {
   readonly batch: BatchLimits;
   /** Undefined if no spans are exported. */
   readonly tracing: CallTracing | undefined;
+  /** Undefined: there is no admin API that shows them. */
+  readonly recentCalls: RecentCalls | undefined;
 }
 
 export interface RpcRouteOptions extends RequestOptions {

@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { clock } from '../../clock/clock.ts';
-import type { KeyShare } from '../../admission/key-share.ts';
+import type { CallerShare } from '../../admission/key-share.ts';
 import { originMatcher } from '../../auth/formats/origin-pattern.ts';
 import { namesOrigin, type KeyAccess } from '../../auth/key-access.ts';
-import { sentKey } from '../../auth/sent-key.ts';
+import { isKeyless, sentKey } from '../../auth/sent-key.ts';
 import { chargeRejected } from '../../call/charge.ts';
 import { handleBody, rejectBody } from '../../call/handle-body.ts';
 import type { Network } from '../../call/network.ts';
+import { openVerification, type BodyVerification } from '../../call/verification.ts';
+import { countRejection } from '../../call/respond.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
@@ -15,14 +17,16 @@ import type { Reservation } from '../../memory/reservation.ts';
 import type { ReplaceableConfig } from '../../network-files/network-config.ts';
 import type { RequestTarget } from '../../networks/find-network.ts';
 import { openAccessLogEntry, type AccessLogEntry } from '../../observability/access-log.ts';
+import { openDecisionLog } from '../../observability/decision-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
-import { compressResponse } from './compress-response.ts';
+import { acceptsGzip, compressResponse } from './compress-response.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { readBody, RequestAborted } from './read-body.ts';
 import { createExplanation, DECODED_FACTOR, REQUEST_BYTES, type RpcRouteOptions } from './request-options.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
+import { writeFlow } from './write-flow.ts';
 import { writeAccounted, writePreflight, writeResponse } from './write-response.ts';
 
 /** The event-loop time of smaller responses is not worth its account. */
@@ -53,7 +57,8 @@ export async function handleRpcRequest(
   const logEntry = openAccessLogEntry(options.accessLog, requestId);
   const http = { request, response, reservation, connection, target, requestId, logEntry };
   network?.use.begin();
-  let share: KeyShare | undefined;
+  let access: KeyAccess | undefined;
+  let share: CallerShare | undefined;
   let reason: string | undefined;
   try {
     if (network !== undefined) logEntry?.setNetwork(network.config.slug);
@@ -67,7 +72,8 @@ export async function handleRpcRequest(
     const served = checkTarget(options, http);
     const address = options.proxies.addressOf(request);
     const authenticated = authenticate(options, http, address);
-    const access = authenticated instanceof Promise ? await authenticated : authenticated;
+    const known = authenticated instanceof Promise ? await authenticated : authenticated;
+    access = known;
     logEntry?.setKey(access.record.id);
     access.entry?.check({ network: served.config.slug, address, headers: request.headers });
     options.memory.admit(access.share.holder);
@@ -79,13 +85,13 @@ export async function handleRpcRequest(
     }
     ({ share } = access);
     const body = await receiveBody(options, http);
-    const owner = access.share.holder.name;
+    const owner = known.share.name;
     const turn = turnBudget.next(owner);
     if (turn !== undefined) await turn;
-    const late = turnBudget.run(owner, () => respondToBody(options, http, access, served, body));
+    const late = turnBudget.run(owner, () => respondToBody(options, http, known, served, body));
     if (late !== undefined) await late;
   } catch (error) {
-    reason = reject(options, http, error);
+    reason = reject(options, http, error, access);
   } finally {
     logEntry?.write(reason);
     share?.requests.leave(share);
@@ -129,6 +135,8 @@ function authenticate(
   address: string,
 ): KeyAccess | Promise<KeyAccess> {
   const key = keyPlaces === undefined ? target.key : sentKey(target.key, request.headers, keyPlaces);
+  const publicAccess = target.network?.publicAccess;
+  if (publicAccess !== undefined && isKeyless(key, request.headers)) return publicAccess.accessOf(address);
   return authenticator.authenticate(key, address, key === target.key ? connection.digestOf(key) : undefined, false);
 }
 
@@ -138,7 +146,7 @@ function authenticate(
  * @throws RpcError if the body has not arrived, so that its ids are unknown; Cancelled (rejects with it)
  */
 async function rejectedAfterWait(
-  { bodyMaxBytes, limiter, batch }: RpcRouteOptions,
+  { bodyMaxBytes, limiter, batch, recentCalls }: RpcRouteOptions,
   { request, response, reservation, connection, requestId, logEntry }: HttpRequest,
   access: KeyAccess,
   network: Network,
@@ -155,6 +163,7 @@ async function rejectedAfterWait(
       throw rejection;
     }
     const body = await readBody(request, bodyMaxBytes, reservation);
+    recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record.id }, rejection);
     const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
     writeAccounted(response, requestId, rejected, reservation);
     return rejection.reason;
@@ -183,7 +192,7 @@ function respondToBody(
   body: Buffer,
 ): Promise<void> | undefined {
   const { request, response, reservation, connection, requestId, logEntry } = http;
-  const { callTimeoutMs, limiter, log, batch, proxies, tracing } = options;
+  const { callTimeoutMs, limiter, log, batch, proxies, tracing, compressOverBytes, recentCalls } = options;
   // After the body: slow bodies count for their key, and not for all.
   reservation.begin(REQUEST_BYTES + body.length * DECODED_FACTOR);
   const explanation = access.capabilities.explain ? createExplanation(request, network) : undefined;
@@ -194,26 +203,45 @@ function respondToBody(
     requestId,
     deadline: clock.now() + callTimeoutMs,
     caller: connection.caller,
-    sinks: sinksOf(explanation, tracing?.under(request.headers), logEntry),
+    sinks: sinksOf(
+      explanation,
+      tracing?.under(request.headers),
+      logEntry,
+      recentCalls?.of({ requestId, network: network.config.slug, key: access.record.id }),
+      openDecisionLog(log, requestId, access.record.id),
+    ),
     log,
     logEntry,
     reservation,
     address: new RequestedAddress(proxies, request),
+    canFlow: canFlow(request, compressOverBytes, explanation),
+    verification: openVerification(network, access, request.headers['x-gatehouse-verify']),
   };
   const begun = handleBody(body, context, batch);
-  if (begun instanceof Promise || options.compressOverBytes !== undefined)
-    return respondLater(options, http, access, begun, explanation);
-  writeAccounted(response, requestId, begun, reservation, explanation?.toString());
+  if (begun instanceof Promise || compressOverBytes !== undefined)
+    return respondLater(options, http, access, begun, explanation, context.verification);
+  writeAccounted(response, requestId, begun, reservation, explanation?.toString(), context.verification?.proof);
   return undefined;
+}
+
+/** Whether a result may be passed on while it arrives: in chunks, not compressed, and without an explanation of its whole way. */
+function canFlow(
+  request: IncomingMessage,
+  compressOverBytes: number | undefined,
+  explanation: Explanation | undefined,
+): boolean {
+  const hasChunks = request.httpVersionMajor === 1 && request.httpVersionMinor === 1;
+  return hasChunks && explanation === undefined && (compressOverBytes === undefined || !acceptsGzip(request));
 }
 
 /** @throws RpcError, Cancelled (rejects with it) */
 async function respondLater(
   { compressOverBytes }: RpcRouteOptions,
-  { request, response, reservation, requestId }: HttpRequest,
+  { request, response, reservation, connection, requestId }: HttpRequest,
   access: KeyAccess,
   begun: Promise<RpcResponse | undefined> | RpcResponse | undefined,
   explanation: Explanation | undefined,
+  verification: BodyVerification | undefined,
 ): Promise<void> {
   const rpcResponse = await begun;
   const encoded =
@@ -221,10 +249,16 @@ async function respondLater(
       ? rpcResponse
       : await compressResponse(rpcResponse, request, response, compressOverBytes, reservation);
   const write = (): void => {
-    writeAccounted(response, requestId, encoded, reservation, explanation?.toString());
+    writeAccounted(response, requestId, encoded, reservation, explanation?.toString(), verification?.proof);
   };
-  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(access.share.holder.name, write);
+  const owner = access.share.name;
+  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(owner, write);
   else write();
+  if (encoded?.result === undefined) return;
+  const watchUnread = (): void => {
+    connection.watchUnread(response, reservation);
+  };
+  await writeFlow(response, encoded.result, connection.caller, owner, watchUnread);
 }
 
 /** The address of this gateway that a client requested, which few calls need. */
@@ -244,13 +278,18 @@ class RequestedAddress {
 
 /** Responds to a request that is rejected as a whole, if its client is still there. @returns why, for the access log */
 function reject(
-  { log, metrics, rejectedBodies, holderOf }: RpcRouteOptions,
-  { request, response, reservation, requestId }: HttpRequest,
+  { log, metrics, rejectedBodies, holderOf, recentCalls }: RpcRouteOptions,
+  { request, response, reservation, requestId, target, logEntry }: HttpRequest,
   error: unknown,
+  access: KeyAccess | undefined,
 ): string {
   if (error instanceof RequestAborted || error instanceof Cancelled) return 'aborted';
   const rejection = rejectionOf(error, requestId, log);
   metrics.rejected(rejection.reason);
+  logEntry?.rejectedBy(rejection);
+  const network = target.network?.config.slug;
+  recentCalls?.addRejection({ requestId, network, key: access?.record.id }, rejection);
+  if (access !== undefined && target.network !== undefined) countRejection(rejection, target.network, access);
   if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
   reservation.setTo(0);
   request.resume();

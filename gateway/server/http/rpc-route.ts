@@ -5,7 +5,7 @@ import type { RpcRouteOptions } from './request-options.ts';
 import { handleRpcRequest } from './rpc-request.ts';
 
 /**
- * Handles requests to `<base>/v3/<KEY>`. Runs before Express and does its own reading and writing: Express' parsers and
+ * Handles requests to `<base>/v3/<KEY>`, and those without a key to `<base>` and `<base>/v3`. Runs before Express and does its own reading and writing: Express' parsers and
  * `res.json` cost 20 to 35 µs per call.
  */
 export function rpcRoute(options: RpcRouteOptions) {
@@ -13,7 +13,11 @@ export function rpcRoute(options: RpcRouteOptions) {
   return (request: IncomingMessage, response: ServerResponse, reservation: Reservation): boolean => {
     const connection = connectionOf(request.socket);
     const target = connection.target(options.networks, request, options.proxies.hostOf(request));
-    if (target === undefined || (request.method === 'GET' && options.hasPages && acceptsHtml(request))) return false;
+    if (target === undefined) return false;
+    const hasPage = request.method === 'GET' && (options.hasPages || target.network === undefined);
+    if (hasPage && acceptsHtml(request)) return false;
+    // Pages have the same address.
+    if (target.isBase === true && request.method !== 'POST' && request.method !== 'OPTIONS') return false;
     void handleRpcRequest(options, request, response, reservation, connection, target);
     return true;
   };

@@ -24,7 +24,7 @@ export async function writeInParts(response: ServerResponse, body: Body, last?: 
 }
 
 /** Resolves when the written bytes are in the kernel's buffers, or the client has disconnected. */
-function waitForDrain(response: ServerResponse): Promise<void> {
+export function waitForDrain(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off('drain', done).off('close', done);

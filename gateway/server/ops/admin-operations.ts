@@ -10,21 +10,29 @@ import { readName, type CreatedKey, type KeyManager } from '../../auth/manage/ma
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import type { RevokedKeys } from '../../auth/manage/revoked-keys.ts';
 import { unknownNetworks } from '../../auth/unknown-networks.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import { readUsage } from '../../usage/read-usage.ts';
 import { lastDays, USAGE_RETENTION_DAYS, type UsageStore } from '../../usage/usage-store.ts';
 import type { Log } from '../../config/log.ts';
 import type { LogLevel } from '../../config/log-level.ts';
-import type { NetworkFacts } from '../pages/network-facts.ts';
+import type { ActiveDrains } from '../../drains/active-drains.ts';
+import { newDrain } from '../../drains/drain-store.ts';
+import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
+import { suggest } from '../../config/suggest.ts';
 import { AdminError } from './read-admin-api.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { listKeys, readWhole } from './list-keys.ts';
-import { readListUsage, shownKey, shownKeys } from './shown-keys.ts';
+import type { MachineLists } from './machine-lists.ts';
+import { readChoices } from './read-choices.ts';
+import { readListUsage, readQuotas, shownKey, shownKeys } from './shown-keys.ts';
 
 /** A request whose body is validated. */
 export interface AdminRequest {
   readonly id: string;
   /** Slug of a network. */
   readonly network: string;
+  /** Name of an upstream of it. */
+  readonly upstream: string;
   readonly body: unknown;
   readonly query: Readonly<Record<string, unknown>>;
   /** Records the caller in the audit. */
@@ -38,8 +46,12 @@ export interface AdminRequest {
   readonly logLevel: LogLevel;
   /** The active networks. */
   readonly networks: readonly NetworkFacts[];
+  readonly upstreams: readonly UpstreamFacts[];
+  readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
+  readonly limiter: Limiter;
   /** Of the gateway's addresses. */
   readonly port: number;
+  readonly lists: MachineLists;
   /** Who sends the request, as in the audit log. */
   readonly by: string;
 }
@@ -55,31 +67,47 @@ type PermissionValues = Readonly<Record<string, string | number | readonly strin
 
 const DEFAULT_GRACE = '24h';
 const DEFAULT_DAYS = '30';
+/** Of recent calls and events. */
+const DEFAULT_ROWS = '100';
+const MAX_ROWS = 1_000;
+const callFilters = ['key', 'network', 'method', 'outcome', 'upstream', 'request'] as const;
+const eventFilters = ['kind', 'network', 'upstream'] as const;
 /** Keys of one listing whose usage is read. */
 const MAX_KEYS_WITH_USAGE = 100;
 
 /** The function for each operation of the document, by its id. */
 export const adminOperations: Readonly<Record<string, AdminHandler>> = {
-  list: async ({ keys, usage, query, log }) => {
+  list: async ({ keys, usage, limiter, query, log }) => {
     const days = query['days'] === undefined ? [] : readDays(query['days']);
     if (days.length > 0) readWhole('limit', query['limit'], 1, MAX_KEYS_WITH_USAGE);
-    const list = await listKeys((await keys.entries()).values(), query);
-    const sums = days.length === 0 ? undefined : await readListUsage(usage, list.keys, days, log);
-    return ok({ ...list, keys: await shownKeys(list.keys, sums) });
+    const hasDays = days.length > 0;
+    const callsOf = async (ids: readonly string[]): Promise<number[]> =>
+      (await usage.sum(ids, days)).map(({ calls }) => calls);
+    const list = await listKeys((await keys.entries()).values(), query, hasDays ? callsOf : undefined);
+    if (!hasDays) return ok({ ...list, keys: await shownKeys(list.keys, undefined) });
+    const sums = await readListUsage(usage, list.keys, days, log);
+    return ok({ ...list, keys: await shownKeys(list.keys, sums, (record) => readQuotas(limiter, record)) });
   },
+  choices: async ({ keys }) => ok(await readChoices((await keys.entries()).values())),
   create: async ({ manager, body, networks }) => {
     const { name: given, rules = {}, key, secret = false } = body as NewKey;
-    const name = readName(given);
-    if (name === undefined) throw new AdminError(400, 'name: expected 1 to 64 printable characters', { field: 'name' });
+    const name = readNewName(given);
     const texts = mergePermissions(undefined, toPermissionTexts(rules));
     const options = { ...(key !== undefined && { given: key }), withSecret: secret };
     return created(withWarnings(await manager.create(name, texts, options), texts, networks));
   },
   import: async ({ manager, keys, dataDir }) => ok(await importKeys(dataDir, keys, manager)),
-  show: async ({ manager, id }) => ok(shownKey(await manager.show(id))),
+  show: async ({ manager, limiter, id }) => {
+    const record = await manager.show(id);
+    return ok({ ...shownKey(record), quotas: await readQuotas(limiter, record) });
+  },
   update: async ({ manager, id, body, networks }) => {
-    const { rules = {}, secret } = body as { rules?: PermissionValues; secret?: boolean };
+    const { name: given, rules = {}, secret } = body as Partial<NewKey>;
     const change = toPermissionTexts(rules);
+    if (given !== undefined) {
+      const renamed = await manager.rename(id, readNewName(given));
+      if (Object.keys(change).length === 0 && secret === undefined) return ok(renamed);
+    }
     return ok(withWarnings(await manager.update(id, change, secret), change, networks));
   },
   rotate: async ({ manager, id, body }) => {
@@ -89,15 +117,46 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   },
   revoke: async ({ manager, id }) => ok(shownKey(await manager.revoke(id))),
   revokeAll: async ({ manager, body }) => ok(revocations(await manager.revokeAll((body as { ids: string[] }).ids))),
-  usage: async ({ manager, usage, id, query: { days = DEFAULT_DAYS } }) => {
+  usage: async ({ manager, usage, id, query: { days = DEFAULT_DAYS, rotated = 'false' } }) => {
     const own = readDays(days);
-    return ok({ usage: await readUsage(usage, await manager.idsOf(id), own) });
+    if (rotated !== 'true' && rotated !== 'false')
+      throw new AdminError(400, 'rotated: expected true or false', { field: 'rotated' });
+    const keys = await manager.idsOf(id, rotated === 'true');
+    return ok({ keys, usage: await readUsage(usage, keys, own) });
+  },
+  calls: async ({ query, lists }) => {
+    const { limit = DEFAULT_ROWS, ...filter } = query;
+    const calls = await lists.calls(readTexts(filter, callFilters), readWhole('limit', limit, 1, MAX_ROWS));
+    return ok({ params: lists.paramsMode, calls });
+  },
+  events: async ({ query, lists }) => {
+    const { limit = DEFAULT_ROWS, ...filter } = query;
+    const events = await lists.events(readTexts(filter, eventFilters), readWhole('limit', limit, 1, MAX_ROWS));
+    return ok({ events });
   },
   networks: ({ networks, port }) => Promise.resolve(ok({ networks, port })),
   explain: async ({ network, body, explain }) => {
     const explained = await explain(network, body);
     if (explained === undefined) throw new AdminError(404, 'there is no network of this name');
     return ok(explained);
+  },
+  upstreams: ({ upstreams }) => Promise.resolve(ok({ upstreams })),
+  drain: async (request) => {
+    requireUpstream(request);
+    const { network, upstream, body, manager, drains } = request;
+    const { for: time } = body as { for?: string };
+    const drain = newDrain(network, upstream, manager.by, time === undefined ? undefined : durationOf(time));
+    await drains.add(drain);
+    await manager.auditDrain('drain', network, upstream);
+    return ok(drain);
+  },
+  undrain: async (request) => {
+    const { network, upstream, manager, drains } = request;
+    // Its network file may have been removed meanwhile.
+    const wasDrained = await drains.remove(network, upstream);
+    if (!wasDrained) requireUpstream(request);
+    if (wasDrained) await manager.auditDrain('undrain', network, upstream);
+    return ok({ network, upstream, wasDrained });
   },
   showLogLevel: ({ logLevel }) => Promise.resolve(ok({ level: logLevel.current })),
   setLogLevel: async ({ manager, body, logLevel, by }) => {
@@ -143,6 +202,35 @@ function withWarnings(result: CreatedKey, change: PermissionChange, networks: re
     networks.map(({ slug }) => slug),
   );
   return unknown.length === 0 ? result : { ...result, warnings: [...(result.warnings ?? []), ...unknown] };
+}
+
+/** @throws AdminError if a name is not known, or given twice */
+function readTexts<Name extends string>(
+  query: Readonly<Record<string, unknown>>,
+  names: readonly Name[],
+): Partial<Record<Name, string>> {
+  for (const [name, value] of Object.entries(query)) {
+    if (!names.some((known) => known === name)) {
+      throw new AdminError(400, `${name.slice(0, 100)} is not known${suggest(name, names)}`, {
+        field: name.slice(0, 100),
+      });
+    }
+    if (typeof value !== 'string') throw new AdminError(400, `${name}: expected one text`, { field: name });
+  }
+  return query as Partial<Record<Name, string>>;
+}
+
+/** @throws AdminError 404 */
+function requireUpstream({ network, upstream, upstreams }: AdminRequest): void {
+  if (upstreams.some((one) => one.network === network && one.upstream === upstream)) return;
+  throw new AdminError(404, 'there is no upstream of this name on a network of this name: see GET /admin/upstreams');
+}
+
+/** @throws AdminError 400 */
+function readNewName(given: string): string {
+  const name = readName(given);
+  if (name !== undefined) return name;
+  throw new AdminError(400, 'name: expected 1 to 64 printable characters', { field: 'name' });
 }
 
 function readDays(given: unknown): string[] {

@@ -8,13 +8,17 @@ import { KeyStoreError, KeyStoreFull, KeyStoreUnreachable, type KeyStore } from 
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
+import type { EventList } from '../../observability/event-list.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
 import { adminOperations } from './admin-operations.ts';
 import { AdminError, readAdminApi } from './read-admin-api.ts';
+import type { MachineLists } from './machine-lists.ts';
 import { AdminAuthenticator, type AdminRejection } from './admin-authenticator.ts';
 import type { ExplainCalls } from './explain-route.ts';
-import type { NetworkFacts } from '../pages/network-facts.ts';
-import { readPage, sendPage } from '../pages/read-page.ts';
+import type { ActiveDrains } from '../../drains/active-drains.ts';
+import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
+import { readPage, sendPage, type ConsoleLink } from '../pages/read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { formatRetryAfter } from '../http/write-response.ts';
 
@@ -33,8 +37,22 @@ export interface AdminRouteOptions {
   readonly explain: ExplainCalls;
   readonly logLevel: LogLevel;
   readonly networks: () => readonly NetworkFacts[];
+  readonly upstreams: () => readonly UpstreamFacts[];
+  readonly drains: Pick<ActiveDrains, 'add' | 'remove'>;
+  readonly limiter: Limiter;
   /** Of the gateway's addresses. */
   readonly port: () => number;
+  /** The pages of the ops port. */
+  readonly links: readonly ConsoleLink[];
+  readonly lists: MachineLists;
+  readonly events: Pick<EventList, 'add'>;
+}
+
+/** The variable parts of a path. */
+interface PathParams {
+  id?: string;
+  network?: string;
+  upstream?: string;
 }
 
 /** The authenticated caller, in `response.locals`. */
@@ -45,14 +63,26 @@ interface AdminCaller {
 
 /** Serves `/admin/…`: the operations of `gatehouse keys` over HTTP, for clients with an admin token. */
 export function adminRoutes(options: AdminRouteOptions): Router {
-  const { proxies, keys, usage, dataDir, log, explain, logLevel } = options;
+  const { proxies, keys, usage, dataDir, log, explain, logLevel, lists, events } = options;
   const { text, operations } = readAdminApi();
   const tokens = new AdminAuthenticator(options.tokens, options.onRejected);
   const router = Router();
-  const keysPage = readPage('keys/keys.html', { fields: editableFields });
-  // The page has no data until its user enters the token.
-  router.get('/keys', (_request, response) => {
-    sendPage(response, keysPage);
+  const { links } = options;
+  // The pages have no data until their user enters the token.
+  const pages = {
+    '/keys': readPage('keys/keys.html', { fields: editableFields }, links),
+    '/upstreams': readPage('upstreams/upstreams.html', {}, links),
+    '/calls': readPage('calls/calls.html', {}, links),
+    '/events': readPage('events/events.html', {}, links),
+  };
+  for (const [path, page] of Object.entries(pages)) {
+    router.get(path, (_request, response) => {
+      sendPage(response, page);
+    });
+  }
+  // The method reference is on the main port.
+  router.get('/docs', (request, response) => {
+    response.redirect(`${request.protocol}://${request.hostname}:${options.port()}/docs`);
   });
   router.use('/admin', (request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
@@ -71,28 +101,39 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   });
   // Any content type is accepted: a form of another site cannot send the token.
   const readBody = json({ limit: BODY_MAX_BYTES, type: () => true });
-  for (const { id, verb, path, role, checkBody } of operations) {
-    if (id === 'document') {
+  for (const { id: operationId, verb, path, role, checkBody } of operations) {
+    if (operationId === 'document') {
       router.get(path, (_request, response) => response.type('json').send(text));
       continue;
     }
-    const handler = adminOperations[id];
-    if (handler === undefined) throw new Error(`the operation ${id} has no function`);
+    const handler = adminOperations[operationId];
+    if (handler === undefined) throw new Error(`the operation ${operationId} has no function`);
     const checkRole = (_request: Request, response: Response, next: NextFunction): void => {
       tokens.authorise((response.locals as AdminCaller).token, role);
       next();
     };
-    router[verb](path, checkRole, readBody, async (request: Request<{ id?: string; network?: string }>, response) => {
+    router[verb](path, checkRole, readBody, async (request: Request<PathParams>, response) => {
       const body = (request.body as unknown) ?? {};
       checkBody?.(body);
       const { token, address } = response.locals as AdminCaller;
       const by = `admin API, ${token.name}, ${address}`;
       const manager = new KeyManager(keys, methodNames, by);
       const { params, query } = request;
-      const { id = '', network = '' } = params;
-      const gateway = { manager, keys, usage, log, dataDir, explain, logLevel, networks: options.networks() };
-      const operation = { id, network, body, query, ...gateway, port: options.port(), by };
+      const { id = '', network = '', upstream = '' } = params;
+      const { drains, limiter } = options;
+      const gateway = {
+        ...{ manager, keys, usage, log, dataDir, explain, logLevel, lists, drains, limiter },
+        networks: options.networks(),
+        upstreams: options.upstreams(),
+        port: options.port(),
+      };
+      const operation = { id, network, upstream, body, query, ...gateway, by };
       const result = await handler(operation);
+      // An explanation changes nothing.
+      if (verb !== 'get' && operationId !== 'explain') {
+        const { id: changed = id } = result.body as { id?: string };
+        events.add({ kind: 'admin', reason: [operationId, changed, network, upstream].filter(Boolean).join(' '), by });
+      }
       response.status(result.status).json(result.body);
     });
   }

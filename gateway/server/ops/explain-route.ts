@@ -1,5 +1,6 @@
 import { clock } from '../../clock/clock.ts';
 import type { CallContext } from '../../call/call-context.ts';
+import { openVerification } from '../../call/verification.ts';
 import type { BatchLimits } from '../../call/handle-batch.ts';
 import { handleBody } from '../../call/handle-body.ts';
 import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.ts';
@@ -42,6 +43,7 @@ export function explainCalls(options: ExplainOptions): ExplainCalls {
       const context = {
         ...{ network, limiter, log, access: operator, sinks: [explanation], requestId: nextRequestId() },
         isOperator: true as const,
+        verification: openVerification(network, operator, undefined),
         ...{ deadline: clock.now() + callTimeoutMs, caller: new Cancellation() },
       };
       const rpcResponse = await responseTo(Buffer.from(JSON.stringify(body)), context, batch);

@@ -1,5 +1,5 @@
 import { Router } from 'express';
-import type { Registry } from 'prom-client';
+import type { MachineMetrics } from './machine-metrics.ts';
 
 export interface Readiness {
   readonly ready: boolean;
@@ -8,18 +8,18 @@ export interface Readiness {
 }
 
 /** Serves metrics to Prometheus, and probes to orchestrators and load balancers. */
-export function opsRoutes(registry: Registry, readiness: () => Readiness): Router {
+export function opsRoutes(metrics: Pick<MachineMetrics, 'page' | 'contentType'>, readiness: () => Readiness): Router {
   const router = Router();
   let page: Promise<Buffer> | undefined;
   router.get('/metrics', async (_request, response) => {
     // Simultaneous requests share one page, and its memory.
-    page ??= registry
-      .metrics()
+    page ??= metrics
+      .page()
       .then((text) => Buffer.from(text))
       .finally(() => {
         page = undefined;
       });
-    response.type(registry.contentType).send(await page);
+    response.type(metrics.contentType).send(await page);
   });
   router.get('/livez', (_request, response) => {
     response.type('text/plain').send('ok\n');

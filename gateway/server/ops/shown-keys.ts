@@ -1,9 +1,13 @@
 import { displayedRecord } from '../../auth/manage/displayed-record.ts';
 import { keyStateOf } from '../../auth/manage/key-state.ts';
-import type { KeyRecord } from '../../auth/stores/key-store.ts';
+import { KeyStoreUnreachable, type KeyRecord } from '../../auth/stores/key-store.ts';
 import { causeOf, type Log } from '../../config/log.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
-import type { Amounts, UsageStore } from '../../usage/usage-store.ts';
+import type { UsageStore, UsageSum } from '../../usage/usage-store.ts';
+import { compileAccess } from '../../auth/key-access.ts';
+import { InvalidPermissionsError } from '../../auth/permissions/permissions.ts';
+import type { QuotaUse } from '../../limits/limit-state.ts';
+import type { Limiter } from '../../limits/limiter.ts';
 import type { ListedKey } from './list-keys.ts';
 
 /** A key as the admin API has it: its record with its state. */
@@ -13,14 +17,38 @@ export function shownKey(record: KeyRecord, state = keyStateOf(record)): object 
   return { ...displayedRecord(record, isValid ? [] : undefined), state };
 }
 
-/** The keys of a listing, made in time slices. @param usage of each key, or undefined */
-export async function shownKeys(keys: readonly ListedKey[], usage: readonly Amounts[] | undefined): Promise<object[]> {
+/**
+ * The keys of a listing, made in time slices.
+ * @param usage of each key, or undefined
+ * @param quotasOf how much of its quotas a key has used
+ */
+export async function shownKeys(
+  keys: readonly ListedKey[],
+  usage: readonly UsageSum[] | undefined,
+  quotasOf?: (record: KeyRecord) => Promise<readonly QuotaUse[] | undefined>,
+): Promise<object[]> {
   const shown: object[] = [];
+  const quotas = await Promise.all(keys.map(async ({ record }) => quotasOf?.(record)));
   for (const [index, { record, state }] of keys.entries()) {
     await timeSlicer.next();
-    shown.push({ ...shownKey(record, state), usage: usage?.[index] });
+    shown.push({ ...shownKey(record, state), usage: usage?.[index], quotas: quotas[index] });
   }
   return shown;
+}
+
+/**
+ * How much of its quotas the account of a key has used.
+ * @returns undefined without quotas, or if the record is invalid or the store fails: then the key is shown without them
+ */
+export async function readQuotas(limiter: Limiter, record: KeyRecord): Promise<readonly QuotaUse[] | undefined> {
+  if (record.permissions?.['daily'] === undefined && record.permissions?.['monthly'] === undefined) return undefined;
+  try {
+    const { limits } = compileAccess(record);
+    return limits && (await limiter.readQuotas(limits));
+  } catch (error) {
+    if (error instanceof KeyStoreUnreachable || error instanceof InvalidPermissionsError) return undefined;
+    throw error;
+  }
 }
 
 /** The usage of each key on all days. @returns undefined if the store fails, which is logged: the list is shown without it */
@@ -29,7 +57,7 @@ export async function readListUsage(
   keys: readonly ListedKey[],
   days: readonly string[],
   log: Log,
-): Promise<Amounts[] | undefined> {
+): Promise<UsageSum[] | undefined> {
   const ids = keys.map(({ record }) => record.id);
   try {
     return await store.sum(ids, days);

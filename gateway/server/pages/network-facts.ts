@@ -1,5 +1,8 @@
 import { knownChain } from '../../network-files/chains/known-chain.ts';
-import type { NetworkConfig } from '../../network-files/network-config.ts';
+import { clock } from '../../clock/clock.ts';
+import type { Network } from '../../call/network.ts';
+import type { Drain } from '../../drains/drain-store.ts';
+import type { NetworkConfig, PublicOptions } from '../../network-files/network-config.ts';
 
 /** What a client needs to connect to a network; wallets require the currency to add a chain. */
 export interface NetworkFacts {
@@ -9,10 +12,42 @@ export interface NetworkFacts {
   readonly currency: { readonly name: string; readonly symbol: string; readonly decimals: number };
   readonly explorer: string | undefined;
   readonly baseUrls: readonly string[];
+  /** Calls without a key are served, with these limits of each client address. */
+  readonly public?: Pick<PublicOptions, 'rate' | 'daily'>;
 }
 
-export function networkFacts({ slug, name, chainId, baseUrls }: NetworkConfig): NetworkFacts {
+export function networkFacts({ slug, name, chainId, baseUrls, public: options }: NetworkConfig): NetworkFacts {
   const chain = knownChain(chainId);
   const currency = chain?.currency ?? { name: 'Ether', symbol: 'ETH', decimals: 18 };
-  return { slug, name, chainId, currency, explorer: chain?.explorer, baseUrls };
+  return {
+    slug,
+    name,
+    chainId,
+    currency,
+    explorer: chain?.explorer,
+    baseUrls,
+    ...(options && { public: limitsOf(options) }),
+  };
+}
+
+function limitsOf({ rate, daily }: PublicOptions): NonNullable<NetworkFacts['public']> {
+  return { ...(rate !== undefined && { rate }), ...(daily !== undefined && { daily }) };
+}
+
+/** The state of an upstream, for operators. */
+export interface UpstreamFacts {
+  readonly network: string;
+  readonly upstream: string;
+  readonly state: string;
+  readonly drain: Omit<Drain, 'network' | 'upstream'> | undefined;
+}
+
+export function upstreamFacts({ config, router }: Pick<Network, 'config' | 'router'>): UpstreamFacts[] {
+  const now = clock.now();
+  return router.all.map((upstream) => {
+    const { name, drain } = upstream;
+    const { state } = upstream.status(now);
+    const shown = drain && { at: drain.at, by: drain.by, ...(drain.until !== undefined && { until: drain.until }) };
+    return { network: config.slug, upstream: name, state, drain: shown };
+  });
 }

@@ -3,6 +3,7 @@ import { clock } from '../../clock/clock.ts';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
+import { rangeNames, type LongHistory } from '../../metrics/long-history.ts';
 import type { NetworkHistory } from '../../metrics/network-history.ts';
 import type { Network } from '../../call/network.ts';
 import { methodsByUpstreams } from '../../routing-policy/methods-by-upstreams.ts';
@@ -11,7 +12,9 @@ import { documentedUrls, openRpcDocument, OpenRpcText, serversAt } from '../../s
 import { skipReasons } from '../../call/select.ts';
 import { networkStatus } from '../../upstreams/upstream-status.ts';
 import { networkFacts } from './network-facts.ts';
-import { readPage, sendPage } from './read-page.ts';
+import { networkOverTime } from './network-over-time.ts';
+import { networkSummary, type NetworkSummary } from './network-summary.ts';
+import { readPage, sendPage, type ConsoleLink } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
 import { acceptsHtml, acceptsJson } from '../http/rpc-route.ts';
 import { writeInParts } from '../http/write-in-parts.ts';
@@ -28,6 +31,9 @@ export interface PageRouteOptions {
   readonly hasDocs: boolean;
   readonly configuration: () => Configuration;
   readonly history: Pick<NetworkHistory, 'activityOf'>;
+  readonly longHistory: Pick<LongHistory, 'pointsOf'>;
+  /** The pages that this port has, for navigation. */
+  readonly links: readonly ConsoleLink[];
   /** The main port, if the pages are on the ops port. */
   readonly port: () => number | undefined;
 }
@@ -39,8 +45,10 @@ export interface PageRouteOptions {
 export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router();
   const { finder, proxies, history, port } = options;
-  const statusPage = readPage('status/status.html');
-  const docsPage = readPage('docs/docs.html', { hasStatus: options.hasStatus });
+  const { links } = options;
+  const statusPage = readPage('status/status.html', {}, links);
+  const networkPage = readPage('status/network.html', {}, links);
+  const docsPage = readPage('docs/docs.html', { hasStatus: options.hasStatus }, links);
   const renderedStatus = new WeakMap<object, { at: number; text: string }>();
 
   /** Status of one network or of all, at most 1 s old. */
@@ -50,7 +58,7 @@ export function pageRoutes(options: PageRouteOptions): Router {
     if (rendered !== undefined && now - rendered.at < STATUS_MAX_AGE_MS) return rendered.text;
     const networks =
       network === undefined
-        ? finder.all.map((one) => statusOf(one, history, now))
+        ? finder.all.map((one) => summaryOf(one, history, now))
         : [{ ...statusOf(network, history, now), ...methodsOf(network) }];
     const scope = network === undefined ? 'gateway' : 'network';
     const configuration = displayedConfiguration(options.configuration(), port() === undefined);
@@ -68,7 +76,10 @@ export function pageRoutes(options: PageRouteOptions): Router {
     const { path, isRpcAddress, page } = parsePagePath(request.path);
     const host = proxies.hostOf(request);
     const network = finder.atBaseUrl(path, host);
-    if ((network === undefined && path !== '') || !(page === '' ? options.hasStatus : options.hasDocs)) {
+    if (
+      (network === undefined && path !== '') ||
+      !(page === '' || page === 'history.json' ? options.hasStatus : options.hasDocs)
+    ) {
       next();
     } else if (page === 'openrpc.json') {
       const origin = proxies.originOf(request);
@@ -79,8 +90,10 @@ export function pageRoutes(options: PageRouteOptions): Router {
         response,
         text.with(serversAt(described.flatMap(({ config }) => documentedUrls(config, origin)))),
       );
+    } else if (page === 'history.json') {
+      sendHistory(request, response, network, options.longHistory);
     } else if (page === 'docs') sendPage(response, docsPage, originsOf(finder.all));
-    else if (acceptsHtml(request)) sendPage(response, statusPage);
+    else if (acceptsHtml(request)) sendPage(response, network === undefined ? statusPage : networkPage);
     else if (!isRpcAddress && acceptsJson(request)) sendJson(response, statusText(network));
     else next();
   });
@@ -97,13 +110,23 @@ export function displayedConfiguration(
   return { digest, loadedAt, refused: { at, mistakes: isPublic ? places : diagnostics } };
 }
 
+/** The status of one network has the other facts. */
+function summaryOf(
+  { config, router, chain, auditsOf }: Network,
+  history: PageRouteOptions['history'],
+  now: number,
+): NetworkSummary {
+  const status = networkStatus(router.all, chain.view, skipReasons(router, now), now, auditsOf);
+  return networkSummary(config, history.activityOf(config.slug), status);
+}
+
 function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { config, router, chain, audit, subscriptions } = network;
+  const { config, router, chain, auditsOf, subscriptions } = network;
   return {
     ...networkFacts(config),
     activity: history.activityOf(config.slug),
     ...(subscriptions.isBloomWrong && { bloomCheck: 'off' }),
-    ...networkStatus(router.all, chain.view, skipReasons(router, now), now, audit?.countsOf.bind(audit)),
+    ...networkStatus(router.all, chain.view, skipReasons(router, now), now, auditsOf),
   };
 }
 
@@ -118,13 +141,34 @@ function originsOf(networks: readonly Network[]): string[] {
   return [...new Set(networks.flatMap(({ config }) => config.baseUrls.map((url) => new URL(url).origin)))];
 }
 
+type Page = '' | 'docs' | 'openrpc.json' | 'history.json';
+
 /** Splits a URL's path into the base URL's path and the page below it. */
-function parsePagePath(urlPath: string): { path: string; page: '' | 'docs' | 'openrpc.json'; isRpcAddress: boolean } {
+function parsePagePath(urlPath: string): { path: string; page: Page; isRpcAddress: boolean } {
   const path = urlPath.replace(/\/{2,}/g, '/').replace(/\/$/, '');
-  const [, base = '', page = ''] = /^(.*)\/(docs|openrpc\.json)$/.exec(path) ?? [];
-  if (page !== '') return { path: base, page: page as 'docs' | 'openrpc.json', isRpcAddress: false };
+  const [, base = '', page = ''] = /^(.*)\/(docs|openrpc\.json|history\.json)$/.exec(path) ?? [];
+  if (page !== '') return { path: base, page: page as Page, isRpcAddress: false };
   const rpcAddress = /^(.*?)(\/ws)?\/v3(\/[^/]*)?$/.exec(path);
   return { path: rpcAddress?.[1] ?? path, page: '', isRpcAddress: rpcAddress !== null };
+}
+
+/** The history of one network. */
+function sendHistory(
+  { query }: Request,
+  response: Response,
+  network: Network | undefined,
+  history: PageRouteOptions['longHistory'],
+): void {
+  const range = rangeNames.find((name) => name === (query['range'] ?? '1h'));
+  if (network === undefined || range === undefined) {
+    const message = `range: expected ${rangeNames.join(', ')}, at the address of a network`;
+    response.status(400).json({ error: { field: 'range', message } });
+    return;
+  }
+  const { config, router } = network;
+  const names = router.all.map(({ name }) => name);
+  const nowS = clock.unixMs() / 1000;
+  sendJson(response, JSON.stringify(networkOverTime(range, history.pointsOf(range), config.slug, names, nowS)));
 }
 
 let whole: OpenRpcText | undefined;

@@ -5,6 +5,7 @@ import { RpcError } from '../../jsonrpc/errors.ts';
  * because their clients would not read a close frame either. 1001, 1008, 1012, 1013: RFC 6455 §7.4, IANA's registry.
  */
 export const closeReasons = {
+  'key-missing': { code: 1008, text: 'project id required' },
   'key-invalid': { code: 1008, text: 'invalid project id' },
   'token-invalid': { code: 1008, text: 'invalid token' },
   'secret-invalid': { code: 1008, text: 'invalid project id or project secret' },

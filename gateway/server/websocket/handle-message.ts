@@ -53,11 +53,13 @@ function respond(response: RpcResponse | undefined, { logEntry }: MessageContext
 
 function reject(
   error: unknown,
-  { logEntry }: MessageContext,
-  { metrics, requestId, log }: SessionOptions,
+  { logEntry, network, access }: MessageContext,
+  { metrics, recentCalls, requestId, log }: SessionOptions,
 ): MessageResponse {
   const rejection = rejectionOf(error, requestId, log);
   metrics.rejected(rejection.reason);
+  recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record.id }, rejection);
+  logEntry?.rejectedBy(rejection);
   logEntry?.write(rejection.reason);
   return { body: bodyRejectionResponse(rejection).body, isRejected: true };
 }

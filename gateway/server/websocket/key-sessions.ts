@@ -1,27 +1,70 @@
 import type { KeyAccess } from '../../auth/key-access.ts';
 import type { OpenSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
+import type { WorkerLink } from '../../workers/worker-link.ts';
 import type { Session } from './session.ts';
 
 interface OpenCount {
-  sockets: number;
-  subscriptions: number;
+  readonly sockets: number;
+  readonly subscriptions: number;
 }
 
-/** Open sockets and subscriptions of each account: a key, the keys that it was rotated to, or a team. */
-export class OpenCounts {
-  readonly #counts = new Map<string, OpenCount>();
+type Counts = Map<string, OpenCount>;
 
-  of(account: string): Readonly<OpenCount> {
-    return this.#counts.get(account) ?? { sockets: 0, subscriptions: 0 };
+const none: OpenCount = { sockets: 0, subscriptions: 0 };
+
+/** The topics of messages about what accounts have open in a worker: those that have changed, and a request for all. */
+const topics = { changed: 'open-counts', wanted: 'open-counts-wanted' } as const;
+
+/**
+ * Open sockets and subscriptions of each account: a key, the keys that it was rotated to, or a team. Workers tell each other
+ * their counts. Two workers that open the last one at the same moment may exceed a limit by one.
+ */
+export class OpenCounts {
+  readonly #own: Counts = new Map();
+  /** Of the other workers, by their ids. */
+  readonly #others = new Map<number, Counts>();
+  readonly #link: WorkerLink | undefined;
+
+  /** @param link of a worker that has joined; undefined: this process is the whole gateway */
+  constructor(link?: WorkerLink) {
+    this.#link = link;
+    if (link === undefined) return;
+    link.on(topics.changed, (changed: Counts, from) => {
+      const counts = this.#others.get(from) ?? new Map<string, OpenCount>();
+      this.#others.set(from, counts);
+      for (const [account, count] of changed) set(counts, account, count);
+    });
+    link.on(topics.wanted, () => {
+      link.notify(topics.changed, this.#own);
+    });
+    link.notify(topics.wanted, undefined);
+  }
+
+  /** In all workers together. */
+  of(account: string): OpenCount {
+    let { sockets, subscriptions } = this.#own.get(account) ?? none;
+    for (const [worker, counts] of this.#others) {
+      // What a worker had open ended with it.
+      if (this.#link?.has(worker) === false) this.#others.delete(worker);
+      else {
+        sockets += counts.get(account)?.sockets ?? 0;
+        subscriptions += counts.get(account)?.subscriptions ?? 0;
+      }
+    }
+    return { sockets, subscriptions };
   }
 
   add(account: string, sockets: number, subscriptions: number): void {
-    const count = { ...this.of(account) };
-    count.sockets += sockets;
-    count.subscriptions += subscriptions;
-    if (count.sockets === 0 && count.subscriptions === 0) this.#counts.delete(account);
-    else this.#counts.set(account, count);
+    const before = this.#own.get(account) ?? none;
+    const count = { sockets: before.sockets + sockets, subscriptions: before.subscriptions + subscriptions };
+    set(this.#own, account, count);
+    this.#link?.notify(topics.changed, new Map([[account, count]]));
   }
+}
+
+function set(counts: Counts, account: string, count: OpenCount): void {
+  if (count.sockets === 0 && count.subscriptions === 0) counts.delete(account);
+  else counts.set(account, count);
 }
 
 /** The open sockets of one key. They count for its account, and move to another one with the key. */
@@ -46,8 +89,9 @@ export class KeySessions implements OpenSubscriptions {
   set access(access: KeyAccess) {
     if (access.account !== this.#access.account) {
       const [sockets, subscriptions] = [this.sessions.size, this.#subscriptions];
-      this.#counts.add(this.#access.account, -sockets, -subscriptions);
-      this.#counts.add(access.account, sockets, subscriptions);
+      this.#count(-sockets, -subscriptions);
+      this.#access = access;
+      this.#count(sockets, subscriptions);
     }
     this.#access = access;
   }
@@ -56,17 +100,29 @@ export class KeySessions implements OpenSubscriptions {
     return this.#counts.of(this.#access.account).subscriptions;
   }
 
+  get openPublicSubscriptions(): number {
+    const { publicCaller } = this.#access;
+    return publicCaller === undefined ? 0 : this.#counts.of(publicCaller.of.account).subscriptions;
+  }
+
   countSubscriptions(change: number): void {
     this.#subscriptions += change;
-    this.#counts.add(this.#access.account, 0, change);
+    this.#count(0, change);
   }
 
   add(session: Session): void {
     this.sessions.add(session);
-    this.#counts.add(this.#access.account, 1, 0);
+    this.#count(1, 0);
   }
 
   remove(session: Session): void {
-    if (this.sessions.delete(session)) this.#counts.add(this.#access.account, -1, 0);
+    if (this.sessions.delete(session)) this.#count(-1, 0);
+  }
+
+  /** Those without a key count for all of their network, too. */
+  #count(sockets: number, subscriptions: number): void {
+    const { account, publicCaller } = this.#access;
+    this.#counts.add(account, sockets, subscriptions);
+    if (publicCaller !== undefined) this.#counts.add(publicCaller.of.account, sockets, subscriptions);
   }
 }

@@ -2,6 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import type { Log } from '../../config/log.ts';
 import type { BatchLimits } from '../../call/handle-batch.ts';
 import type { CallContext } from '../../call/call-context.ts';
+import { openVerification } from '../../call/verification.ts';
 import type { Caller } from '../../auth/permissions/entry-permissions.ts';
 import type { KeyAccess } from '../../auth/key-access.ts';
 import type { Limiter } from '../../limits/limiter.ts';
@@ -9,10 +10,12 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
+import { openDecisionLog } from '../../observability/decision-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
 import type { Network } from '../../call/network.ts';
 import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
+import type { RecentCalls } from '../../observability/recent-calls.ts';
 import type { CallTracing } from '../../observability/tracing.ts';
 
 /** Interval for confirming keys in use and for the checks of sessions: one timer for all. */
@@ -23,6 +26,8 @@ export interface SessionOptions {
   readonly caller: Caller;
   /** The origin of the gateway that the caller requested. */
   readonly origin: string;
+  /** Of the upgrade: X-Gatehouse-Verify. */
+  readonly verify: string | readonly string[] | undefined;
   /** Shared by all sockets of the key: its permissions, which may change while a socket is open, and open counts. */
   readonly keySessions: OpenSubscriptions & { readonly access: KeyAccess };
   readonly limiter: Limiter;
@@ -38,6 +43,7 @@ export interface SessionOptions {
   readonly filterValuesPerKey: number;
   readonly metrics: Metrics;
   readonly tracing: CallTracing | undefined;
+  readonly recentCalls: RecentCalls | undefined;
   readonly log: Log;
   /** Undefined: messages are not logged. */
   readonly accessLog: Log | undefined;
@@ -50,11 +56,12 @@ export function createContext(
   subscriptions: SocketSubscriptions,
   caller: Cancellation,
 ): CallContext & { readonly reservation: Reservation } {
-  const { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory } = options;
+  const { keySessions, limiter, requestId, callTimeoutMs, tracing, log, accessLog, memory, recentCalls } = options;
   const { access } = keySessions;
   const logEntry = openAccessLogEntry(accessLog, requestId);
   logEntry?.setNetwork(network.config.slug);
   logEntry?.setKey(access.record.id);
+  const recorded = recentCalls?.of({ requestId, network: network.config.slug, key: access.record.id });
   const deadline = clock.now() + callTimeoutMs;
   const reservation = new Reservation(memory, access.share.holder);
   return {
@@ -64,11 +71,13 @@ export function createContext(
     requestId,
     deadline,
     caller,
-    sinks: sinksOf(tracing, logEntry),
+    sinks: sinksOf(tracing, logEntry, recorded, openDecisionLog(log, requestId, access.record.id)),
     log,
     logEntry,
     subscriptions,
     reservation,
     address: options,
+    // The permissions may have changed since the upgrade.
+    verification: openVerification(network, access, access.capabilities.verify ? options.verify : undefined),
   };
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { clock } from '../../clock/clock.ts';
-import type { KeyShare } from '../../admission/key-share.ts';
+import type { CallerShare } from '../../admission/key-share.ts';
 import { rejectBody } from '../../call/handle-body.ts';
 import type { Body } from '../../jsonrpc/buffer-list.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
@@ -277,7 +277,7 @@ export class Session {
   }
 
   /** @returns false if the message is rejected, or the socket was closed */
-  async #hasSlotAfterWait(message: Buffer, share: KeyShare): Promise<boolean> {
+  async #hasSlotAfterWait(message: Buffer, share: CallerShare): Promise<boolean> {
     try {
       await this.#waitForSlot(message, share);
       return true;
@@ -288,7 +288,7 @@ export class Session {
   }
 
   /** Waits until the key has fewer requests in flight. @throws RpcError, Cancelled (rejects with it) */
-  async #waitForSlot(message: Buffer, share: KeyShare): Promise<void> {
+  async #waitForSlot(message: Buffer, share: CallerShare): Promise<void> {
     this.#buffers.addMessages(message.length + WAITING_MESSAGE_BYTES);
     try {
       await share.requests.wait(share, Infinity, this.#caller);
@@ -298,7 +298,9 @@ export class Session {
   }
 
   #rejectMessage(message: Buffer, rejection: RpcError): void {
-    const { keySessions, limiter, batch } = this.#options;
+    const { keySessions, limiter, batch, recentCalls, requestId } = this.#options;
+    const request = { requestId, network: this.#network.config.slug, key: keySessions.access.record.id };
+    recentCalls?.addRejection(request, rejection);
     const context = { network: this.#network, access: keySessions.access, limiter };
     const response = rejectBody(message, rejection, context, batch);
     if (response !== undefined) this.#send(response.body);

@@ -5,6 +5,7 @@ import { BufferList, byteLengthOf, type Body } from '../../jsonrpc/buffer-list.t
 import type { Holder } from '../../memory/holder.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { sentBytes } from '../http/node-internals.ts';
+import { notificationFrames } from './notification-frames.ts';
 import { TICK_MS } from './session-options.ts';
 
 /** Fewer unread bytes are normal. */
@@ -42,6 +43,8 @@ export class SocketBuffers {
   #isReleased = false;
   /** Upper bound of the unread bytes that are notifications. */
   #notificationBytes = 0;
+  /** The turn of the event loop of its last notification. */
+  #notifiedTurn = -1;
   #hasUnread = false;
   #slowChecks = 0;
   #stalledChecks = 0;
@@ -95,21 +98,24 @@ export class SocketBuffers {
     this.#account();
   }
 
-  /** Sends each text as a message, all in one write. */
-  notify(texts: readonly string[]): void {
+  /**
+   * Sends notifications, all in one write: at once, so that the first client of thousands need not wait for the last one. Only
+   * further ones of the same turn of the event loop leave together.
+   * @param start the JSON text of each before its result
+   */
+  notify(start: string, results: readonly Buffer[]): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     const reason = this.#checkNotifications();
     if (reason !== undefined) {
       this.#options.close(reason);
       return;
     }
-    let bytes = 0;
-    for (const { length } of texts) bytes += length;
-    this.#notificationBytes += bytes;
-    turnWrites.hold(this.#connection, bytes);
-    this.#connection.cork();
-    for (const text of texts) this.#socket.send(text, { binary: false });
-    this.#connection.uncork();
+    const frames = notificationFrames(start, results);
+    this.#notificationBytes += frames.length;
+    if (this.#notifiedTurn === turnWrites.turn) turnWrites.hold(this.#connection, frames.length);
+    else this.#notifiedTurn = turnWrites.begin();
+    // Not by ws, which sends nothing of its own in the middle of a message.
+    this.#connection.write(frames);
     this.#account();
   }
 
@@ -182,6 +188,16 @@ export class SocketBuffers {
 /** Small writes of one turn of the event loop leave together: one system call for each connection. */
 class TurnWrites {
   #connections: Socket[] = [];
+  /** Of the event loop, among those that have writes. */
+  turn = 0;
+  #isScheduled = false;
+
+  /** @returns the turn of now */
+  begin(): number {
+    if (!this.#isScheduled) clock.setImmediate(this.#release);
+    this.#isScheduled = true;
+    return this.turn;
+  }
 
   /** To be called before a write of this many bytes. */
   hold(connection: Socket, bytes: number): void {
@@ -192,12 +208,15 @@ class TurnWrites {
     }
     if (isHeld) return;
     connection.cork();
-    if (this.#connections.push(connection) === 1) clock.setImmediate(this.#release);
+    this.#connections.push(connection);
+    this.begin();
   }
 
   readonly #release = (): void => {
     const connections = this.#connections;
     this.#connections = [];
+    this.#isScheduled = false;
+    this.turn++;
     for (const connection of connections) connection.uncork();
   };
 }

@@ -129,7 +129,7 @@ export class SocketFrames {
         clock.setTimeout(this.#resume, restMs).unref();
         return;
       }
-      const owner = this.#key.access.share.holder.name;
+      const owner = this.#key.access.share.name;
       if (!turnBudget.mayRun(owner)) {
         this.#wait();
         turnBudget.wait(owner, this.#resume);

@@ -2,19 +2,21 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { clock, type Timer } from '../../clock/clock.ts';
+import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
-import type { Caller } from '../../auth/permissions/entry-permissions.ts';
-import type { KeyAccess } from '../../auth/key-access.ts';
+import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
-import { sentKey } from '../../auth/sent-key.ts';
+import { isKeyless, sentKey } from '../../auth/sent-key.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
+import { countRejection } from '../../call/respond.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import { MAX_FRAGMENTS } from './socket-frames.ts';
+import type { WorkerLink } from '../../workers/worker-link.ts';
 import { KeySessions, OpenCounts } from './key-sessions.ts';
-import { TICK_MS } from './session-options.ts';
+import { TICK_MS, type SessionOptions } from './session-options.ts';
 import { Session } from './session.ts';
 
 /** A drain closes sockets within this time, at most this far apart: clients reconnect as soon as they are closed. */
@@ -28,19 +30,22 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly socketsPerKey: number;
   readonly subscriptionsPerKey: number;
   readonly filterValuesPerKey: number;
+  /** Undefined: the gateway has one worker. */
+  readonly link: WorkerLink | undefined;
 }
 
-/** Handles upgrades at `<base>/ws/v3/<KEY>`, and closes their sockets when a call with their key would be rejected. */
+/** Handles upgrades at `<base>/ws/v3/<KEY>`, and at `<base>/ws` without a key, and closes their sockets when a call with their key would be rejected. */
 export class WebSocketUpgrades {
   readonly #options: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;
   readonly #keySessions = new Map<string, KeySessions>();
-  readonly #accounts = new OpenCounts();
+  readonly #accounts: OpenCounts;
   #timer: Timer | undefined;
   #isDraining = false;
 
   constructor(options: WebSocketUpgradesOptions) {
     this.#options = options;
+    this.#accounts = new OpenCounts(options.link);
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
@@ -54,32 +59,44 @@ export class WebSocketUpgrades {
   /** @param head bytes read after the request  @throws RpcError (rejects with it) if rejected, before 101 */
   async upgrade(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): Promise<void> {
     const logEntry = openAccessLogEntry(this.#options.accessLog, requestId);
+    let rejected: { readonly network: Network; readonly access: KeyAccess | undefined } | undefined;
     try {
       const { network: found, key: pathKey } = this.#targetOf(request);
       const { keyPlaces } = this.#options;
       const key = keyPlaces === undefined ? pathKey : sentKey(pathKey, request.headers, keyPlaces, true);
       logEntry?.setNetwork(found.config.slug);
+      rejected = { network: found, access: undefined };
       const address = this.#options.proxies.addressOf(request);
+      const isPublic = found.publicAccess !== undefined && isKeyless(key, request.headers);
       const digest = digestOf(key);
-      const access = await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
+      const access = isPublic
+        ? found.publicAccess.accessOf(address)
+        : await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
       logEntry?.setKey(access.record.id);
+      rejected = { network: found, access };
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#targetOf(request);
-      const socketsMax = Math.min(this.#options.socketsPerKey, access.limits?.sockets ?? Infinity);
-      if (this.#accounts.of(access.account).sockets >= socketsMax) throw new RpcError('too-many-sockets');
+      const verify = request.headers['x-gatehouse-verify'];
+      openVerification(network, access, verify);
+      this.#checkSockets(access);
       const socket = this.#completeHandshake(request, connection, head, requestId);
       if (socket !== undefined) {
-        const keySessions = this.#sessionsOf(digest, access);
+        const keySessions = this.#sessionsOf(isPublic ? access.account : digest, access);
         const origin = this.#options.proxies.originOf(request);
-        this.#open(socket, connection, { network, caller, origin, keySessions, requestId });
+        this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
       }
       logEntry?.write(socket === undefined ? 'aborted' : 'upgraded');
     } catch (error) {
       const rejection = rejectionOf(error, requestId, this.#options.log);
       this.#options.metrics.rejected(rejection.reason);
+      const { network, access } = rejected ?? {};
+      const recorded = { requestId, network: network?.config.slug, key: access?.record.id };
+      this.#options.recentCalls?.addRejection(recorded, rejection);
+      if (network !== undefined && access !== undefined) countRejection(rejection, network, access);
+      logEntry?.rejectedBy(rejection);
       logEntry?.write(rejection.reason);
       throw rejection;
     }
@@ -117,6 +134,17 @@ export class WebSocketUpgrades {
     for (const { access, sessions } of this.#keySessions.values()) {
       if (access.share.holder.name === owner) for (const session of [...sessions]) session.close(reason);
     }
+  }
+
+  /** @throws RpcError too-many-sockets */
+  #checkSockets({ account, limits, publicCaller }: KeyAccess): void {
+    const { socketsPerKey } = this.#options;
+    const max = Math.min(socketsPerKey, limits?.sockets ?? Infinity);
+    if (this.#accounts.of(account).sockets >= max) throw new RpcError('too-many-sockets');
+    if (publicCaller === undefined) return;
+    const { account: all, total } = publicCaller.of;
+    if (this.#accounts.of(all).sockets >= (total.sockets ?? socketsPerKey))
+      throw new RpcError('too-many-sockets', 'too many WebSockets without project id');
   }
 
   #targetOf(request: IncomingMessage): { network: Network; key: string } {
@@ -157,7 +185,7 @@ export class WebSocketUpgrades {
   #open(
     socket: WebSocket,
     connection: Socket,
-    own: { network: Network; caller: Caller; origin: string; keySessions: KeySessions; requestId: string },
+    own: Pick<SessionOptions, 'network' | 'caller' | 'origin' | 'verify' | 'requestId'> & { keySessions: KeySessions },
   ): void {
     const { network, keySessions } = own;
     const { digest } = keySessions;
@@ -187,8 +215,23 @@ export class WebSocketUpgrades {
     }
   }
 
+  /** A reload may have changed or removed `public` of the network. All sessions of an address are on one network. */
+  #recheckPublic(keySessions: KeySessions, { of, address }: PublicCaller): void {
+    for (const session of keySessions.sessions) {
+      const { publicAccess } = session.network;
+      if (publicAccess === of) return;
+      if (publicAccess === undefined) session.close('key-missing');
+      else keySessions.access = publicAccess.accessOf(address);
+    }
+  }
+
   /** Looks the key up only if the key store has reported a change, or may have missed one. */
   #recheckKey(keySessions: KeySessions): void {
+    const { publicCaller } = keySessions.access;
+    if (publicCaller !== undefined) {
+      this.#recheckPublic(keySessions, publicCaller);
+      return;
+    }
     if (keySessions.isBeingConfirmed) return;
     const closeAll = (error: unknown): void => {
       for (const session of keySessions.sessions) session.close(closeReasonFor(error));

@@ -3,8 +3,8 @@ import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import type { Header } from '../../chain/header.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { parseResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
-import type { EventLog } from './log-filter.ts';
-import { LogsBloom, type BloomDifference } from './logs-bloom.ts';
+import type { EventLog } from '../../chain/logs/log-filter.ts';
+import { LogsBloom, type BloomDifference } from '../../chain/logs/logs-bloom.ts';
 
 /** Part of `RangePart` in call/. */
 export interface AskedUpstreams {

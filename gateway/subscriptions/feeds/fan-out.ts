@@ -60,7 +60,8 @@ export class FanOut {
           turnBudget.run(owner, () => {
             if (subscriber.isClosed) return;
             if (clock.now() - since > MAX_WAIT_MS) subscriber.markGap();
-            else subscriber.deliver(results.slice(at, at + MAX_RESULTS));
+            // Subscribers share the bytes of the same list.
+            else subscriber.deliver(results.length <= MAX_RESULTS ? results : results.slice(at, at + MAX_RESULTS));
           });
         }
       }

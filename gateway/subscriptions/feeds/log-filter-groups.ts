@@ -1,6 +1,6 @@
-import { logFilterKey, matchesLog, sizeOf, type EventLog, type LogFilter } from './log-filter.ts';
+import { logFilterKey, matchesLog, sizeOf, type EventLog, type LogFilter } from '../../chain/logs/log-filter.ts';
 import type { Subscriber } from './subscriber.ts';
-import type { LogsBloom } from './logs-bloom.ts';
+import type { LogsBloom } from '../../chain/logs/logs-bloom.ts';
 
 /** The subscribers with equal filters. */
 export interface LogFilterGroup {

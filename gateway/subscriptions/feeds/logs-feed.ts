@@ -4,9 +4,9 @@ import type { WatchedChain } from '../../chain/poller.ts';
 import type { Header } from '../../chain/header.ts';
 import type { BlockLogs } from './block-logs.ts';
 import type { Unsubscribe, Subscriber } from './subscriber.ts';
-import type { EventLog, LogFilter } from './log-filter.ts';
+import type { EventLog, LogFilter } from '../../chain/logs/log-filter.ts';
 import { LogFilterGroups, type LogFilterGroup } from './log-filter-groups.ts';
-import { LogsBloom } from './logs-bloom.ts';
+import { LogsBloom } from '../../chain/logs/logs-bloom.ts';
 import { DeliveredLogs } from './delivered-logs.ts';
 import { fanOut } from './fan-out.ts';
 

@@ -190,6 +190,9 @@ const cooldowns: Readonly<Record<FailureClass, 'growing' | 'long' | 'none'>> = {
   // Caused by the call: the next call may succeed.
   unsupported: 'none',
   'too-large': 'none',
+  // The method is marked: its other methods may be right.
+  disproved: 'none',
+  unproven: 'none',
   'not-found': 'none',
   'node-state': 'none',
   'no-block': 'none',

@@ -1,3 +1,5 @@
+import { clock } from '../../clock/clock.ts';
+import { LineLimit } from '../../config/line-limit.ts';
 import type { Log } from '../../config/log.ts';
 import type { CircuitState } from '../../metrics/routing-metrics.ts';
 import { CircuitBreaker, type FailedCall } from './circuit-breaker.ts';
@@ -29,6 +31,8 @@ export const failureReasons: Readonly<Record<FailureClass, string>> = {
   transport: 'no response',
   slow: 'timed out, while other calls were successful',
   malformed: 'invalid responses',
+  disproved: 'results that are disproved',
+  unproven: 'results that nothing proves',
   'wrong-chain': 'it serves another chain',
   rate: 'its rate limit is used up',
   quota: 'its plan is used up',
@@ -69,6 +73,9 @@ export class UpstreamHealth {
   #reason = '';
   #since = 0;
   #failures = 0;
+  /** An upstream whose circuit opens again and again has one line a minute, with the count. */
+  readonly #lines = new LineLimit();
+  #isLogged = true;
 
   /** @param upstream its name @param log of the network */
   constructor(upstream: string, log: Log) {
@@ -78,7 +85,10 @@ export class UpstreamHealth {
 
   /** @param sentAt by clock.now() @param isOwn a request of the gateway itself */
   recordSuccess(sentAt: number, isOwn = false): void {
-    if (!this.circuit.isClosed) this.#log.info({ upstream: this.#upstream }, 'upstream recovered');
+    if (!this.circuit.isClosed) {
+      const forS = Math.max(0, Math.round((clock.now() - this.#since) / 1000));
+      this.#log[this.#isLogged ? 'info' : 'debug']({ upstream: this.#upstream, forS }, 'upstream recovered');
+    }
     this.circuit.recordSuccess(sentAt, isOwn);
   }
 
@@ -92,9 +102,13 @@ export class UpstreamHealth {
     return hasOpened;
   }
 
-  /** Logs an upstream failure: a warning if it opened the circuit. */
+  /** Logs an upstream failure: a warning if it opened the circuit, at most one a minute. */
   logFailure(failure: FailureClass, detail: string, hasOpened: boolean): void {
-    this.#log[hasOpened ? 'warn' : 'debug']({ upstream: this.#upstream, failure, detail }, 'upstream failed');
+    const facts = { upstream: this.#upstream, failure, detail };
+    const count = hasOpened ? this.#lines.take('') : undefined;
+    if (hasOpened) this.#isLogged = count !== undefined;
+    if (count === undefined) this.#log.debug(facts, 'upstream failed');
+    else this.#log.warn({ ...facts, ...(count > 1 && { count }) }, 'upstream failed');
   }
 
   /** Undefined while the circuit is closed. @param now by clock.now() */

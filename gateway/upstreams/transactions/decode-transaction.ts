@@ -10,6 +10,7 @@ const curve = (): typeof Curve => loadPackage('@noble/curves/secp256k1.js') as t
 export interface Transaction {
   /** The transaction hash on every node. */
   readonly hash: string;
+  readonly nonce: bigint;
   /** Recovers the sender from the signature, in lower case, in 1.4 ms. Undefined if the signature is malformed. */
   sender(): string | undefined;
 }
@@ -56,8 +57,14 @@ function decode(bytes: Buffer): Transaction | undefined {
   if (!list.isList || members.length !== count) return undefined;
   return {
     hash: hex(keccak_256(Buffer.concat([typeByte, bytes.subarray(list.start, list.end)]))),
+    nonce: readNonce(bytes, members[isLegacy ? 0 : 1]),
     sender: () => recoverSender(bytes, typeByte, members),
   };
+}
+
+/** It is after the chain id, which a legacy transaction does not have. */
+function readNonce(bytes: Buffer, member: RlpItem | undefined): bigint {
+  return member === undefined ? 0n : toBigInt(bytes.subarray(member.content, member.end));
 }
 
 /** The sender signed the hash of the list without the signature. */

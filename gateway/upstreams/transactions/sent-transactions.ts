@@ -1,17 +1,61 @@
 import { LRUCache } from 'lru-cache';
+import { clock } from '../../clock/clock.ts';
 import { expiringEntries } from '../../config/max-entries.ts';
 import type { Log } from '../../config/log.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
-import { UpstreamFailure, type UpstreamResponse } from '../transport/upstream-response.ts';
+import { TimedOut, UpstreamFailure, type UpstreamResponse } from '../transport/upstream-response.ts';
+import { LatencyWindow } from '../latency-window.ts';
 import type { Outcome } from '../outcome.ts';
+import type { RawTransaction } from './raw-transaction.ts';
 import { classifySendRejection } from './send-rules.ts';
-import { decodeTransaction, type Transaction } from './decode-transaction.ts';
 import type { Upstream } from '../upstream.ts';
 
 /** By then other upstreams have received the transaction, or it is mined. */
 const TTL_MS = 600_000;
 const MAX_TRANSACTIONS = 10_000;
+/** After its last transaction, the pending count of a sender is that of all upstreams that accepted some. */
+const PENDING_MS = 60_000;
+
+/** An upstream has twice the time in which 19 of 20 transactions got a response, so that few acceptances come later. */
+const USUAL_QUANTILE = 0.95;
+const USUAL_FACTOR = 2;
+const MIN_SAMPLES = 5;
+/** It has at least this time, also while it has not responded to 5 transactions. */
+const MIN_USUAL_MS = 1_000;
+
+/** What upstreams accepted of one sender. */
+export interface AcceptedTransactions {
+  /** The last one to accept a new transaction first. */
+  readonly upstreams: readonly Upstream[];
+  /** The highest nonce that was accepted. */
+  readonly nonce: bigint;
+}
+
+interface SenderRecord extends AcceptedTransactions {
+  /** When the last one was accepted, by clock.now(). */
+  readonly at: number;
+}
+
+/** What a reload takes over. */
+interface KnownTransactions {
+  /** The upstream that accepted a transaction first. */
+  readonly byHash: LRUCache<string, Upstream>;
+  readonly bySender: LRUCache<string, SenderRecord>;
+  /** Times until upstreams responded to transactions, by method. */
+  readonly times: WeakMap<Upstream, Map<string, LatencyWindow>>;
+  /** Transactions without a response yet whose callers have theirs. */
+  readonly unfinished: WeakMap<Upstream, number>;
+}
+
+function newRecords(): KnownTransactions {
+  return {
+    byHash: new LRUCache(expiringEntries(MAX_TRANSACTIONS, TTL_MS)),
+    bySender: new LRUCache(expiringEntries(MAX_TRANSACTIONS, TTL_MS)),
+    times: new WeakMap(),
+    unfinished: new WeakMap(),
+  };
+}
 
 export interface SentTransactionsOptions {
   readonly log: Log;
@@ -32,8 +76,7 @@ export class SentTransactions {
   readonly #all: readonly Upstream[];
   readonly #lookups: readonly Upstream[];
   readonly #isDevelopment: boolean;
-  readonly #byHash: LRUCache<string, Upstream>;
-  readonly #bySender: LRUCache<string, Upstream>;
+  readonly #known: KnownTransactions;
 
   /** @param previous of the same network before a reload: its records are taken over */
   constructor({ log, all, lookups, isDevelopment }: SentTransactionsOptions, previous?: SentTransactions) {
@@ -41,9 +84,7 @@ export class SentTransactions {
     this.#all = all;
     this.#lookups = lookups;
     this.#isDevelopment = isDevelopment;
-    const newCache = (): LRUCache<string, Upstream> => new LRUCache(expiringEntries(MAX_TRANSACTIONS, TTL_MS));
-    this.#byHash = previous === undefined ? newCache() : previous.#byHash;
-    this.#bySender = previous === undefined ? newCache() : previous.#bySender;
+    this.#known = previous === undefined ? newRecords() : previous.#known;
   }
 
   /**
@@ -56,36 +97,87 @@ export class SentTransactions {
   async resolveOutcome(
     upstream: Upstream,
     method: MethodSpec,
-    raw: string,
+    transaction: RawTransaction,
     outcome: Outcome,
     deadline: number,
   ): Promise<Outcome> {
     const { response } = outcome;
-    if (response?.kind === 'result') {
-      if (outcome.final) this.#record(upstream, decodeTransaction(raw), hashIn(response.result));
-      return outcome;
+    if (response?.kind !== 'error') {
+      if (!outcome.final) return this.#count(upstream, outcome, 'failed');
+      this.#record(upstream, transaction, hashIn(outcome.response) ?? transaction.decoded?.hash, 'accepted');
+      return { ...outcome, hasTransaction: true };
     }
-    if (response?.kind !== 'error') return outcome;
     const meaning = classifySendRejection(response.message);
-    const transaction = meaning === undefined ? undefined : decodeTransaction(raw);
-    if (
-      transaction !== undefined &&
-      (meaning !== 'nonce-used' ||
-        (this.#lookups.includes(upstream) && (await hasTransaction(upstream, transaction.hash, deadline))))
-    ) {
-      this.#record(upstream, transaction, transaction.hash);
+    const { hash } = (meaning === undefined ? undefined : transaction.decoded) ?? {};
+    if (hash !== undefined && (meaning !== 'nonce-used' || (await this.has(upstream, transaction, deadline)))) {
       const isWaiting = meaning === 'not-mined';
-      const { hash } = transaction;
-      return { final: true, response: isWaiting ? noReceipt(response.message, hash) : knownResponse(method, hash) };
+      this.#record(upstream, transaction, hash, isWaiting ? 'accepted' : 'known');
+      const known = isWaiting ? noReceipt(response.message, hash) : knownResponse(method, hash);
+      return { final: true, response: known, hasTransaction: true };
     }
-    if (outcome.final) return outcome;
+    if (outcome.final) return this.#count(upstream, outcome, 'rejected');
     const isAboutTransaction = meaning !== undefined || (outcome.failure === 'unknown' && this.#isDevelopment);
-    return isAboutTransaction ? { final: true, response } : outcome;
+    return isAboutTransaction
+      ? this.#count(upstream, { final: true, response }, 'rejected')
+      : this.#count(upstream, outcome, 'failed');
+  }
+
+  /** Counts a transaction to which the upstream has not responded. */
+  countNoResponse(upstream: Upstream, error: unknown): void {
+    if (!(error instanceof UpstreamFailure)) return;
+    const isLate = error instanceof TimedOut || error.failure === 'slow';
+    upstream.metrics.sentTransaction(isLate ? 'late' : 'failed');
+  }
+
+  #count(upstream: Upstream, outcome: Outcome, counted: 'rejected' | 'failed'): Outcome {
+    upstream.metrics.sentTransaction(counted);
+    return outcome;
+  }
+
+  /** Whether an upstream that may get lookups has the transaction. @param deadline by clock.now() */
+  async has(upstream: Upstream, { decoded }: RawTransaction, deadline: number): Promise<boolean> {
+    return (
+      decoded !== undefined && this.#lookups.includes(upstream) && hasTransaction(upstream, decoded.hash, deadline)
+    );
+  }
+
+  /** Records how long an upstream took to respond to a transaction. */
+  recordTime(upstream: Upstream, method: string, ms: number): void {
+    const times = this.#known.times.get(upstream) ?? new Map<string, LatencyWindow>();
+    this.#known.times.set(upstream, times);
+    const window = times.get(method) ?? new LatencyWindow();
+    times.set(method, window);
+    window.add(ms, clock.now());
+  }
+
+  /** The time in ms within which the upstream usually responds to a transaction. */
+  usualMs(upstream: Upstream, method: string): number {
+    const ms = this.#known.times.get(upstream)?.get(method)?.quantile(USUAL_QUANTILE, MIN_SAMPLES) ?? 0;
+    return Math.max(USUAL_FACTOR * ms, MIN_USUAL_MS);
+  }
+
+  /** How many transactions the upstream has not responded to, of those whose callers have a response. */
+  unfinishedAt(upstream: Upstream): number {
+    return this.#known.unfinished.get(upstream) ?? 0;
+  }
+
+  /** @param change 1 when the caller has its response, -1 when the upstream has responded or failed */
+  changeUnfinished(upstream: Upstream, change: 1 | -1): void {
+    this.#known.unfinished.set(upstream, this.unfinishedAt(upstream) + change);
+  }
+
+  /** What was accepted of the sender whose state is read, if several upstreams accepted it within a minute. */
+  acceptedFor({ tracks }: MethodSpec, params: readonly unknown[]): AcceptedTransactions | undefined {
+    if (tracks?.of !== 'sender') return undefined;
+    const record = this.#known.bySender.get(String(params[tracks.param]).toLowerCase());
+    if (record === undefined || clock.now() - record.at > PENDING_MS) return undefined;
+    const upstreams = record.upstreams.filter((upstream) => this.#all.includes(upstream));
+    return upstreams.length > 1 ? { upstreams, nonce: record.nonce } : undefined;
   }
 
   /** The upstream to select first: it accepted the transaction of the lookup, or the sender's last transaction. */
   upstreamFor(method: MethodSpec, params: readonly unknown[]): Upstream | undefined {
-    if (this.#byHash.size === 0) return undefined;
+    if (this.#known.byHash.size === 0) return undefined;
     const upstream = this.#find(method, params);
     return upstream !== undefined && this.#all.includes(upstream) ? upstream : undefined;
   }
@@ -93,25 +185,49 @@ export class SentTransactions {
   #find({ tracks, blockAt }: MethodSpec, params: readonly unknown[]): Upstream | undefined {
     if (tracks === undefined) return undefined;
     const value = String(params[tracks.param]);
-    if (tracks.of === 'transaction') return this.#byHash.get(value);
+    if (tracks.of === 'transaction') return this.#known.byHash.get(value);
     // Only the pending state has transactions that one upstream has accepted.
     const isPending = blockAt !== undefined && params[blockAt.param] === 'pending';
-    return isPending ? this.#bySender.get(value.toLowerCase()) : undefined;
+    return isPending ? this.#known.bySender.get(value.toLowerCase())?.upstreams[0] : undefined;
   }
 
   /** @param hash from the node's response, which is right also for types that the gateway cannot hash */
-  #record(upstream: Upstream, transaction: Transaction | undefined, hash: string): void {
+  #record(
+    upstream: Upstream,
+    transaction: RawTransaction,
+    hash: string | undefined,
+    counted: 'accepted' | 'known',
+  ): void {
+    // The caller was told that it failed.
+    upstream.metrics.sentTransaction(transaction.hasError ? 'late' : counted);
+    const isFirst = !transaction.isAccepted;
+    if (isFirst) upstream.metrics.acceptedFirst((clock.now() - transaction.sentAt) / 1000);
+    transaction.isAccepted = true;
+    const { decoded } = transaction;
+    if (hash === undefined) return;
     if (this.#all.length > 1) {
-      this.#byHash.set(hash.toLowerCase(), upstream);
-      const sender = transaction?.sender();
-      if (sender !== undefined) this.#bySender.set(sender, upstream);
+      if (isFirst) this.#known.byHash.set(hash.toLowerCase(), upstream);
+      const { sender } = transaction;
+      if (decoded !== undefined && sender !== undefined) this.#recordSender(sender, upstream, decoded.nonce, isFirst);
     }
-    if (transaction !== undefined && transaction.hash !== hash.toLowerCase()) {
+    if (decoded !== undefined && decoded.hash !== hash.toLowerCase()) {
       this.#log.warn(
-        { upstream: upstream.name, hash, expected: transaction.hash },
+        { upstream: upstream.name, hash, expected: decoded.hash },
         'upstream returned an unexpected transaction hash',
       );
     }
+  }
+
+  #recordSender(sender: string, upstream: Upstream, nonce: bigint, isFirst: boolean): void {
+    const at = clock.now();
+    const known = this.#known.bySender.get(sender);
+    const recent = known !== undefined && at - known.at <= PENDING_MS ? known : undefined;
+    const others = recent?.upstreams.filter((one) => one !== upstream) ?? [];
+    this.#known.bySender.set(sender, {
+      upstreams: isFirst ? [upstream, ...others] : [...others, upstream],
+      nonce: recent !== undefined && recent.nonce > nonce ? recent.nonce : nonce,
+      at,
+    });
   }
 }
 
@@ -127,8 +243,10 @@ function noReceipt(message: string, hash: string): UpstreamResponse {
   return { kind: 'error', code: 4, message, data: hash };
 }
 
-/** A result is a hash, or has one. */
-function hashIn(result: unknown): string {
+/** A result is a hash, or has one. Undefined: it is too large to be parsed for that. */
+function hashIn(response: UpstreamResponse): string | undefined {
+  if (response.kind !== 'result') return undefined;
+  const { result } = response;
   return String(
     typeof result === 'string' ? result : (result as { transactionHash?: unknown } | null)?.transactionHash,
   );

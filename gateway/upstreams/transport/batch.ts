@@ -2,6 +2,7 @@ import { clock } from '../../clock/clock.ts';
 import type { Deadlines } from '../../admission/deadlines.ts';
 import type { SlotOwner } from '../../admission/gate.ts';
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
+import { MIN_COMPARED_CALLS, type BatchTimes } from './batch-times.ts';
 import { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { HttpUpstream } from './http-upstream.ts';
@@ -16,22 +17,29 @@ const MAX_BATCH_CALLS = 10;
 /** Added to the time limit of a batch, so that each call reaches its own limit first. */
 const TIMEOUT_MARGIN_MS = 100;
 
+export interface BatchOptions {
+  readonly deadlines: Deadlines;
+  /** Compares batches with single calls. */
+  readonly times: BatchTimes | undefined;
+  /** Called if the upstream rejects the batch. */
+  readonly onRejected: () => void;
+  /** Called if batches take longer than single calls. */
+  readonly onSlower: () => void;
+}
+
 /** Sends requests together, and matches the responses to them. */
 export class Batch {
   readonly #http: HttpUpstream;
-  readonly #deadlines: Deadlines;
-  readonly #onRejected: () => void;
+  readonly #options: BatchOptions;
   /** The requests without a response, by id. */
   readonly #pending = new Map<number, PendingRequest<HttpResponse>>();
   readonly #cancellation: Cancellation;
   #lastDeadline = 0;
   #added = 0;
 
-  /** @param onRejected called if the upstream rejects the batch */
-  constructor(http: HttpUpstream, owner: SlotOwner | undefined, deadlines: Deadlines, onRejected: () => void) {
+  constructor(http: HttpUpstream, owner: SlotOwner | undefined, options: BatchOptions) {
     this.#http = http;
-    this.#deadlines = deadlines;
-    this.#onRejected = onRejected;
+    this.#options = options;
     this.#cancellation = new Cancellation(owner);
   }
 
@@ -41,7 +49,7 @@ export class Batch {
 
   /** Adds a request. @throws UpstreamFailure, Cancelled (rejects with it) */
   add(request: SentRequest, cancellation: Cancellation | undefined): Promise<HttpResponse> {
-    const pending = new PendingRequest<HttpResponse>(request, cancellation, this.#deadlines, this.#abandoned);
+    const pending = new PendingRequest<HttpResponse>(request, cancellation, this.#options.deadlines, this.#abandoned);
     this.#pending.set(request.id, pending);
     this.#added++;
     this.#lastDeadline = Math.max(this.#lastDeadline, request.deadline);
@@ -49,8 +57,11 @@ export class Batch {
   }
 
   send(): void {
-    if (this.#pending.size === 1) this.#sendRestAlone();
-    else if (this.#pending.size > 1) void this.#sendTogether();
+    const { size } = this.#pending;
+    const { times } = this.#options;
+    if (size === 1) this.#sendRestAlone();
+    else if (size >= MIN_COMPARED_CALLS && times?.takeAlone() === true) void this.#sendAllAlone();
+    else if (size > 1) void this.#sendTogether();
   }
 
   readonly #abandoned = ({ id }: PendingRequest<HttpResponse>): void => {
@@ -70,6 +81,26 @@ export class Batch {
     this.#pending.clear();
   }
 
+  /** Sends each request alone, to measure the time until the last response. Never rejects. */
+  async #sendAllAlone(): Promise<void> {
+    const startedAt = clock.now();
+    const responses = Array.from(this.#pending.values(), async (request) => {
+      const response = this.#http.post(request, request.cancellation);
+      request.settle(response);
+      return (await response).status;
+    });
+    this.#pending.clear();
+    const all = await Promise.allSettled(responses);
+    if (all.every((one) => one.status === 'fulfilled' && one.value === 200)) this.#addTime(startedAt, true);
+  }
+
+  #addTime(startedAt: number, isAlone: boolean): void {
+    const { times, onSlower } = this.#options;
+    if (times?.add(clock.now() - startedAt, isAlone) !== true) return;
+    times.clear();
+    onSlower();
+  }
+
   /** Sends each request that has no response yet alone. */
   #sendRestAlone(): void {
     for (const request of this.#pending.values()) request.settle(this.#http.post(request, request.cancellation));
@@ -84,10 +115,15 @@ export class Batch {
   /** @param isResend whether the first attempt failed on a stale connection */
   async #sendTogether(isResend = false): Promise<void> {
     try {
+      const startedAt = clock.now();
       const sent = this.#pending.size;
       const body = `[${Array.from(this.#pending.values(), (request) => request.body).join()}]`;
-      const deadline = Math.max(this.#lastDeadline, clock.now()) + TIMEOUT_MARGIN_MS;
-      await this.#handleResponse(await this.#http.post({ body, deadline }, this.#cancellation), sent);
+      const deadline = Math.max(this.#lastDeadline, startedAt) + TIMEOUT_MARGIN_MS;
+      const isComplete = await this.#handleResponse(
+        await this.#http.post({ body, deadline }, this.#cancellation),
+        sent,
+      );
+      if (isComplete && sent >= MIN_COMPARED_CALLS) this.#addTime(startedAt, false);
     } catch (error) {
       // Cancelled: the callers of all requests have disconnected. None is pending then.
       if (!(error instanceof UpstreamFailure)) this.#fail(error);
@@ -98,14 +134,17 @@ export class Batch {
     }
   }
 
-  /** @param sent number of requests in the batch, of which some may have been abandoned since */
-  async #handleResponse(response: HttpResponse, sent: number): Promise<void> {
+  /**
+   * @param sent number of requests in the batch, of which some may have been abandoned since
+   * @returns whether it has a response to each of them
+   */
+  async #handleResponse(response: HttpResponse, sent: number): Promise<boolean> {
     const responses = elementsOf(response.body);
     if (responses === undefined) {
       // Some providers reject batches with 403 or 429.
       if (mayConcernCalls(response.status) && !(await this.#succeedsAlone())) this.#settleRest(response);
       this.#handleRejection();
-      return;
+      return false;
     }
     const isComplete = responses.length >= sent;
     for (const body of responses) {
@@ -116,6 +155,7 @@ export class Batch {
     }
     if (isComplete) this.#sendRestAlone();
     else this.#handleRejection();
+    return isComplete;
   }
 
   /** Sends the first request alone. @returns whether the upstream responds to it, with a status that does not concern it */
@@ -133,7 +173,7 @@ export class Batch {
   }
 
   #handleRejection(): void {
-    if (this.#pending.size > 0) this.#onRejected();
+    if (this.#pending.size > 0) this.#options.onRejected();
     this.#sendRestAlone();
   }
 }

@@ -1,22 +1,40 @@
 import { clock } from '../../clock/clock.ts';
+import type { Gate } from '../../admission/gate.ts';
 import { Deadlines } from '../../admission/deadlines.ts';
 import { Batch } from './batch.ts';
+import { BatchTimes } from './batch-times.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { HttpUpstream } from './http-upstream.ts';
-import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
+import type { BatchedGroup, ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { withSlot } from './with-slot.ts';
 
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. Ten shorter ones have 200 kB. */
 const MAX_ITEM_CHARS = 20_000;
 
+/** Calls of a group take similar times, so that none waits for a much slower one of its batch. */
+class Group {
+  /** The batches of this turn of the event loop that have space, by the client's batch. */
+  readonly open = new Map<object, Batch>();
+  /** Undefined: batches are not compared with single calls. */
+  readonly times: BatchTimes | undefined;
+  pausedUntil = -Infinity;
+
+  constructor(comparesTimes: boolean) {
+    if (comparesTimes) this.times = new BatchTimes();
+  }
+}
+
 /**
- * Sends the lookups of a client's batch that begin in one turn of the event loop to an upstream as batches. It adds no delay
- * to collect more calls. Each call takes a slot, as it would alone, so that a batch takes no more of the upstream than its
- * calls. Calls of different requests do not share a batch: each would hold its slot until the slowest one has its response,
- * and at 30 ms with jitter and 1,200 calls per second the median was 184 ms in place of 32 (2026-11-24). Methods that execute
- * code or return lists or whole blocks are sent alone, because a slow call delays the whole batch.
+ * Sends the lookups of a client's batch that begin in one turn of the event loop to an upstream as batches, and so its calls
+ * that execute code. It adds no delay to collect more calls. Each call takes a slot, as it would alone, so that a batch takes
+ * no more of the upstream than its calls. Calls of different requests do not share a batch: each would hold its slot until
+ * the slowest one has its response, and at 30 ms with jitter and 1,200 calls per second the median was 184 ms in place of 32
+ * (2026-11-24). Traces, lists and whole blocks are sent alone, because they are large or slow.
+ *
+ * Now and then the calls of a batch are sent alone. If batches take longer, as at nodes that work on their calls one after
+ * the other, the group gets none for a while.
  *
  * HTTP/2 is not offered. It costs undici 113 µs of CPU per call; HTTP/1.1 over the same TLS costs 50 µs (2026-11-21,
  * AMD EPYC, Node 20, undici 7, 64 calls at once over one connection or four, medians of 9 rounds). When a node closed
@@ -24,29 +42,35 @@ const MAX_ITEM_CHARS = 20_000;
  */
 export class BatchingUpstream implements Transport {
   readonly secrets: SecretTexts;
+  readonly slots: Gate;
   readonly #http: HttpUpstream;
   readonly #pauseMs: number;
   /** Of requests in batches. */
   readonly #deadlines = new Deadlines();
-  /** The batches of this turn of the event loop that have space, by the client's batch. */
-  #open = new Map<object, Batch>();
+  readonly #groups: Readonly<Record<BatchedGroup, Group>>;
   /** All batches of this turn. */
   #turn: Batch[] = [];
   #rejectedUntil = -Infinity;
 
-  /** @param pauseMs time without batches after the upstream refused one */
-  constructor(http: HttpUpstream, pauseMs: number) {
+  /**
+   * @param pauseMs time without batches after the upstream refused one
+   * @param comparesTimes and also after batches were slower than single calls
+   */
+  constructor(http: HttpUpstream, pauseMs: number, comparesTimes = false) {
     this.#http = http;
     this.#pauseMs = pauseMs;
     this.secrets = http.secrets;
+    this.slots = http.slots;
+    this.#groups = { lookup: new Group(comparesTimes), execution: new Group(comparesTimes) };
   }
 
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {
-    const { clientBatch, body } = request;
-    if (clientBatch === undefined || body.length > MAX_ITEM_CHARS || clock.now() < this.#rejectedUntil)
-      return this.#http.send(request, cancellation);
-    return withSlot(this.#http.slots, request, cancellation, () =>
-      this.#batchFor(clientBatch, cancellation).add(request, cancellation),
+    const { clientBatch, batchedGroup = 'lookup', body } = request;
+    if (clientBatch === undefined || body.length > MAX_ITEM_CHARS) return this.#http.send(request, cancellation);
+    const group = this.#groups[batchedGroup];
+    if (clock.now() < Math.max(this.#rejectedUntil, group.pausedUntil)) return this.#http.send(request, cancellation);
+    return withSlot(this.slots, request, cancellation, () =>
+      this.#batchFor(clientBatch, group, cancellation).add(request, cancellation),
     );
   }
 
@@ -58,11 +82,16 @@ export class BatchingUpstream implements Transport {
     this.#http.watch(events);
   }
 
-  #batchFor(clientBatch: object, cancellation: Cancellation | undefined): Batch {
-    const open = this.#open.get(clientBatch);
+  #batchFor(clientBatch: object, group: Group, cancellation: Cancellation | undefined): Batch {
+    const open = group.open.get(clientBatch);
     if (open?.isFull === false) return open;
-    const batch = new Batch(this.#http, cancellation?.owner, this.#deadlines, this.#pause);
-    this.#open.set(clientBatch, batch);
+    const batch = new Batch(this.#http, cancellation?.owner, {
+      deadlines: this.#deadlines,
+      times: group.times,
+      onRejected: () => (this.#rejectedUntil = clock.now() + this.#pauseMs),
+      onSlower: () => (group.pausedUntil = clock.now() + this.#pauseMs),
+    });
+    group.open.set(clientBatch, batch);
     if (this.#turn.push(batch) === 1) clock.setImmediate(this.#sendTurn);
     return batch;
   }
@@ -70,11 +99,7 @@ export class BatchingUpstream implements Transport {
   readonly #sendTurn = (): void => {
     const turn = this.#turn;
     this.#turn = [];
-    this.#open = new Map();
+    for (const { open } of Object.values(this.#groups)) open.clear();
     for (const batch of turn) batch.send();
-  };
-
-  readonly #pause = (): void => {
-    this.#rejectedUntil = clock.now() + this.#pauseMs;
   };
 }

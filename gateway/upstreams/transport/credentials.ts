@@ -115,6 +115,16 @@ export class Secrets {
     this.#pattern = new RegExp(texts.map(escapePattern).join('|') || '(?!)', 'gi');
   }
 
+  /** Of the longest credential. */
+  get maxCredentialChars(): number {
+    return Math.max(0, ...this.#credentials.map(({ length }) => length));
+  }
+
+  /** Whether a search in the bytes of a text finds all credentials. */
+  get areAscii(): boolean {
+    return this.#credentials.every((credential) => Buffer.byteLength(credential) === credential.length);
+  }
+
   /** Replaces each word that has a secret, in any case. */
   removeFrom(text: string): string {
     let shown = '';

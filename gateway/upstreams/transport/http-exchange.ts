@@ -6,6 +6,7 @@ import { errorCode } from '../../config/log.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
 import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
+import { BodyRest, type Failure } from './body-rest.ts';
 import { Cancelled, type Cancellable, type Cancellation } from './cancellation.ts';
 import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 
@@ -14,10 +15,18 @@ const TINY_BYTES = 4_096;
 /** A smaller response is not rejected because memory is high. */
 const SMALL_BYTES = 65_536;
 
+/** Larger responses may flow. */
+const FLOW_OVER_BYTES = 32_768;
+/** What is held back of a response of unknown length, if its length is bounded. */
+const MAX_HELD_BYTES = 1_000_000;
+
 /** Status and body of an upstream response. Over WebSocket, the status is 200. */
 export interface HttpResponse {
   readonly status: number;
+  /** The first bytes, if there is a rest. */
   readonly body: Buffer;
+  /** What still arrives of a response that flows. */
+  readonly rest?: BodyRest;
   /** The header `Retry-After`. */
   readonly retryAfter?: string | undefined;
 }
@@ -29,10 +38,15 @@ export interface ResponseBounds {
   readonly memory?: MemoryBudget | undefined;
 }
 
-/** Why an exchange has no response. RpcError: the memory budget is used up, which is no upstream failure. */
-export type Failure = UpstreamFailure | Cancelled | RpcError;
+/** When a large response may be passed on while it arrives. */
+export interface FlowBounds {
+  /** Of the result. A response that may have more is collected. */
+  readonly maxBytes: number;
+  /** Whether it may begin now. Asked once, when more than its first bytes have arrived. */
+  mayBegin(): boolean;
+}
 
-/** Collects one response from undici's events, with a time limit and a size limit. */
+/** Receives one response from undici's events, with a time limit and a size limit. It is collected, unless it may flow. */
 export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Timed {
   readonly #resolve: (response: HttpResponse) => void;
   readonly #reject: (reason: Failure) => void;
@@ -46,9 +60,15 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #status = 0;
+  #contentLength: number | undefined;
+  #receivedBytes = 0;
   #retryAfter: string | undefined;
   readonly #collected = new CollectedBytes();
   #takenBytes = 0;
+  /** The response flows when it has more bytes than these. */
+  #flowOverBytes = Infinity;
+  readonly #flow: FlowBounds | undefined;
+  #rest: BodyRest | undefined;
 
   constructor(
     resolve: (response: HttpResponse) => void,
@@ -57,10 +77,12 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     deadline: number,
     deadlines: Deadlines,
     cancellation: Cancellation | undefined,
+    flow: FlowBounds | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#bounds = bounds;
+    this.#flow = flow;
     this.deadline = deadline;
     this.#deadlines = deadlines;
     deadlines.add(this);
@@ -93,30 +115,67 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
     this.#status = statusCode;
     if (statusCode >= 400) this.#retryAfter = headers['retry-after'];
+    const { 'content-length': length } = headers;
+    if (length !== undefined) this.#contentLength = Number(length);
+    if (this.#flow !== undefined && statusCode === 200) this.#flowOverBytes = this.#flowStart(this.#flow.maxBytes);
+  }
+
+  /** From how many bytes on a response flows. Infinity: it is collected, because it may be beyond a bound. */
+  #flowStart(maxBytes: number): number {
+    const bytes = this.#contentLength;
+    if (bytes !== undefined)
+      return bytes <= Math.min(maxBytes, this.#bounds.responseMaxBytes) ? FLOW_OVER_BYTES : Infinity;
+    if (maxBytes === Infinity) return FLOW_OVER_BYTES;
+    return maxBytes > MAX_HELD_BYTES ? MAX_HELD_BYTES : Infinity;
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#failure !== undefined) return;
-    if (this.#collected.length + chunk.length > this.#bounds.responseMaxBytes) {
+    const bytes = (this.#receivedBytes += chunk.length);
+    if (bytes > this.#bounds.responseMaxBytes) {
       this.fail(new ResponseTooLarge());
       return;
     }
     try {
       const { memory } = this.#bounds;
-      const bytes = this.#collected.length + chunk.length;
       if (bytes <= TINY_BYTES) memory?.add(this.#owner.holder, chunk.length);
       else memory?.take(this.#owner.holder, chunk.length, bytes <= SMALL_BYTES);
     } catch (error) {
       this.fail(error as RpcError);
       return;
     }
+    if (this.#rest !== undefined) {
+      this.#rest.add(chunk);
+      return;
+    }
     this.#takenBytes += chunk.length;
     this.#collected.add(chunk);
+    if (bytes > this.#flowOverBytes && bytes !== this.#contentLength) this.#tryFlow();
+  }
+
+  /** Passes on what has arrived, if that may be. Its bytes, and those that follow, are released by the reader. */
+  #tryFlow(): void {
+    this.#flowOverBytes = Infinity;
+    if (this.#flow?.mayBegin() !== true) return;
+    const { memory } = this.#bounds;
+    const { holder } = this.#owner;
+    this.#rest = new BodyRest(
+      this.#takenBytes,
+      (bytes) => {
+        memory?.add(holder, -bytes);
+      },
+      () => {
+        this.cancel();
+      },
+    );
+    this.#takenBytes = 0;
+    this.#resolve({ status: this.#status, body: this.#collected.join(), rest: this.#rest });
   }
 
   onResponseEnd(): void {
     this.#release();
-    this.#resolve({ status: this.#status, body: this.#collected.join(), retryAfter: this.#retryAfter });
+    if (this.#rest !== undefined) this.#rest.end();
+    else this.#resolve({ status: this.#status, body: this.#collected.join(), retryAfter: this.#retryAfter });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
@@ -131,7 +190,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
 
   #settle(reason: Failure): void {
     this.#release();
-    this.#reject(reason);
+    if (this.#rest !== undefined) this.#rest.end(reason);
+    else this.#reject(reason);
   }
 
   #release(): void {

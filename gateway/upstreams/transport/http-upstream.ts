@@ -42,7 +42,7 @@ export class HttpUpstream implements Transport {
   readonly #headers: string[];
   readonly #bounds: ResponseBounds;
   readonly #deadlines = new Deadlines();
-  /** Calls in flight, as many as connections. Others wait here, fairly over their keys. */
+  /** At most as many as connections. */
   readonly slots: Gate;
 
   constructor(options: HttpUpstreamOptions) {
@@ -71,10 +71,16 @@ export class HttpUpstream implements Transport {
     return withSlot(this.slots, request, cancellation, () => this.post(request, cancellation));
   }
 
-  /** Posts a body at once, and reads the whole response. @throws UpstreamFailure, Cancelled (rejects with it) */
-  post({ body, deadline }: Omit<SentRequest, 'id'>, cancellation: Cancellation | undefined): Promise<HttpResponse> {
+  /** Posts a body at once, and reads the whole response, or the first bytes of one that flows. @throws UpstreamFailure, Cancelled (rejects with it) */
+  post(
+    { body, deadline, flow }: Omit<SentRequest, 'id'>,
+    cancellation: Cancellation | undefined,
+  ): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
-      const exchange = new HttpExchange(resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation);
+      // prettier-ignore
+      const exchange = new HttpExchange(
+        resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, flow,
+      );
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
       } catch (error) {

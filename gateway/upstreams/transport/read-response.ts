@@ -1,9 +1,13 @@
 import { clock } from '../../clock/clock.ts';
 import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { exceeds } from '../../json/nesting.ts';
+import { ValueEnd } from '../../json/value-end.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import type { BodyRest } from './body-rest.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { findResult, LARGE_RESPONSE_BYTES } from './response-envelope.ts';
+import { FlowingResult, type ResultReader } from './flowing-result.ts';
+import { findResult, findResultStart, isMeaningful, LARGE_RESPONSE_BYTES } from './response-envelope.ts';
 import {
   failureOfStatus,
   UpstreamFailure,
@@ -13,7 +17,7 @@ import {
 } from './upstream-response.ts';
 
 /** A trace of 1,024 nested calls has 2,050 levels. JSON.stringify overflows the stack at 4,500 (Node 20). */
-const MAX_LEVELS = { depth: 3_000, values: Infinity };
+export const MAX_LEVELS = { depth: 3_000, values: Infinity };
 
 /** Limit for an error's message. Messages of old Lotus and Hardhat contain whole payloads. */
 const MAX_MESSAGE_CHARS = 64 * 1024;
@@ -36,6 +40,28 @@ export function readResponse(response: HttpResponse, id: number, secrets: Secret
   }
   const text = body.toString('utf8');
   return readCommonEnvelope(text, id, secrets) ?? readParsed(response, text, id, secrets);
+}
+
+/**
+ * The result of a response whose first bytes have arrived.
+ * @param body the first bytes @param maxBytes of the result
+ * @returns undefined if the response must be collected: its start is unusual, or it must be parsed
+ */
+export function readFlowing(
+  body: Buffer,
+  rest: BodyRest,
+  id: number,
+  reader: ResultReader,
+  maxBytes: number,
+): FlowingResult | undefined {
+  const start = findResultStart(body, id);
+  if (start === undefined || !ValueEnd.isFoundFor(body[start.at])) return undefined;
+  try {
+    return new FlowingResult(body.subarray(start.at), rest, reader, { id, isIdRead: start.isIdRead, maxBytes });
+  } catch (error) {
+    if (error instanceof UpstreamFailure || error instanceof RpcError) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -112,11 +138,6 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** `error: null`, `false`, `""` and `{}` beside a result are not errors. */
-function isMeaningful(error: unknown): boolean {
-  return (typeof error === 'string' && error !== '') || (isObject(error) && Object.keys(error).length > 0);
 }
 
 /** Errors often have id null. Some nodes return the number as a string. A result must have its id. */

@@ -1,3 +1,5 @@
+import { isObject } from '../../collections/is-object.ts';
+
 /** From this size on, checking the bytes of a response is cheaper than parsing it (bench/steps.ts). */
 export const LARGE_RESPONSE_BYTES = 8_192;
 
@@ -23,6 +25,25 @@ export function findResult(body: Buffer, id: number): Buffer | undefined {
   const end = tailOf(body);
   if (start?.[2] === undefined || end === null || (start[1] ?? end[1]) !== String(id)) return undefined;
   return body.subarray(start[0].length, body.length - end[0].length);
+}
+
+/**
+ * The start of a response with a result that flows.
+ * @returns the position of the result, and whether the id was before it; undefined: the start is unusual, or has the id of
+ * another call
+ */
+export function findResultStart(
+  body: Buffer,
+  id: number,
+): { readonly at: number; readonly isIdRead: boolean } | undefined {
+  const start = headOf(body);
+  if (start?.[2] === undefined || (start[1] !== undefined && start[1] !== String(id))) return undefined;
+  return { at: start[0].length, isIdRead: start[1] !== undefined };
+}
+
+/** `error: null`, `false`, `""` and `{}` beside a result are not errors. */
+export function isMeaningful(error: unknown): boolean {
+  return (typeof error === 'string' && error !== '') || (isObject(error) && Object.keys(error).length > 0);
 }
 
 /**

@@ -1,6 +1,7 @@
+import type { Gate } from '../../admission/gate.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
-import type { HttpResponse } from './http-exchange.ts';
+import type { FlowBounds, HttpResponse } from './http-exchange.ts';
 
 export interface ConnectionEvents {
   /** A connection was opened. */
@@ -8,6 +9,9 @@ export interface ConnectionEvents {
   /** The upstream has closed the last open connection. */
   lost(): void;
 }
+
+/** The groups of methods of which batches are made. */
+export type BatchedGroup = 'lookup' | 'execution';
 
 /** One JSON-RPC request for an upstream. */
 export interface SentRequest {
@@ -18,12 +22,20 @@ export interface SentRequest {
   readonly deadline: number;
   /** The client's batch, if the request may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
+  /** Only those of one group are sent together. */
+  readonly batchedGroup?: BatchedGroup | undefined;
+  /** When it got its slot, if it waited for one, by clock.now(). The transport sets it. */
+  startedAt?: number;
+  /** Undefined: the response is collected. */
+  readonly flow?: FlowBounds | undefined;
 }
 
 /** Sends requests to an upstream over HTTP or WebSocket. */
 export interface Transport {
+  /** Of the requests in progress. Others wait there, fairly over their keys. */
+  readonly slots: Gate;
   /**
-   * Sends a request, when it has a slot, and waits for its response.
+   * Sends a request, when it has a slot, and waits for its response, or for the first bytes of one that flows.
    * @throws UpstreamFailure, Cancelled, RpcError if the memory budget is used up (rejects with it)
    */
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse>;

@@ -1,3 +1,5 @@
+import type { Proof } from '../../jsonrpc/proof.ts';
+
 /** The JSON-RPC response of an upstream to one call. */
 export type UpstreamResponse = ResultResponse | LargeResponse | ErrorResponse;
 
@@ -8,6 +10,8 @@ export interface ResultResponse {
   readonly text?: string;
   /** The JSON text of the whole response, if the text of the result is unknown. */
   readonly envelope?: string;
+  /** Undefined: it was not verified. */
+  readonly proof?: Proof;
 }
 
 /** A large result that is not parsed, so that its bytes can be passed on. */
@@ -15,6 +19,8 @@ export interface LargeResponse {
   readonly kind: 'large';
   /** Concatenated they are the result as JSON, which is not validated yet. */
   readonly parts: readonly [Buffer, ...Buffer[]];
+  /** Undefined: it was not verified. */
+  readonly proof?: Proof;
   /** Its bytes are taken from the memory budget already. */
   readonly isReserved?: true;
   /** Parses the whole response. @throws UpstreamFailure */
@@ -30,6 +36,8 @@ export interface ErrorResponse {
   readonly status?: number;
   /** From the header `Retry-After`. */
   readonly retryAfterMs?: number | undefined;
+  /** Only of an error on which upstreams agree. */
+  readonly proof?: Proof;
 }
 
 /** A response with a result that is JSON text already. */
@@ -48,6 +56,8 @@ export type FailureClass =
   | 'transport' // refused, cut off, timed out, 5xx
   | 'slow' // timed out, while other calls were successful
   | 'malformed' // not JSON-RPC, the id of another call, an impossible result
+  | 'disproved' // the result is wrong, as a hash, a root or other upstreams show
+  | 'unproven' // nothing proves the result, which `verify: require` requires
   | 'wrong-chain' // eth_chainId returned another network's id
   | 'rate' // rate limited or overloaded
   | 'quota' // the plan is exhausted

@@ -38,7 +38,7 @@ const FLOOD_PAUSE_MS = 30_000;
  */
 export class WebSocketUpstream implements Transport {
   readonly secrets: SecretTexts;
-  readonly #slots: Gate;
+  readonly slots: Gate;
   readonly #open: () => WebSocketConnection;
   readonly #listeners = new Set<LinkListener>();
   /** Undefined: without a proxy. */
@@ -63,7 +63,7 @@ export class WebSocketUpstream implements Transport {
         for (const listener of this.#listeners) listener.notified(body);
       },
     };
-    this.#slots = new Gate({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
+    this.slots = new Gate({ slots: slots ?? Infinity, rejection: () => new NoFreeSlot() });
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened, failure) => {
@@ -73,7 +73,7 @@ export class WebSocketUpstream implements Transport {
   }
 
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse> {
-    return withSlot(this.#slots, request, cancellation, () => this.#usableConnection().send(request, cancellation));
+    return withSlot(this.slots, request, cancellation, () => this.#usableConnection().send(request, cancellation));
   }
 
   /** Adds a listener for notifications and disconnects. @returns a function that removes it */

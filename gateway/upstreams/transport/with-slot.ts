@@ -1,34 +1,44 @@
 import { clock } from '../../clock/clock.ts';
 import { type Gate, gatehouse } from '../../admission/gate.ts';
+import type { BodyRest } from './body-rest.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { SentRequest } from './transport.ts';
 import { MIN_COUNTED_TIMEOUT_MS, TimedOut } from './upstream-response.ts';
 
 /**
- * Sends a request in a slot, for which it may have to wait. The slot is released at its end.
+ * Sends a request in a slot, for which it may have to wait. The slot is released when the response has arrived.
  * @throws UpstreamFailure, Cancelled (rejects with it)
  */
 export async function withSlot(
   slots: Gate,
-  { deadline }: SentRequest,
+  request: SentRequest,
   cancellation: Cancellation | undefined,
   send: () => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
+  const { deadline } = request;
   const owner = cancellation?.owner ?? gatehouse;
+  let rest: BodyRest | undefined;
   let isLate = false;
   if (!slots.tryEnter(owner)) {
     await slots.wait(owner, deadline - clock.now(), cancellation);
-    isLate = deadline - clock.now() < MIN_COUNTED_TIMEOUT_MS;
+    request.startedAt = clock.now();
+    isLate = deadline - request.startedAt < MIN_COUNTED_TIMEOUT_MS;
   }
   try {
     // The caller may leave after the slot is free and before this continuation.
     if (cancellation?.isCancelled === true) throw cancellation.reason;
-    return await send();
+    const response = await send();
+    ({ rest } = response);
+    return response;
   } catch (error) {
     if (isLate && error instanceof TimedOut) error.isCallerTimeout = true;
     throw error;
   } finally {
-    slots.leave(owner);
+    if (rest === undefined) slots.leave(owner);
+    else
+      void rest.ended.then(() => {
+        slots.leave(owner);
+      });
   }
 }

@@ -64,6 +64,12 @@ async function isExplained(one: Limited): Promise<boolean> {
   return headers.has('x-gatehouse-explain');
 }
 
+/** Whether a result that nothing proves is an error. */
+async function mustBeProven(one: Limited): Promise<boolean> {
+  const { body } = await one.send(['eth_gasPrice', []]);
+  return /cannot be proven/.test((body as { error?: { message: string } }).error?.message ?? '');
+}
+
 /** Whether a call is rejected beyond a bound. The node has no response to most of them. */
 function isBeyondBound(...call: readonly [method: string, params?: unknown]) {
   return async (one: Limited): Promise<boolean> => {
@@ -219,9 +225,14 @@ export const fieldSamples: Readonly<Record<PermissionField, FieldSample>> = {
     effect: { text: digest, ...calls(401, 401) },
   },
   permissions: {
-    good: ['explain'],
+    good: ['explain', 'private', 'verify', 'explain,private,verify'],
     bad: ['', 'all', 'explain,root'],
     effect: { text: 'explain', observe: isExplained, without: false, with: true },
+  },
+  verify: {
+    good: ['enforce', 'require'],
+    bad: ['', 'off', 'observe', 'enforce,require', 'always'],
+    effect: { text: 'require', observe: mustBeProven, without: false, with: true },
   },
   account: {
     good: ['0123456789ab'],

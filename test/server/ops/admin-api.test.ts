@@ -241,7 +241,7 @@ describe('the admin API rejects', () => {
       error: { field: 'days', message: 'days: expected a whole number from 1 to 90' },
     });
     expect((await sendRequest('PATCH', `/admin/keys/${id}`, {})).body).toEqual({
-      error: { message: 'the body: expected an object with rules or secret' },
+      error: { message: 'the body: expected an object with name, rules or secret' },
     });
     expect((await sendRequest('POST', `/admin/keys/${id}/rotate`, { grace: 'soon' })).body).toEqual({
       error: { field: 'grace', message: 'grace: expected a time such as 7d, 24h or 0m' },

@@ -59,7 +59,7 @@ describe('the role of a token', () => {
     const { operations } = readAdminApi();
     const rejected: string[] = [];
     for (const { verb, path, role, id } of operations) {
-      const at = path.replace(':id', '0123456789ab').replace(':network', 'main');
+      const at = path.replace(':id', '0123456789ab').replace(':network', 'main').replace(':upstream', 'none');
       const { status, body } = await send(tokens[name], verb.toUpperCase(), at, verb === 'get' ? undefined : {});
       expect([id, status === 403]).toEqual([id, !(permitted as readonly string[]).includes(role)]);
       if (status === 403) rejected.push(JSON.stringify(body));
@@ -76,8 +76,9 @@ describe('the role of a token', () => {
   it('of each operation is the lowest that it needs', () => {
     const roles = Object.fromEntries(readAdminApi().operations.map(({ id, role }) => [id, role]));
     expect(roles).toEqual({
-      ...{ document: 'read', list: 'read', show: 'read', usage: 'read', networks: 'read' },
+      ...{ document: 'read', list: 'read', show: 'read', usage: 'read', networks: 'read', calls: 'read', events: 'read' },
       ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys', revokeAll: 'keys' },
+      ...{ choices: 'read', upstreams: 'read', drain: 'all', undrain: 'all' },
       ...{ explain: 'all', showLogLevel: 'read', setLogLevel: 'all' },
     });
   });

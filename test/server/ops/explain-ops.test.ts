@@ -21,6 +21,8 @@ async function explain({ gateway }: WithNodes, call: unknown, slug = 'test', giv
   return { status: response.status, text, body: JSON.parse(text) as { answer: unknown; explanation: unknown } };
 }
 
+const number = expect.any(Number) as number;
+
 describe('a call at the ops port', () => {
   it('gets a response without a key, with an explanation of the upstreams used', async () => {
     const all = await withNodes(2, ops);
@@ -38,8 +40,8 @@ describe('a call at the ops port', () => {
           requestUnits: 1,
           cache: 'off',
           attempts: [
-            { upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'transport' },
-            { upstream: 'node-1', ms: expect.any(Number) as number, outcome: 'response' },
+            { upstream: 'node-0', atMs: number, ms: number, outcome: 'transport' },
+            { upstream: 'node-1', atMs: number, ms: number, outcome: 'response' },
           ],
         },
       ],

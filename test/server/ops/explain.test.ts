@@ -46,7 +46,14 @@ describe('a key with the capability explain', () => {
           outcome: 'result',
           requestUnits: 1,
           cache: 'off',
-          attempts: [{ upstream: 'node-0', ms: expect.any(Number) as number, outcome: 'response' }],
+          attempts: [
+            {
+              upstream: 'node-0',
+              atMs: expect.any(Number) as number,
+              ms: expect.any(Number) as number,
+              outcome: 'response',
+            },
+          ],
         },
       ],
     });

@@ -103,7 +103,7 @@ describe.each(['file', 'redis'])('GET /admin/keys, with keys in %s', (kind) => {
 it('GET /admin/keys rejects invalid parameters, and names each', async () => {
   const own = await startKeysGateway();
   onTestFinished(own.stop);
-  const orders = 'created, name, team, state, or one of them after -';
+  const orders = 'created, name, team, state, use, or one of them after -';
   for (const [query, field, expected] of [
     ['sort=age', 'sort', orders],
     ['sort=name&sort=team', 'sort', orders],

@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../gateway/config/package.ts';
 import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
-import { appKeys, click, fill, openKeys, startKeysGateway, waitForFocus, type KeysGateway } from './keys-gateway.ts';
+import {
+  adminToken,
+  appKeys,
+  click,
+  fill,
+  openKeys,
+  startKeysGateway,
+  waitForFocus,
+  type KeysGateway,
+} from './keys-gateway.ts';
 
 /** A few, with the longest cards and one without a schema: axe takes seconds for sixty. */
 const methods = ['eth_blockNumber', 'eth_call', 'eth_getLogs', 'debug_*'];
@@ -82,7 +91,7 @@ describe.each<[string, OpenOptions & { readonly width: number }]>([
 
   it('on the form for a key, with an error and after it', async () => {
     const tab = await openKeys(browser, own.ops, options, '#new');
-    await tab.evaluate(`document.getElementById('restrictions').open = true`);
+    await tab.evaluate(`document.getElementById('new-rare').open = true`);
     await check(tab, options.width);
     await fill(tab, 'name', 'alice');
     await fill(tab, 'new-rate', 'fast');
@@ -96,6 +105,25 @@ describe.each<[string, OpenOptions & { readonly width: number }]>([
     expect(await tab.evaluate(fits)).toBe(options.width);
   }, 60_000);
 
+  it('on the upstreams page, with a drained one', async () => {
+    const tab = await browser.open(`${own.ops}/upstreams`, options);
+    await check(tab, options.width);
+    await fill(tab, 'token', adminToken);
+    await tab.evaluate(`document.getElementById('login').requestSubmit()`);
+    await tab.waitFor(`document.querySelector('#list button') !== null`);
+    await click(tab, '#list button');
+    await tab.waitFor(`document.getElementById('message').innerText.endsWith('is drained.')`);
+    await check(tab, options.width);
+    await click(tab, '#list button');
+    await tab.waitFor(`document.getElementById('message').innerText.endsWith('is in service.')`);
+  }, 60_000);
+
+  it('on the page for a wrong address', async () => {
+    const tab = await browser.open(`${own.gateway.address}/no-such-network`, options);
+    expect(await findings(tab)).toEqual([]);
+    expect(await tab.evaluate(fits)).toBe(options.width);
+  });
+
   it('on the method reference', async () => {
     const tab = await browser.open(`${own.gateway.address}/five/docs#eth_getLogs`, options);
     await tab.waitFor(`document.querySelector('#eth_getLogs textarea') !== null`);
@@ -103,8 +131,8 @@ describe.each<[string, OpenOptions & { readonly width: number }]>([
   });
 });
 
-it.each(['/', '/five/docs', '/keys'])('the page %s has less than 100 kB', async (path) => {
-  const address = path === '/keys' ? own.ops : own.gateway.address;
+it.each(['/', '/five/docs', '/keys', '/upstreams'])('the page %s has less than 100 kB', async (path) => {
+  const address = ['/keys', '/upstreams'].includes(path) ? own.ops : own.gateway.address;
   const response = await fetch(address + path, { headers: { accept: 'text/html' } });
   const html = await response.text();
   // Styles and scripts are in the page.

@@ -105,7 +105,7 @@ describe('the method reference', () => {
       `${gateway.address}/small`,
       `${gateway.address}/ten`,
     ]);
-    const links = `[...document.querySelectorAll('nav a:not([hidden])')].map((a) => a.href.slice(location.origin.length))`;
+    const links = `[...document.querySelectorAll('header nav a:not([hidden])')].map((a) => a.href.slice(location.origin.length))`;
     expect(await tab.evaluate(links)).toEqual(['/', '/openrpc.json']);
     const ofNetwork = await openMethod('eth_getBalance', 'small');
     expect(await ofNetwork.evaluate(links)).toEqual(['/small/', '/docs', '/small/openrpc.json']);

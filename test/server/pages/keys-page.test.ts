@@ -74,7 +74,9 @@ describe('the keys page', () => {
     await click(tab, '#list tbody a');
     await waitForFocus(tab, 'key-title');
     expect(await textOf(tab, 'key-title')).toBe('alice');
-    expect(await textOf(tab, 'key-facts')).toMatch(/^[0-9a-f]{12}, active, created \d{4}-\d\d-\d\d, team acme$/);
+    expect(await textOf(tab, 'key-facts')).toMatch(
+      /^[0-9a-f]{12}, active, created \d{4}-\d\d-\d\d, (not used in 30 days|last used \d{4}-\d\d-\d\d), team acme$/,
+    );
     expect(await valueOf(tab, 'permission-methods')).toBe('eth');
     await fill(tab, 'permission-rate', '50');
     await fill(tab, 'permission-methods', '');
@@ -111,24 +113,25 @@ describe('the keys page', () => {
     await submit(tab, 'create');
     await waitForFocus(tab, 'name');
     expect(await textOf(tab, 'name-error')).toBe('expected 1 to 64 printable characters');
-    expect(await tab.evaluate(`document.getElementById('restrictions').open`)).toBe(false);
+    expect(await tab.evaluate(`document.getElementById('new-rare').open`)).toBe(false);
     await fill(tab, 'name', 'bob');
-    await fill(tab, 'new-ips', 'here');
+    await fill(tab, 'new-ips', '192.0.2.7, 10.0.0/8');
+    await fill(tab, 'new-contracts', 'mine');
     await fill(tab, 'new-rate', 'fast');
     await submit(tab, 'create');
     // The first of the invalid fields, in a part of the form that was closed.
     await waitForFocus(tab, 'new-ips');
     expect(await textOf(tab, 'name-error')).toBe('');
-    expect(await textOf(tab, 'new-ips-error')).toBe(
-      'expected allowed client addresses: 192.0.2.7, 10.0.0.0/8, 2001:db8::/32',
-    );
-    expect(await textOf(tab, 'new-rate-error')).toMatch(/^expected number above 0, .*, got text$/);
+    expect(await textOf(tab, 'new-ips-error')).toBe('Client addresses: 10.0.0/8 is no address or address range');
+    expect(await textOf(tab, 'new-rate-error')).toMatch(/^Units per second: expected number above 0, .*, got text$/);
+    expect(await tab.evaluate(`document.getElementById('new-rare').open`)).toBe(true);
     const described = await tab.evaluate<string[][]>(
       `[...document.querySelectorAll('[aria-invalid]')].map((input) => [input.id, input.labels[0].innerText, input.ariaInvalid, input.getAttribute('aria-describedby')])`,
     );
     expect(described).toEqual([
       ['new-ips', 'Client addresses', 'true', 'new-ips-error new-ips-hint'],
       ['new-rate', 'Units per second', 'true', 'new-rate-error new-rate-hint'],
+      ['new-contracts', 'Contracts', 'true', 'new-contracts-error new-contracts-hint'],
     ]);
     expect(await textOf(tab, 'message')).toBe('');
     const labels = await tab.evaluate<string[]>(
@@ -200,7 +203,7 @@ describe('the keys page', () => {
     await Promise.all([call(key), call(key), call(key, 'eth_getCode')]);
     const tab = await openKeys(browser, own.ops);
     // Usage is written each second.
-    const cell = `[...document.querySelectorAll('#list tr')].find((row) => row.innerText.includes('test'))?.cells[5].innerText`;
+    const cell = `[...document.querySelectorAll('#list tr')].find((row) => row.innerText.includes('test'))?.cells[7].innerText`;
     await tab.waitFor(
       `(document.getElementById('list').ariaBusy === 'true' || void showList(), ${cell} === '3, 1 error')`,
     );

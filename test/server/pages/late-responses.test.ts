@@ -80,7 +80,7 @@ describe('the list', () => {
 
   it('has a dash for usage that the gateway leaves out', async () => {
     const tab = await open();
-    const cells = `[...document.querySelectorAll('#list tbody tr')].map(({ cells }) => cells[5].innerText)`;
+    const cells = `[...document.querySelectorAll('#list tbody tr')].map(({ cells }) => cells[7].innerText)`;
     await tab.waitFor(`document.querySelectorAll('#list tbody tr').length === 4`);
     expect(await tab.evaluate(cells)).toEqual(['0', '0', '0', '0']);
     await tab.evaluate(`window.change = ({ keys = [] }) => keys.forEach((key) => delete key.usage)`);

@@ -7,6 +7,7 @@ import { contrasts } from './contrasts.ts';
 
 const CHAIN_ID = 7;
 const MAX_PAGE_BYTES = 100_000;
+const MAX_STATUS_BYTES = 60_000;
 
 let browser: Chromium;
 let node: FakeNode;
@@ -43,7 +44,7 @@ const forms: readonly (readonly [string, OpenOptions])[] = [
   ['phone', { width: 360, height: 740 }],
 ];
 const titles = (tab: Tab): Promise<string[]> =>
-  tab.evaluate(`[...document.querySelectorAll('#networks h2')].map(({ innerText }) => innerText)`);
+  tab.evaluate(`[...document.querySelectorAll('#networks tr[data-network] a')].map(({ innerText }) => innerText)`);
 const filterBy = (tab: Tab, text: string): Promise<unknown> =>
   tab.evaluate(`filter.value = ${JSON.stringify(text)}; filter.dispatchEvent(new Event('input')); 1`);
 
@@ -72,15 +73,43 @@ describe('the status page with 20 networks', () => {
     await tab.waitFor(`document.querySelector('#networks table') !== null`);
     expect(await titles(tab)).toEqual(['net-002', 'net-001', 'net-000'].map((slug) => `Network ${slug}`));
     const row = await tab.evaluate<string>(`document.querySelector('#networks tbody tr').innerText`);
-    expect(row).toMatch(
-      /▲ failing\s+circuit (open|half-open) for \d+ s: connection refused, (\d+) of \2 requests failed\s+has not worked since the start/,
-    );
+    expect(row).toMatch(/▲ down\s+node-0: connection refused, for \d+ s/);
     expect(await tab.evaluate(`document.querySelector('#idle').innerText`)).toBe('17 idle networks');
     expect(await tab.evaluate(`document.querySelector('#idle').open`)).toBe(false);
     await tab.evaluate(`document.querySelector('#idle').open = true`);
     await tab.evaluate('refresh()');
     expect(await tab.evaluate(`document.querySelector('#idle').open`)).toBe(true);
     expect(await tab.evaluate(`document.querySelector('#idle a[href="/net-019"]').innerText`)).toBe('Network net-019');
+    expect(tab.errors).toEqual([]);
+  }, 60_000);
+
+  it('opens a row to the card of its network, by the keyboard, and keeps it open', async () => {
+    const gateway = await open(20);
+    const tab = await browser.open(`${gateway.address}/`);
+    await tab.waitFor(`document.querySelector('#networks table') !== null`);
+    await tab.evaluate(`document.querySelector('#toggle-net-002').focus()`);
+    await tab.press('Enter');
+    await tab.waitFor(
+      `document.querySelector('#networks .open')?.innerText.includes('has not worked since the start')`,
+    );
+    expect(await tab.evaluate('document.activeElement.id')).toBe('toggle-net-002');
+    await tab.evaluate('refresh()');
+    expect(await tab.evaluate(`document.querySelector('#networks .open') !== null`)).toBe(true);
+    await tab.press('Enter');
+    expect(await tab.evaluate(`document.querySelector('#networks .open') === null`)).toBe(true);
+    expect(tab.errors).toEqual([]);
+  }, 60_000);
+
+  it('is sorted by a column, in both directions', async () => {
+    const gateway = await open(20);
+    const tab = await browser.open(`${gateway.address}/`);
+    await tab.waitFor(`document.querySelector('#networks table') !== null`);
+    const sort = `document.querySelector('#networks .sort').click()`;
+    await tab.evaluate(sort);
+    expect(await titles(tab)).toEqual(['net-000', 'net-001', 'net-002'].map((slug) => `Network ${slug}`));
+    await tab.evaluate(sort);
+    expect(await titles(tab)).toEqual(['net-002', 'net-001', 'net-000'].map((slug) => `Network ${slug}`));
+    expect(await tab.evaluate(`document.querySelector('#networks th').ariaSort`)).toBe('descending');
     expect(tab.errors).toEqual([]);
   }, 60_000);
 
@@ -104,13 +133,13 @@ it('the status of 200 networks without traffic is small, too', async () => {
   const gateway = await open(200);
   const text = await (await fetch(gateway.address, { headers: { accept: 'application/json' } })).text();
   expect((JSON.parse(text) as { networks: unknown[] }).networks).toHaveLength(200);
-  expect(Buffer.byteLength(text)).toBeLessThan(MAX_PAGE_BYTES);
+  expect(Buffer.byteLength(text)).toBeLessThan(MAX_STATUS_BYTES);
 });
 
 it('a network has its requests per second, latencies and cache hits, and an upstream its availability', async () => {
   const gateway = await open(1);
   const statusOf = async () => {
-    const response = await fetch(gateway.address, { headers: { accept: 'application/json' } });
+    const response = await fetch(`${gateway.address}/net-000`, { headers: { accept: 'application/json' } });
     const { networks } = (await response.json()) as {
       networks: { activity?: { perSecond: number }; upstreams: { availability?: object }[] }[];
     };
@@ -124,9 +153,11 @@ it('a network has its requests per second, latencies and cache hits, and an upst
   }, 30_000);
   const status = await statusOf();
   const number = expect.any(Number) as number;
-  expect(status?.activity).toEqual({ perSecond: number, p50Ms: number, p99Ms: number, cacheHitRate: number });
+  expect(status?.activity).toEqual({
+    ...{ perSecond: number, p50Ms: number, p99Ms: number, cacheHitRate: number, failedShare: 0, rejectedShare: 0 },
+  });
   expect(status?.upstreams[0]?.availability).toEqual({ share: 1, overS: 10 });
-  const tab = await browser.open(`${gateway.address}/`);
+  const tab = await browser.open(`${gateway.address}/net-000`);
   await tab.waitFor(`document.querySelector('#networks table') !== null`);
   const text = await tab.evaluate<string>(`document.querySelector('#networks').innerText`);
   expect(text).toMatch(/[\d,.]+ requests\/s\s+p50 .* ms, p99 .* ms\s+cache hits \d+ %/);

@@ -45,8 +45,8 @@ describe('the status as JSON', () => {
     const { scope, networks } = JSON.parse(text) as { scope: string; networks: Record<string, unknown>[] };
     expect([scope, networks.map(({ slug }) => slug)]).toEqual(['gateway', ['five', 'two']]);
     expect(networks[0]).toMatchObject({
-      ...{ name: 'Test 5', chainId: 5, currency: { symbol: 'ETH', decimals: 18 }, head: 16 },
-      upstreams: [{ name: 'node-0', state: 'up', head: 16, lag: 0, history: [] }],
+      ...{ name: 'Test 5', chainId: 5, head: 16 },
+      upstreams: [{ name: 'node-0', state: 'up' }],
     });
     expect(networks[1]).toMatchObject({ upstreams: [{ state: 'unused' }, { state: 'unused' }] });
     expect(networks[1]).not.toHaveProperty('methods');
@@ -54,6 +54,11 @@ describe('the status as JSON', () => {
     expect(two).toMatchObject({ methods: ['eth_chainId', 'debug_traceCall'] });
     for (const path of ['/five', '/five/', '//five'])
       expect(await jsonAt(path)).toMatchObject({ scope: 'network', networks: [{ slug: 'five' }] });
+    const [five] = ((await jsonAt('/five')) as unknown as { networks: object[] }).networks;
+    expect(five).toMatchObject({
+      currency: { symbol: 'ETH', decimals: 18 },
+      upstreams: [{ name: 'node-0', state: 'up', head: 16, lag: 0, history: [] }],
+    });
   });
 
   it('sends nothing to upstreams', async () => {
@@ -128,7 +133,7 @@ describe('pages', () => {
       expect(inline.length).toBeGreaterThan(2);
       for (const body of inline) expect(policy).toContain(`'sha256-${hash('sha256', body, 'base64')}'`);
       expect(text).not.toMatch(
-        /some-key|<script [^>]*src|<link rel="stylesheet"| on\w+="|https?:\/\/(?!www\.w3\.org\/2000\/svg)/,
+        /some-key|<script [^>]*src|<link rel="stylesheet"| on\w+="|https?:\/\/(?!www\.w3\.org\/2000\/svg|github\.com\/leeoniya\/uPlot)/,
       );
     },
   );
@@ -138,6 +143,27 @@ describe('pages', () => {
       "connect-src 'self' https://five.example.org",
     );
     expect((await get('/', html)).headers.get('content-security-policy')).toMatch(/connect-src 'self'$/);
+  });
+
+  it.each(['/nope', '/nope/v3/some-key', '/nope/ws/v3/some-key', '/metrics/nope'])(
+    'a browser that opens the wrong address %s gets a page with a way on, and programs get JSON',
+    async (path) => {
+      const response = await get(path, html);
+      const text = await response.text();
+      expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+      expect(response.headers.get('content-security-policy')).toContain("script-src 'none'");
+      expect(response.headers.get('x-request-id')).not.toBeNull();
+      expect(text).toContain('<a href="/">Networks of this gateway</a>');
+      expect(text).not.toMatch(/nope|some-key/);
+      expect(await jsonAt(path)).toMatchObject({ error: { code: -32002 } });
+    },
+  );
+
+  it('without a status page, the page for a wrong address has no link to it', async () => {
+    const { address } = await open({ STATUS_PAGE: 'off' });
+    const text = await (await get('/nope', html, address)).text();
+    expect(text).toContain('There is no network or page at this address');
+    expect(text).not.toContain('Networks of this gateway');
   });
 
   it('are not sent to API clients, which get an error', async () => {

@@ -49,7 +49,7 @@ describe.each(Object.entries(forms))('a picture, %s,', (form, options) => {
     const tab = await browser.open(`${own.gateway.address}/`, options);
     const text = `document.querySelector('#networks').innerText`;
     for (const name of networkNames) await tab.waitFor(`${text}.includes(${JSON.stringify(name)})`);
-    await tab.waitFor(`/our-node\\s+▲ failing/.test(${text})`);
+    await tab.waitFor(`/▲ partly down\\s+our-node: /.test(${text})`);
     expect(await tab.evaluate(`document.querySelector('#summary').innerText`)).toBe(
       '3 networks, 7 upstreams, 1 failing',
     );

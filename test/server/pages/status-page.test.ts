@@ -23,7 +23,10 @@ const wallet = `
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 10, responses: { eth_blockNumber: '0x10' } });
   const ten = network(10, [node.url], { name: 'OP Mainnet' });
-  [browser, gateway] = await Promise.all([startChromium(), startGateway({ ten, other: network(5, [node.url]) })]);
+  [browser, gateway] = await Promise.all([
+    startChromium(),
+    startGateway({ ten, other: network(5, [node.url]), open: network(5, [node.url], { public: { rate: 10 } }) }),
+  ]);
 }, 60_000);
 afterAll(async () => {
   await browser.close();
@@ -46,11 +49,13 @@ describe('the status page', () => {
     await gateway.call('ten', 'eth_blockNumber');
     const tab = await open('/');
     await tab.evaluate('window.isTheSame = true');
-    expect(await textOf(tab, '#summary')).toBe('2 networks, 2 upstreams, none failing');
-    await tab.waitFor(`document.querySelector('#networks').innerText.includes('block 16')`);
+    expect(await textOf(tab, '#summary')).toBe('3 networks, 3 upstreams, none failing');
+    await tab.waitFor(
+      `document.querySelector('#networks [data-network=ten]').innerText.match(/\\b16\\b/) !== null`,
+    );
     await node.refuse();
     await gateway.call('ten', 'eth_blockNumber');
-    await tab.waitFor(`document.querySelector('#networks').innerText.includes('▲ failing')`);
+    await tab.waitFor(`document.querySelector('#networks').innerText.includes('▲ down')`);
     await node.listen();
     expect(await tab.evaluate('isTheSame')).toBe(true);
     expect(tab.errors).toEqual([]);
@@ -84,6 +89,67 @@ describe('the status page', () => {
     await gateway.gateway.reload();
     await before.waitFor(`document.querySelector('#configuration').hidden`);
     expect(before.errors).toEqual([]);
+  });
+
+  it('shows nothing as up once the gateway does not respond', async () => {
+    const own = await startGateway({ ten: network(10, [node.url]) });
+    await own.call('ten', 'eth_blockNumber');
+    for (const path of ['/', '/ten']) {
+      const tab = await browser.open(own.address + path);
+      await tab.waitFor(`document.querySelector('#networks .good') !== null`);
+      await tab.evaluate(`window.fetch = () => Promise.reject(new Error('lost')); refresh()`);
+      await tab.waitFor(`document.querySelector('#networks').innerText.includes('? unknown')`);
+      expect(await tab.evaluate(`document.querySelector('.good') === null`)).toBe(true);
+      expect(await textOf(tab, '#summary')).toMatch(/^▲ The gateway does not respond. It last responded at /);
+    }
+    await own.stop();
+  });
+
+  it('shows no latency and no lag of an upstream that fails', async () => {
+    const dead = await startFakeNode({ chainId: 10 });
+    const own = await startGateway({ ten: network(10, [dead.url]) });
+    await own.call('ten', 'eth_blockNumber');
+    await dead.refuse();
+    await own.call('ten', 'eth_blockNumber');
+    const tab = await browser.open(`${own.address}/ten`);
+    await tab.waitFor(`document.querySelector('#networks').innerText.includes('▲ failing')`);
+    const cells = await tab.evaluate<string[]>(
+      `[...document.querySelectorAll('#networks tbody tr')[0].cells].map(({ innerText }) => innerText)`,
+    );
+    expect([cells[3], cells[4]]).toEqual(['–', '–']);
+    await own.stop();
+    await dead.close();
+  });
+
+  it('shows the history of a network for 1 h, 24 h and 7 days, by a library that it contains', async () => {
+    const tab = await open('/ten');
+    await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 7`);
+    for (const range of ['24h', '7d', '1h']) {
+      await tab.evaluate(`document.querySelector('#ranges [value="${range}"]').click()`);
+      await tab.waitFor(`document.querySelector('#ranges [aria-pressed="true"]').value === '${range}'`);
+      await tab.waitFor(
+        `performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/ten/history.json?range=${range}'))`,
+      );
+    }
+    expect(await textOf(tab, '#failures')).toContain('node-0');
+    const invalid = await fetch(`${gateway.address}/ten/history.json?range=2h`);
+    expect([invalid.status, await invalid.json()]).toEqual([
+      400,
+      { error: { field: 'range', message: 'range: expected 1h, 24h, 7d, at the address of a network' } },
+    ]);
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('has the same navigation on each page, with the current page and the version', async () => {
+    for (const [path, title] of [
+      ['/', 'Networks'],
+      ['/docs', 'Methods'],
+    ] as const) {
+      const tab = await browser.open(gateway.address + path);
+      const text = await textOf(tab, '#console');
+      expect(text).toMatch(/^Networks\s+Methods\s+Gatehouse \d+\.\d+\.\d+/);
+      expect(await tab.evaluate(`document.querySelector('#console [aria-current]').innerText`)).toBe(title);
+    }
   });
 
   it('links to the page of each network, whose methods link to their reference', async () => {
@@ -128,7 +194,8 @@ describe('the status page', () => {
       expect(await textOf(tab, '#snippet')).toContain(url);
     }
     const sent = await tab.evaluate<string[]>(`performance.getEntriesByType('resource').map(({ name }) => name)`);
-    expect(new Set(sent)).toEqual(new Set([`${gateway.address}/ten/`]));
+    const [at, page] = [`${gateway.address}/ten`, `${gateway.address}/ten/`];
+    expect(new Set(sent)).toEqual(new Set([page, `${at}/history.json?range=1h`]));
     expect(await tab.evaluate(`localStorage.length + sessionStorage.length`)).toBe(0);
   });
 
@@ -163,6 +230,18 @@ describe('the status page', () => {
     ]);
     await tab.evaluate(`window.walletRejects = true; document.querySelector('#wallets button').click()`);
     await tab.waitFor(`document.querySelector('#wallet-message').innerText === 'Fox did not add the network: no'`);
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('offers the address without a key of a network with public', async () => {
+    const tab = await open('/open', { before: wallet });
+    await tab.waitFor(`document.querySelector('#wallets button') !== null`);
+    expect(await textOf(tab, '#public')).toBe('Without a key, 10 units/s for each address.');
+    expect(await textOf(tab, '#networks')).toContain('without a key: 10 units/s for each address');
+    expect(await runCurlLine(await textOf(tab, '#snippet'))).toMatchObject({ id: 1 });
+    await tab.evaluate(`document.querySelector('#wallets button').click()`);
+    await tab.waitFor(`document.querySelector('#wallet-message').innerText === 'Added to Fox.'`);
+    expect(await tab.evaluate('walletRequests[0].params[0].rpcUrls')).toEqual([`${gateway.address}/open`]);
     expect(tab.errors).toEqual([]);
   });
 

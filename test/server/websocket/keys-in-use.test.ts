@@ -146,7 +146,8 @@ describe('the sockets of a key', () => {
     await scenarioPause(600);
     const before = await keyLookups();
     for (let call = 0; call < 100; call++) await caller.call('net_version');
-    expect(await keyLookups()).toBe(before);
+    // The hash of drained upstreams is read too, each 2 s.
+    expect(await keyLookups()).toBeLessThan(before + 5);
   });
 });
 

@@ -15,13 +15,18 @@ import { eventually } from '../../support/eventually.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 
 /** The logs of one block: 14,000 notifications of 700 bytes, each with a frame header of 4 bytes. */
-const logs = Array.from({ length: 14_000 }, () => 'x'.repeat(700));
+const logs = Array.from({ length: 14_000 }, () => textOf(700));
 const LOGS_BYTES = 14_000 * 704;
 /** As many bytes in fewer notifications, for speed. */
-const block = Array.from({ length: 140 }, () => 'x'.repeat(70_000));
+const block = Array.from({ length: 140 }, () => textOf(70_000));
 const BLOCK_BYTES = 140 * 70_000;
 const stalledTicks = 2_000 / TICK_MS;
 const slowTicks = 30_000 / TICK_MS;
+
+/** The result of a notification with so many bytes. */
+function textOf(bytes: number): Buffer {
+  return Buffer.from('x'.repeat(bytes - '}}'.length));
+}
 
 /** A Unix domain socket: the kernel buffers 0.2 MB of it, and 6 MB of a TCP connection. */
 let folder: string;
@@ -90,8 +95,8 @@ it('a client that reads gets the 14,000 logs of each block', async () => {
   client.resume();
   for (let blocks = 1; blocks <= 3; blocks++) {
     // Each subscription has its own notifications.
-    buffers.notify(logs);
-    buffers.notify(logs);
+    buffers.notify('', logs);
+    buffers.notify('', logs);
     tick(stalledTicks);
     await eventually(() => client.bytesRead > 2 * blocks * LOGS_BYTES);
   }
@@ -100,8 +105,8 @@ it('a client that reads gets the 14,000 logs of each block', async () => {
 
 it('a client that leaves 4 MB unread and reads nothing for 2 s is a slow reader', async () => {
   await open();
-  buffers.notify(block);
-  buffers.notify(block);
+  buffers.notify('', block);
+  buffers.notify('', block);
   await untilBuffersAreFull();
   tick(stalledTicks);
   expect(reasons).toEqual([]);
@@ -112,7 +117,7 @@ it('a client that leaves 4 MB unread and reads nothing for 2 s is a slow reader'
 it('a client that leaves less than 4 MB unread may read nothing', async () => {
   await open();
   // What the kernel buffers counts as read.
-  for (let count = 0; count < 4_100_000; count += 100_000) buffers.notify(['x'.repeat(100_000)]);
+  for (let count = 0; count < 4_100_000; count += 100_000) buffers.notify('', [textOf(100_000)]);
   await untilBuffersAreFull();
   expect(socket.bufferedAmount).toBeLessThan(4_000_000);
   tick(2 * slowTicks);
@@ -122,12 +127,12 @@ it('a client that leaves less than 4 MB unread may read nothing', async () => {
 it('a client that stays above 4 MB for 30 s is a slow reader, though it reads', async () => {
   await open();
   for (let count = 1; count <= slowTicks; count++) {
-    if (buffers.notificationBytes < 2 * BLOCK_BYTES) buffers.notify(block);
+    if (buffers.notificationBytes < 2 * BLOCK_BYTES) buffers.notify('', block);
     await readSome();
     tick(1);
   }
   expect(reasons).toEqual([]);
-  buffers.notify(block);
+  buffers.notify('', block);
   tick(1);
   expect(reasons).toEqual(['slow-reader']);
 });
@@ -136,7 +141,7 @@ it('a client that catches up has 30 s again', async () => {
   await open();
   for (let round = 0; round < 2; round++) {
     for (let count = 0; count <= slowTicks / 2; count++) {
-      if (buffers.notificationBytes < 2 * BLOCK_BYTES) buffers.notify(block);
+      if (buffers.notificationBytes < 2 * BLOCK_BYTES) buffers.notify('', block);
       await readSome();
       tick(1);
     }
@@ -151,15 +156,15 @@ it('a client that catches up has 30 s again', async () => {
 
 it('a client that leaves 64 MB unread at once is a slow reader', async () => {
   await open();
-  for (let sent = 0; sent < 64_000_000; sent += BLOCK_BYTES) buffers.notify(block);
+  for (let sent = 0; sent < 64_000_000; sent += BLOCK_BYTES) buffers.notify('', block);
   expect(reasons).toEqual([]);
-  buffers.notify(block);
+  buffers.notify('', block);
   expect(reasons).toEqual(['slow-reader']);
 });
 
 it('the memory budget is a lower bound, if it has no byte for the key', async () => {
   await open(20_000_000);
-  buffers.notify(block);
-  buffers.notify(block);
+  buffers.notify('', block);
+  buffers.notify('', block);
   expect(reasons).toEqual(['overloaded']);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../../gateway/jsonrpc/errors.ts';
-import { matchesLog, logFilterKey, parseLogFilter, sizeOf } from '../../../gateway/subscriptions/feeds/log-filter.ts';
+import { matchesLog, logFilterKey, parseLogFilter, sizeOf } from '../../../gateway/chain/logs/log-filter.ts';
 import { LogFilterGroups } from '../../../gateway/subscriptions/feeds/log-filter-groups.ts';
-import { hashToBits, LogsBloom } from '../../../gateway/subscriptions/feeds/logs-bloom.ts';
+import { hashToBits, LogsBloom } from '../../../gateway/chain/logs/logs-bloom.ts';
 import { addressOf, hashOf } from '../scripted-chain.ts';
 
 const [a, b] = [addressOf('a'), addressOf('b')];

@@ -31,8 +31,8 @@ const blobVersionedHashes = fc.array(
 
 type Account = ReturnType<typeof privateKeyToAccount>;
 
-/** Compares hash and sender with viem's, for many transactions that `make` signs. */
-async function agrees<T>(
+/** Compares hash, nonce and sender with viem's, for many transactions that `make` signs. */
+async function agrees<T extends { readonly nonce: number }>(
   fields: fc.Arbitrary<T>,
   make: (account: Account, fields: T) => Promise<SignedBytes>,
 ): Promise<void> {
@@ -42,6 +42,7 @@ async function agrees<T>(
       const { raw, hashed = raw } = await make(account, given);
       const transaction = decodeTransaction(raw);
       expect(transaction?.hash).toBe(keccak256(hashed));
+      expect(transaction?.nonce).toBe(BigInt(given.nonce));
       expect(transaction?.sender()).toBe(account.address.toLowerCase());
     }),
     { seed, numRuns: 60 },

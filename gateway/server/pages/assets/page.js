@@ -48,6 +48,13 @@ function quantity(number, noun) {
   return `${formatNumber(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
+/** 90 s, 5 min, 3 h, 4 days. */
+function age(seconds) {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+}
+
 /** Creates a table; each cell is text or an element, and a head may be empty. Narrow screens show the head above each cell. */
 function table(heads, rows) {
   const headCell = (text) => (text === '' ? element('td') : element('th', { scope: 'col' }, text));
@@ -83,3 +90,11 @@ async function copy(text) {
   focused?.focus();
   return isCopied;
 }
+
+/** Marks the link to this page in the navigation. */
+function markConsoleLink() {
+  for (const link of document.querySelectorAll('#console a')) {
+    if (new URL(link.href).pathname === location.pathname) link.setAttribute('aria-current', 'page');
+  }
+}
+markConsoleLink();

@@ -45,8 +45,13 @@ function callForm(method, params) {
   const click = async () => {
     output.hidden = false;
     output.textContent = '…';
-    output.textContent = await send(method, input.value);
+    const startedAt = performance.now();
+    const { text: shown, explanation } = await send(method, input.value);
+    output.textContent = shown;
+    const calls = explanation?.calls ?? [];
+    route.replaceChildren(...calls.map((call) => explanationView(call, Math.round(performance.now() - startedAt))));
   };
+  const route = element('div', { 'aria-label': 'How the call was served', role: 'group' });
   const code = element('pre', { id: `code-${method}`, role: 'tabpanel', 'aria-label': 'Code', tabindex: '0' });
   const tabs = element('div', { class: 'row', role: 'tablist', 'aria-label': 'Programs' });
   const showCode = fillTabs(tabs, code, Object.keys(callSnippets), (name) => {
@@ -59,6 +64,7 @@ function callForm(method, params) {
     input,
     element('button', { type: 'button', class: 'main', click }, 'Send'),
     output,
+    route,
     element('h3', {}, 'As code'),
     tabs,
     code,
@@ -66,22 +72,29 @@ function callForm(method, params) {
   ];
 }
 
-/** Sends a call with the entered key, to the gateway only. @returns the response, or why there is none */
+/**
+ * Sends a call with the entered key, to the gateway only. The response to a key with the capability `explain` has an
+ * explanation. @returns the response, or why there is none
+ */
 async function send(method, params) {
   const key = byId('key');
   const isMissing = key.value.trim() === '';
   showKeyError(isMissing ? 'Enter your key first.' : '');
   if (isMissing) {
     key.focus();
-    return 'Enter your key first, at the top of this page.';
+    return { text: 'Enter your key first, at the top of this page.' };
   }
   try {
     const request = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: JSON.parse(params) });
-    const headers = { 'content-type': 'application/json' };
+    const headers = { 'content-type': 'application/json', 'x-gatehouse-explain': '1' };
     const response = await fetch(callUrl(), { method: 'POST', headers, body: request, referrerPolicy: 'no-referrer' });
-    return text(await response.json());
+    const explanation = response.headers.get('x-gatehouse-explain');
+    return {
+      text: text(await response.json()),
+      explanation: explanation === null ? undefined : JSON.parse(explanation),
+    };
   } catch (error) {
-    return `The request failed: ${error.message}`;
+    return { text: `The request failed: ${error.message}` };
   }
 }
 

@@ -1,15 +1,15 @@
 'use strict';
 
-const views = ['list', 'key', 'create'];
+const views = ['list', 'key', 'create', 'team'];
 
 /**
- * Shows what the URL's fragment names: a key by its id, the form for a new one, or the list. Then focuses its title, or
+ * Shows what the URL's fragment names: a key by its id, a team, the form for a new key, or the list. Then focuses its title, or
  * the link from which the reader came; not while the focus is on new credentials.
  */
 async function route() {
   if (token === '') return;
   const target = location.hash.slice(1);
-  const view = target === '' ? 'list' : target === 'new' ? 'create' : 'key';
+  const view = viewOf(target);
   const previous = selectedKey?.id;
   selectedKey = undefined;
   // Its buttons have no key until the next one is loaded.
@@ -17,9 +17,9 @@ async function route() {
   // The message about a new key stays as long as the key.
   if (byId('credentials').hidden) showMessage('');
   if (view === 'list') await showList();
-  if (view === 'key') {
+  if (view === 'key' || view === 'team') {
     try {
-      await showKey(target);
+      await (view === 'key' ? showKey(target) : showTeam(target));
     } catch (error) {
       if (!isOpen(target)) return;
       showMessage(error.message, 'bad');
@@ -36,20 +36,20 @@ async function route() {
   (link ?? byId(`${view}-title`)).focus();
 }
 
+function viewOf(target) {
+  if (target === '') return 'list';
+  if (target === 'new') return 'create';
+  return target.startsWith('team:') ? 'team' : 'key';
+}
+
 function showView(shown) {
   for (const view of views) byId(`${view}-view`).hidden = view !== shown;
 }
 
-onSubmit('login', async () => {
-  token = byId('token').value.trim();
-  try {
-    gateway = await sendRequest('GET', '/networks');
-  } catch (error) {
-    token = '';
-    throw error;
-  }
-  byId('login').hidden = true;
-  byId('token').value = '';
+openSession(async () => {
+  [gateway, choices] = await Promise.all([sendRequest('GET', '/networks'), sendRequest('GET', '/choices')]);
+  fillTeams();
+  fillPermissions('new', {});
   byId('views').hidden = false;
   await route();
 });
@@ -61,7 +61,7 @@ onSubmit('create', async () => {
   const result = await sendRequest('POST', '/keys', { name, rules, secret });
   showCredentials(result, rules.networks);
   byId('create').reset();
-  byId('restrictions').open = false;
+  fillPermissions('new', {});
   location.hash = '';
   return withWarnings(`Created key ${result.id} for ${name.trim()}.`, result);
 });
@@ -70,6 +70,10 @@ byId('stored').addEventListener('click', () => {
   const view = views.find((name) => !byId(`${name}-view`).hidden) ?? 'list';
   byId(`${view}-title`).focus();
 });
-byId('create-fields').replaceChildren(...permissionInputs('new'));
-byId('permission-fields').replaceChildren(...permissionInputs('permission'));
+byId('create-fields').replaceChildren(...permissionGroups('new'));
+byId('permission-fields').replaceChildren(...permissionGroups('permission'));
+// A reload would lose a key that is shown only once.
+window.addEventListener('beforeunload', (event) => {
+  if (!byId('credentials').hidden) event.preventDefault();
+});
 window.addEventListener('hashchange', () => void route());

@@ -9,7 +9,9 @@ const columns = [
   { title: 'Team', sort: 'team' },
   { title: 'Created', sort: 'created' },
   { title: 'State', sort: 'state' },
-  { title: 'Calls, 7 days' },
+  { title: 'Last used' },
+  { title: 'Quota used' },
+  { title: 'Calls, 7 days', sort: 'use' },
 ];
 const stateStyles = { active: 'good', development: 'good', invalid: 'bad' };
 
@@ -31,7 +33,8 @@ async function showList() {
   const { signal } = loading;
   byId('list').setAttribute('aria-busy', 'true');
   const parts = { search: byId('search').value.trim(), sort: byId('sort').value, offset, limit: PAGE_KEYS };
-  const path = `/keys?${new URLSearchParams({ ...parts, days: LIST_USAGE_DAYS })}`;
+  const team = byId('team').value;
+  const path = `/keys?${new URLSearchParams({ ...parts, ...(team !== '' && { team }), days: LIST_USAGE_DAYS })}`;
   const result = await sendRequest('GET', path, undefined, signal).catch((error) => ({ error }));
   if (signal.aborted) return;
   if (result.error === undefined && result.keys.length === 0 && offset > 0) {
@@ -43,7 +46,7 @@ async function showList() {
   byId('list-failure').hidden = result.error === undefined;
   byId('list-error').textContent =
     result.error === undefined ? '' : `The list cannot be loaded. ${result.error.message}`;
-  showPage(result.error === undefined ? result : { keys: [], matching: 0 }, parts.search);
+  showPage(result.error === undefined ? result : { keys: [], matching: 0 }, parts.search || team);
   byId('list').removeAttribute('aria-busy');
 }
 
@@ -80,7 +83,7 @@ function keyTable(keys) {
 }
 
 function keyCells(key) {
-  const { id, name, rules, createdAt, state, usage } = key;
+  const { id, name, rules, createdAt, state, usage, quotas } = key;
   const box = element('input', { type: 'checkbox', value: id, 'aria-label': `Select ${name}`, change: showSelection });
   const errors = usage?.errors > 0 ? element('span', { class: 'quiet' }, `, ${quantity(usage.errors, 'error')}`) : '';
   // Without the usage store, the gateway leaves out the usage.
@@ -88,9 +91,11 @@ function keyCells(key) {
   return [
     selectable.has(id) ? box : '',
     element('div', {}, element('a', { href: `#${id}` }, name), ' ', element('code', { class: 'quiet' }, id)),
-    rules?.team ?? '–',
+    rules?.team === undefined ? '–' : teamLink(rules.team),
     day(createdAt),
     element('span', { class: stateStyles[state] ?? 'quiet' }, stateText(key)),
+    usage === undefined ? '–' : (usage.lastDay ?? element('span', { class: 'quiet' }, `> ${LIST_USAGE_DAYS} days ago`)),
+    quotaText(quotas),
     element('span', {}, calls, errors),
   ];
 }
@@ -103,7 +108,9 @@ function orderOf(value) {
 function sortBy(order) {
   const { value } = byId('sort');
   const index = columns.findIndex(({ sort }) => sort === order);
-  byId('sort').value = value === order ? `-${order}` : order;
+  // The most calls are of more interest than the fewest.
+  const isFirstUse = order === 'use' && value !== '-use';
+  byId('sort').value = isFirstUse || value === order ? `-${order}` : order;
   offset = 0;
   // The table is new: its button gets the focus of the one before.
   void showList().then(() => byId('list').querySelector('thead')?.rows[0].cells[index + 1].firstChild.focus());
@@ -134,6 +141,27 @@ function stateText({ state, revokedAt, rules }) {
   return state === 'invalid' ? 'rejected: invalid record' : state;
 }
 
+/** The quota with the largest used share. */
+function quotaText(quotas = []) {
+  const [most] = [...quotas].sort((a, b) => b.used / b.size - a.used / a.size);
+  if (most === undefined) return '–';
+  const share = most.used / most.size;
+  const style = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'quiet';
+  return element('span', { class: style }, `${Math.floor(share * 100)} % of the ${most.period}`);
+}
+
+function teamLink(team) {
+  return element('a', { href: `#team:${team}` }, team);
+}
+
+/** Fills the filter by team. */
+function fillTeams() {
+  const { value } = byId('team');
+  const options = choices.teams.map((team) => element('option', { value: team }, team));
+  byId('team').replaceChildren(element('option', { value: '' }, 'all'), ...options);
+  byId('team').value = choices.teams.includes(value) ? value : '';
+}
+
 function day(time) {
   return time.slice(0, 10);
 }
@@ -145,10 +173,12 @@ byId('search').addEventListener('input', () => {
   clearTimeout(searchTimer);
   searchTimer = setTimeout(() => void showList(), SEARCH_DELAY_MS);
 });
-byId('sort').addEventListener('change', () => {
-  offset = 0;
-  void showList();
-});
+for (const id of ['sort', 'team']) {
+  byId(id).addEventListener('change', () => {
+    offset = 0;
+    void showList();
+  });
+}
 byId('select-all').addEventListener('change', ({ target }) => {
   for (const box of byId('list').querySelectorAll('tbody input')) box.checked = target.checked;
   showSelection();

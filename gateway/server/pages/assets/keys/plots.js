@@ -1,12 +1,58 @@
 'use strict';
 
-/** Methods with the most calls, which get a bar each. */
-const MAX_METHODS = 10;
+/** Methods or networks with the most calls, which get a bar each. */
+const MAX_BARS = 10;
 
-/** Plots calls and errors by day and by method, with the numbers as text. */
+/** Plots calls, errors and request units by day, and by network and method, with the numbers as text. */
 function usagePlots(rows, days) {
   if (rows.length === 0) return element('p', { class: 'quiet' }, 'No calls yet.');
-  return element('div', { class: 'plots' }, dayPlot(rows, days), methodBars(rows));
+  const networks = new Set(rows.map(({ network }) => network));
+  return element(
+    'div',
+    { class: 'plots' },
+    dayPlot(rows, days),
+    element('div', {}, ...(networks.size > 1 ? [bars(rows, 'network')] : []), bars(rows, 'method')),
+    dayTable(rows, days),
+  );
+}
+
+/** The days with calls, newest first, each with its units. */
+function dayTable(rows, days) {
+  const used = lastDays(days)
+    .map((day) => ({ day, ...sum(rows.filter((row) => row.day === day)) }))
+    .filter(({ calls }) => calls > 0)
+    .reverse();
+  const cells = used.map(({ day, calls, units, errors }) => [day, ...[calls, units, errors].map(formatNumber)]);
+  return element('details', {}, element('summary', {}, 'By day'), table(['Day', 'Calls', 'Units', 'Errors'], cells));
+}
+
+/** How much of each quota is used and left. Empty without quotas. */
+function quotaBars(quotas = []) {
+  if (quotas.length === 0) return '';
+  const rows = quotas.map(({ period, size, used, endsInS }) => {
+    const share = Math.min(1, used / size);
+    const left = formatNumber(Math.max(0, Math.floor(size - used)));
+    const hours = Math.ceil(endsInS / 3600);
+    const end = hours > 48 ? `${Math.ceil(hours / 24)} days` : quantity(hours, 'hour');
+    const text = `${formatNumber(Math.ceil(used))} of ${formatNumber(size)} units of the ${period} used, ${left} left for ${end}`;
+    const style = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : '';
+    return element('p', {}, element('span', { class: style }, text), shareBar(share));
+  });
+  return element('div', {}, element('h3', {}, 'Quota'), ...rows);
+}
+
+function shareBar(share) {
+  const bar = svgElement('svg', {
+    class: 'plot share',
+    viewBox: '0 0 100 4',
+    preserveAspectRatio: 'none',
+    'aria-hidden': 'true',
+  });
+  bar.append(svgElement('rect', { class: 'ground', x: 0, y: 0, height: 4, width: 100 }));
+  bar.append(
+    svgElement('rect', { class: share >= 0.8 ? 'errors' : 'calls', x: 0, y: 0, height: 4, width: share * 100 }),
+  );
+  return bar;
 }
 
 function dayPlot(rows, days) {
@@ -33,15 +79,20 @@ function dayPlot(rows, days) {
   return element(
     'div',
     {},
-    element('p', {}, `${quantity(total.calls, 'call')}, ${quantity(total.errors, 'error')}`),
+    element(
+      'p',
+      {},
+      `${quantity(total.calls, 'call')}, ${quantity(total.errors, 'error')}, ${quantity(total.units, 'request unit')}`,
+    ),
     svg,
   );
 }
 
-function methodBars(rows) {
-  const names = [...new Set(rows.map(({ method }) => method))];
-  const all = names.map((name) => ({ name, ...sum(rows.filter(({ method }) => method === name)) }));
-  const shown = all.sort((a, b) => b.calls - a.calls).slice(0, MAX_METHODS);
+/** @param place `network` or `method` */
+function bars(rows, place) {
+  const names = [...new Set(rows.map((row) => row[place]))];
+  const all = names.map((name) => ({ name, ...sum(rows.filter((row) => row[place] === name)) }));
+  const shown = all.sort((a, b) => b.calls - a.calls).slice(0, MAX_BARS);
   const maxCalls = Math.max(1, ...shown.map(({ calls }) => calls));
   const cells = shown.flatMap(({ name, calls, errors }) => {
     const bar = svgElement('svg', {
@@ -61,7 +112,7 @@ function methodBars(rows) {
 
 function sum(rows) {
   const add = (name) => rows.reduce((total, row) => total + row[name], 0);
-  return { calls: add('calls'), errors: add('errors') };
+  return { calls: add('calls'), units: add('units'), errors: add('errors') };
 }
 
 /** Days in UTC, as in the usage records. */

@@ -14,21 +14,29 @@ function isOpen(id) {
  * meanwhile. @throws RequestError if there is no such key
  */
 async function showKey(id) {
-  const [key, { usage }] = await Promise.all([
+  const [key, { usage, keys }] = await Promise.all([
     sendRequest('GET', `/keys/${id}`),
-    sendRequest('GET', `/keys/${id}/usage?days=${USAGE_DAYS}`),
+    sendRequest('GET', `/keys/${id}/usage?days=${USAGE_DAYS}&rotated=true`),
   ]);
   if (!isOpen(id)) return;
   selectedKey = key;
   byId('key-title').textContent = key.name;
   const team = key.rules?.team === undefined ? '' : `, team ${key.rules.team}`;
-  byId('key-facts').textContent = `${key.id}, ${stateText(key)}, created ${day(key.createdAt)}${team}`;
+  const lastDay = usage.reduce((last, row) => (row.calls > 0 && row.day > last ? row.day : last), '');
+  const used = lastDay === '' ? `not used in ${USAGE_DAYS} days` : `last used ${lastDay}`;
+  byId('key-facts').textContent = `${key.id}, ${stateText(key)}, created ${day(key.createdAt)}, ${used}${team}`;
   byId('diagnostics').textContent = (key.mistakes ?? [])
     .map((text) => `Invalid record, the key is rejected: ${text}.`)
     .join(' ');
-  byId('usage').replaceChildren(usagePlots(usage, USAGE_DAYS));
+  byId('quotas').replaceChildren(quotaBars(key.quotas));
+  const others =
+    keys.length > 1
+      ? [element('p', { class: 'hint' }, `With ${quantity(keys.length - 1, 'key')} that rotation replaced.`)]
+      : [];
+  byId('usage').replaceChildren(...others, usagePlots(usage, USAGE_DAYS));
+  byId('new-name').value = key.name;
   fillPermissions('permission', key.rules ?? {});
-  for (const form of ['permissions', 'rotate']) {
+  for (const form of ['permissions', 'rotate', 'rename']) {
     clearErrors(byId(form));
     for (const part of byId(form).elements) part.disabled = key.revokedAt !== undefined;
   }
@@ -39,6 +47,15 @@ onSubmit('permissions', async () => {
   const result = await sendRequest('PATCH', `/keys/${id}`, { rules: editedPermissions('permission') });
   if (isOpen(id)) await showKey(id);
   return withWarnings(`Saved permissions and limits of ${name}.`, result);
+});
+onSubmit('rename', async () => {
+  const { id } = selectedKey;
+  const name = byId('new-name').value.trim();
+  const result = await sendRequest('PATCH', `/keys/${id}`, { name }).catch((error) => {
+    throw error.field === 'name' ? new RequestError(error.message.replace('name: ', ''), 'new-name') : error;
+  });
+  if (isOpen(id)) await showKey(id);
+  return withWarnings(`The key ${id} has the name ${name}.`, result);
 });
 onSubmit('rotate', async () => {
   refuseUntilStored();

@@ -1,16 +1,16 @@
 'use strict';
 
-/** Shows how to connect to a network at a base URL. The key stays in this page until it is added to a wallet. */
+/** Shows how to connect to a network at a base URL, without a key if the network permits it. The key stays in this page until it is added to a wallet. */
 function connect(network, baseUrl, keyInPath) {
   const key = byId('key');
   key.value = decoded(keyInPath);
+  const isPublic = network.public !== undefined;
+  byId('public').hidden = !isPublic;
+  byId('public').textContent = `Without a key, ${publicLimits(network.public ?? {})}.`;
   const facts = () => {
-    const keyText = encodeURIComponent(key.value.trim()) || '<your key>';
-    return {
-      ...network,
-      url: `${baseUrl}/v3/${keyText}`,
-      socketUrl: `${baseUrl.replace(/^http/, 'ws')}/ws/v3/${keyText}`,
-    };
+    const entered = encodeURIComponent(key.value.trim());
+    const path = entered === '' && isPublic ? '' : `/v3/${entered || '<your key>'}`;
+    return { ...network, url: baseUrl + path, socketUrl: `${baseUrl.replace(/^http/, 'ws')}/ws${path}` };
   };
   const showSnippet = fillTabs(byId('tabs'), byId('snippet'), Object.keys(snippets), (name) => {
     byId('snippet').textContent = snippets[name](facts());
@@ -45,9 +45,10 @@ function offerWallets(network, facts, key) {
 }
 
 /** Adds the network to a wallet (EIP-3085). */
-async function addNetwork(wallet, provider, { name, chainId, currency, explorer }, { url }, key) {
+async function addNetwork(wallet, provider, network, { url }, key) {
+  const { name, chainId, currency, explorer } = network;
   const message = byId('wallet-message');
-  if (key.value.trim() === '') {
+  if (key.value.trim() === '' && network.public === undefined) {
     message.textContent = 'Enter your key first: the wallet stores the address with the key.';
     key.focus();
     return;

@@ -1,26 +1,9 @@
 'use strict';
 
+/** Less is measured until the upstream has been used for a day. */
+const DAY_S = 86_000;
 /** The latency shown is that of the last 6 buckets of 10 s. */
 const LATENCY_BUCKETS = 6;
-
-/** 3: no upstream works; 2: one fails; 1: one is skipped or marked; 0: no trouble. */
-function troubleOf({ upstreams }) {
-  const failing = upstreams.filter(isFailing).length;
-  if (failing > 0) return failing === upstreams.length ? 3 : 2;
-  const isSkipped = ({ skipReason }) => skipReason !== undefined && skipReason !== 'excluded';
-  return upstreams.some((upstream) => isSkipped(upstream) || upstream.marks.length > 0) ? 1 : 0;
-}
-
-function isFailing({ state }) {
-  return state === 'failing' || state === 'other-chain';
-}
-
-/** Heads are followed while a network is used, and for three minutes after that. */
-function isIdle(network) {
-  const { upstreams, activity } = network;
-  const isFollowed = upstreams.some(({ head }) => head !== undefined);
-  return troubleOf(network) === 0 && !isFollowed && !(activity?.perSecond > 0);
-}
 
 function networkCard(network, isOne) {
   const { slug, name, chainId, head, headSeenS, activity, upstreams, bloomCheck } = network;
@@ -30,6 +13,7 @@ function networkCard(network, isOne) {
     `chain ${chainId}`,
     head === undefined ? 'head unknown' : `block ${formatNumber(head)}${seen}`,
     ...activityFacts(activity),
+    ...(network.public === undefined ? [] : [`without a key: ${publicLimits(network.public)}`]),
     ...(bloomCheck === 'off' ? ['logs not checked: the bloom filters of this chain differ from them'] : []),
   ];
   return element(
@@ -48,6 +32,15 @@ function networkCard(network, isOne) {
   );
 }
 
+/** Of each client address without a key. */
+function publicLimits({ rate, daily }) {
+  const limits = [
+    ...(rate === undefined ? [] : [`${formatNumber(rate)} units/s`]),
+    ...(daily === undefined ? [] : [`${formatNumber(daily)} units a day`]),
+  ];
+  return limits.length === 0 ? 'no limit of each address' : `${limits.join(' and ')} for each address`;
+}
+
 /** Of the last minute. */
 function activityFacts(activity) {
   if (activity === undefined || !(activity.perSecond > 0)) return [];
@@ -63,11 +56,17 @@ function milliseconds(ms) {
   return ms < 1 ? '< 1 ms' : `${formatNumber(Math.round(ms))} ms`;
 }
 
-const states = {
+/** The gateway does not respond: what was known is no state any more. */
+let isLost = false;
+const lostState = ['quiet', '? unknown'];
+
+const upstreamStates = {
   up: ['good', '● up'],
+  slow: ['warn', '◆ slow'],
   unused: ['quiet', '○ unused'],
   failing: ['bad', '▲ failing'],
   'other-chain': ['bad', '▲ wrong chain'],
+  drained: ['warn', '◌ drained'],
 };
 
 /** A method that is sent to other upstreams first, with the reason and the remaining time. */
@@ -94,6 +93,11 @@ function troubleLines(upstream) {
   return [element('div', { class: 'bad' }, text), ...lines];
 }
 
+/** Other calls wait in the gateway. */
+function limitLine(calls) {
+  return calls === undefined ? [] : [element('div', { class: 'quiet' }, `at most ${calls} calls at once`)];
+}
+
 /** How often its results were the same as those of other upstreams. */
 function auditLines(audits) {
   if (audits === undefined) return [];
@@ -103,8 +107,10 @@ function auditLines(audits) {
 }
 
 function upstreamRow(upstream) {
-  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits } = upstream;
-  const [style, label] = states[state] ?? ['quiet', state];
+  const { name, state, slow, skipReason, trouble, head, lag, history, availability, marks, audits, concurrencyLimit } =
+    upstream;
+  const [style, label] = isLost ? lostState : (upstreamStates[state] ?? ['quiet', state]);
+  const isDead = isLost || isFailing(upstream);
   const last = history.slice(-LATENCY_BUCKETS);
   const requests = last.reduce((sum, bucket) => sum + bucket.sent, 0);
   const seconds = last.reduce((sum, bucket) => sum + bucket.seconds, 0);
@@ -115,13 +121,15 @@ function upstreamRow(upstream) {
       {},
       element('span', { class: style }, label),
       ...troubleLines(upstream),
+      ...(slow === undefined ? [] : [element('div', { class: 'warn' }, slow)]),
       ...skipLine(skipReason, trouble),
       ...marks.map(markLine),
+      ...limitLine(concurrencyLimit),
       ...auditLines(audits),
     ),
     head === undefined ? '–' : formatNumber(head),
-    lag === undefined ? '–' : lag === 0 ? 'none' : formatNumber(lag),
-    requests === 0 ? '–' : milliseconds((seconds / requests) * 1000),
+    lag === undefined || isDead ? '–' : lag === 0 ? 'none' : formatNumber(lag),
+    requests === 0 || isDead ? '–' : milliseconds((seconds / requests) * 1000),
     availabilityCell(availability),
     sparkline(history),
   ];
@@ -133,7 +141,8 @@ function availabilityCell(availability) {
   const { share, overS } = availability;
   // Never rounded up to 100 %.
   const percent = share === 1 ? '100' : (Math.floor(share * 10_000) / 100).toFixed(2);
-  return element('span', { title: `of the last ${age(overS)}` }, `${percent} %`);
+  const isWhole = overS >= DAY_S;
+  return element('span', {}, `${percent} %`, isWhole ? '' : element('div', { class: 'quiet' }, `of ${age(overS)}`));
 }
 
 /** Draws the requests of each bucket and the failed ones as bars, with a title for screen readers. */
@@ -156,9 +165,4 @@ function sparkline(history) {
     }
   });
   return svg;
-}
-
-function age(seconds) {
-  if (seconds < 120) return `${seconds} s`;
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }

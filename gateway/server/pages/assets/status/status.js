@@ -10,22 +10,52 @@ const pathParts = /^(.*?)(?:\/ws)?(?:\/v3(?:\/([^/]*))?)?\/*$/.exec(location.pat
 const base = pathParts[1];
 const isRpcAddress = /\/v3(\/|$)/.test(location.pathname);
 
+/** In the order of the files. */
 let shown = [];
+/** The status of each network whose row is open; undefined: it is being loaded. */
+const openSlugs = new Map();
 let isOne = false;
 let timer;
 let pollMs = POLL_MS;
+let respondedAt;
 
 async function refresh() {
   try {
     const response = await fetch(`${base}/`, { headers: { accept: 'application/json' } });
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    show(await response.json());
+    const status = await response.json();
+    isLost = false;
+    await loadOpen();
+    show(status);
+    respondedAt = new Date();
   } catch {
-    byId('summary').textContent = 'The gateway does not respond.';
-    byId('summary').className = 'bad';
+    showLost();
   }
   clearTimeout(timer); // of a refresh at the same time
   timer = setTimeout(refreshIfVisible, pollMs);
+}
+
+/** Loads the networks whose rows are open. */
+async function loadOpen() {
+  const load = async (slug) => {
+    const response = await fetch(`/${slug}/`, { headers: { accept: 'application/json' } });
+    const isRemoved = response.status === 404;
+    const status = isRemoved ? undefined : await response.json();
+    // Its row may have been closed meanwhile.
+    if (!openSlugs.has(slug)) return;
+    if (isRemoved) openSlugs.delete(slug);
+    else openSlugs.set(slug, status.networks[0]);
+  };
+  await Promise.all([...openSlugs.keys()].map(load));
+}
+
+/** Nothing is known any more: no state remains as it was. */
+function showLost() {
+  isLost = true;
+  const since = respondedAt === undefined ? '' : ` It last responded at ${respondedAt.toLocaleTimeString()}.`;
+  byId('summary').textContent = `▲ The gateway does not respond.${since}`;
+  byId('summary').className = 'bad';
+  showNetworks();
 }
 
 function refreshIfVisible() {
@@ -40,15 +70,13 @@ function show({ scope, networks, docs, port, configuration }) {
   byId('summary').textContent =
     `${networkCount}${quantity(all.length, 'upstream')}, ${failing === 0 ? 'none failing' : `${failing} failing`}`;
   byId('summary').className = failing === 0 ? 'quiet' : 'warn';
-  // The sort is stable: networks with equal trouble are in the order of their files.
-  shown = networks.sort((one, other) => troubleOf(other) - troubleOf(one));
+  shown = networks;
   pollMs = shown.length > MANY_NETWORKS ? MANY_POLL_MS : POLL_MS;
   byId('search').hidden = shown.length <= MANY_NETWORKS;
   showNetworks();
   showConfiguration(configuration);
-  byId('docs').hidden = !docs;
+  byId('docs').hidden = !docs || !isOne;
   byId('docs').href = `${base}/docs`;
-  byId('home').hidden = base === '';
   if (isOne && byId('connect').hidden) {
     const [network] = networks;
     document.title = `${network.name} · Gatehouse`;
@@ -67,12 +95,24 @@ function showNetworks() {
   const matching = shown.filter((network) => words.every((word) => searchText(network).includes(word)));
   const isFolded = shown.length > MANY_NETWORKS;
   const idle = isFolded ? matching.filter(isIdle) : [];
-  const card = (network) => networkCard(network, isOne);
-  byId('networks').replaceChildren(...matching.filter((network) => !idle.includes(network)).map(card));
+  const rows = matching.filter((network) => !idle.includes(network));
+  const focused = document.activeElement?.id || document.activeElement?.textContent;
+  const tables = rows.length === 0 ? [] : [overviewTable(sorted(rows), openSlugs, changeRows)];
+  byId('networks').replaceChildren(...(isOne ? rows.map((network) => networkCard(network, true)) : tables));
+  // The rows are new elements.
+  if (focused)
+    [...byId('networks').querySelectorAll('button')].find((one) => focused === (one.id || one.textContent))?.focus();
   byId('idle').hidden = idle.length === 0;
   byId('idle-count').textContent = quantity(idle.length, 'idle network');
   byId('idle-list').replaceChildren(...idle.map(idleItem));
-  byId('no-match').hidden = matching.length > 0;
+  byId('no-match').hidden = matching.length > 0 || shown.length === 0;
+}
+
+/** A row was opened, or the order was changed. */
+async function changeRows() {
+  showNetworks();
+  await loadOpen().catch(showLost);
+  showNetworks();
 }
 
 function searchText({ slug, name, chainId, upstreams }) {

@@ -1,0 +1,125 @@
+import { PublicShares } from '../admission/public-shares.ts';
+import type { Holder } from '../memory/holder.ts';
+import type { NetworkConfig, PublicOptions } from '../network-files/network-config.ts';
+import { coversMethod } from '../network-files/options/method-pattern.ts';
+import { handlerOf } from '../spec/handlers.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { addressPrefix, isIpv6 } from './formats/address-group.ts';
+import { PUBLIC_ID } from './formats/key.ts';
+import { compileAccess, type KeyAccess, type PublicGroup } from './key-access.ts';
+import type { MethodCheck } from './permissions/call-permissions.ts';
+import { noLimits, rateOf, type KeyLimits, type PublicShare } from './permissions/key-limits.ts';
+import { publicTexts, totalTexts } from './permissions/public-permissions.ts';
+
+/** Namespaces whose methods are expensive, or show what a node is about to do. */
+const closedNamespaces: ReadonlySet<string> = new Set(['debug', 'trace', 'txpool', 'ots']);
+
+/** A customer may have a whole /48 of IPv6: it has the limits of so many addresses. */
+const WIDE_PREFIX = 48;
+const WIDE_SHARES = 16;
+
+/** Compiles `public` of a network file: what callers without a key may do, each client address with its own share. */
+export class PublicAccess implements PublicGroup {
+  /** The account of all callers together: of the network, because each has its own limits. */
+  readonly account: string;
+  /** The limits of all callers together. Undefined sockets and subscriptions: as many as one key may have. */
+  readonly total: KeyLimits;
+  readonly shares: PublicShares;
+  readonly senderLimits: PublicGroup['senderLimits'];
+  readonly #options: PublicOptions;
+  readonly #common: KeyAccess;
+  readonly #limits: KeyLimits;
+  readonly #wideLimits: KeyLimits;
+  readonly #workers: number;
+
+  /**
+   * @param holderOf the buffered bytes of an address
+   * @param previous of the same network, before a reload
+   * @param workers that serve the callers together, each with a part of the requests at once
+   */
+  constructor(
+    { slug, developmentMethods }: Pick<NetworkConfig, 'slug' | 'developmentMethods'>,
+    options: PublicOptions,
+    holderOf: (group: string) => Holder,
+    previous?: PublicAccess,
+    workers = 1,
+  ) {
+    const account = `public:${slug}`;
+    this.account = account;
+    this.#options = options;
+    this.#workers = workers;
+    this.shares = previous?.shares ?? new PublicShares(account, holderOf);
+    if (previous === undefined) this.limitConcurrency();
+    const shares = { workers, of: (): KeyAccess['share'] => this.shares.of('') };
+    const record = { id: PUBLIC_ID, name: PUBLIC_ID, createdAt: '', permissions: publicTexts(options) };
+    const methodCheck = checkOf(options.methods, developmentMethods);
+    this.#common = compileAccess(record, shares, { account, methodCheck });
+    this.#limits = { ...(this.#common.limits ?? noLimits(account)), account: `${account}:others` };
+    this.#wideLimits = { ...timesLimits(this.#limits, WIDE_SHARES), account: `${account}:other-networks` };
+    const total = compileAccess({ ...record, permissions: totalTexts(options) }, shares, { account });
+    this.total = total.limits ?? noLimits(account);
+    this.senderLimits = options.perSender && senderLimitsOf(account, options.perSender);
+  }
+
+  /** @param address of the client */
+  accessOf(address: string): KeyAccess {
+    const { ipv4Prefix, ipv6Prefix } = this.#options;
+    const group = addressPrefix(address, ipv4Prefix, ipv6Prefix);
+    const account = `${this.account}:${group}`;
+    const shares: PublicShare[] = [];
+    if (this.#limits.isCharged) {
+      if (ipv6Prefix > WIDE_PREFIX && isIpv6(address)) {
+        const wide = addressPrefix(address, ipv4Prefix, WIDE_PREFIX);
+        shares.push({ account: `${this.account}:${wide}`, limits: this.#wideLimits });
+      }
+      shares.push({ account, limits: this.#limits });
+    }
+    const all = this.total.isCharged ? this.total : undefined;
+    const isCharged = shares.length > 0 || all !== undefined;
+    return {
+      ...this.#common,
+      account,
+      share: this.shares.of(group),
+      limits: { ...this.#limits, account, isCharged, public: { shares, all } },
+      publicCaller: { of: this, address },
+    };
+  }
+
+  /** To be called once it is active: callers of the previous one have the same shares. */
+  limitConcurrency(): void {
+    const { total, concurrency } = this.#options;
+    const part = (requests: number): number => Math.max(1, Math.floor(requests / this.#workers));
+    this.shares.limitConcurrency(part(total.concurrency), part(concurrency));
+  }
+}
+
+/** @param named the methods and namespaces that are public; undefined: all that are public by default */
+function checkOf(named: readonly string[] | undefined, developmentMethods: readonly string[]): MethodCheck {
+  return (spec: MethodSpec) => {
+    const { name, namespace } = spec;
+    if (named?.includes(name) === true) return true;
+    if (handlerOf(spec)?.by === 'filters' || developmentMethods.some((method) => coversMethod(method, name)))
+      return false;
+    return named === undefined ? !closedNamespaces.has(namespace) : named.includes(namespace);
+  };
+}
+
+function senderLimitsOf(
+  account: string,
+  { rate: perSecond, burst }: NonNullable<PublicOptions['perSender']>,
+): PublicGroup['senderLimits'] {
+  const limits = { ...noLimits(`${account}:other-senders`), rate: rateOf(perSecond, burst), isCharged: true };
+  return (sender) => {
+    const share = { account: `${account}:sender:${sender}`, limits };
+    return { ...limits, public: { shares: [share], all: undefined } };
+  };
+}
+
+function timesLimits(limits: KeyLimits, factor: number): KeyLimits {
+  const { rate, daily } = limits;
+  return {
+    ...limits,
+    rate: rate && { perSecond: factor * rate.perSecond, burst: factor * rate.burst },
+    daily: daily && factor * daily,
+  };
+}

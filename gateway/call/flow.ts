@@ -1,0 +1,48 @@
+import { responseBytes } from '../jsonrpc/response.ts';
+import { FlowingBlock, isWholeBlock } from '../normalise/results/flowing-block.ts';
+import { FlowingList, isObjectList, listElementsOf } from '../normalise/results/flowing-list.ts';
+import { lower } from '../spec/bounds.ts';
+import { passesUnread } from '../spec/method-group.ts';
+import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
+import type { FlowRequest } from '../upstreams/upstream.ts';
+import type { Call } from './call.ts';
+import { isOlderThanServed } from './monotonic-reads.ts';
+
+/**
+ * Whether and how a large result may be passed on to the caller while it arrives: over HTTP, to a call alone.
+ * @returns undefined if it must be collected
+ */
+export function flowOf(call: Call): FlowRequest | undefined {
+  const { method, id, context, canFlow, verification } = call;
+  if (
+    !canFlow ||
+    verification !== undefined ||
+    id === undefined ||
+    context === undefined ||
+    context.batchBudget !== undefined
+  )
+    return undefined;
+  const { params } = call.pinned ?? call;
+  const readerFor = readerOf(call, params);
+  if (readerFor === undefined && !passesUnread(method)) return undefined;
+  const maxBytes = lower(context.network.bounds.maxResponseBytes, context.access.bounds?.maxResponseBytes) ?? Infinity;
+  return { maxBytes: maxBytes - responseBytes(id), mayBegin: () => mayBegin(call), ...(readerFor && { readerFor }) };
+}
+
+/** Undefined: the result passes unread, or must be collected. */
+function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFor'] {
+  const { method, router } = call;
+  if (isObjectList(method)) return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
+  if (!isWholeBlock(method, params)) return undefined;
+  const isUsable = (head: Buffer): boolean => !isOlderThanServed(router.chain.view, call, jsonResponse(head));
+  return (isEchoed) => new FlowingBlock(method, params, isEchoed, isUsable);
+}
+
+/** Whether the first bytes may go to the caller: the result is for it alone, and nothing can replace it. */
+function mayBegin(call: Call): boolean {
+  const { served, text, router, isHedged, unconfirmed, coalesced } = call;
+  if (isHedged || unconfirmed !== undefined || router.options.audit !== undefined) return false;
+  // A result that is requested again is cached.
+  if (served?.cache?.isRequestedAgain(text) === true) return false;
+  return coalesced?.tryClose() !== false;
+}

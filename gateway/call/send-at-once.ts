@@ -1,0 +1,187 @@
+import { clock, type Timer } from '../clock/clock.ts';
+import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
+import type { Outcome } from '../upstreams/outcome.ts';
+import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { sendTo } from './attempt.ts';
+import type { Call } from './call.ts';
+import { responseOfFailures } from './exhausted.ts';
+import { countIgnored } from './record-attempt.ts';
+import { selectAll } from './select.ts';
+
+/** An upstream with this many transactions without a response, whose callers have theirs, gets no further one at once. */
+const MAX_UNFINISHED = 100;
+
+/** A call in progress at one of several upstreams. */
+export interface Sent {
+  readonly upstream: Upstream;
+  readonly startedAt: number;
+  readonly outcome: Promise<Outcome>;
+  /** Resolves with this when the outcome is there, also if it rejects. */
+  readonly ended: Promise<Sent>;
+}
+
+/** Sends a call to several upstreams. */
+export function sendToAll(
+  call: Call,
+  upstreams: readonly Upstream[],
+  cancellation: Cancellation | undefined,
+): Set<Sent> {
+  const startedAt = clock.now();
+  call.tried = [...call.tried, ...upstreams];
+  call.attempts += upstreams.length;
+  call.sentAt = startedAt;
+  const all = upstreams.map((upstream): Sent => {
+    // The response to a transaction is short, and does not flow.
+    const outcome = sendTo(call, upstream, cancellation) as Promise<Outcome>;
+    const sent: Sent = {
+      ...{ upstream, startedAt, outcome },
+      ended: outcome.then(
+        () => sent,
+        () => sent,
+      ),
+    };
+    return sent;
+  });
+  return new Set(all);
+}
+
+/** The first one that ends within this time, which leaves the set. Undefined: none does, or the set is empty. */
+export async function firstEnded(pending: Set<Sent>, waitMs: number): Promise<Sent | undefined> {
+  if (waitMs <= 0 || (pending.size === 0 && waitMs === Infinity)) return undefined;
+  const ends = [...pending].map(({ ended }) => ended);
+  if (waitMs === Infinity) return takeFrom(pending, await Promise.race(ends));
+  let timer: Timer | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = clock.setTimeout(() => {
+      // After a stall of the event loop, responses may have arrived that are not read yet.
+      clock.setImmediate(() => {
+        resolve(undefined);
+      });
+    }, waitMs);
+  });
+  try {
+    return takeFrom(pending, await Promise.race([...ends, timeout]));
+  } finally {
+    clock.clearTimeout(timer);
+  }
+}
+
+function takeFrom(pending: Set<Sent>, sent: Sent | undefined): Sent | undefined {
+  if (sent !== undefined) pending.delete(sent);
+  return sent;
+}
+
+/**
+ * Sends a transaction to all upstreams of its route, to each once. The first acceptance is the response. An error about the
+ * transaction is the response if no upstream accepts it within the usual time of those that have not responded. What
+ * they respond later is counted only.
+ * @throws RpcError if no upstream has a usable response
+ */
+export async function sendAtOnce(call: Call, { fallback }: TransactionRoute<Upstream>): Promise<UpstreamResponse> {
+  const transaction = (call.transaction = new RawTransaction(String(call.params[0])));
+  transaction.isAtOnce = true;
+  const pending = new Set<Sent>();
+  try {
+    const response = await firstAcceptance(call, fallback, pending);
+    transaction.hasError = !transaction.isAccepted;
+    return response;
+  } catch (error) {
+    transaction.hasError = true;
+    throw error;
+  } finally {
+    for (const sent of pending) void finishLate(call, sent);
+  }
+}
+
+/** @param pending those that have not ended, also when this has a response */
+async function firstAcceptance(
+  call: Call,
+  fallback: TransactionRoute<Upstream>['fallback'],
+  pending: Set<Sent>,
+): Promise<UpstreamResponse> {
+  const { router, method, deadline, startedAt } = call;
+  let fallbackAt = startedAt + (fallback?.afterMs ?? Infinity);
+  if (fallbackAt >= deadline - MIN_ATTEMPT_MS) fallbackAt = Infinity;
+  /** An error about the transaction, or that its receipt did not come. */
+  let response: UpstreamResponse | undefined;
+  let error: unknown;
+  send(call, pending);
+  for (;;) {
+    const until = response === undefined || isWaitingForReceipt(call) ? fallbackAt : usualEnd(call, pending);
+    const sent = await firstEnded(pending, until - clock.now());
+    if (sent === undefined) {
+      if (response !== undefined) return response;
+      if (fallback === undefined || fallbackAt === Infinity) {
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- passes on what an attempt threw
+        if (error !== undefined && call.failed.length === 0) throw error;
+        return responseOfFailures(call);
+      }
+      fallbackAt = Infinity;
+      router.options.metrics.revealed();
+      call.candidates = fallback.upstreams;
+      send(call, pending);
+      continue;
+    }
+    let outcome: Outcome;
+    try {
+      outcome = await sent.outcome;
+    } catch (thrown) {
+      error ??= thrown;
+      continue;
+    }
+    if (outcome.final || outcome.response !== undefined)
+      router.sent.recordTime(sent.upstream, method.name, clock.now() - sent.startedAt);
+    if (!outcome.final) {
+      call.failed = [...call.failed, outcome];
+      continue;
+    }
+    fallbackAt = Infinity;
+    call.respondingUpstream = sent.upstream;
+    if (outcome.hasTransaction === true && outcome.response.kind !== 'error') return outcome.response;
+    // An upstream that has the transaction, but not its receipt, is right about it.
+    if (response === undefined || outcome.hasTransaction === true) response = outcome.response;
+  }
+}
+
+/** An upstream has the transaction, and its receipt may come from another one. */
+function isWaitingForReceipt({ transaction, method }: Call): boolean {
+  return transaction?.isAccepted === true && method.group === 'long';
+}
+
+/** Sends the transaction to the candidates, except for those with too many others. */
+function send(call: Call, pending: Set<Sent>): void {
+  const { router, failsafe, attempts } = call;
+  const { sent } = router;
+  const selected = selectAll(call, clock.now());
+  const free = selected.filter((upstream) => sent.unfinishedAt(upstream) < MAX_UNFINISHED);
+  const count = Math.max(0, (failsafe?.maxAttempts ?? Infinity) - attempts);
+  const upstreams = (free.length > 0 ? free : selected).slice(0, count);
+  for (const one of sendToAll(call, upstreams, call.cancellation)) pending.add(one);
+}
+
+/** When those that have not responded usually have, by clock.now(). In the past if there are none. */
+function usualEnd({ router, method }: Call, pending: ReadonlySet<Sent>): number {
+  const ends = [...pending].map(({ upstream, startedAt }) => startedAt + router.sent.usualMs(upstream, method.name));
+  return Math.max(-Infinity, ...ends);
+}
+
+/** Waits for the outcome of a transaction whose caller has the response. The network stays open until then. */
+async function finishLate(call: Call, { upstream, startedAt, outcome }: Sent): Promise<void> {
+  const { router, method, context, transaction } = call;
+  context?.network.use.begin();
+  router.sent.changeUnfinished(upstream, 1);
+  try {
+    const late = await outcome;
+    if (late.final || late.response !== undefined)
+      router.sent.recordTime(upstream, method.name, clock.now() - startedAt);
+  } catch {
+    // The caller has its response, and the attempt is recorded.
+  } finally {
+    if (transaction?.isAccepted === true) countIgnored(call, undefined, clock.now());
+    router.sent.changeUnfinished(upstream, -1);
+    context?.network.use.end();
+  }
+}

@@ -1,0 +1,87 @@
+import type { KeyAccess } from '../auth/key-access.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import { weaker, type Proof } from '../jsonrpc/proof.ts';
+import { isStronger, verifyLevels, type VerifyLevel } from '../network-files/options/verify-option.ts';
+import { isRead, rewritesChain } from '../spec/method-group.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import type { Work } from '../verify/evidence/evidence.ts';
+
+/** How far the results of one method are proven. */
+export interface MethodVerification {
+  readonly level: VerifyLevel;
+  /** How many upstreams must return the same, where nothing proves it; undefined: one is enough. */
+  readonly agree: number | undefined;
+}
+
+/** How far the result of one call is proven. */
+export interface CallVerification {
+  /** A result that cannot be proven is an error. */
+  readonly isRequired: boolean;
+  readonly agree: number | undefined;
+  /** Undefined: a caller's call. Otherwise evidence for one. */
+  readonly evidenceFor: Work | undefined;
+}
+
+interface VerifiedCall {
+  readonly method: MethodSpec;
+  readonly served: { readonly verification: MethodVerification } | undefined;
+}
+
+/** How far the results of one body are proven, and what was proven. */
+export class BodyVerification {
+  readonly #level: VerifyLevel;
+  /** The weakest of the responses so far; undefined: none. */
+  proof: Proof | undefined;
+
+  constructor(level: VerifyLevel) {
+    this.#level = level;
+  }
+
+  /** Undefined: the result is returned as an upstream returned it. */
+  of({ served, method }: VerifiedCall): CallVerification | undefined {
+    const { level: ofMethod, agree } = served?.verification ?? notVerified;
+    const level = isStronger(this.#level, ofMethod) ? this.#level : ofMethod;
+    // Others would execute it too.
+    if (!isRead(method) || rewritesChain(method)) return undefined;
+    if (!isStronger(level, 'observe') && agree === undefined) return undefined;
+    return { isRequired: level === 'require', agree, evidenceFor: undefined };
+  }
+
+  add(proof: Proof): void {
+    this.proof = weaker(this.proof, proof);
+  }
+}
+
+const notVerified: MethodVerification = { level: 'off', agree: undefined };
+
+/**
+ * @param requested value of the header X-Gatehouse-Verify, which can only make it stronger
+ * @returns undefined: no result of the body is proven
+ * @throws RpcError if the header is not a level, or the key may not use it
+ */
+export function openVerification(
+  { isVerified }: { readonly isVerified: boolean },
+  { capabilities }: Pick<KeyAccess, 'capabilities'>,
+  requested: string | readonly string[] | undefined,
+): BodyVerification | undefined {
+  let level = capabilities.verifyLevel;
+  if (requested !== undefined) {
+    const given = verifyLevels.find((one) => one === requested);
+    if (!capabilities.verify)
+      throw new RpcError('key-settings', 'X-Gatehouse-Verify: the key has no permission `verify`');
+    if (given === undefined)
+      throw new RpcError('invalid-request', 'X-Gatehouse-Verify: expected off, observe, enforce or require');
+    if (isStronger(given, level)) level = given;
+  }
+  return isVerified || level !== 'off' ? new BodyVerification(level) : undefined;
+}
+
+/** What coalesced and cached results of verified calls have in their names. */
+export function verifiedName(text: string, { isRequired }: CallVerification): string {
+  return `${text}\n${isRequired ? 'require' : 'enforce'}`;
+}
+
+/** Whether a result with this proof is enough. */
+export function isEnough(proof: Proof | undefined, { isRequired, agree }: CallVerification): boolean {
+  return (proof !== undefined && proof !== 'no') || (!isRequired && agree === undefined);
+}

@@ -1,0 +1,164 @@
+import { clock } from '../clock/clock.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
+import type { ProvenPart } from '../spec/method-spec.ts';
+import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import type { FinalOutcome, Outcome } from '../upstreams/outcome.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Work } from '../verify/evidence/evidence.ts';
+import { unknown } from '../verify/subject.ts';
+import type { Call } from './call.ts';
+import { limitRejection } from './charge.ts';
+import { isEnough, type CallVerification } from './verification.ts';
+
+/** Those whose block is pinned before the call is sent, because the result does not name it. */
+const pinnedParts: ReadonlySet<ProvenPart | undefined> = new Set([
+  ...(['logs', 'balance', 'nonce', 'code', 'slot', 'account-proof'] as const),
+  ...(['transaction-count', 'uncle', 'uncle-count'] as const),
+]);
+
+/**
+ * Names the block of a tag in the parameters that are sent, so that the result can be proven or compared.
+ * @throws RpcError if nothing can prove the result, and it must be proven
+ */
+export async function pinVerified(call: Call, { isRequired, agree }: CallVerification): Promise<void> {
+  const { method, params, blocks = blocksNamedBy(method, params), router, deadline } = call;
+  const { provenAs, blockAt, hashParams, splits } = method;
+  const { chain } = router;
+  if (isRequired && provenAs === undefined && agree === undefined)
+    throw new RpcError('not-proven', `the result of ${method.name} cannot be proven: \`agree\` compares upstreams`);
+  const now = clock.now();
+  if (chain.view.head === undefined) {
+    chain.markUsed(now);
+    await chain.waitForChange(Math.min(MAX_HEAD_WAIT_MS, deadline - now));
+  }
+  const { head } = chain.view;
+  if (head === undefined || call.pinned !== undefined || blockAt === undefined || blocks?.tag === undefined) return;
+  if (agree === undefined && !pinnedParts.has(provenAs)) return;
+  const { param } = blockAt;
+  const given = params[param];
+  if (isPending(given)) return;
+  const { verifier } = router.options;
+  // Callers may have been served a block whose header is not followed yet.
+  const { newestServed } = chain.view;
+  const newest = newestServed > head.number ? newestServed : head.number;
+  const numberOf = async (tag: unknown): Promise<string> => {
+    if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
+    return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
+  };
+  let pinned: unknown;
+  let number = newest;
+  if (splits === undefined) {
+    const isLatest = blocks.tag === 'latest' || given === undefined;
+    const canHaveHash = hashParams.includes(param) && isLatest && newest === head.number;
+    const named = canHaveHash ? undefined : await numberOf(given);
+    // No upstream has a block for the tag.
+    if (named?.startsWith('0x') === false) return;
+    if (named !== undefined) number = BigInt(named);
+    pinned = named ?? { blockHash: head.hash };
+  } else {
+    const { fromBlock, toBlock } = given as { readonly fromBlock?: unknown; readonly toBlock?: unknown };
+    const isTag = (block: unknown): boolean => typeof block !== 'string' || !/^0x|^earliest/.test(block);
+    pinned = {
+      ...(given as object),
+      fromBlock: isTag(fromBlock) ? await numberOf(fromBlock) : fromBlock,
+      toBlock: isTag(toBlock) ? await numberOf(toBlock) : toBlock,
+    };
+  }
+  const sent = params.length > param ? params.with(param, pinned) : [...params, pinned];
+  call.pinned = { number, params: sent, text: JSON.stringify(sent) };
+}
+
+/** The poller has a head within this time after the first call. */
+const MAX_HEAD_WAIT_MS = 2_000;
+
+function isPending(block: unknown): boolean {
+  if (typeof block !== 'object' || block === null) return block === 'pending';
+  const { fromBlock, toBlock } = block as { readonly fromBlock?: unknown; readonly toBlock?: unknown };
+  return fromBlock === 'pending' || toBlock === 'pending';
+}
+
+/** A result that is disproved is an upstream failure; so is one that nothing proves, if it must be proven. */
+export async function verifyOutcome(
+  call: Call,
+  upstream: Upstream,
+  outcome: FinalOutcome,
+  verification: CallVerification,
+): Promise<Outcome> {
+  const { method, params, router, pinned } = call;
+  const { response } = outcome;
+  const { isRequired, agree, evidenceFor } = verification;
+  if (response.kind === 'error' && agree === undefined) return outcome;
+  if (evidenceFor !== undefined && response.kind === 'result' && response.result === null)
+    return { final: false, failure: 'not-found', response: undefined };
+  const work = workOf(call, upstream);
+  const { verifier } = router.options;
+  const { finding, result } =
+    response.kind === 'error'
+      ? { finding: unknown, result: undefined }
+      : await verifier.check(method, pinned?.params ?? params, response, work);
+  switch (finding.kind) {
+    case 'proven':
+      // Evidence is parsed already.
+      return withProof(outcome, evidenceFor === undefined ? response : { kind: 'result', result }, finding.proof);
+    case 'disproved':
+      return { final: false, failure: 'disproved', response, detail: finding.reason };
+    case 'other-branch':
+      return { final: false, failure: 'unproven', response: undefined, detail: 'of another branch' };
+    case 'unknown':
+      if (agree !== undefined) return agreeing(call, outcome, agree, work);
+      if (isRequired) return { final: false, failure: 'unproven', response: undefined, detail: 'not proven' };
+      return withProof(outcome, response, 'no');
+  }
+}
+
+/** The outcome on which enough upstreams agree. @throws RpcError if they do not */
+async function agreeing(call: Call, outcome: FinalOutcome, agree: number, work: Work): Promise<Outcome> {
+  const { method, params, router, pinned } = call;
+  const { response } = outcome;
+  const subject = { method, params: pinned?.params ?? params, response, work };
+  const isConfirmed = await router.options.verifier.agree(subject, agree);
+  return isConfirmed
+    ? withProof(outcome, response, `agreed:${agree}`)
+    : { final: false, failure: 'disproved', response, detail: 'others agree on another result' };
+}
+
+function withProof(outcome: FinalOutcome, response: UpstreamResponse, proof: Proof): FinalOutcome {
+  return { ...outcome, response: { ...response, proof } };
+}
+
+/** @throws RpcError if the result is not proven as the call requires */
+export function requireProof(response: UpstreamResponse, verification: CallVerification): UpstreamResponse {
+  // There is no evidence.
+  if (verification.evidenceFor !== undefined && response.kind === 'result' && response.result === null) return response;
+  if (response.kind !== 'error' && !isEnough(response.proof, verification)) throw new RpcError('not-proven');
+  return response;
+}
+
+function workOf(call: Call, upstream: Upstream): Work {
+  const { verification, deadline, owner, cancellation, context } = call;
+  const evidenceFor = verification?.evidenceFor;
+  return {
+    ...{ deadline, upstream, owner: owner.holder?.name ?? `upstream ${upstream.name}` },
+    isEvidence: evidenceFor !== undefined,
+    isCancelled: evidenceFor?.isCancelled ?? (() => cancellation?.isCancelled === true),
+    charge:
+      evidenceFor?.charge ?? ((method, params) => (context === undefined ? nothing : charge(call, method, params))),
+  };
+}
+
+const nothing = Promise.resolve();
+
+/** Charges the caller for a request that its call needs. @throws RpcError */
+async function charge(call: Call, name: string, params: readonly unknown[]): Promise<void> {
+  const { context } = call;
+  const units = context?.network.methods.get(name)?.unitsOf(params) ?? 1;
+  call.requestUnits = (call.requestUnits ?? 0) + units;
+  const { limits } = context?.access ?? {};
+  if (context === undefined || limits?.isCharged !== true) return;
+  const { shortage } = await context.limiter.charge(limits, { units, byMethod: noMethods });
+  if (shortage !== undefined) throw limitRejection([], shortage, context);
+}
+
+const noMethods: ReadonlyMap<string, number> = new Map();

@@ -1,0 +1,15 @@
+/** Exit codes of all commands, those above 63 as in sysexits.h. docs/commands.md has the table. */
+export const exitCodes = {
+  ok: { code: 0, meaning: 'Success' },
+  failed: {
+    code: 1,
+    meaning:
+      'The command failed, was used wrongly, or found a problem: `doctor` an upstream, `status` a gateway that is not ready. The message has the reason',
+  },
+  unavailable: { code: 69, meaning: 'No gateway responds at the address of `status` or `explain`' },
+  internal: { code: 70, meaning: 'A defect of Gatehouse: the message has the stack' },
+  configuration: {
+    code: 78,
+    meaning: 'A setting, a network file, the key store or the admin token is invalid or missing: the message names it',
+  },
+} as const satisfies Readonly<Record<string, { readonly code: number; readonly meaning: string }>>;

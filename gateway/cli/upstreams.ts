@@ -1,0 +1,122 @@
+import { Command } from 'commander';
+import { durationOf } from '../auth/formats/duration.ts';
+import { KeyManager } from '../auth/manage/manage-keys.ts';
+import { openKeyStore } from '../auth/stores/open-key-store.ts';
+import { openLog } from '../config/log.ts';
+import type { Settings } from '../config/settings.ts';
+import { suggest } from '../config/suggest.ts';
+import { newDrain, openDrainStore, type DrainStore } from '../drains/drain-store.ts';
+import { slugsIn } from '../network-files/load-networks.ts';
+import type { NetworkConfig } from '../network-files/network-config.ts';
+import { columns, shortTime } from './columns.ts';
+import { examples } from './examples.ts';
+import { UsageError } from './key-options.ts';
+import { OPEN_TIMEOUT_MS } from './keys.ts';
+
+export interface UpstreamsCommandContext {
+  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'>;
+  /** Reads the network files. @throws NetworkFilesError */
+  readonly networks: () => readonly Pick<NetworkConfig, 'slug' | 'upstreams'>[];
+  readonly out: (text: string) => void;
+}
+
+/** Makes the command `gatehouse upstreams …`. Failures that an operator can fix are UsageErrors and KeyStoreErrors. */
+export function upstreamsCommand({ settings, networks, out }: UpstreamsCommandContext): Command {
+  const upstreams = new Command('upstreams').description('List upstreams, and take them out of service');
+
+  const withStores = async (work: (drains: DrainStore, manager: KeyManager) => Promise<void>): Promise<void> => {
+    const log = openLog('silent');
+    const [drains, keys] = [openDrainStore(settings(), log), openKeyStore(settings(), log)];
+    try {
+      await Promise.all([drains.waitUntilReady(OPEN_TIMEOUT_MS), keys.waitUntilReady(OPEN_TIMEOUT_MS)]);
+      await work(drains, new KeyManager(keys));
+    } finally {
+      await Promise.all([drains.close(), keys.close()]);
+    }
+  };
+
+  upstreams
+    .command('list')
+    .description('List the upstreams of the network files, and which are drained')
+    .option('--json', 'print an array on one line')
+    .addHelpText('after', examples('upstreams list', 'upstreams list --json'))
+    .action(({ json }: { json?: true }) =>
+      withStores(async (store) => {
+        const drains = await store.read();
+        const all = networks().flatMap(({ slug, upstreams: own }) =>
+          own.map(({ name }) => {
+            const drain = drains.find(({ network, upstream }) => network === slug && upstream === name);
+            return { network: slug, upstream: name, drain };
+          }),
+        );
+        const rows = all.map(({ network, upstream, drain }) => [
+          ...[network, upstream, drain === undefined ? 'in service' : `drained ${shortTime(drain.at)}`],
+          ...[drain?.until === undefined ? '-' : shortTime(drain.until), drain?.by ?? '-'],
+        ]);
+        out(json ? `${JSON.stringify(all)}\n` : columns([['NETWORK', 'UPSTREAM', 'STATE', 'UNTIL', 'BY'], ...rows]));
+      }),
+    );
+
+  upstreams
+    .command('drain')
+    .description('Take an upstream out of service on all gateways within two seconds, also after a restart')
+    .argument('<network>', 'slug of the network')
+    .argument('<name>', 'name of the upstream')
+    .option('--for <time>', 'return it to service after this time: 30m, 1h, 7d')
+    .option('--force', 'accept an upstream that no network file here has')
+    .option('--json', 'print the drain on one line')
+    .addHelpText('after', examples('upstreams drain base alchemy --for 1h', 'upstreams drain base alchemy'))
+    .action((network: string, name: string, options: { for?: string; force?: true; json?: true }) =>
+      withStores(async (store, manager) => {
+        const forMs = options.for === undefined ? undefined : durationOf(options.for);
+        if (options.for !== undefined && (forMs === undefined || forMs === 0))
+          throw new UsageError('--for: expected a duration such as 30m, 1h or 7d');
+        if (options.force !== true) requireUpstream(network, name);
+        const drain = newDrain(network, name, manager.by, forMs);
+        await store.set(drain);
+        await manager.auditDrain('drain', network, name);
+        const end =
+          drain.until === undefined
+            ? `until \`gatehouse upstreams undrain ${network} ${name}\``
+            : `until ${shortTime(drain.until)}`;
+        out(
+          options.json ? `${JSON.stringify(drain)}\n` : `${name} of ${network} is drained ${end}, ${store.location}.\n`,
+        );
+      }),
+    );
+
+  upstreams
+    .command('undrain')
+    .description('Return a drained upstream to service on all gateways within two seconds')
+    .argument('<network>', 'slug of the network')
+    .argument('<name>', 'name of the upstream')
+    .option('--json', 'print {"network":…,"upstream":…,"wasDrained":…}')
+    .addHelpText('after', examples('upstreams undrain base alchemy'))
+    .action((network: string, name: string, { json }: { json?: true }) =>
+      withStores(async (store, manager) => {
+        const wasDrained = await store.remove(network, name);
+        if (!wasDrained) requireUpstream(network, name);
+        else await manager.auditDrain('undrain', network, name);
+        const text = `${name} of ${network} ${wasDrained ? 'is in service again' : 'was not drained'}.\n`;
+        out(json ? `${JSON.stringify({ network, upstream: name, wasDrained })}\n` : text);
+      }),
+    );
+
+  /** A shell that shares only Redis with the gateways may have no network files. @throws UsageError */
+  const requireUpstream = (network: string, name: string): void => {
+    const slugs = slugsIn(settings().NETWORKS_DIR);
+    if (slugs.length === 0) return;
+    if (!slugs.includes(network))
+      throw new UsageError(`there is no network ${network}${suggest(network, slugs)} (--force accepts it)`);
+    const names =
+      networks()
+        .find(({ slug }) => slug === network)
+        ?.upstreams.map((upstream) => upstream.name) ?? [];
+    if (!names.includes(name)) {
+      const known = `its upstreams are ${names.join(', ')}`;
+      throw new UsageError(`${network} has no upstream ${name}${suggest(name, names)}; ${known} (--force accepts it)`);
+    }
+  };
+
+  return upstreams;
+}

@@ -1,0 +1,13 @@
+import { isServerFault } from '../jsonrpc/errors.ts';
+
+/** How a call ended, for its caller: `failed` by Gatehouse or all upstreams, `rejected` for what the caller or its key did. */
+export type OutcomeClass = 'served' | 'upstream-error' | 'rejected' | 'failed';
+
+const served: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);
+
+/** @param outcome a label of `gatehouse_calls_total` */
+export function outcomeClassOf(outcome: string): OutcomeClass {
+  if (served.has(outcome)) return 'served';
+  if (outcome === 'upstream-error') return 'upstream-error';
+  return isServerFault(outcome) ? 'failed' : 'rejected';
+}

@@ -1,0 +1,83 @@
+import type { OptionSchema } from './option.ts';
+import { publicFields, totalFields } from './public-fields.generated.ts';
+
+/** Calls without a key. The fields of a key are generated from the table of permissions. */
+export const publicCallers = {
+  title: 'map of permissions and limits',
+  description:
+    'Calls without a key are served, with these permissions and limits of a key for each client address. Without it they are 401. See docs/public.md.',
+  type: 'object',
+  properties: {
+    ...publicFields,
+    methods: {
+      ...publicFields.methods,
+      description:
+        'Public methods: names, or namespaces such as `eth`. Default: all but those of debug, trace, txpool and ots, and filters, which a namespace does not open either.',
+    },
+    concurrency: {
+      ...publicFields.concurrency,
+      description: 'Maximum requests in flight, per gateway; others wait for up to 1 s.',
+      default: 16,
+    },
+    perSender: {
+      title: 'map with rate, which may have burst beside it',
+      description: 'Limit of `eth_sendRawTransaction` by the sender of the transaction, whatever the address.',
+      type: 'object',
+      dependentRequired: { burst: ['rate'] },
+      properties: {
+        rate: {
+          title: 'number above 0',
+          description: 'Transactions per second.',
+          type: 'number',
+          exclusiveMinimum: 0,
+          isRequired: true,
+        },
+        burst: {
+          title: 'whole number from 1',
+          description: 'Transactions at once; default: those of one second.',
+          type: 'integer',
+          minimum: 1,
+        },
+      },
+    },
+    ipv4Prefix: {
+      title: 'whole number, 8 to 32',
+      description: 'Bits of an IPv4 address that share one limit.',
+      type: 'integer',
+      minimum: 8,
+      maximum: 32,
+      default: 32,
+    },
+    ipv6Prefix: {
+      title: 'whole number, 16 to 64',
+      description: 'Bits of an IPv6 address that share one limit. Each /48 has the limits of 16 of them.',
+      type: 'integer',
+      minimum: 16,
+      maximum: 64,
+      default: 64,
+    },
+    total: {
+      title: 'map of limits',
+      description: 'Limits of all callers without a key together.',
+      type: 'object',
+      default: {},
+      properties: {
+        ...totalFields,
+        sockets: {
+          ...totalFields.sockets,
+          description: 'Maximum open WebSockets, per gateway; default: WS_SOCKETS_PER_KEY.',
+        },
+        subscriptions: {
+          ...totalFields.subscriptions,
+          description: 'Maximum open subscriptions, per gateway; default: WS_SUBSCRIPTIONS_PER_KEY.',
+        },
+        concurrency: {
+          ...totalFields.concurrency,
+          description:
+            'Maximum requests in flight, per gateway. They have the slots at upstreams of one key, of more above 256.',
+          default: 256,
+        },
+      },
+    },
+  },
+} as const satisfies OptionSchema;

@@ -1,0 +1,292 @@
+import { createHmac } from 'node:crypto';
+import { clock } from '../clock/clock.ts';
+import { random } from '../clock/random.ts';
+import type { RpcError } from '../jsonrpc/errors.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { isRead } from '../spec/method-group.ts';
+import { methods } from '../spec/methods.generated.ts';
+import { ExplainedCall } from './explanation.ts';
+import type { CallEnd, CallSink, CallSinks } from './call-sink.ts';
+
+/** Rows of rejected and failed calls, and of a sample of the others. A row takes about 1 kB. */
+const MAX_FAILED = 2_000;
+const MAX_SAMPLED = 1_000;
+/** Equal failures of one minute are one row with a count: one caller cannot push out those of others. */
+const MERGE_MS = 60_000;
+/** Of the calls that do not fail, one is recorded in this time. */
+const SAMPLE_MS = 100;
+/** Recorded parts of a range. */
+const MAX_PARTS = 8;
+const MAX_PARAMS_LENGTH = 1_000;
+/** Larger parameters are not recorded: their text would take a part of a turn. */
+const MAX_PARAM_VALUES = 200;
+
+const known: ReadonlySet<string> = new Set(methods.map(({ name }) => name));
+
+const noFailures: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);
+
+/** A call, a request that was rejected before its calls, or several equal failures of one minute. */
+export interface RecentCall {
+  /** Of the latest one, as the other facts. */
+  readonly at: string;
+  readonly count: number;
+  /** As in `X-Request-Id`. */
+  readonly requestId: string;
+  readonly network: string | undefined;
+  /** The id of the key; undefined: it was not authenticated. */
+  readonly key: string | undefined;
+  /** Undefined: the request was rejected before its calls were read. */
+  readonly method: string | undefined;
+  readonly outcome: string;
+  readonly code: number | undefined;
+  /** The permission, limit or bound that rejected it, and of a limit the units that it has left. */
+  readonly rule: string | undefined;
+  readonly unitsLeft: number | undefined;
+  readonly ms: number;
+  readonly params: string | undefined;
+  /** As in an explanation; undefined: it was no call yet. */
+  readonly explanation: ExplainedFacts | undefined;
+}
+
+interface ExplainedFacts {
+  readonly requestUnits?: number;
+  readonly cache?: string;
+  readonly skipped?: Readonly<Record<string, string>>;
+  readonly attempts?: readonly { readonly upstream: string; readonly outcome?: string }[];
+  readonly parts?: readonly object[];
+}
+
+/** The request that calls are in. */
+export interface RecordedRequest {
+  readonly requestId: string;
+  readonly network?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** All that are given must be equal; `upstream` is one that got the call or was skipped. */
+export interface RecentCallFilter {
+  readonly key?: string;
+  readonly network?: string;
+  readonly method?: string;
+  readonly outcome?: string;
+  readonly upstream?: string;
+  readonly request?: string;
+}
+
+/**
+ * The latest calls, for operators: all that were rejected or failed, and a sample of the others. It has neither keys nor
+ * addresses, and parameters only of methods with a schema that change nothing.
+ */
+export class RecentCalls {
+  /** The value of RECENT_CALLS_PARAMS. `hashed`: nobody outside this gateway can compute the hash of a guess. */
+  readonly paramsMode: string;
+  readonly #secret: Uint8Array;
+  /** By what equal failures have in common; the one with the latest failure is last. */
+  readonly #failed = new Map<string, FailedRow>();
+  /** Oldest first. */
+  readonly #sampled: RecentCall[] = [];
+  #nextSampleAt = -Infinity;
+
+  /** @param secret of the hashes: that of all workers */
+  constructor(paramsMode: string, secret: Uint8Array = random.bytes(32)) {
+    this.paramsMode = paramsMode;
+    this.#secret = secret;
+  }
+
+  /** The sinks for the calls of a request. */
+  of(request: RecordedRequest): CallSinks {
+    return new RecordedCalls(this, request);
+  }
+
+  /** The call has ended. */
+  add(
+    request: RecordedRequest,
+    method: string,
+    startedAt: number,
+    end: CallEnd,
+    call: ExplainedCall | undefined,
+  ): void {
+    const { outcome, rejection } = end;
+    const now = clock.now();
+    const build = (): RecentCall => ({
+      ...factsOf(request, rejection, outcome, now - startedAt),
+      ...{ method, code: end.code ?? rejection?.code, params: this.#paramsOf(end) },
+      explanation: call?.withParts(MAX_PARTS),
+    });
+    if (!noFailures.has(outcome)) {
+      this.#addFailed(request, method, outcome, rejection, now, build);
+      return;
+    }
+    if (now < this.#nextSampleAt) return;
+    this.#nextSampleAt = now + SAMPLE_MS;
+    this.#sampled.push(build());
+    if (this.#sampled.length > MAX_SAMPLED) this.#sampled.shift();
+  }
+
+  /** A request, upgrade or message is rejected before its calls. */
+  addRejection(request: RecordedRequest, rejection: RpcError): void {
+    const { reason, code } = rejection;
+    const none = { method: undefined, params: undefined, explanation: undefined };
+    this.#addFailed(request, undefined, reason, rejection, clock.now(), () => {
+      return { ...factsOf(request, rejection, reason, 0), code, ...none };
+    });
+  }
+
+  /** The latest ones first. */
+  find(filter: RecentCallFilter, limit: number): RecentCall[] {
+    const failed = [...this.#failed.values()].map(({ call, count }) => ({ ...call, count }));
+    const all = [...failed, ...this.#sampled].filter((call) => matches(call, filter));
+    return latestCalls(all, limit);
+  }
+
+  /** @param build is not called if the row has the facts of a failure of the last moment: a flood of them costs little */
+  #addFailed(
+    { network, key }: RecordedRequest,
+    method: string | undefined,
+    outcome: string,
+    rejection: RpcError | undefined,
+    now: number,
+    build: () => RecentCall,
+  ): void {
+    const minute = Math.floor(clock.unixMs() / MERGE_MS);
+    // A caller can invent names for a wildcard.
+    const named = rejection === undefined || method === undefined || known.has(method) ? method : 'other';
+    const name = [minute, network, key, named, outcome, rejection?.rule?.name].join('\n');
+    const before = this.#failed.get(name);
+    const count = (before?.count ?? 0) + 1;
+    if (before !== undefined && now - before.builtAt < SAMPLE_MS) {
+      before.count = count;
+      return;
+    }
+    this.#failed.delete(name);
+    this.#failed.set(name, { call: build(), builtAt: now, count });
+    if (this.#failed.size <= MAX_FAILED) return;
+    const [oldest] = this.#failed.keys();
+    if (oldest !== undefined) this.#failed.delete(oldest);
+  }
+
+  #paramsOf({ method, params }: CallEnd): string | undefined {
+    if (this.paramsMode === 'off' || method === undefined || params === undefined || !canRecordParams(method))
+      return undefined;
+    if (!isSmall(params)) return undefined;
+    const text = JSON.stringify(params);
+    if (this.paramsMode === 'shown') return hideCredentials(text);
+    return createHmac('sha256', this.#secret).update(`${method.name} ${text}`).digest('hex').slice(0, 16);
+  }
+}
+
+/** Equal failures, with the facts of a late one. */
+interface FailedRow {
+  readonly call: RecentCall;
+  /** By clock.now(). */
+  readonly builtAt: number;
+  count: number;
+}
+
+function factsOf(
+  { requestId, network, key }: RecordedRequest,
+  rejection: RpcError | undefined,
+  outcome: string,
+  ms: number,
+): Omit<RecentCall, 'method' | 'code' | 'params' | 'explanation'> {
+  const { name: rule, available: unitsLeft } = rejection?.rule ?? { name: undefined };
+  const at = new Date(clock.unixMs()).toISOString();
+  return { at, count: 1, requestId, network, key, outcome, rule, unitsLeft, ms: Math.round(ms) };
+}
+
+/** Of one request. */
+class RecordedCalls implements CallSinks {
+  readonly #recent: RecentCalls;
+  readonly #request: RecordedRequest;
+
+  constructor(recent: RecentCalls, request: RecordedRequest) {
+    this.#recent = recent;
+    this.#request = request;
+  }
+
+  begin(method: string): CallSink {
+    return new RecordedCall(method, this.#recent, this.#request);
+  }
+
+  limited(method: string, rejection: RpcError): void {
+    this.#recent.add(this.#request, method, clock.now(), { outcome: rejection.reason, rejection }, undefined);
+  }
+
+  rejected(rejection: RpcError): void {
+    this.#recent.addRejection(this.#request, rejection);
+  }
+}
+
+class RecordedCall extends ExplainedCall {
+  /** The reasons of all upstreams would be computed for each call. */
+  override readonly needsAllSkipReasons = false;
+  readonly #recent: RecentCalls;
+  readonly #request: RecordedRequest;
+  readonly #method: string;
+
+  constructor(method: string, recent: RecentCalls, request: RecordedRequest) {
+    super(method);
+    this.#method = method;
+    this.#recent = recent;
+    this.#request = request;
+  }
+
+  override part(from: number, to: number): CallSink {
+    return this.partCount < MAX_PARTS ? super.part(from, to) : noSink;
+  }
+
+  override ended(end: CallEnd): void {
+    super.ended(end);
+    this.#recent.add(this.#request, this.#method, this.startedAt, end, this);
+  }
+}
+
+const noSink: CallSink = {};
+
+/** The latest ones first. */
+export function latestCalls(calls: RecentCall[], limit: number): RecentCall[] {
+  return calls.sort((one, other) => (one.at < other.at ? 1 : -1)).slice(0, limit);
+}
+
+function matches(call: RecentCall, { key, network, method, outcome, upstream, request }: RecentCallFilter): boolean {
+  if (key !== undefined && call.key !== key) return false;
+  if (network !== undefined && call.network !== network) return false;
+  if (method !== undefined && call.method !== method) return false;
+  if (outcome !== undefined && call.outcome !== outcome) return false;
+  if (request !== undefined && call.requestId !== request) return false;
+  if (upstream === undefined) return true;
+  const { attempts = [], skipped = {} } = call.explanation ?? {};
+  return attempts.some((attempt) => attempt.upstream === upstream) || Object.hasOwn(skipped, upstream);
+}
+
+/** Transactions are never recorded, nor the parameters of pass-through methods: those may be transactions or passwords. */
+function canRecordParams(method: MethodSpec): boolean {
+  return method.isPassThrough !== true && isRead(method);
+}
+
+/** Whether the parameters have few values and short texts. */
+function isSmall(params: unknown): boolean {
+  let values = 0;
+  let length = 0;
+  const waiting = [params];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === 'string') length += value.length;
+    else if (typeof value === 'object' && value !== null) {
+      const members: unknown[] = Object.values(value);
+      values += members.length;
+      if (values > MAX_PARAM_VALUES) return false;
+      waiting.push(...members);
+    }
+    if (length > MAX_PARAMS_LENGTH) return false;
+  }
+  return true;
+}
+
+/** A caller may put its key, secret or token into the parameters by mistake. */
+function hideCredentials(text: string): string {
+  return text.replace(
+    /ghs?_[0-9A-Za-z]{32}|eyJ[\w-]+\.[\w-]+\.[\w-]*|(?<![0-9A-Za-z])[0-9A-Fa-f]{32}(?![0-9A-Za-z])/g,
+    '…',
+  );
+}

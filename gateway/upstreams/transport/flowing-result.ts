@@ -1,0 +1,189 @@
+import { isObject } from '../../collections/is-object.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import type { BodyRest } from './body-rest.ts';
+import { Cancelled } from './cancellation.ts';
+import { isMeaningful } from './response-envelope.ts';
+import { UpstreamFailure } from './upstream-response.ts';
+
+/** Bytes that are passed on in one step. */
+const STEP_BYTES = 65_536;
+/** Of the envelope after the result. Nodes write 30 bytes at most. */
+const MAX_TAIL_BYTES = 4_096;
+
+/** A large result that still arrives. Only a caller that can read it so gets one. */
+export interface FlowingResponse {
+  readonly kind: 'flowing';
+  readonly result: FlowingResult;
+  /** Resolves at the end of the result: undefined, or why it is incomplete. Never rejects. */
+  readonly ended: Promise<unknown>;
+}
+
+/** For calls that cannot read a flowing result, which never get one. */
+export function complete<Response extends { readonly kind: string }>(
+  response: Response | FlowingResponse,
+): Exclude<Response, FlowingResponse> {
+  if (response.kind === 'flowing') throw new Error('a flowing result for a call that cannot read it');
+  return response as Exclude<Response, FlowingResponse>;
+}
+
+export interface FlowingResultOptions {
+  /** Of the request. */
+  readonly id: number;
+  /** Whether the envelope has the id before the result, which was compared. */
+  readonly isIdRead: boolean;
+  /** Of what is passed on: more are beyond a bound of the network or key. */
+  readonly maxBytes: number;
+}
+
+/** Reads the bytes of a result in their order, and decides what is passed on. */
+export interface ResultReader {
+  /**
+   * @param passed gets the bytes that are passed on
+   * @returns the position after the last byte of the result in the chunk; -1: it has not ended
+   * @throws UpstreamFailure
+   */
+  read(chunk: Buffer, passed: Buffer[]): number;
+  /** The start of an object, up to its list. */
+  readonly head?: Buffer | undefined;
+  /** The last element of a list, as it was passed on. */
+  readonly last?: Buffer | undefined;
+}
+
+/**
+ * A large result that is passed on while it arrives. The client's connection takes its bytes. A failure after the first ones
+ * must end that connection.
+ */
+export class FlowingResult {
+  /** Resolves when the reader has all bytes, or gets no more. Undefined: it is complete. Never rejects. */
+  readonly ended: Promise<unknown>;
+  /** That were passed on. */
+  bytes = 0;
+  readonly #rest: BodyRest;
+  readonly #options: FlowingResultOptions;
+  readonly #reader: ResultReader;
+  /** The first bytes that are passed on, until the reader takes them. */
+  #first: Buffer[] | undefined;
+  /** The envelope after the result, once the result has ended. */
+  #tail: string | undefined;
+  #hasEnded = false;
+  #failure: unknown;
+  #resolveEnded!: (failure: unknown) => void;
+
+  /**
+   * @param first the bytes of the body from the first one of the result on
+   * @throws UpstreamFailure, RpcError if the result must not flow
+   */
+  constructor(first: Buffer, rest: BodyRest, reader: ResultReader, options: FlowingResultOptions) {
+    this.#rest = rest;
+    this.#reader = reader;
+    this.#options = options;
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+    const passed: Buffer[] = [];
+    this.#read(first, passed);
+    this.#first = passed;
+  }
+
+  /** The start of an object, up to its list. */
+  get head(): Buffer | undefined {
+    return this.#reader.head;
+  }
+
+  /** The last element of a list. */
+  get last(): Buffer | undefined {
+    return this.#reader.last;
+  }
+
+  /** When the last byte came from the upstream, by clock.now(). */
+  get receivedAt(): number {
+    return this.#rest.endedAt;
+  }
+
+  /** @returns undefined if `next` need not wait; else a promise that never rejects */
+  wait(): Promise<void> | undefined {
+    return this.#first === undefined ? this.#rest.wait() : undefined;
+  }
+
+  /**
+   * The next bytes, which may be none. Undefined: the result is complete.
+   * @throws UpstreamFailure, Cancelled, RpcError; then it stays incomplete
+   */
+  next(): readonly Buffer[] | undefined {
+    if (this.#failure !== undefined) throw this.#failure as Error;
+    const passed = this.#first ?? [];
+    if (this.#first !== undefined) {
+      this.#first = undefined;
+      return passed;
+    }
+    try {
+      let read = 0;
+      for (let chunk = this.#rest.next(); chunk !== undefined; chunk = this.#rest.next()) {
+        this.#read(chunk, passed);
+        read += chunk.length;
+        if (read >= STEP_BYTES) return passed;
+      }
+      if (read > 0 || !this.#rest.hasEnded) return passed;
+      this.#checkTail();
+      this.#finish(undefined);
+      return undefined;
+    } catch (error) {
+      this.#finish(error);
+      throw error;
+    }
+  }
+
+  /** The reader has left. */
+  cancel(): void {
+    this.#finish(new Cancelled());
+  }
+
+  #finish(failure: unknown): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#failure = failure;
+    this.#first = undefined;
+    this.#rest.close();
+    this.#resolveEnded(failure);
+  }
+
+  #read(chunk: Buffer, passed: Buffer[]): void {
+    if (this.#tail !== undefined) {
+      this.#addTail(chunk);
+      return;
+    }
+    const before = passed.length;
+    const end = this.#reader.read(chunk, passed);
+    for (let index = before; index < passed.length; index++) this.bytes += (passed[index] as Buffer).length;
+    if (this.bytes > this.#options.maxBytes) throw new RpcError('beyond-bound');
+    if (end !== -1) this.#addTail(chunk.subarray(end));
+  }
+
+  #addTail(bytes: Buffer): void {
+    this.#tail = (this.#tail ?? '') + bytes.toString('latin1', 0, MAX_TAIL_BYTES + 1);
+    if (this.#tail.length > MAX_TAIL_BYTES) throw malformed('it has bytes after the result');
+  }
+
+  /** The envelope after the result has no other result, no error, and the id unless that came first. */
+  #checkTail(): void {
+    if (this.#tail === undefined) throw malformed('the result has no end');
+    const { id, isIdRead } = this.#options;
+    const members = parse(`{"":0${this.#tail}`);
+    if (!isObject(members)) throw malformed('the response is not JSON');
+    if ('result' in members || isMeaningful(members['error'])) throw malformed('it has an error after the result');
+    const given = members['id'];
+    if (!isIdRead && given !== id && given !== String(id)) throw malformed('the response has the id of another call');
+  }
+}
+
+function malformed(message: string): UpstreamFailure {
+  return new UpstreamFailure('malformed', message);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,76 @@
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import {
+  parseResponse,
+  type ErrorResponse,
+  type ResultResponse,
+  type UpstreamResponse,
+} from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import type { Work } from './evidence/evidence.ts';
+import { compareResponses } from './observe/compare-responses.ts';
+
+/** A response that others confirm. */
+export interface Claim {
+  readonly method: MethodSpec;
+  /** As sent to the upstream. */
+  readonly params: readonly unknown[];
+  readonly response: UpstreamResponse;
+  readonly work: Work;
+}
+
+/** Sends a call to an upstream that is none of these. Undefined: no other one has a response. */
+export type SendToOther = (
+  method: MethodSpec,
+  params: readonly unknown[],
+  deadline: number,
+  excluded: readonly Upstream[],
+) => Promise<{ readonly upstream: Upstream; readonly response: UpstreamResponse } | undefined>;
+
+/** What upstreams returned, and which. */
+interface Group {
+  readonly response: ResultResponse | ErrorResponse;
+  readonly upstreams: Upstream[];
+}
+
+/**
+ * Sends a call to other upstreams, one after the other, until enough of all returned the same.
+ * @param count how many are enough
+ * @returns those that returned what most did, and those that returned something else
+ * @throws RpcError if no upstream is left before (rejects with it)
+ */
+export async function agreement(
+  { method, params, response, work }: Claim,
+  count: number,
+  send: SendToOther,
+): Promise<{ readonly agreeing: readonly Upstream[]; readonly others: readonly Upstream[] }> {
+  const groups: Group[] = [{ response: parseResponse(response), upstreams: [work.upstream] }];
+  for (;;) {
+    const tried = groups.flatMap(({ upstreams }) => upstreams);
+    await work.charge(method.name, params);
+    const other = await send(method, params, work.deadline, tried);
+    if (other === undefined)
+      throw new RpcError('not-proven', `${describe(groups)}: ${count} must return the same, see \`agree\``);
+    const parsed = parseResponse(other.response);
+    let group = groups.find((one) => isSame(method, one.response, parsed));
+    if (group === undefined) groups.push((group = { response: parsed, upstreams: [] }));
+    group.upstreams.push(other.upstream);
+    const agreeing = group.upstreams;
+    if (agreeing.length >= count) return { agreeing, others: tried.filter((one) => !agreeing.includes(one)) };
+  }
+}
+
+function isSame(method: MethodSpec, one: Group['response'], other: Group['response']): boolean {
+  if (one.kind === 'result' && other.kind === 'result' && one.result === null && other.result === null) return true;
+  if (one.kind === 'error' && other.kind === 'error' && one.data === undefined && other.data === undefined)
+    return one.code === other.code;
+  return compareResponses(method, one, other) === 'equal';
+}
+
+function describe(groups: readonly Group[]): string {
+  const count = groups.reduce((sum, { upstreams }) => sum + upstreams.length, 0);
+  if (count === 1) return 'only one upstream returned a result';
+  return groups.length === 1
+    ? `only ${count} upstreams returned a result`
+    : `${count} upstreams returned ${groups.length} results`;
+}

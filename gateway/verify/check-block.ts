@@ -1,0 +1,210 @@
+import { isObject, type JsonObject } from '../collections/is-object.ts';
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
+import { checkHeader, hasHeader } from './proofs/check-header.ts';
+import { encodeWithdrawal } from './proofs/encode-receipt.ts';
+import { encodeTransaction } from './proofs/encode-transaction.ts';
+import { hashOf, isAbsent, isSameHex, isSameQuantity, unknownForm } from './proofs/hex.ts';
+import { EMPTY_LIST, EMPTY_ROOT, rootOf } from './proofs/tree.ts';
+import {
+  blockOf,
+  disproved,
+  headerOf,
+  isLike,
+  otherBranch,
+  proven,
+  unknown,
+  type Subject,
+  type Finding,
+} from './subject.ts';
+
+/** A block, or its header alone: it has the requested or the canonical hash, and its lists have the roots of its header. */
+export async function checkBlock(subject: Subject): Promise<Finding> {
+  const { params, result, method } = subject;
+  if (!isObject(result) || params[0] === 'pending') return unknown;
+  const { hash, number } = result;
+  if (typeof hash !== 'string' || typeof number !== 'string') return unknown;
+  const place = { hash: hash.toLowerCase(), number: BigInt(number) };
+  if (method.looksUpHash !== true) {
+    const finding = await checkPlace(place, result['parentHash'], subject);
+    if (finding !== undefined) return finding;
+  }
+  const header = await provenHeader(result, place, subject);
+  if (header === 'unknown') return unknown;
+  if (header === 'differs') return disproved('a header that does not have its hash');
+  // As evidence, a block without its transactions is only a header.
+  const isHeader = method.provenAs === 'header' || (subject.work.isEvidence && params[1] !== true);
+  return isHeader ? proven('hash') : checkLists(result, header, subject);
+}
+
+/** Undefined: the block is canonical. @param parentHash of the block; undefined: not known */
+export async function checkPlace(
+  { hash, number }: { readonly hash: string; readonly number: bigint },
+  parentHash: unknown,
+  { evidence, work }: Subject,
+): Promise<Finding | undefined> {
+  const { head } = evidence.view;
+  // A new block, which other upstreams may not have yet.
+  if (head !== undefined && number === head.number + 1n) {
+    const parent = parentHash ?? (await evidence.header(hash, work))?.['parentHash'];
+    if (isSameHex(parent, head.hash)) return undefined;
+  }
+  const isCanonical = await evidence.isCanonical(number, hash, work);
+  if (isCanonical === true) return undefined;
+  return isCanonical === false ? otherBranch : unknown;
+}
+
+/** The header of a block: its own, or that of another upstream, from which it may differ. */
+async function provenHeader(
+  block: JsonObject,
+  { hash }: { readonly hash: string },
+  { evidence, work }: Subject,
+): Promise<JsonObject | 'unknown' | 'differs'> {
+  if (checkHeader(block) === 'verified') {
+    evidence.recordHeader(block);
+    return block;
+  }
+  const header = work.isEvidence ? undefined : await evidence.header(hash, work);
+  if (header === undefined) return 'unknown';
+  return hasHeader(block, header) ? header : 'differs';
+}
+
+async function checkLists(block: JsonObject, header: JsonObject, subject: Subject): Promise<Finding> {
+  const { evidence, work } = subject;
+  const steps = new OwnedSteps(work.owner);
+  const lists = [
+    await hasTransactions(block, header, steps),
+    await hasWithdrawals(block, header, steps),
+    hasUncles(block, header),
+  ];
+  steps.charge();
+  if (lists.every((matches) => matches === true)) return proven('root');
+  if (work.isEvidence) return unknown;
+  const hash = String(block['hash']).toLowerCase();
+  const uncles = await evidence.uncles(header, work);
+  if (uncles === undefined) return unknown;
+  const uncleHashes = uncles.map((uncle) => uncle['hash']);
+  if (!isLike(block['uncles'], uncleHashes, '')) return disproved('other uncles');
+  if (lists[0] === true && lists[1] === true) return proven('root');
+  const trusted = await evidence.block(hash, work);
+  if (trusted === undefined) return unknown;
+  const { transactions } = block;
+  const isDetailed = subject.params[1] === true;
+  if (!Array.isArray(transactions) || transactions.length !== trusted.transactions.length)
+    return disproved('another number of transactions');
+  const isSame = (trustedOne: JsonObject, at: number): boolean =>
+    isDetailed ? isSameTransaction(transactions[at], trustedOne) : isSameHex(transactions[at], trustedOne['hash']);
+  if (!trusted.transactions.every(isSame)) return disproved('other transactions');
+  if (!isLike(block['withdrawals'], trusted.header['withdrawals'], 'Withdrawal')) return disproved('other withdrawals');
+  return lists[0] === false || lists[1] !== true ? unknown : proven('root');
+}
+
+/** Undefined: it has only hashes, or a transaction of unknown form. */
+async function hasTransactions(block: JsonObject, header: JsonObject, steps: OwnedSteps): Promise<boolean | undefined> {
+  const { transactions } = block;
+  if (!Array.isArray(transactions)) return undefined;
+  if (transactions.length === 0) return header['transactionsRoot'] === EMPTY_ROOT;
+  const encoded: Uint8Array[] = [];
+  try {
+    for (const [index, transaction] of transactions.entries()) {
+      if (!isObject(transaction)) return undefined;
+      const bytes = encodeTransaction(transaction);
+      if (!isInPlace(transaction, bytes, index, block)) return false;
+      encoded.push(bytes);
+      const pause = steps.afterSlice();
+      if (pause !== undefined) await pause;
+    }
+  } catch (error) {
+    if (error === unknownForm) return undefined;
+    throw error;
+  }
+  return (await rootOf(encoded, steps)) === header['transactionsRoot'];
+}
+
+/** Whether what a transaction object has beside its bytes is right: its hash and its place. */
+function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, block: JsonObject): boolean {
+  const { hash, blockHash, blockNumber, transactionIndex } = transaction;
+  return (
+    isSameHex(hash, hashOf(bytes)) &&
+    isSameHex(blockHash, block['hash']) &&
+    isSameQuantity(blockNumber, block['number']) &&
+    Number(transactionIndex) === index &&
+    hasChainIdOfSignature(transaction)
+  );
+}
+
+/** The hash of a legacy transaction has its chain id in `v` only (EIP-155). */
+function hasChainIdOfSignature({ type, v, chainId }: JsonObject): boolean {
+  if (Number(type ?? 0) !== 0 || isAbsent(chainId) || isAbsent(v)) return true;
+  const number = BigInt(String(v));
+  return number < 35n || BigInt(String(chainId)) === (number - 35n) / 2n;
+}
+
+/** Whether a transaction object has the values of a proven one. Its sender is not compared: a block does not prove it. */
+export function isSameTransaction(transaction: unknown, trusted: JsonObject): boolean {
+  if (!isObject(transaction)) return false;
+  const type = Number(trusted['type'] ?? 0);
+  // Correct nodes differ in them, except where they are hashed.
+  const hashed = ['blobVersionedHashes', ...(type < 2 ? ['gasPrice'] : []), type === 0 ? 'v' : 'chainId'];
+  return (
+    hasChainIdOfSignature(transaction) &&
+    isLike(transaction, { ...trusted, from: undefined }, 'Transaction') &&
+    isAbsent(transaction['to']) === isAbsent(trusted['to']) &&
+    hashed.every((name) => isLike(transaction[name], trusted[name], ''))
+  );
+}
+
+async function hasWithdrawals(block: JsonObject, header: JsonObject, steps: OwnedSteps): Promise<boolean | undefined> {
+  const { withdrawals } = block;
+  const { withdrawalsRoot } = header;
+  if (typeof withdrawalsRoot !== 'string') return !Array.isArray(withdrawals) || withdrawals.length === 0;
+  if (!Array.isArray(withdrawals)) return undefined;
+  try {
+    return (await rootOf((withdrawals as JsonObject[]).map(encodeWithdrawal), steps)) === withdrawalsRoot;
+  } catch (error) {
+    if (error === unknownForm) return undefined;
+    throw error;
+  }
+}
+
+/** Undefined: there are some, which the header does not name. */
+function hasUncles({ uncles }: JsonObject, header: JsonObject): boolean | undefined {
+  if (!Array.isArray(uncles) || uncles.length > 0) return undefined;
+  return header['sha3Uncles'] === EMPTY_LIST ? true : undefined;
+}
+
+/** The number of a block's transactions. */
+export async function checkTransactionCount(subject: Subject): Promise<Finding> {
+  const { params, result, evidence, work } = subject;
+  const hash = await blockOf(params[0], subject);
+  const block = hash === undefined ? undefined : await evidence.block(hash, work);
+  if (block === undefined || typeof result !== 'string') return unknown;
+  const isRight = Number(result) === block.transactions.length;
+  return isRight ? proven('root') : disproved('another number of transactions');
+}
+
+/** The number of a block's uncles, or one of them. */
+export async function checkUncle(subject: Subject): Promise<Finding> {
+  const { method, params, result, evidence, work } = subject;
+  const header = await headerOf(params[0], subject);
+  const uncles = header && (await evidence.uncles(header, work));
+  if (uncles === undefined) return unknown;
+  if (method.provenAs === 'uncle-count')
+    return Number(result) === uncles.length ? proven('root') : disproved('another number of uncles');
+  const uncle = uncles[Number(params[1])];
+  if (uncle === undefined) return result === null ? proven('root') : disproved('an uncle that its block does not have');
+  return isObject(result) && hasHeader(result, uncle) && isSameHex(result['hash'], uncle['hash'])
+    ? proven('hash')
+    : disproved('an uncle that its block does not have');
+}
+
+/** The number of the newest block: a block of the network has it. */
+export async function checkHeadNumber({ result, evidence, work }: Subject): Promise<Finding> {
+  if (typeof result !== 'string') return unknown;
+  const { view } = evidence;
+  const number = BigInt(result);
+  const known = view.at(number);
+  if (known !== undefined) return (await evidence.header(known.hash, work)) === undefined ? unknown : proven('hash');
+  const block = await evidence.blockAt(result, work);
+  const isNext = block !== undefined && view.head !== undefined && isSameHex(block['parentHash'], view.head.hash);
+  return isNext && checkHeader(block) === 'verified' ? proven('hash') : unknown;
+}

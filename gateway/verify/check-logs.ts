@@ -1,0 +1,100 @@
+import {
+  parseLogFilter,
+  matchesLog,
+  type EventLog,
+  type FilterParams,
+  type LogFilter,
+} from '../chain/logs/log-filter.ts';
+import { LogsBloom } from '../chain/logs/logs-bloom.ts';
+import { clock } from '../clock/clock.ts';
+import type { JsonObject } from '../collections/is-object.ts';
+import type { Evidence, Work } from './evidence/evidence.ts';
+import { isSameHex } from './proofs/hex.ts';
+import { disproved, isLike, proven, unknown, type Subject, type Finding } from './subject.ts';
+
+/** A wider range needs more headers than arrive in the time for one call. */
+const MAX_BLOCKS = 10_000n;
+
+/**
+ * The logs of a filter, complete in each block: those of its receipts; none, if the bloom filter of its header shows that it
+ * has none.
+ */
+export async function checkLogs(subject: Subject): Promise<Finding> {
+  const { params, result, work } = subject;
+  const given = params[0] as FilterParams;
+  const headers = headersOf(given, subject);
+  if (headers === undefined || !Array.isArray(result)) return unknown;
+  const filter = parseLogFilter({ ...given, fromBlock: null, toBlock: null, blockHash: null });
+  const byBlock = logsByBlock(result as readonly JsonObject[]);
+  const order = [...byBlock.keys()];
+  if (order.some((number, at) => at > 0 && number < (order[at - 1] ?? number)))
+    return disproved('logs in another order');
+  let found = 0;
+  for await (const header of headers) {
+    if (header === undefined || work.isCancelled() || clock.now() >= work.deadline) return unknown;
+    const expected = await logsIn(header, filter, subject);
+    if (expected === undefined) return unknown;
+    const logs = byBlock.get(BigInt(String(header['number']))) ?? [];
+    found += logs.length;
+    if (logs.length !== expected.length)
+      return disproved(logs.length < expected.length ? 'a missing log' : 'an added log');
+    if (!expected.every((log, at) => isSameLog(logs[at], log))) return disproved('an altered log');
+  }
+  return found === result.length ? proven('root') : disproved('logs of other blocks');
+}
+
+/** The blocks are in the order of the list. */
+function logsByBlock(logs: readonly JsonObject[]): Map<bigint, JsonObject[]> {
+  const byBlock = new Map<bigint, JsonObject[]>();
+  for (const log of logs) {
+    const number = BigInt(String(log['blockNumber']));
+    const others = byBlock.get(number);
+    if (others === undefined) byBlock.set(number, [log]);
+    else others.push(log);
+  }
+  return byBlock;
+}
+
+/** Undefined: the range is not known, or too wide. */
+function headersOf(
+  { fromBlock, toBlock, blockHash }: FilterParams,
+  { evidence, work }: Subject,
+): AsyncIterable<JsonObject | undefined> | undefined {
+  if (typeof blockHash === 'string') return headerOf(blockHash.toLowerCase(), evidence, work);
+  const [from, to] = [numberOf(fromBlock), numberOf(toBlock)];
+  if (from === undefined || to === undefined || from > to || to - from >= MAX_BLOCKS) return undefined;
+  return evidence.headers(from, to, work);
+}
+
+/** Requested when it is read: nothing would handle the failure of a request that is not awaited. */
+async function* headerOf(hash: string, evidence: Evidence, work: Work): AsyncGenerator<JsonObject | undefined, void> {
+  yield await evidence.header(hash, work);
+}
+
+/** Undefined: a tag, which is replaced before a call is sent if its block is known. */
+function numberOf(block: unknown): bigint | undefined {
+  if (block === 'earliest') return 0n;
+  return typeof block === 'string' && block.startsWith('0x') ? BigInt(block) : undefined;
+}
+
+/** Undefined: there is no evidence. */
+async function logsIn(
+  header: JsonObject,
+  filter: LogFilter,
+  { evidence, work }: Subject,
+): Promise<readonly JsonObject[] | undefined> {
+  const bloom = new LogsBloom(header['logsBloom']);
+  if (bloom.isEmpty || !bloom.mayMatch(filter)) return [];
+  const receipts = await evidence.receipts(String(header['hash']).toLowerCase(), work);
+  const logs = receipts?.flatMap((receipt) => receipt['logs'] as readonly (JsonObject & EventLog)[]);
+  return logs?.filter((log) => {
+    const lower = { address: log.address.toLowerCase(), topics: log.topics.map((topic) => topic.toLowerCase()) };
+    return filter.addresses?.has(lower.address) !== false && matchesLog(filter, lower, 0n);
+  });
+}
+
+function isSameLog(log: JsonObject | undefined, expected: JsonObject): boolean {
+  const required = ['address', 'topics', 'data', 'logIndex', 'transactionHash', 'blockHash'];
+  if (log === undefined || required.some((name) => log[name] === undefined)) return false;
+  return log['removed'] !== true && isSameHex(log['data'], expected['data']) && isLike(log, expected, 'Log');
+}

@@ -1,0 +1,160 @@
+import { RLP } from '@ethereumjs/rlp';
+import { isObject, type JsonObject } from '../collections/is-object.ts';
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
+import { checkPlace } from './check-block.ts';
+import { isSigned } from './check-transactions.ts';
+import type { ProvenBlock, Work } from './evidence/evidence.ts';
+import { encodeReceipt } from './proofs/encode-receipt.ts';
+import { effectiveGasPriceOf } from './proofs/encode-transaction.ts';
+import { hashOf, isAbsent, isSameHex, toBytes, toNumberBytes, unknownForm } from './proofs/hex.ts';
+import { rootOf } from './proofs/tree.ts';
+import { blockOf, disproved, isLike, placeOf, proven, unknown, type Subject, type Finding } from './subject.ts';
+
+/** All receipts of a block: they have the root of its header, and what else they have follows from the transactions. */
+export async function checkReceipts(subject: Subject): Promise<Finding> {
+  const { params, result, evidence, work } = subject;
+  if (!Array.isArray(result)) return unknown;
+  const receipts = result as readonly JsonObject[];
+  const place = receipts[0] && placeOf(receipts[0]);
+  if (place !== undefined && params[0] !== place.hash) {
+    const finding = await checkPlace(place, undefined, subject);
+    if (finding !== undefined) return finding;
+  }
+  const hash = place?.hash ?? (await blockOf(params[0], subject));
+  const block = hash === undefined ? undefined : await evidence.block(hash, work);
+  if (hash === undefined || block === undefined) return unknown;
+  const matches = await haveRoot(receipts, block, work);
+  if (matches === true) return proven('root');
+  const trusted = work.isEvidence ? undefined : await evidence.receipts(hash, work);
+  if (trusted === undefined) return unknown;
+  const isSame = isLike(result, trusted.map(withoutUnproven), 'Receipt');
+  return isSame ? unknown : disproved('other receipts');
+}
+
+/** Undefined: the form of one is not known. */
+async function haveRoot(
+  receipts: readonly JsonObject[],
+  { header, transactions }: ProvenBlock,
+  { owner, isEvidence }: Pick<Work, 'owner' | 'isEvidence'>,
+): Promise<boolean | undefined> {
+  if (receipts.length !== transactions.length) return false;
+  const steps = new OwnedSteps(owner);
+  const encoded: Uint8Array[] = [];
+  const sum = { gas: 0n, logs: 0 };
+  try {
+    for (const [index, receipt] of receipts.entries()) {
+      encoded.push(encodeReceipt(receipt));
+      if (!followsFrom(receipt, transactions[index] as JsonObject, index, header, sum)) return false;
+      if (isEvidence && !(receipt['logs'] as readonly JsonObject[]).every(hasPlace)) return false;
+      const pause = steps.afterSlice();
+      if (pause !== undefined) await pause;
+    }
+    return (await rootOf(encoded, steps)) === header['receiptsRoot'];
+  } catch (error) {
+    if (error === unknownForm) return undefined;
+    throw error;
+  } finally {
+    steps.charge();
+  }
+}
+
+/** A block proves neither the senders of its transactions nor the price of blobs: a liar could have others disproved by them. */
+function withoutUnproven(receipt: JsonObject): JsonObject {
+  return { ...receipt, from: undefined, blobGasPrice: undefined };
+}
+
+/** Members that a log lacks are not compared, so that logs which are evidence have all. */
+function hasPlace(log: JsonObject): boolean {
+  const { transactionHash, transactionIndex, blockHash, blockNumber, logIndex } = log;
+  return ![transactionHash, transactionIndex, blockHash, blockNumber, logIndex].some(isAbsent);
+}
+
+/**
+ * Whether the members that the root does not prove follow from the transaction and from the receipts before.
+ * @param sum of the receipts before
+ */
+function followsFrom(
+  receipt: JsonObject,
+  transaction: JsonObject,
+  index: number,
+  header: JsonObject,
+  sum: { gas: bigint; logs: number },
+): boolean {
+  const { gasUsed, cumulativeGasUsed, effectiveGasPrice, contractAddress, blobGasUsed } = receipt;
+  const total = BigInt(String(cumulativeGasUsed));
+  const ownGas = total - sum.gas;
+  sum.gas = total;
+  const price = effectiveGasPriceOf(transaction, header['baseFeePerGas']);
+  const place = {
+    ...{ transactionHash: transaction['hash'], transactionIndex: `0x${index.toString(16)}` },
+    ...{ blockHash: header['hash'], blockNumber: header['number'] },
+  };
+  const creates = isAbsent(transaction['to']);
+  // The block does not prove the sender, on which the address of the contract depends.
+  if (creates && isSigned(transaction, transaction['hash']) !== true) return false;
+  const created = creates ? contractOf(transaction) : undefined;
+  const mayLackContract = !creates || Number(receipt['status']) !== 1;
+  return (
+    isLike(receipt, { ...place, from: transaction['from'], to: transaction['to'] }, 'Receipt') &&
+    isAbsent(receipt['to']) === isAbsent(transaction['to']) &&
+    Number(receipt['type'] ?? 0) === Number(transaction['type'] ?? 0) &&
+    (typeof gasUsed !== 'string' || BigInt(gasUsed) === ownGas) &&
+    (price === undefined || typeof effectiveGasPrice !== 'string' || BigInt(effectiveGasPrice) === price) &&
+    (isAbsent(blobGasUsed) || BigInt(String(blobGasUsed)) === blobGasOf(transaction)) &&
+    (isAbsent(contractAddress) ? mayLackContract : isSameHex(contractAddress, created)) &&
+    (receipt['logs'] as readonly JsonObject[]).every((log) => {
+      const logIndex = `0x${(sum.logs++).toString(16)}`;
+      return isLike(log, { ...place, logIndex }, 'Log') && log['removed'] !== true;
+    })
+  );
+}
+
+/** EIP-4844. */
+const GAS_PER_BLOB = 131_072n;
+
+function blobGasOf({ blobVersionedHashes }: JsonObject): bigint {
+  return Array.isArray(blobVersionedHashes) ? GAS_PER_BLOB * BigInt(blobVersionedHashes.length) : 0n;
+}
+
+/** The address of the contract that a transaction creates. */
+function contractOf({ from, nonce }: JsonObject): string {
+  return `0x${hashOf(RLP.encode([toBytes(from), toNumberBytes(nonce)])).slice(26)}`;
+}
+
+/** A receipt: it is that of its block. */
+export async function checkReceipt(subject: Subject): Promise<Finding> {
+  const { params, result, evidence, work } = subject;
+  const place = isObject(result) ? placeOf(result) : undefined;
+  if (!isObject(result) || place === undefined) return unknown;
+  const finding = await checkPlace(place, undefined, subject);
+  if (finding !== undefined) return finding;
+  const receipts = await evidence.receipts(place.hash, work);
+  const block = receipts && (await evidence.block(place.hash, work));
+  if (receipts === undefined || block === undefined) return unknown;
+  const index = Number(result['transactionIndex']);
+  const [receipt, transaction] = [receipts[index], block.transactions[index]];
+  if (receipt === undefined || transaction === undefined || !isSameHex(transaction['hash'], params[0]))
+    return disproved('a receipt that its block does not have');
+  if (!isSameReceipt(result, receipt)) return disproved('an altered receipt');
+  const isFromSender = isSigned({ ...transaction, from: result['from'] }, params[0]);
+  if (isFromSender === undefined) return unknown;
+  if (!isFromSender) return disproved('another sender');
+  // The root proves no more of the trusted one.
+  const logs = receipts.slice(0, index).reduce((sum, before) => sum + (before['logs'] as readonly unknown[]).length, 0);
+  const sum = { gas: BigInt((receipts[index - 1]?.['cumulativeGasUsed'] ?? '0x0') as string), logs };
+  return followsFrom(result, { ...transaction, from: result['from'] }, index, block.header, sum)
+    ? proven('root')
+    : disproved('an altered receipt');
+}
+
+function isSameReceipt(receipt: JsonObject, trusted: JsonObject): boolean {
+  if (!isLike(receipt, withoutUnproven(trusted), 'Receipt')) return false;
+  const named = ['to', ...(Number(trusted['status']) === 1 ? ['contractAddress'] : [])];
+  if (named.some((name) => isAbsent(receipt[name]) !== isAbsent(trusted[name]))) return false;
+  try {
+    return Buffer.compare(encodeReceipt(receipt), encodeReceipt(trusted)) === 0;
+  } catch (error) {
+    if (error === unknownForm) return false;
+    throw error;
+  }
+}

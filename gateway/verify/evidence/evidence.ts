@@ -1,0 +1,330 @@
+import { LRUCache } from 'lru-cache';
+import { parseHeader } from '../../chain/header.ts';
+import type { ChainView } from '../../chain/view.ts';
+import { clock } from '../../clock/clock.ts';
+import { maxEntries } from '../../config/max-entries.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import { OwnedSteps } from '../../event-loop/owned-steps.ts';
+import { nodeMethods } from '../../spec/methods.generated.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import { provenAccount, provenSlot, type ProvenAccount } from '../proofs/account-proof.ts';
+import { checkHeader, encodeHeader } from '../proofs/check-header.ts';
+import type { JsonObject } from '../../collections/is-object.ts';
+import { encodeList } from '../../upstreams/transactions/rlp.ts';
+import { hashOf, isSameHex } from '../proofs/hex.ts';
+import { EMPTY_LIST } from '../proofs/tree.ts';
+import { sizeOf } from './size-of.ts';
+
+/** Of one network, as JSON. Parsed, it takes about four times as much. */
+const MAX_CACHED_CHARS = 8_000_000;
+/** A header takes 2 kB. */
+const HEADER_CHARS = 2_000;
+/** After so many results in a row that no upstream could prove, none of the kind is requested for this time. */
+const MAX_UNPROVEN = 3;
+const UNPROVEN_PAUSE_MS = 30_000;
+const MAX_CANONICAL = 10_000;
+const HEADERS_AT_ONCE = 16;
+/** Of a block: Ethereum Yellow Paper, 11.1. */
+const MAX_UNCLES = 2;
+
+/** The work of one check. */
+export interface Work {
+  /** By clock.now(). */
+  readonly deadline: number;
+  /** Whose share of the event loop it takes. */
+  readonly owner: string;
+  /** The upstream whose result is checked. */
+  readonly upstream: Upstream;
+  /** It is a check of evidence: it needs no evidence from others. */
+  readonly isEvidence: boolean;
+  readonly isCancelled: () => boolean;
+  /** Charges the caller for a further request. @throws RpcError if a limit of the key does not allow it */
+  readonly charge: (method: string, params: readonly unknown[]) => Promise<void>;
+}
+
+/** How evidence is requested. */
+export interface EvidenceRequest {
+  /** For which it is. */
+  readonly work: Work;
+  /** An upstream that does not get the request. */
+  readonly except?: Upstream | undefined;
+  /** Only a proven result is returned. */
+  readonly mustBeProven: boolean;
+}
+
+export interface EvidenceOptions {
+  readonly chain: { readonly view: ChainView<Upstream> };
+  /** Sends a request to upstreams, one after the other until one has a result. @throws RpcError (rejects with it) */
+  readonly request: (method: string, params: readonly unknown[], request: EvidenceRequest) => Promise<unknown>;
+  /** The network has one upstream, whose heads are followed. */
+  readonly isAlone: boolean;
+  /** The other upstreams from which blocks may be requested, and the hash that one of them has for a number. */
+  readonly others: (upstream: Upstream) => readonly Upstream[];
+  readonly blockHash: (upstream: Upstream, number: bigint, deadline: number) => Promise<string | undefined>;
+}
+
+/** A block of which everything is proven. */
+export interface ProvenBlock {
+  readonly header: JsonObject;
+  /** Objects. */
+  readonly transactions: readonly JsonObject[];
+}
+
+/**
+ * What is proven of the blocks of one network, by hash: headers, transactions, receipts, accounts. It is requested once, and
+ * cached. A member is undefined if no upstream has a proven one.
+ */
+export class Evidence {
+  readonly #options: EvidenceOptions;
+  readonly #values = new LRUCache<string, object>({ maxSize: MAX_CACHED_CHARS, sizeCalculation: sizeOf });
+  readonly #inFlight = new Map<string, Promise<object | undefined>>();
+  /** The hashes of old blocks on which upstreams agree. */
+  readonly #canonical = new LRUCache<bigint, { readonly hash: string; readonly unbrokenSince: number }>(
+    maxEntries(MAX_CANONICAL),
+  );
+  /** By kind and the upstreams that are asked. Some chains hash other members, or have transactions of other types (OP, Arbitrum, zkSync Era). */
+  readonly #unproven = new Map<string, { count: number; until: number }>();
+
+  constructor(options: EvidenceOptions) {
+    this.#options = options;
+  }
+
+  get view(): ChainView<Upstream> {
+    return this.#options.chain.view;
+  }
+
+  /** A block has the hash of its header. */
+  recordHeader(block: JsonObject): void {
+    const header = parseHeader(block);
+    if (header !== undefined) this.#values.set(`header ${header.hash}`, header.block, { size: HEADER_CHARS });
+  }
+
+  async header(hash: string, work: Work): Promise<JsonObject | undefined> {
+    const known = this.#knownHeader(hash);
+    if (known !== undefined) return known;
+    return (await this.#find(`header ${hash}`, work, nodeMethods.blockByHash, [hash, false])) as JsonObject | undefined;
+  }
+
+  /**
+   * The headers of a range of the canonical chain, newest first, each the parent of the one before. The last one is undefined
+   * if there is no evidence of it.
+   */
+  async *headers(from: bigint, to: bigint, work: Work): AsyncGenerator<JsonObject | undefined, void> {
+    let hash = await this.canonicalHash(to, work);
+    for (let end = to; end >= from; end -= BigInt(HEADERS_AT_ONCE)) {
+      const numbers = Array.from({ length: HEADERS_AT_ONCE }, (_, at) => end - BigInt(at)).filter((one) => one >= from);
+      const unproven = await Promise.all(numbers.map((number) => this.#unprovenHeader(number, work)));
+      const steps = new OwnedSteps(work.owner);
+      for (const [at, header] of unproven.entries()) {
+        const isNext = isSameHex(header?.['hash'], hash) && header !== undefined && checkHeader(header) === 'verified';
+        const provenOne = isNext || hash === undefined ? header : await this.header(hash, work);
+        if (hash === undefined || provenOne === undefined) {
+          yield undefined;
+          return;
+        }
+        this.recordHeader(provenOne);
+        this.#recordCanonical(numbers[at] as bigint, hash);
+        hash = String(provenOne['parentHash']).toLowerCase();
+        yield provenOne;
+        const pause = steps.afterSlice();
+        if (pause !== undefined) await pause;
+      }
+      steps.charge();
+    }
+  }
+
+  async block(hash: string, work: Work): Promise<ProvenBlock | undefined> {
+    const block = (await this.#find(`block ${hash}`, work, nodeMethods.blockByHash, [hash, true])) as
+      (JsonObject & { readonly transactions: readonly JsonObject[] }) | undefined;
+    return block && { header: block, transactions: block.transactions };
+  }
+
+  async receipts(hash: string, work: Work): Promise<readonly JsonObject[] | undefined> {
+    return (await this.#find(`receipts ${hash}`, work, nodeMethods.blockReceipts, [hash])) as
+      readonly JsonObject[] | undefined;
+  }
+
+  /** @param slots of 32 bytes, whose values are needed too */
+  async account(
+    header: JsonObject,
+    address: string,
+    slots: readonly string[],
+    work: Work,
+  ): Promise<ProvenState | undefined> {
+    const hash = String(header['hash']).toLowerCase();
+    const params = [address, slots, { blockHash: hash }];
+    const name = `${hash} ${[address, ...slots].join(' ').toLowerCase()}`;
+    const known = this.#values.get(`state ${name}`) as ProvenState | undefined;
+    if (known !== undefined) return known;
+    const proof = await this.#find(`proof ${name}`, work, nodeMethods.proof, params);
+    const state = proof && (await readProof(header, address, slots, proof));
+    if (state !== undefined) this.#values.set(`state ${name}`, state);
+    return state;
+  }
+
+  /** The uncles of a block; none without a request, if the header says so. */
+  async uncles(header: JsonObject, work: Work): Promise<readonly JsonObject[] | undefined> {
+    const { sha3Uncles } = header;
+    if (sha3Uncles === EMPTY_LIST) return [];
+    const hash = String(header['hash']).toLowerCase();
+    const known = this.#values.get(`uncles ${hash}`) as readonly JsonObject[] | undefined;
+    if (known !== undefined) return known;
+    const uncles: JsonObject[] = [];
+    for (let index = 0; index < MAX_UNCLES; index++) {
+      const params = [hash, `0x${index}`];
+      await work.charge(nodeMethods.uncle, params);
+      const uncle = (await this.#request(nodeMethods.uncle, params, work, undefined)) as JsonObject | undefined;
+      if (uncle !== undefined) uncles.push(uncle);
+    }
+    const encoded = uncles.map(encodeHeader);
+    if (!encoded.every((one) => one !== undefined) || hashOf(encodeList(encoded)) !== sha3Uncles) return undefined;
+    const proven = uncles.map((uncle, at) => ({ ...uncle, hash: hashOf(encoded[at] as Buffer) }));
+    this.#values.set(`uncles ${hash}`, proven);
+    return proven;
+  }
+
+  /** A block without its transactions, unproven. */
+  async blockAt(block: string, work: Work): Promise<JsonObject | undefined> {
+    const params = [block, false];
+    await work.charge(nodeMethods.blockByNumber, params);
+    return (await this.#request(nodeMethods.blockByNumber, params, work, undefined)) as JsonObject | undefined;
+  }
+
+  /** The hash of the block with this number, as the network follows it, or as two upstreams have it. */
+  async canonicalHash(number: bigint, work: Work): Promise<string | undefined> {
+    return this.#knownHash(number) ?? this.#agreedHash(number, undefined, work);
+  }
+
+  /**
+   * Whether a block is the one with its number, as the network follows it, or as two upstreams have it: one of them may be
+   * that whose result is checked.
+   */
+  async isCanonical(number: bigint, hash: string, work: Work): Promise<boolean | undefined> {
+    if (this.#knownHash(number) === hash) return true;
+    const agreed = await this.#agreedHash(number, hash, work);
+    // The head may have arrived meanwhile.
+    if (this.#knownHash(number) === hash) return true;
+    return agreed === undefined ? undefined : agreed === hash;
+  }
+
+  #knownHash(number: bigint): string | undefined {
+    const followed = this.view.at(number)?.hash;
+    if (followed !== undefined) return followed;
+    const agreed = this.#canonical.get(number);
+    return agreed?.unbrokenSince === this.view.unbrokenSince ? agreed.hash : undefined;
+  }
+
+  async #agreedHash(number: bigint, claimed: string | undefined, work: Work): Promise<string | undefined> {
+    // What the network follows is one vote, and the result another one.
+    const votes = new Set([claimed, this.view.at(number)?.hash].filter((hash) => hash !== undefined));
+    const { others, blockHash } = this.#options;
+    const { upstream, deadline, charge } = work;
+    const voters = claimed === undefined ? [upstream, ...others(upstream)] : others(upstream);
+    if (others(upstream).length === 0 && this.#options.isAlone) return claimed ?? blockHash(upstream, number, deadline);
+    for (const one of voters) {
+      await charge(nodeMethods.blockByNumber, [`0x${number.toString(16)}`, false]);
+      const hash = await blockHash(one, number, deadline);
+      if (hash === undefined) continue;
+      if (votes.has(hash)) {
+        this.#recordCanonical(number, hash);
+        return hash;
+      }
+      votes.add(hash);
+    }
+    return undefined;
+  }
+
+  #recordCanonical(number: bigint, hash: string): void {
+    const { head, unbrokenSince } = this.view;
+    const { oldest } = this.view.headers;
+    const isOld = head !== undefined && oldest !== undefined && number < oldest.number;
+    if (isOld && this.#canonical.get(number)?.hash !== hash) this.#canonical.set(number, { hash, unbrokenSince });
+  }
+
+  #recordUnproven(kind: string): void {
+    const count = (this.#unproven.get(kind)?.count ?? 0) + 1;
+    this.#unproven.set(kind, { count, until: count < MAX_UNPROVEN ? -Infinity : clock.now() + UNPROVEN_PAUSE_MS });
+  }
+
+  #knownHeader(hash: string): JsonObject | undefined {
+    const known = this.#values.get(`header ${hash}`) as JsonObject | undefined;
+    if (known !== undefined) return known;
+    const followed = this.view.at(this.view.numberOf(hash) ?? -1n);
+    if (followed === undefined || checkHeader(followed.block) !== 'verified') return undefined;
+    this.recordHeader(followed.block);
+    return followed.block;
+  }
+
+  /** The header with this number, unless it is known: not proven. */
+  async #unprovenHeader(number: bigint, work: Work): Promise<JsonObject | undefined> {
+    const hash = this.#knownHash(number);
+    const known = hash === undefined ? undefined : this.#knownHeader(hash);
+    return known ?? this.blockAt(`0x${number.toString(16)}`, work);
+  }
+
+  async #find(name: string, work: Work, method: string, params: readonly unknown[]): Promise<object | undefined> {
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    // A liar that is asked because the result of another one is checked has no influence on checks of its own results.
+    const asked = work.isEvidence ? 'all' : `others than ${work.upstream.name}`;
+    const kind = `${name.slice(0, name.indexOf(' '))} of ${asked}`;
+    if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;
+    const requested = `${name} of ${asked}`;
+    const inFlight = this.#inFlight.get(requested);
+    if (inFlight !== undefined) return inFlight;
+    await work.charge(method, params);
+    const request = this.#request(method, params, work, kind).finally(() => this.#inFlight.delete(requested));
+    this.#inFlight.set(requested, request);
+    const value = await request;
+    if (value !== undefined) this.#values.set(name, value);
+    return value;
+  }
+
+  /** Undefined: no upstream has it, or has a proven one. @param kind undefined: it need not be proven */
+  async #request(
+    method: string,
+    params: readonly unknown[],
+    work: Work,
+    kind: string | undefined,
+  ): Promise<object | undefined> {
+    const { upstream, isEvidence } = work;
+    // The upstream whose result is wrong has no better evidence. A check of evidence says nothing about its upstream.
+    const except = isEvidence ? undefined : upstream;
+    const { request, others } = this.#options;
+    try {
+      const hasOthers = except === undefined || others(except).length > 0;
+      const from = { work, except: hasOthers ? except : undefined, mustBeProven: kind !== undefined };
+      const result = await request(method, params, from);
+      if (kind !== undefined) this.#unproven.delete(kind);
+      return typeof result === 'object' && result !== null ? result : undefined;
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      if (kind !== undefined && error.reason === 'not-proven') this.#recordUnproven(kind);
+      return undefined;
+    }
+  }
+}
+
+/** What a proof shows. */
+export interface ProvenState {
+  readonly account: ProvenAccount;
+  readonly slots: readonly bigint[];
+}
+
+/** What a result of `eth_getProof` proves at a header. Undefined: it is no proof, or lacks a slot. */
+export async function readProof(
+  header: JsonObject,
+  address: string,
+  slots: readonly string[],
+  proof: unknown,
+): Promise<ProvenState | undefined> {
+  const account = await provenAccount(String(header['stateRoot']).toLowerCase(), address, proof);
+  if (account === undefined) return undefined;
+  const values: bigint[] = [];
+  for (const slot of slots) {
+    const value = await provenSlot(account.storageRoot, slot, proof);
+    if (value === undefined) return undefined;
+    values.push(value);
+  }
+  return { account, slots: values };
+}

@@ -1,0 +1,110 @@
+import { clock } from '../../clock/clock.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import { nodeMethods } from '../../spec/methods.generated.ts';
+import { normalise } from '../../normalise/normalise.ts';
+import { Cancellation, Cancelled } from '../../upstreams/transport/cancellation.ts';
+import { parseResponse, UpstreamFailure, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import { isComparable, type AuditedResponse } from './compare-responses.ts';
+
+/** Parsing and comparing a larger result would block the event loop for too long. */
+const MAX_AUDITED_BYTES = 250_000;
+
+/**
+ * Sends the requests of audits. They count towards the limits of an upstream, and for nothing else: neither its circuit, nor
+ * its heads, latency or metrics depend on them.
+ */
+export class AuditRequests {
+  readonly #permitted: PermittedUpstreams<Upstream>;
+  readonly #all: readonly Upstream[];
+  readonly #cancellation = new Cancellation();
+  #turn = 0;
+
+  /** @param all upstreams of the network */
+  constructor(all: readonly Upstream[], permitted: PermittedUpstreams<Upstream>) {
+    this.#all = all;
+    this.#permitted = permitted;
+  }
+
+  /** The other upstreams that may get the call now, each first in turn. */
+  others(method: MethodSpec, first: Upstream): Upstream[] {
+    const usable = this.#all.filter((one) => one !== first && this.#canSend(one, method.name));
+    const start = usable.length === 0 ? 0 : this.#turn++ % usable.length;
+    return [...usable.slice(start), ...usable.slice(0, start)];
+  }
+
+  /** @returns undefined if the upstream may not get the call now, or if its response cannot be compared */
+  async send(
+    upstream: Upstream,
+    method: MethodSpec,
+    params: readonly unknown[],
+    deadline: number,
+  ): Promise<AuditedResponse | undefined> {
+    if (!this.#canSend(upstream, method.name)) return undefined;
+    const response = await this.#exchange(upstream, method.name, params, deadline);
+    return response && toAudited(method, params, response);
+  }
+
+  /** The hash of an upstream's block of this number; undefined if it has none. */
+  async blockHash(upstream: Upstream, number: bigint, deadline: number): Promise<string | undefined> {
+    const method = nodeMethods.blockByNumber;
+    if (!this.#permitted.sourcesOf(method).includes(upstream) || !this.#canSend(upstream, method)) return undefined;
+    const params = [`0x${number.toString(16)}`, false];
+    const response = await this.#exchange(upstream, method, params, deadline);
+    const block = response?.kind === 'result' ? (response.result as { readonly hash?: unknown } | null) : undefined;
+    return typeof block?.hash === 'string' ? block.hash.toLowerCase() : undefined;
+  }
+
+  /** Cancels all requests in progress. */
+  close(): void {
+    this.#cancellation.cancel();
+  }
+
+  #canSend(upstream: Upstream, name: string): boolean {
+    const { config, circuit, isOnOtherChain, drain, limits, methods } = upstream;
+    if (drain !== undefined) return false;
+    if (config.audit === 'off' || config.probe === 'off' || !circuit.isClosed || isOnOtherChain) return false;
+    if (methods.isSkipped(name) || this.#permitted.candidatesOf(name)?.includes(upstream) === false) return false;
+    return limits?.hasCapacity(clock.now()) !== false;
+  }
+
+  async #exchange(
+    upstream: Upstream,
+    method: string,
+    params: readonly unknown[],
+    deadline: number,
+  ): Promise<UpstreamResponse | undefined> {
+    if (deadline <= clock.now()) return undefined;
+    try {
+      const until = Math.min(deadline, clock.now() + upstream.timeoutMs);
+      const response = await upstream.exchangeOwn(method, JSON.stringify(params), until, this.#cancellation);
+      return isTooLarge(response) ? undefined : parseResponse(response);
+    } catch (error) {
+      if (error instanceof UpstreamFailure || error instanceof Cancelled || error instanceof RpcError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Parses and normalises a response. Undefined: it cannot be compared. */
+export function toAudited(
+  method: MethodSpec,
+  params: readonly unknown[],
+  response: UpstreamResponse,
+): AuditedResponse | undefined {
+  if (isTooLarge(response)) return undefined;
+  try {
+    const outcome = normalise(method, params, parseResponse(response));
+    if (!outcome.final || outcome.response.kind === 'large') return undefined;
+    return isComparable(outcome.response) ? outcome.response : undefined;
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return undefined;
+    throw error;
+  }
+}
+
+function isTooLarge(response: UpstreamResponse): boolean {
+  return response.kind === 'large' && response.parts.reduce((sum, part) => sum + part.length, 0) > MAX_AUDITED_BYTES;
+}

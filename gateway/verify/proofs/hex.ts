@@ -1,0 +1,42 @@
+import { keccak_256 } from '@noble/hashes/sha3.js';
+
+/** Thrown for a value that has no encoding: its object has an unknown form. Created once, because its stack is not needed. */
+export const unknownForm = new Error('unknown form');
+
+/** @throws unknownForm */
+export function toBytes(value: unknown): Uint8Array {
+  if (typeof value !== 'string' || value.length % 2 === 1 || !/^0x[0-9a-f]*$/i.test(value)) throw unknownForm;
+  return Buffer.from(value.slice(2), 'hex');
+}
+
+/** The bytes of a quantity as RLP has them: without leading zeros, none for 0. @throws unknownForm */
+export function toNumberBytes(value: unknown): Uint8Array {
+  if (typeof value !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(value)) throw unknownForm;
+  const digits = value.slice(2).replace(/^0+/, '');
+  return Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
+}
+
+export function toHex(bytes: Uint8Array): string {
+  return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')}`;
+}
+
+/** keccak-256 in hexadecimal. */
+export function hashOf(bytes: Uint8Array): string {
+  return toHex(keccak_256(bytes));
+}
+
+/** Whether two hexadecimal texts have the same bytes. */
+export function isSameHex(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  return typeof one === 'string' && typeof other === 'string' && one.toLowerCase() === other.toLowerCase();
+}
+
+/** Whether two quantities are equal. A missing one equals only a missing one. */
+export function isSameQuantity(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'string' || typeof other !== 'string') return isAbsent(one) && isAbsent(other);
+  return one === other || BigInt(one) === BigInt(other);
+}
+
+export function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}

@@ -1,0 +1,88 @@
+import { isObject, type JsonObject } from '../collections/is-object.ts';
+import type { Proof } from '../jsonrpc/proof.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
+import { comparedFields } from '../spec/methods.generated.ts';
+import type { Evidence, Work } from './evidence/evidence.ts';
+import { isAbsent, isSameHex } from './proofs/hex.ts';
+
+/** A result that is checked. */
+export interface Subject {
+  readonly method: MethodSpec;
+  /** As sent to the upstream. */
+  readonly params: readonly unknown[];
+  /** Parsed and normalised. */
+  readonly result: unknown;
+  readonly work: Work;
+  readonly evidence: Evidence;
+}
+
+/**
+ * - `disproved`: the upstream's result is wrong, which is certain
+ * - `other-branch`: it is of a block that the network does not follow; the upstream may be late
+ * - `unknown`: nothing proves it, and nothing disproves it
+ */
+export type Finding =
+  | { readonly kind: 'proven'; readonly proof: Proof }
+  | { readonly kind: 'disproved'; readonly reason: string }
+  | { readonly kind: 'other-branch' }
+  | { readonly kind: 'unknown' };
+
+export const unknown: Finding = { kind: 'unknown' };
+export const otherBranch: Finding = { kind: 'other-branch' };
+
+export function proven(proof: Proof): Finding {
+  return { kind: 'proven', proof };
+}
+
+export function disproved(reason: string): Finding {
+  return { kind: 'disproved', reason };
+}
+
+/**
+ * The hash of the block that a parameter names: by itself, or by its number. Tags are replaced before a call is sent.
+ * Undefined: it is a tag, or no two upstreams agree on the number.
+ */
+export async function blockOf(named: unknown, { evidence, work }: Subject): Promise<string | undefined> {
+  const { blockHash, blockNumber = named }: JsonObject = isObject(named) ? named : {};
+  const hash = blockHash ?? blockNumber;
+  if (typeof hash !== 'string') return undefined;
+  if (hash.length === 66) return hash.toLowerCase();
+  const number = hash === 'earliest' ? '0x0' : hash;
+  return number.startsWith('0x') ? evidence.canonicalHash(BigInt(number), work) : undefined;
+}
+
+/** The proven header of the block that a parameter names. */
+export async function headerOf(named: unknown, subject: Subject): Promise<JsonObject | undefined> {
+  const { evidence, work } = subject;
+  const hash = await blockOf(named, subject);
+  return hash === undefined ? undefined : evidence.header(hash, work);
+}
+
+/**
+ * Whether a result has the values of a proven one. Members that one of them lacks are not compared, nor are those in which
+ * correct nodes differ.
+ * @param type of the objects, in schemas/types
+ */
+export function isLike(result: unknown, provenOne: unknown, type: string): boolean {
+  if (isAbsent(provenOne) || isAbsent(result)) return true;
+  if (typeof provenOne === 'string') return isSameHex(result, provenOne);
+  if (Array.isArray(provenOne))
+    return (
+      Array.isArray(result) &&
+      result.length === provenOne.length &&
+      provenOne.every((element, at) => !isAbsent(result[at]) && isLike(result[at], element, type))
+    );
+  if (typeof provenOne !== 'object') return result === provenOne;
+  if (typeof result !== 'object' || result === null) return false;
+  const fields = comparedFields[type];
+  return Object.keys(fields ?? (provenOne as object)).every((name) =>
+    isLike((result as JsonObject)[name], (provenOne as JsonObject)[name], fields?.[name] ?? ''),
+  );
+}
+
+/** The hash and the number that an object has of its block. Undefined: it is pending. */
+export function placeOf(object: JsonObject): { readonly hash: string; readonly number: bigint } | undefined {
+  const { blockHash, blockNumber } = object;
+  if (typeof blockHash !== 'string' || typeof blockNumber !== 'string') return undefined;
+  return { hash: blockHash.toLowerCase(), number: BigInt(blockNumber) };
+}

@@ -1,0 +1,139 @@
+import { causeOf, type Log } from '../config/log.ts';
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
+import type { NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
+import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
+import type { MethodSpec, ProvenPart } from '../spec/method-spec.ts';
+import { methods, nodeMethods } from '../spec/methods.generated.ts';
+import { Cancelled } from '../upstreams/transport/cancellation.ts';
+import type { LargeResponse, ResultResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+import { agreement, type SendToOther, type Claim } from './agreement.ts';
+import { checkBlock, checkHeadNumber, checkTransactionCount, checkUncle } from './check-block.ts';
+import { checkLogs } from './check-logs.ts';
+import { checkReceipt, checkReceipts } from './check-receipts.ts';
+import { checkAccountProof, checkState } from './check-state.ts';
+import { checkTransaction } from './check-transactions.ts';
+import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.ts';
+import { AuditRequests } from './observe/audit-requests.ts';
+import { parseInSteps } from './parse-in-steps.ts';
+import { unknown, type Subject, type Finding } from './subject.ts';
+
+/** A larger result would take too much memory. */
+const MAX_BYTES = 20_000_000;
+
+const checks: Readonly<Record<ProvenPart, (subject: Subject) => Promise<Finding>>> = {
+  'head-number': checkHeadNumber,
+  block: checkBlock,
+  header: checkBlock,
+  uncle: checkUncle,
+  'uncle-count': checkUncle,
+  transaction: checkTransaction,
+  'transaction-count': checkTransactionCount,
+  receipt: checkReceipt,
+  receipts: checkReceipts,
+  logs: checkLogs,
+  balance: checkState,
+  nonce: checkState,
+  code: checkState,
+  slot: checkState,
+  'account-proof': checkAccountProof,
+};
+
+export interface VerifierOptions extends Pick<EvidenceOptions, 'chain' | 'request'> {
+  readonly upstreams: readonly Upstream[];
+  readonly permitted: PermittedUpstreams<Upstream>;
+  readonly sendToOther: SendToOther;
+  /** Called with the first check: the series of a network begin then. */
+  readonly openMetrics: () => NetworkAuditMetrics;
+  /** Of the network. */
+  readonly log: Log;
+}
+
+/** What a check found, and the parsed result. */
+interface Checked {
+  readonly finding: Finding;
+  readonly result: unknown;
+}
+
+const specs = new Map(methods.map((spec) => [spec.name, spec]));
+const blockByNumber = specs.get(nodeMethods.blockByNumber) as MethodSpec;
+
+/** Checks results of one network before they are returned: what a hash, a root or a proof of state shows about them. */
+export class Verifier {
+  readonly #options: VerifierOptions;
+  readonly #evidence: Evidence;
+  #openedMetrics: NetworkAuditMetrics | undefined;
+
+  constructor(options: VerifierOptions) {
+    const { chain, request, upstreams, permitted } = options;
+    this.#options = options;
+    const requests = new AuditRequests(upstreams, permitted);
+    this.#evidence = new Evidence({
+      ...{ chain, request, isAlone: upstreams.length === 1 },
+      others: (upstream) => requests.others(blockByNumber, upstream),
+      blockHash: (upstream, number, deadline) => requests.blockHash(upstream, number, deadline),
+    });
+  }
+
+  /** Whether enough other upstreams confirm a response; false: enough have another one. @throws RpcError if there are not enough */
+  async agree(claim: Claim, count: number): Promise<boolean> {
+    const { log, sendToOther } = this.#options;
+    const { agreeing, others } = await agreement(claim, count, sendToOther);
+    for (const { name } of agreeing) this.#metrics.audited(name, 'agrees');
+    for (const { name } of others) this.#metrics.audited(name, 'differs');
+    const upstreams = others.map(({ name }) => name);
+    if (others.length > 0) log.warn({ method: claim.method.name, upstreams }, 'verify: other upstreams agree');
+    return agreeing.includes(claim.work.upstream);
+  }
+
+  /** The number of the block of a tag, as an upstream has it. Undefined: it has none. */
+  async numberOfTag(tag: string, work: Work): Promise<string | undefined> {
+    const number = (await this.#evidence.blockAt(tag, work))?.['number'];
+    return typeof number === 'string' ? number : undefined;
+  }
+
+  /** Never throws, except for a limit of the caller and its departure. @throws RpcError, Cancelled (rejects with it) */
+  async check(
+    method: MethodSpec,
+    params: readonly unknown[],
+    response: ResultResponse | LargeResponse,
+    work: Work,
+  ): Promise<Checked> {
+    const { log } = this.#options;
+    const { upstream } = work;
+    if (method.provenAs === undefined) return { finding: unknown, result: undefined };
+    let finding = unknown;
+    let result: unknown;
+    try {
+      result = await parsed(response, work.owner);
+      if (result !== undefined)
+        finding = await checks[method.provenAs]({ method, params, result, work, evidence: this.#evidence });
+    } catch (error) {
+      if (error instanceof RpcError || error instanceof Cancelled) throw error;
+      // A value that no node of the spec returns.
+      log.warn({ ...causeOf(error), upstream: upstream.name, method: method.name }, 'a result cannot be checked');
+    }
+    if (finding.kind === 'proven') this.#metrics.audited(upstream.name, 'agrees');
+    else if (finding.kind === 'disproved') {
+      this.#metrics.audited(upstream.name, 'differs');
+      log.warn({ method: method.name, upstreams: [upstream.name] }, `verify: ${finding.reason}`);
+    } else this.#metrics.audited(upstream.name, 'cannot-tell');
+    return { finding, result };
+  }
+
+  get #metrics(): NetworkAuditMetrics {
+    return (this.#openedMetrics ??= this.#options.openMetrics());
+  }
+}
+
+/** Undefined: it is too large. */
+async function parsed(response: ResultResponse | LargeResponse, owner: string): Promise<unknown> {
+  if (response.kind === 'result') return response.result;
+  const { parts } = response;
+  if (parts.reduce((sum, { length }) => sum + length, 0) > MAX_BYTES) return undefined;
+  const steps = new OwnedSteps(owner);
+  const result = await parseInSteps(parts.length === 1 ? parts[0] : Buffer.concat(parts), steps);
+  steps.charge();
+  return result;
+}

@@ -1,0 +1,37 @@
+/** Who gets a request: the primary, all other workers, or the worker with this id. */
+export type Recipient = 'primary' | 'others' | number;
+
+/** From a worker to the primary. Messages are structured clones: they may have Maps, bigints and Buffers. */
+export type MessageToPrimary =
+  /** @param id undefined: the sender needs no response */
+  | {
+      readonly kind: 'request';
+      readonly id: number | undefined;
+      readonly to: Recipient;
+      readonly topic: string;
+      readonly body: unknown;
+    }
+  /** To a request with the id. */
+  | { readonly kind: 'response'; readonly id: number; readonly result: unknown }
+  /** The worker can handle requests of others from now on. */
+  | { readonly kind: 'joined' }
+  /** The worker listens. */
+  | { readonly kind: 'ready' }
+  /** Its event loop turns. */
+  | { readonly kind: 'alive' };
+
+export type MessageToWorker =
+  | {
+      readonly kind: 'request';
+      readonly id: number | undefined;
+      readonly from: number;
+      readonly topic: string;
+      readonly body: unknown;
+    }
+  /** The results of all recipients that have not ended meanwhile. */
+  | { readonly kind: 'responses'; readonly id: number; readonly results: readonly unknown[] }
+  /** The ids of all workers that have joined, in ascending order. */
+  | { readonly kind: 'workers'; readonly ids: readonly number[] }
+  | { readonly kind: 'reload' }
+  /** Drains and ends the worker. @param delayMs until it stops listening */
+  | { readonly kind: 'stop'; readonly delayMs: number };

@@ -1,0 +1,206 @@
+import cluster, { type Worker } from 'node:cluster';
+import { clock, type Timer } from '../clock/clock.ts';
+import { random } from '../clock/random.ts';
+import { causeOf, type Log } from '../config/log.ts';
+import { MessageRouter } from './message-router.ts';
+import type { MessageToPrimary, MessageToWorker } from './messages.ts';
+
+/** Workers report that their event loop turns. */
+export const ALIVE_INTERVAL_MS = 500;
+/** Without a message for this time, a worker hangs, and is replaced. A garbage collection takes up to 0.3 s. */
+const HANG_MS = 5_000;
+/** A worker that has not joined after this time hangs, too. */
+const START_MS = 60_000;
+/** A worker that ended after a shorter life is started again after a delay, which doubles each time. */
+const MIN_LIFE_MS = 10_000;
+const FIRST_DELAY_MS = 500;
+const MAX_DELAY_MS = 30_000;
+
+/** How a worker ended that was not stopped. */
+export type WorkerEnd = 'crashed' | 'hung';
+
+interface RunningWorker {
+  readonly worker: Worker;
+  readonly startedAt: number;
+  /** Of its latest message. */
+  aliveAt: number;
+  hasJoined: boolean;
+  isReady: boolean;
+  isHung: boolean;
+}
+
+export interface PrimaryOptions {
+  /** How many workers serve. */
+  readonly count: number;
+  readonly log: Log;
+}
+
+/**
+ * Starts the workers, restarts those that end, and passes their messages on. It serves no calls, so that it does not crash with
+ * one. Its end ends the workers.
+ */
+export class Primary {
+  readonly router: MessageRouter;
+  /** Workers that ended and were not stopped. */
+  readonly ends: Record<WorkerEnd, number> = { crashed: 0, hung: 0 };
+  readonly #options: PrimaryOptions;
+  readonly #running = new Map<number, RunningWorker>();
+  readonly #timer: Timer;
+  #checkedAt = clock.now();
+  /** Lives in a row that were too short. */
+  #shortLives = 0;
+  #isStopping = false;
+  #onEmpty: () => void = () => undefined;
+  #onReady: () => void = () => undefined;
+  #onFailedStart: ((code: number) => void) | undefined;
+
+  constructor(options: PrimaryOptions) {
+    this.#options = options;
+    this.router = new MessageRouter((error) => {
+      options.log.error(causeOf(error), 'internal error in a request of a worker');
+    });
+    // Structured clones, which JSON texts are not. One connection goes to each worker in turn.
+    cluster.setupPrimary({ serialization: 'advanced' });
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+    const secret = random.bytes(32);
+    this.router.on('secret', () => secret);
+    this.router.on('workers', () => ({ running: this.running, ends: this.ends }));
+    this.#timer = clock.setInterval(() => {
+      this.#check();
+    }, ALIVE_INTERVAL_MS);
+  }
+
+  /** Workers that listen. */
+  get running(): number {
+    return [...this.#running.values()].filter(({ isReady }) => isReady).length;
+  }
+
+  /**
+   * Starts a first worker, and the others when it listens.
+   * @returns the exit code of the first worker if it ends before, else 0 when it listens
+   */
+  async start(): Promise<number> {
+    const code = await new Promise<number>((resolve) => {
+      this.#onReady = () => {
+        resolve(0);
+      };
+      this.#onFailedStart = resolve;
+      this.#fork();
+    });
+    this.#onFailedStart = undefined;
+    if (code === 0) for (let count = 1; count < this.#options.count; count++) this.#fork();
+    else clock.clearInterval(this.#timer);
+    return code;
+  }
+
+  /** All workers read the network files again. */
+  reload(): void {
+    this.router.sendAll({ kind: 'reload' });
+  }
+
+  /** Drains and ends all workers. @param delayMs until they stop listening */
+  async stop(delayMs: number): Promise<void> {
+    this.#isStopping = true;
+    const ended = new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+    if (this.#running.size === 0) return;
+    for (const { worker, hasJoined } of this.#running.values()) {
+      // One that has not joined does not listen, and may not receive messages yet.
+      if (hasJoined) sendTo(worker, { kind: 'stop', delayMs });
+      else worker.process.kill('SIGKILL');
+    }
+    await ended;
+  }
+
+  #fork(): void {
+    const worker = cluster.fork();
+    const now = clock.now();
+    const running = { worker, startedAt: now, aliveAt: now, hasJoined: false, isReady: false, isHung: false };
+    this.#running.set(worker.id, running);
+    worker.on('message', (message: MessageToPrimary) => {
+      this.#received(running, message);
+    });
+    // A message to a process that has just ended, or the system has no process left: then there is no exit.
+    worker.on('error', () => {
+      if (worker.process.pid === undefined) this.#ended(running, null, null);
+    });
+    worker.once('exit', (code: number | null, signal: string | null) => {
+      this.#ended(running, code, signal);
+    });
+  }
+
+  #received(running: RunningWorker, message: MessageToPrimary): void {
+    const { worker } = running;
+    running.aliveAt = clock.now();
+    switch (message.kind) {
+      case 'joined':
+        running.hasJoined = true;
+        this.router.add(worker.id, (sent) => {
+          sendTo(worker, sent);
+        });
+        break;
+      case 'ready':
+        running.isReady = true;
+        this.#onReady();
+        break;
+      case 'alive':
+        break;
+      default:
+        this.router.received(worker.id, message);
+    }
+  }
+
+  #ended({ worker, startedAt, isHung }: RunningWorker, code: number | null, signal: string | null): void {
+    if (!this.#running.delete(worker.id)) return;
+    this.router.remove(worker.id);
+    if (this.#isStopping) {
+      if (this.#running.size === 0) {
+        clock.clearInterval(this.#timer);
+        this.#onEmpty();
+      }
+      return;
+    }
+    if (this.#onFailedStart !== undefined) {
+      this.#onFailedStart(code ?? 1);
+      return;
+    }
+    const end: WorkerEnd = isHung ? 'hung' : 'crashed';
+    this.ends[end]++;
+    this.#shortLives = clock.now() - startedAt < MIN_LIFE_MS ? this.#shortLives + 1 : 0;
+    const delayMs = this.#shortLives === 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (this.#shortLives - 1), MAX_DELAY_MS);
+    this.#options.log.error({ worker: worker.id, end, code, signal, restartInMs: delayMs }, 'a worker has ended');
+    this.#forkAfter(delayMs);
+  }
+
+  #forkAfter(delayMs: number): void {
+    clock.setTimeout(() => {
+      if (this.#isStopping) return;
+      try {
+        this.#fork();
+      } catch (error) {
+        this.#options.log.error(causeOf(error), 'a worker could not be started');
+        this.#forkAfter(MAX_DELAY_MS);
+      }
+    }, delayMs);
+  }
+
+  #check(): void {
+    const now = clock.now();
+    // If this process was stopped, messages of workers have waited.
+    const wasStopped = now - this.#checkedAt > HANG_MS / 2;
+    this.#checkedAt = now;
+    for (const running of this.#running.values()) {
+      if (wasStopped) running.aliveAt = now;
+      const maxMs = running.hasJoined ? HANG_MS : START_MS;
+      if (running.isHung || now - running.aliveAt <= maxMs) continue;
+      running.isHung = true;
+      running.worker.process.kill('SIGKILL');
+    }
+  }
+}
+
+/** A worker that has ended gets no message. */
+function sendTo(worker: Worker, message: MessageToWorker): void {
+  if (worker.isConnected()) worker.send(message, () => undefined);
+}

@@ -1,0 +1,108 @@
+import type { RequestHandler } from './message-router.ts';
+import type { MessageToPrimary, MessageToWorker, Recipient } from './messages.ts';
+
+export interface WorkerLinkOptions {
+  /** Of this worker. It is never used again. */
+  readonly id: number;
+  /** The number of workers that the machine should have. */
+  readonly count: number;
+  readonly send: (message: MessageToPrimary) => void;
+  /** A defect of a handler. Its request has no result. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Connects one worker with the others on its machine, through the primary. */
+export class WorkerLink {
+  readonly id: number;
+  readonly count: number;
+  readonly #send: (message: MessageToPrimary) => void;
+  readonly #onError: (error: unknown) => void;
+  readonly #handlers = new Map<string, RequestHandler>();
+  readonly #waiting = new Map<number, (results: readonly unknown[]) => void>();
+  #ids: readonly number[] = [];
+  #lastId = 0;
+
+  constructor({ id, count, send, onError }: WorkerLinkOptions) {
+    this.id = id;
+    this.count = count;
+    this.#send = send;
+    this.#onError = onError;
+  }
+
+  /** Whether it does what one worker does for all, such as polls: the oldest one. */
+  get isFirst(): boolean {
+    return this.#ids.length === 0 || this.#ids[0] === this.id;
+  }
+
+  /** Whether the worker has joined and not ended. */
+  has(worker: number): boolean {
+    return this.#ids.includes(worker);
+  }
+
+  /** Handles requests of other workers. */
+  on(topic: string, handler: RequestHandler): void {
+    this.#handlers.set(topic, handler);
+  }
+
+  /** The worker can handle requests from now on. */
+  join(): void {
+    this.#send({ kind: 'joined' });
+  }
+
+  /** The worker listens. */
+  ready(): void {
+    this.#send({ kind: 'ready' });
+  }
+
+  /** Sends a request without a response to all other workers. */
+  notify(topic: string, body: unknown): void {
+    this.#send({ kind: 'request', id: undefined, to: 'others', topic, body });
+  }
+
+  /** @returns the results of all other workers that have one, when all have handled it or ended; without the own one */
+  async requestOthers(topic: string, body: unknown): Promise<readonly unknown[]> {
+    const results = await this.#request('others', topic, body);
+    return results.filter((result) => result !== undefined);
+  }
+
+  /** @returns undefined: the worker has ended */
+  async request(to: 'primary' | number, topic: string, body: unknown): Promise<unknown> {
+    const [result] = await this.#request(to, topic, body);
+    return result;
+  }
+
+  received(message: Extract<MessageToWorker, { readonly kind: 'request' | 'responses' | 'workers' }>): void {
+    switch (message.kind) {
+      case 'request':
+        void this.#handle(message);
+        break;
+      case 'responses':
+        this.#waiting.get(message.id)?.(message.results);
+        this.#waiting.delete(message.id);
+        break;
+      case 'workers':
+        this.#ids = message.ids;
+    }
+  }
+
+  #request(to: Recipient, topic: string, body: unknown): Promise<readonly unknown[]> {
+    const id = ++this.#lastId;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#send({ kind: 'request', id, to, topic, body });
+    });
+  }
+
+  async #handle({ id, from, topic, body }: Extract<MessageToWorker, { readonly kind: 'request' }>): Promise<void> {
+    let result: unknown;
+    try {
+      result = this.#handlers.get(topic)?.(body as never, from);
+      // A response that needs no wait is sent in the order of the requests.
+      if (result instanceof Promise) result = (await result) as unknown;
+    } catch (error) {
+      result = undefined;
+      this.#onError(error);
+    }
+    if (id !== undefined) this.#send({ kind: 'response', id, result });
+  }
+}

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Random } from '../../bench/random.ts';
+import { ChainPoller, type PolledUpstream } from '../../gateway/chain/poller.ts';
+import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { openLog } from '../../gateway/config/log.ts';
+import { Metrics } from '../../gateway/metrics/metrics.ts';
+import { SimulatedClock } from '../support/simulated-clock.ts';
+
+const systemClock = clock;
+const ROUND_TRIP_MS = 30;
+let time: SimulatedClock;
+
+beforeEach(() => {
+  time = new SimulatedClock();
+  installClock(time);
+});
+
+afterEach(() => {
+  installClock(systemClock);
+});
+
+interface Followed {
+  /** From the block at the node to its head in the gateway, in ms. */
+  readonly delays: number[];
+  readonly polls: number;
+}
+
+/** Watches a node over HTTP for some minutes. @param nextMs the time until the next block */
+async function follow(
+  blockS: number,
+  nextMs: (number: number) => number,
+  minutes = 5,
+  isPredicted = true,
+): Promise<Followed> {
+  let number = 0;
+  let polls = 0;
+  const minedAt: number[] = [clock.now()];
+  const delays: number[] = [];
+  const numbers = new Map<string, number>();
+  const mine = (): void => {
+    minedAt[++number] = clock.now();
+    numbers.set(hashOf(`block ${number}`), number);
+    clock.setTimeout(mine, nextMs(number));
+  };
+  clock.setTimeout(mine, nextMs(0));
+  const metrics = new Metrics();
+  const upstream: PolledUpstream = {
+    name: 'node',
+    circuit: { isClosed: true },
+    isOnOtherChain: false,
+    isHeadUncertain: false,
+    metrics: metrics.heads.upstreamMetrics('test', 'node'),
+    verifyChain: () => Promise.resolve(true),
+    isUnwatched: () => false,
+    subscribe: () => undefined,
+    fetchResult: async (_method, params) => {
+      const [which] = JSON.parse(params) as [string];
+      if (which === 'latest') polls++;
+      await clock.sleep(ROUND_TRIP_MS / 2);
+      const block = blockOf(which === 'latest' ? number : (numbers.get(which) ?? 0), blockS);
+      await clock.sleep(ROUND_TRIP_MS / 2);
+      return block;
+    },
+  };
+  const poller = new ChainPoller([upstream], metrics.heads.networkMetrics('test'), {
+    isDevelopment: false,
+    times: isPredicted ? {} : { predictedMinMs: Infinity },
+    log: openLog('silent'),
+  });
+  const stop = poller.watch(({ added }) => {
+    for (const header of added) delays.push(clock.now() - (minedAt[Number(header.number)] ?? NaN));
+  });
+  await time.advance(minutes * 60_000);
+  stop();
+  poller.close();
+  return { delays, polls };
+}
+
+function blockOf(number: number, blockS: number): Record<string, string> {
+  const hex = (value: number): string => `0x${value.toString(16)}`;
+  return {
+    ...{ number: hex(number), hash: hashOf(`block ${number}`), parentHash: hashOf(`block ${number - 1}`) },
+    ...{ timestamp: hex(1_700_000_000 + Math.round(number * blockS)), gasLimit: '0x1c9c380' },
+  };
+}
+
+function hashOf(text: string): string {
+  return `0x${createHash('sha256').update(text).digest('hex')}`;
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+describe('polls of a node over HTTP, while clients are subscribed', () => {
+  it.each([
+    [2, 100, 66],
+    [12, 350, 24],
+  ])(
+    'with blocks of %i s deliver heads after %i ms on average, with %i polls a minute at most',
+    async (blockS, ms, perMinute) => {
+      const { delays, polls } = await follow(blockS, () => 1_000 * blockS);
+      expect(delays.length).toBeGreaterThanOrEqual((4.8 * 60) / blockS);
+      expect(mean(delays.slice(10))).toBeLessThan(ms);
+      expect(polls / 5).toBeLessThanOrEqual(perMinute);
+    },
+  );
+
+  it('find blocks that are missed now and then, or come up to 0.1 s late', async () => {
+    const late = (number: number): number => (number % 20 === 0 ? 24_000 : 12_000 + 100 * Math.sin(number));
+    const { delays, polls } = await follow(12, late, 20);
+    expect(mean(delays.slice(10))).toBeLessThan(1_000);
+    expect(polls / 20).toBeLessThanOrEqual(28);
+  });
+
+  it('are about as before for blocks at random times', async () => {
+    const atRandom = (isPredicted: boolean): Promise<Followed> => {
+      const random = new Random(1);
+      return follow(5, () => 1 - 5_000 * Math.log(1 - random.next()), 30, isPredicted);
+    };
+    const [before, now] = [await atRandom(false), await atRandom(true)];
+    expect(mean(now.delays)).toBeLessThan(1.1 * mean(before.delays));
+    expect(now.polls).toBeLessThan(1.2 * before.polls);
+    expect(now.polls / 30).toBeLessThan(60);
+  });
+
+  it('are as before for blocks of less than 1.8 s: one a second', async () => {
+    const { polls } = await follow(1, () => 1_000);
+    expect(polls / 5).toBeLessThanOrEqual(66);
+  });
+});

@@ -1,0 +1,156 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ChainPeers, chainTopics, type ChainMessage } from '../../gateway/chain/chain-peers.ts';
+import type { PollTimes } from '../../gateway/chain/poll-times.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
+import { linkedWorkers } from '../workers/linked-workers.ts';
+import { ScriptedChain } from './scripted-chain.ts';
+import { follow, scriptedNode, type Followed } from './with-heads.ts';
+
+/** Pollers of one network in workers of one machine, whose upstreams are the same nodes. */
+async function inWorkers(count: number, nodes: number, times: Partial<PollTimes> = {}) {
+  const chain = new ScriptedChain();
+  const scripted = await Promise.all(Array.from({ length: nodes }, () => scriptedNode(chain)));
+  const { workers, links } = await linkedWorkers(count);
+  const followed = links.map((link): Followed => {
+    const peers = new ChainPeers(link, 'test', 7);
+    const own = follow(scripted, { peers, ...times });
+    link.on(chainTopics.event, ({ event }: ChainMessage) => {
+      own.poller.received(event);
+    });
+    return own;
+  });
+  const use = (): void => {
+    for (const { poller } of followed) poller.markUsed(performance.now());
+  };
+  const timer = setInterval(use, 10);
+  const stopUse = (): void => {
+    clearInterval(timer);
+  };
+  onTestFinished(stopUse);
+  use();
+  return { chain, scripted, workers, links, followed, stopUse };
+}
+
+const [first, second] = [0, 1];
+
+describe('heads', () => {
+  it('are polled by one worker, and known to all', async () => {
+    // An interval that no pause of a slow machine makes overdue.
+    const { chain, scripted, followed } = await inWorkers(3, 2, { usedMinMs: 500, usedMaxMs: 500 });
+    const isKnown = (): boolean => followed.every(({ poller }) => poller.view.number === chain.number);
+    await eventually(isKnown);
+    for (let mined = 0; mined < 3; mined++) {
+      chain.mine();
+      await eventually(isKnown);
+    }
+    for (const { metrics } of followed.slice(1)) {
+      const page = await metrics.registry.metrics();
+      expect(page).not.toContain('gatehouse_head_polls_total{');
+    }
+    await eventually(() => scripted.every((node) => node.polls() >= 4));
+  });
+
+  it('are not polled any more when no worker uses the network', async () => {
+    const { scripted, followed, stopUse } = await inWorkers(3, 1);
+    await eventually(() => followed.every(({ poller }) => poller.view.number !== undefined));
+    stopUse();
+    // The head of an upstream is forgotten when polls end.
+    await eventually(() =>
+      followed.every(({ poller, upstreams }) => poller.view.headOf(upstreams[0] as never) === undefined),
+    );
+    const polls = scripted[0]?.polls();
+    await staysTrueFor(300, () => scripted[0]?.polls() === polls);
+  });
+
+  it('are polled by the next worker when the first one ends', async () => {
+    const { chain, scripted, workers, followed } = await inWorkers(2, 1);
+    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
+    followed[first]?.poller.close();
+    workers.end(1);
+    chain.mine();
+    const polls = scripted[0]?.polls() ?? 0;
+    await eventually(() => followed[second]?.poller.view.number === chain.number);
+    expect(scripted[0]?.polls()).toBeGreaterThan(polls);
+  });
+
+  it('are polled by another worker while the first one hangs', async () => {
+    const { chain, workers, followed } = await inWorkers(2, 1);
+    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
+    followed[first]?.poller.close();
+    workers.stop(1);
+    chain.mine();
+    await eventually(() => followed[second]?.poller.view.number === chain.number);
+  });
+});
+
+describe('a served block', () => {
+  it('is known to all other workers before its response is sent', async () => {
+    const { chain, workers, followed } = await inWorkers(3, 2);
+    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
+    const [{ poller, upstreams }, ...others] = followed as [Followed, ...Followed[]];
+    expect(poller.whenShared()).toBeUndefined();
+    const number = chain.number + 1n;
+    workers.stop(3);
+    poller.served(upstreams[0] as never, { number }, performance.now());
+    let isShared = false;
+    const sharing = poller.whenShared()?.then(() => {
+      isShared = true;
+    });
+    await eventually(() => others[0]?.poller.view.newestServed === number);
+    await staysTrueFor(30, () => !isShared);
+    workers.go(3);
+    await sharing;
+    expect(others.map((other) => other.poller.view.newestServed)).toEqual([number, number]);
+    expect(poller.whenShared()).toBeUndefined();
+  });
+
+  it('is not waited for in a worker that ends', async () => {
+    const { chain, workers, followed } = await inWorkers(2, 1);
+    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
+    const { poller, upstreams } = followed[first] as Followed;
+    workers.stop(2);
+    poller.served(upstreams[0] as never, { number: chain.number + 1n }, performance.now());
+    const sharing = poller.whenShared();
+    workers.end(2);
+    await sharing;
+  });
+
+  it('of safe or finalized is known, too', async () => {
+    const { chain, followed } = await inWorkers(2, 1);
+    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
+    const { poller, upstreams } = followed[first] as Followed;
+    const now = performance.now();
+    poller.served(upstreams[0] as never, { number: 99n }, now, { by: 'response', sentAt: now, tag: 'finalized' });
+    await poller.whenShared();
+    expect(followed[second]?.poller.view.newestOf('finalized')).toBe(99n);
+    expect(followed[second]?.poller.view.newestOf('safe')).toBe(-1n);
+  });
+});
+
+it('subscribers get a block when all workers know that it is served', async () => {
+  const { chain, workers, followed } = await inWorkers(2, 1);
+  await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
+  const { poller, changes, watch } = followed[first] as Followed;
+  await watch();
+  workers.stop(2);
+  chain.mine();
+  await eventually(() => poller.view.number === chain.number);
+  await staysTrueFor(50, () => changes.length === 0);
+  workers.go(2);
+  await eventually(() => changes.length === 1);
+  expect(followed[second]?.poller.view.newestServed).toBe(chain.number);
+  chain.mine(2);
+  await eventually(() => changes.flatMap(({ added }) => added).length === 3);
+});
+
+it('a new worker learns what the others know', async () => {
+  const { chain, workers, followed } = await inWorkers(1, 1);
+  const { poller, upstreams } = followed[first] as Followed;
+  await eventually(() => poller.view.number === chain.number);
+  poller.served(upstreams[0] as never, { number: chain.number + 1n }, performance.now());
+  const link = workers.open(2);
+  const joining = follow([{ url: 'http://127.0.0.1:1' }], { peers: new ChainPeers(link, 'test', 7) });
+  for (const event of poller.state) joining.poller.received(structuredClone(event));
+  expect(joining.poller.view.number).toBe(chain.number + 1n);
+  expect(joining.poller.view.newestServed).toBe(chain.number + 1n);
+});

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Workplace } from '../e2e/gateway-process.ts';
+import { freePort } from '../support/redis.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+
+const token = 'correct-horse-battery';
+
+let place: Workplace;
+let node: FakeNode;
+let env: Record<string, string>;
+
+beforeEach(async () => {
+  node = await startFakeNode({ chainId: 5, responses: { eth_gasPrice: '0x10' } });
+  place = new Workplace().withNetworks({
+    main: {
+      name: 'Main',
+      chainId: 5,
+      upstreams: [
+        { name: 'away', url: 'http://127.0.0.1:1' },
+        { name: 'node', url: node.url },
+      ],
+    },
+  });
+  env = { OPS_PORT: String(await freePort()), ADMIN_TOKEN: token };
+});
+afterEach(async () => {
+  await place.close();
+  await node.close();
+});
+
+describe('the commands that ask a running gateway', () => {
+  it('show its state, explain a call, and drain an upstream', async () => {
+    await place.start(env);
+    const status = await place.run(['status'], env);
+    expect(status).toMatchObject({ code: 0, stderr: '' });
+    expect(status.stdout).toMatch(/^Gateway at http:\/\/127\.0\.0\.1:\d+: ready\nKeys: in a file, available\n/);
+    expect(status.stdout).toMatch(/\nNETWORK {2}UP {6}TROUBLE\nmain {5}2 of 2\n$/);
+
+    const explained = await place.run(['explain', 'main', 'eth_gasPrice'], env);
+    expect(explained.stdout).toMatch(/^eth_gasPrice on main: result, cache \w+\n\nUPSTREAM/);
+    expect(explained.stdout).toMatch(/\naway +\d+ ms +transport +█+\nnode +\d+ ms +response +█+\n/);
+    expect(explained.stdout).toContain('{"jsonrpc":"2.0","id":1,"result":"0x10"}\n');
+    expect(explained.code).toBe(0);
+    const asJson = await place.run(['explain', 'main', 'eth_gasPrice', '--json'], env);
+    expect(JSON.parse(asJson.stdout)).toMatchObject({ explanation: { network: 'main' } });
+
+    const drained = await place.run(['upstreams', 'drain', 'main', 'away', '--for', '1h'], env);
+    expect(drained.stdout).toMatch(/^away of main is drained until \d{4}-\d\d-\d\d \d\d:\d\dZ, in .*drains\.json\.\n$/);
+    expect((await place.run(['upstreams', 'list'], env)).stdout).toMatch(
+      /\nmain +away +drained .*\nmain +node +in service/,
+    );
+    const returned = await place.run(['upstreams', 'undrain', 'main', 'away', '--json'], env);
+    expect(JSON.parse(returned.stdout)).toEqual({ network: 'main', upstream: 'away', wasDrained: true });
+  }, 60_000);
+
+  it.each<[string[], Record<string, string>, number, RegExp]>([
+    [['status'], {}, 69, /^no gateway responds at http:\/\/127\.0\.0\.1:\d+: is it running/],
+    [['status', '--url', 'nowhere'], {}, 78, /^--url: expected the address of a gateway/],
+    [['explain', 'main', 'eth_gasPrice'], { ADMIN_TOKEN: '' }, 78, /^ADMIN_TOKEN: expected the token of the gateway/],
+    [['upstreams', 'drain', 'mian', 'node'], {}, 1, /^there is no network mian; did you mean main\?/],
+    [['upstreams', 'drain', 'main', 'nod'], {}, 1, /^main has no upstream nod; did you mean node\?/],
+    [['upstreams', 'drain', 'main', 'node', '--for', 'ever'], {}, 1, /^--for: expected a duration/],
+  ])('%j with %j ends with %i and one line', async (args, more, code, line) => {
+    const ended = await place.run(args, { ...env, ...more });
+    expect([ended.code, ended.stdout]).toEqual([code, '']);
+    expect(ended.stderr).toMatch(line);
+    expect(ended.stderr.trim().split('\n')).toHaveLength(1);
+  });
+});
+
+describe('other commands for operators', () => {
+  it('list networks without their URLs', async () => {
+    expect((await place.run(['networks', 'list'])).stdout).toBe(
+      'SLUG  CHAIN  NAME  UPSTREAMS\nmain  5      Main  away, node\n',
+    );
+    const { stdout } = await place.run(['networks', 'list', '--json']);
+    expect(JSON.parse(stdout)).toEqual([
+      { slug: 'main', name: 'Main', chainId: 5, baseUrls: [], upstreams: ['away', 'node'] },
+    ]);
+  });
+
+  it('add a network with the upstreams of providers, and their variables to the file of secrets', async () => {
+    const secrets = join(place.folder, 'gateway.env');
+    writeFileSync(secrets, 'ALCHEMY_KEY=mine\n');
+    const { stdout, code } = await place.run(['networks', 'add', '8453', '--provider', 'alchemy,drpc', '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ files: ['networks/base.yaml', 'gateway.env'], variables: ['DRPC_KEY'] });
+    expect(readFileSync(join(place.folder, 'networks/base.yaml'), 'utf8')).toContain("key: '${DRPC_KEY}'");
+    expect(readFileSync(secrets, 'utf8')).toBe('ALCHEMY_KEY=mine\nDRPC_KEY=\n');
+    const again = await place.run(['networks', 'add', '10', '--provider', 'alchemy']);
+    expect(again.stdout).toContain('gateway.env has all its variables already.');
+    expect((await place.run(['networks', 'add', '10', '--provider', 'alchmy'])).stderr).toContain(
+      'did you mean alchemy?',
+    );
+  });
+
+  it('create the file of secrets for its owner only', async () => {
+    await place.run(['networks', 'add', '8453', '--provider', 'alchemy']);
+    expect(statSync(join(place.folder, 'gateway.env')).mode & 0o777).toBe(0o600);
+  });
+
+  it('create a key with its URL and a line that calls it', async () => {
+    const gateway = await place.start();
+    const { port } = new URL(gateway.address);
+    const { stdout } = await place.run(['keys', 'create', '--name', 'alice', '--team', 'acme'], { PORT: port });
+    const [, url = ''] = /^URL: (\S+)$/m.exec(stdout) ?? [];
+    expect(url).toMatch(new RegExp(`^${gateway.address}/main/v3/gh_\\w{32}$`));
+    const line = stdout.trim().split('\n').at(-1) ?? '';
+    expect(line).toContain(url);
+    expect(execFileSync('sh', ['-c', line], { encoding: 'utf8' })).toContain('"result":"0x5"');
+    const created = await place.run(['keys', 'create', '--name', 'bob', '--json'], { PORT: port });
+    expect(JSON.parse(created.stdout)).toMatchObject({ url: expect.stringContaining('/main/v3/') as string });
+    const team = await place.run(['keys', 'list', '--team', 'acme', '--json']);
+    expect((JSON.parse(team.stdout) as { name: string }[]).map(({ name }) => name)).toEqual(['alice']);
+    expect(await place.run(['keys', 'list', '--team', 'none'])).toMatchObject({ code: 1, stdout: '' });
+    const { id } = JSON.parse(created.stdout) as { id: string };
+    expect((await place.run(['keys', 'update', id, '--name', 'robert'])).stdout).toBe(
+      `Key ${id} has the name robert.\n`,
+    );
+    expect(JSON.parse((await place.run(['keys', 'show', id, '--json'])).stdout)).toMatchObject({ name: 'robert' });
+  }, 60_000);
+
+  it('complete commands and options in bash', async () => {
+    const { stdout: script } = await place.run(['completion', 'bash']);
+    const complete = (words: readonly string[]): string[] => {
+      const line = words.map((word) => `'${word}'`).join(' ');
+      const code = `${script}\nCOMP_WORDS=(gatehouse ${line}); COMP_CWORD=${words.length}; _gatehouse; echo "\${COMPREPLY[@]}"`;
+      return execFileSync('bash', ['-c', code], { encoding: 'utf8' }).trim().split(' ');
+    };
+    expect(complete(['st'])).toEqual(['start', 'status']);
+    expect(complete(['upstreams', 'd'])).toEqual(['drain']);
+    expect(complete(['upstreams', 'drain', '--f'])).toEqual(['--for', '--force']);
+    expect(complete(['keys', 'list', '--te'])).toEqual(['--team']);
+    expect(await place.run(['completion', 'fish'])).toMatchObject({ code: 1, stdout: '' });
+  });
+});

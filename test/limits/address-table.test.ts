@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import { AddressTable } from '../../gateway/limits/address-table.ts';
+import { newLimitState, setMissing, type UtcDate } from '../../gateway/limits/limit-state.ts';
+
+const today: UtcDate = {
+  ...{ day: '2026-01-01', month: '2026-01', nextDay: '2026-01-02', nextMonth: '2026-02' },
+  ...{ dayEndsInS: 3_600, monthEndsInS: 2_682_000 },
+};
+const tomorrow: UtcDate = { ...today, day: '2026-01-02', nextDay: '2026-01-03', dayEndsInS: 86_400 };
+
+/** Uses units of an account. @returns false: it has no place */
+function use(table: AddressTable, account: string, units: number, now: number, date = today): boolean {
+  const state = newLimitState();
+  const place = table.placeOf(account);
+  if (!table.read(place, state, now, date)) return false;
+  setMissing(state, '', units, now);
+  state.dayUsed += units;
+  table.write(place, state, now, date, 1, true);
+  return true;
+}
+
+function usedBy(table: AddressTable, account: string, now: number, date = today): { missing: number; day: number } {
+  const state = newLimitState();
+  expect(table.read(table.placeOf(account), state, now, date)).toBe(true);
+  return { missing: state.buckets.get('')?.missing ?? 0, day: state.dayUsed };
+}
+
+it('the table keeps what each account has used, a million of them in 200 MB', () => {
+  const accounts = 100_000;
+  const table = new AddressTable(accounts);
+  const before = process.memoryUsage().arrayBuffers;
+  for (let index = 0; index < accounts; index++) use(table, `address ${index}`, 1 + (index % 7), 0);
+  // Segments are not filled equally.
+  expect(table.size / accounts).toBeGreaterThan(0.95);
+  expect((process.memoryUsage().arrayBuffers - before) / accounts).toBeLessThan(200);
+  for (let index = 0; index < accounts / 2; index += 97) {
+    expect(usedBy(table, `address ${index}`, 0)).toEqual({ missing: 1 + (index % 7), day: 1 + (index % 7) });
+  }
+});
+
+it('an account that was charged stays when the table is full, and new ones have no place', () => {
+  const table = new AddressTable(256);
+  const accounts = Array.from({ length: 5_000 }, (_, index) => `address ${index}`);
+  const placed = accounts.filter((account) => use(table, account, 3, 0));
+  expect(placed.length).toBeGreaterThan(200);
+  expect(placed.length).toBeLessThan(257);
+  expect(table.size).toBe(placed.length);
+  for (const account of placed) expect(usedBy(table, account, 0)).toEqual({ missing: 3, day: 3 });
+});
+
+it('an account that is as if unused makes place: after its day, when its rate is full', () => {
+  const table = new AddressTable(256);
+  const fill = (prefix: string, now: number, date?: UtcDate): number =>
+    Array.from({ length: 5_000 }, (_, index) => use(table, `${prefix} ${index}`, 3, now, date)).filter(Boolean).length;
+  const first = fill('one', 0);
+  expect(fill('two', 10_000)).toBe(0);
+  expect(fill('three', 3_601_000, tomorrow)).toBe(first);
+});
+
+it('the units of a day end with it, what a rate lacks does not', () => {
+  const table = new AddressTable();
+  use(table, 'one', 5, 0);
+  expect(usedBy(table, 'one', 10)).toEqual({ missing: 5, day: 5 });
+  expect(usedBy(table, 'one', 20, tomorrow)).toEqual({ missing: 5, day: 0 });
+});

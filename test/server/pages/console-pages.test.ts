@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../../../gateway/config/package.ts';
+import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { adminToken, fill } from './keys-gateway.ts';
+
+const axe = readFileSync(join(packageRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');
+let browser: Chromium;
+let node: FakeNode;
+let dead: FakeNode;
+let gateway: TestGateway;
+let ops: string;
+
+beforeAll(async () => {
+  [browser, node, dead] = await Promise.all([
+    startChromium(),
+    startFakeNode({ chainId: 5, responses: { eth_gasPrice: '0x1' } }),
+    startFakeNode({ chainId: 5 }),
+  ]);
+  await dead.refuse();
+  const networks = { five: network(5, [dead.url, node.url]), six: network(5, [dead.url]) };
+  gateway = await startGateway(networks, { OPS_PORT: '0', ADMIN_TOKEN: adminToken });
+  ops = `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}`;
+  await gateway.call('six', 'eth_gasPrice');
+  await gateway.call('five', 'eth_gasPrice');
+  await gateway.call('five', 'eth_nope');
+}, 60_000);
+afterAll(async () => {
+  await browser.close();
+  await gateway.stop();
+  await Promise.all([node.close(), dead.close()]);
+});
+
+/** Opens a page of the ops port and enters the token. */
+async function open(path: string, options: OpenOptions = {}): Promise<Tab> {
+  const tab = await browser.open(ops + path, options);
+  await fill(tab, 'token', adminToken);
+  await tab.press('Enter');
+  await tab.waitFor(`!document.querySelector('#session').hidden`);
+  return tab;
+}
+
+const textOf = (tab: Tab, selector: string): Promise<string> =>
+  tab.evaluate<string>(`document.querySelector(${JSON.stringify(selector)}).innerText`);
+
+async function findings(tab: Tab): Promise<string[]> {
+  // Not as a script element, which the page's Content-Security-Policy rejects.
+  await tab.evaluate(axe);
+  return tab.evaluate(
+    `axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 120))))`,
+  );
+}
+
+describe('the page of calls', () => {
+  it('shows a failed call, and by the keyboard its attempts as bars', async () => {
+    const tab = await open('/calls?network=six');
+    await tab.waitFor(`document.querySelectorAll('#calls tbody tr').length > 0`);
+    expect(await textOf(tab, '#calls tbody tr')).toMatch(/no-upstream[\s\S]*node-0: transport/);
+    await tab.evaluate(`document.querySelector('#calls button').focus()`);
+    await tab.press('Enter');
+    expect(await tab.evaluate(`document.querySelectorAll('#calls .bar .failed').length`)).toBeGreaterThan(0);
+    expect(await textOf(tab, '#calls .explanation')).toContain('transport: ');
+    await tab.press('Enter');
+    expect(await tab.evaluate(`document.querySelector('#calls .explanation') === null`)).toBe(true);
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('is filtered, and its address has the filters', async () => {
+    const tab = await open('/calls');
+    await fill(tab, 'outcome', 'method-not-found');
+    await tab.press('Enter');
+    await tab.waitFor(`location.search === '?outcome=method-not-found'`);
+    await tab.waitFor(`document.querySelectorAll('#calls > table > tbody > tr').length === 1`);
+    await fill(tab, 'outcome', 'nothing');
+    await tab.press('Enter');
+    await tab.waitFor(`!document.querySelector('#none').hidden`);
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('does not open with a wrong token', async () => {
+    const tab = await browser.open(`${ops}/calls`);
+    await fill(tab, 'token', 'a-wrong-token-of-this-test');
+    await tab.press('Enter');
+    await tab.waitFor(`document.querySelector('#token-error').innerText !== ''`);
+    expect(await tab.evaluate(`document.querySelector('#session').hidden`)).toBe(true);
+    expect(await tab.evaluate(`sessionStorage.length`)).toBe(0);
+  });
+});
+
+describe('the page of events', () => {
+  it('shows what failed, since when, and operations with who', async () => {
+    const body = JSON.stringify({ name: 'app' });
+    await fetch(`${ops}/admin/keys`, { method: 'POST', headers: { authorization: `Bearer ${adminToken}` }, body });
+    const tab = await open('/events');
+    await tab.waitFor(`document.querySelector('#events').innerText.includes('no upstream works')`);
+    const text = await textOf(tab, '#events');
+    expect(text).toMatch(/create [0-9a-f]{12}, by admin API/);
+    expect(text).toMatch(/upstream\s+six\s+node-0\s+connection refused\s+▲ \d+ s, lasts/);
+    expect(await textOf(tab, '#summary')).toMatch(/\d+ troubles now/);
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('needs no second token in the same tab', async () => {
+    const tab = await open('/events');
+    await tab.evaluate(`location.href = '/calls'`);
+    await tab.waitFor(`location.pathname === '/calls' && !document.querySelector('#session').hidden`);
+    expect(tab.errors).toEqual([]);
+  });
+});
+
+it('the ops port has the navigation to all pages', async () => {
+  const tab = await open('/events');
+  expect(await textOf(tab, '#console')).toMatch(/^Networks\s+Methods\s+Keys\s+Upstreams\s+Calls\s+Events\s+Gatehouse /);
+  expect(await tab.evaluate(`document.querySelector('#console [aria-current]').innerText`)).toBe('Events');
+  const methods = await fetch(`${ops}/docs`, { redirect: 'manual' });
+  expect(methods.headers.get('location')).toBe(`${gateway.address}/docs`);
+});
+
+it.each<[string, OpenOptions & { readonly width: number }]>([
+  ['light', { colours: 'light', width: 1280 }],
+  ['dark', { colours: 'dark', width: 1280 }],
+  ['phone width', { width: 360, height: 740 }],
+])(
+  '%s: axe finds nothing on both pages, and nothing is wider than the screen',
+  async (_, options) => {
+    for (const path of ['/calls', '/events']) {
+      const tab = await open(path, options);
+      await tab.waitFor(`document.querySelector('tbody tr') !== null`);
+      await tab.evaluate(`document.querySelector('#calls button')?.click()`);
+      expect(await findings(tab)).toEqual([]);
+      expect(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth && innerWidth')).toBe(
+        options.width,
+      );
+      expect(tab.errors).toEqual([]);
+    }
+  },
+  60_000,
+);

@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { OpenCounts } from '../../../gateway/server/websocket/key-sessions.ts';
+import type { WorkerLink } from '../../../gateway/workers/worker-link.ts';
+import { linkedWorkers } from '../../workers/linked-workers.ts';
+
+/** All that was sent to the worker before has arrived. */
+const settled = (link: WorkerLink): Promise<unknown> => link.requestOthers('', undefined);
+
+it('what an account has open is counted over all workers, also by a new one, and ends with its worker', async () => {
+  const { workers, links } = await linkedWorkers(2);
+  const [first, second] = links as readonly [WorkerLink, WorkerLink];
+  const [one, other] = [new OpenCounts(first), new OpenCounts(second)];
+  one.add('team', 1, 5);
+  one.add('closed', 1, 0);
+  one.add('closed', -1, 0);
+  other.add('team', 1, 0);
+  await Promise.all([settled(first), settled(second)]);
+  expect([one.of('team'), other.of('team')]).toEqual(
+    Array.from({ length: 2 }, () => ({ sockets: 2, subscriptions: 5 })),
+  );
+  expect(other.of('closed')).toEqual({ sockets: 0, subscriptions: 0 });
+  const third = workers.open(3);
+  third.join();
+  const late = new OpenCounts(third);
+  await settled(third);
+  expect(late.of('team')).toEqual({ sockets: 2, subscriptions: 5 });
+  workers.end(1);
+  await settled(second);
+  expect(other.of('team')).toEqual({ sockets: 1, subscriptions: 0 });
+});

@@ -1,0 +1,172 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { SlotOwner } from '../../gateway/admission/gate.ts';
+import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { SimulatedClock } from '../support/simulated-clock.ts';
+import { ethCall, parallel, refusing, slowing, times, UpstreamLoad, type UpstreamModel } from './upstream-load.ts';
+
+const systemClock = clock;
+let time: SimulatedClock;
+
+beforeEach(() => {
+  time = new SimulatedClock();
+  installClock(time);
+});
+
+afterEach(() => {
+  installClock(systemClock);
+});
+
+const one: SlotOwner = { weight: 1 };
+const other: SlotOwner = { weight: 1 };
+const third: SlotOwner = { weight: 1 };
+
+async function advance(seconds: number): Promise<void> {
+  await time.advance(seconds * 1_000);
+}
+
+interface Run {
+  readonly limit: number | undefined;
+  readonly perSecond: number;
+  readonly refusedPerSecond: number;
+}
+
+/** After 5 s of 300 clients of one key, for 10 s. */
+async function run(upstream: UpstreamModel, ms: () => number, isFound: boolean): Promise<Run> {
+  const load = new UpstreamLoad(upstream, isFound);
+  load.start({ owner: one, count: 300, ms });
+  await advance(5);
+  const limit = load.found?.limit;
+  const before = load.served.get(one) ?? 0;
+  const refusedBefore = load.refused;
+  await advance(10);
+  const perSecond = ((load.served.get(one) ?? 0) - before) / 10;
+  const refusedPerSecond = (load.refused - refusedBefore) / 10;
+  load.stop();
+  await advance(5);
+  return { limit, perSecond, refusedPerSecond };
+}
+
+const steady = (ms: number): (() => number) => times(ms, 0.05);
+const jitter = (ms: number): (() => number) => times(ms, 0.5);
+
+describe('an upstream whose limit is found within 5 s, and that serves no fewer calls than without it', () => {
+  it.each<[string, () => UpstreamModel, () => number, number, number]>([
+    ['that works on 32 calls at once', () => parallel(32), steady(30), 30, 80],
+    ['that works on 32 calls at once, with jitter', () => parallel(32), jitter(30), 30, 130],
+    ['that works on one call after the other', () => parallel(1), steady(5), 8, 16],
+    ['that refuses calls beyond 32', () => refusing(32), steady(30), 28, 40],
+    ['that refuses calls beyond 32, with jitter', () => refusing(32), jitter(30), 26, 42],
+    ['that collapses above 32', () => slowing((calls) => Math.max(1, calls / 32) ** 2), steady(30), 16, 64],
+    ['that is slower with each call', () => slowing((calls) => 1 + calls / 32), steady(10), 100, 256],
+    ['that works on all calls at once', () => slowing(() => 1), steady(30), 256, 256],
+    ['that works on all calls at once, with jitter', () => slowing(() => 1), jitter(30), 256, 256],
+  ])('%s', async (_, upstream, ms, low, high) => {
+    const without = await run(upstream(), ms, false);
+    const found = await run(upstream(), ms, true);
+    expect(found.limit).toBeGreaterThanOrEqual(low);
+    expect(found.limit).toBeLessThanOrEqual(high);
+    expect(found.perSecond).toBeGreaterThan(0.87 * without.perSecond);
+    expect(found.refusedPerSecond).toBeLessThanOrEqual(0.02 * found.perSecond);
+  });
+});
+
+it('rises again when the upstream works on more calls at once', async () => {
+  const [small, large] = [parallel(16), parallel(200)];
+  let upstream = small;
+  const load = new UpstreamLoad((ms) => upstream(ms));
+  load.start({ owner: one, count: 300, ms: steady(20) });
+  await advance(5);
+  expect(load.found?.limit).toBeLessThanOrEqual(48);
+  upstream = large;
+  await advance(20);
+  expect(load.found?.limit).toBe(256);
+  load.stop();
+});
+
+it('does not fall while the upstream itself becomes slower, whatever the number of calls', async () => {
+  let ms = 20;
+  const load = new UpstreamLoad(slowing(() => 1));
+  load.start({ owner: one, count: 300, ms: () => ms });
+  await advance(3);
+  ms = 200;
+  await advance(10);
+  expect(load.found?.limit).toBeGreaterThanOrEqual(128);
+  await advance(10);
+  load.stop();
+});
+
+it('is not used while no call waits', async () => {
+  const load = new UpstreamLoad(slowing((calls) => calls));
+  load.start({ owner: one, count: 200, ms: steady(1) });
+  await advance(5);
+  expect(load.found?.limit).toBe(256);
+  load.stop();
+});
+
+describe('a caller cannot lower the limit for others', () => {
+  it('with calls that run its code, however long they take', async () => {
+    const load = new UpstreamLoad(slowing(() => 1));
+    // They are slow at the limit, and quick at half of it.
+    load.start({ owner: one, count: 300, method: ethCall, ms: () => (load.slots.inFlight > 130 ? 400 : 20) });
+    await advance(20);
+    expect(load.found?.limit).toBe(256);
+    load.stop();
+  });
+
+  it('with its lookups, if another key sends some', async () => {
+    const load = new UpstreamLoad(slowing(() => 1));
+    load.start({ owner: one, count: 300, ms: () => (load.slots.inFlight > load.slots.size / 2 ? 400 : 20) });
+    load.start({ owner: other, count: 8, ms: steady(20) });
+    let lowest = 256;
+    for (let second = 0; second < 20; second++) {
+      await advance(1);
+      lowest = Math.min(lowest, load.found?.limit ?? 0);
+    }
+    expect(lowest).toBeGreaterThanOrEqual(128);
+    load.stop();
+  });
+
+  it('with refused calls: each key counts by its share', async () => {
+    const load = new UpstreamLoad(async (ms) => {
+      await clock.sleep(Math.abs(ms));
+      return ms > 0;
+    });
+    load.start({ owner: one, count: 250, ms: () => -20 });
+    load.start({ owner: other, count: 12, ms: steady(20) });
+    load.start({ owner: third, count: 12, ms: steady(20) });
+    await time.advance(300);
+    // A third of the weight: never below two thirds of the limit in one window.
+    expect(load.found?.limit).toBeGreaterThanOrEqual(100);
+    load.stop();
+  });
+});
+
+it('calls that take long hold no slots that others need while a lower limit is tried', async () => {
+  const load = new UpstreamLoad(slowing(() => 1));
+  const tried: number[] = [];
+  // Lookups wait for the slots that traces of a minute have.
+  load.start({ owner: one, count: 200, method: { group: 'long', reverts: false }, ms: () => 60_000 });
+  await advance(0.1);
+  load.start({ owner: one, count: 60, ms: steady(20) });
+  for (let step = 0; step < 300; step++) {
+    await time.advance(100);
+    tried.push(load.slots.size);
+    // Another key sends one lookup after the other.
+    expect(load.slots.tryEnter(other)).toBe(true);
+    load.slots.leave(other);
+  }
+  expect(Math.min(...tried)).toBe(128);
+  expect(tried.filter((limit) => limit === 256).length).toBeGreaterThan(200);
+  load.stop();
+});
+
+it('an upstream cannot lower it below 8, and nothing is refused then that others may send', async () => {
+  const load = new UpstreamLoad(async () => {
+    await clock.sleep(5);
+    return false;
+  });
+  load.start({ owner: one, count: 300, ms: steady(5) });
+  await advance(10);
+  expect(load.found?.limit).toBe(8);
+  load.stop();
+});

@@ -1,0 +1,104 @@
+import { Random } from '../../bench/random.ts';
+import { Gate, type SlotOwner } from '../../gateway/admission/gate.ts';
+import { clock } from '../../gateway/clock/clock.ts';
+import { ConcurrencyLimit, type EndedCall } from '../../gateway/upstreams/concurrency-limit.ts';
+
+type Method = EndedCall['method'];
+
+export const lookup: Method = { group: 'lookup', reverts: false };
+export const ethCall: Method = { group: 'execution', reverts: true };
+
+/** An upstream in simulated time. @returns whether it served the call; false: it refused it */
+export type UpstreamModel = (ms: number) => Promise<boolean>;
+
+/** Works on some calls at once; others wait in order. */
+export function parallel(count: number): UpstreamModel {
+  const slots = new Gate({ slots: count, hasOneOwner: true, rejection: () => new Error('not reached') });
+  const owner = { weight: 1 };
+  return async (ms) => {
+    if (!slots.tryEnter(owner)) await slots.wait(owner, Infinity, undefined);
+    await clock.sleep(ms);
+    slots.leave(owner);
+    return true;
+  };
+}
+
+/** Refuses calls beyond some at once. */
+export function refusing(count: number): UpstreamModel {
+  let inProgress = 0;
+  return async (ms) => {
+    if (inProgress >= count) {
+      await clock.sleep(5);
+      return false;
+    }
+    inProgress++;
+    await clock.sleep(ms);
+    inProgress--;
+    return true;
+  };
+}
+
+/** Is slower with each call in progress. @param factor of the time, by the calls in progress */
+export function slowing(factor: (calls: number) => number): UpstreamModel {
+  let inProgress = 0;
+  return async (ms) => {
+    inProgress++;
+    await clock.sleep(ms * factor(inProgress));
+    inProgress--;
+    return true;
+  };
+}
+
+interface Clients {
+  readonly owner: SlotOwner;
+  readonly count: number;
+  readonly method?: Method;
+  /** Of a call without load. */
+  readonly ms: (now: number) => number;
+}
+
+/** Clients that each send their next call when they have a response, through the gate of one upstream. */
+export class UpstreamLoad {
+  readonly slots = new Gate({ slots: 256, rejection: () => new Error('not reached') });
+  readonly found: ConcurrencyLimit | undefined;
+  /** Calls that were served, by owner. */
+  readonly served = new Map<SlotOwner, number>();
+  refused = 0;
+  readonly #upstream: UpstreamModel;
+  #isStopped = false;
+
+  /** @param isFound false: the limit stays 256 */
+  constructor(upstream: UpstreamModel, isFound = true) {
+    this.#upstream = upstream;
+    if (isFound) this.found = new ConcurrencyLimit(this.slots);
+  }
+
+  start({ owner, count, method = lookup, ms }: Clients): void {
+    for (let client = 0; client < count; client++) void this.#call(owner, method, ms);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #call(owner: SlotOwner, method: Method, ms: (now: number) => number): Promise<void> {
+    while (!this.#isStopped) {
+      if (!this.slots.tryEnter(owner)) await this.slots.wait(owner, Infinity, undefined);
+      const startedAt = clock.now();
+      const isServed = await this.#upstream(ms(startedAt));
+      this.slots.leave(owner);
+      if (!isServed || this.found?.isObserving === true)
+        this.found?.record({ method, owner, startedAt, isRefused: !isServed }, clock.now());
+      // As the gateway waits before the next attempt.
+      if (!isServed) await clock.sleep(50);
+      if (isServed) this.served.set(owner, (this.served.get(owner) ?? 0) + 1);
+      else this.refused++;
+    }
+  }
+}
+
+/** Lognormal times with this median. @param sigma 0.5: as over the internet */
+export function times(medianMs: number, sigma: number, seed = 1): () => number {
+  const random = new Random(seed);
+  return () => medianMs * Math.exp(sigma * random.normal());
+}

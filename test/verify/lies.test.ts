@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import type { Lie } from './lying-node.ts';
+import { withVerification } from './with-verification.ts';
+
+const CHAIN_ID = 1337;
+const limit = { timeout: 120_000 };
+let anvil: Anvil;
+let other: Anvil;
+/** It verifies nothing. */
+let honest: TestGateway;
+
+beforeAll(async () => {
+  [anvil, other] = await Promise.all([startAnvil({ chainId: CHAIN_ID }), startAnvil({ chainId: CHAIN_ID })]);
+  // Both have the same blocks so far.
+  await callLocalNode(other.url, 'evm_increaseTime', ['0x1000']);
+  await Promise.all([anvil, other].map(({ url }) => callLocalNode(url, 'evm_mine', [])));
+  honest = await startGateway({ test: network(CHAIN_ID, [anvil.url], { methods: ['eth'], cache: 'off' }) });
+}, 120_000);
+afterAll(async () => {
+  await Promise.all([anvil.stop(), other.stop(), honest.stop()]);
+});
+
+interface Receipt {
+  readonly logs: readonly object[];
+}
+
+interface Block {
+  readonly transactions: readonly unknown[];
+  readonly parentHash: string;
+}
+
+type Call = readonly [method: string, params: readonly unknown[]];
+
+const balance = (): Call => ['eth_getBalance', [anvil.chain.caller, 'latest']];
+const nonce = (): Call => ['eth_getTransactionCount', [anvil.chain.caller, 'latest']];
+const code = (): Call => ['eth_getCode', [anvil.chain.counter.address, 'latest']];
+const slot = (): Call => ['eth_getStorageAt', [anvil.chain.counter.address, '0x0', 'latest']];
+const proof = (): Call => ['eth_getProof', [anvil.chain.counter.address, [`0x${'0'.repeat(64)}`], 'latest']];
+const logs = (): Call => [
+  'eth_getLogs',
+  [{ fromBlock: '0x0', toBlock: 'latest', address: anvil.chain.counter.address }],
+];
+const receipt = (): Call => ['eth_getTransactionReceipt', [anvil.chain.setTransaction]];
+const receipts = (): Call => ['eth_getBlockReceipts', [anvil.chain.blockHash]];
+const transaction = (): Call => ['eth_getTransactionByHash', [anvil.chain.setTransaction]];
+const byIndex = (): Call => ['eth_getTransactionByBlockHashAndIndex', [anvil.chain.blockHash, '0x0']];
+const block = (isFull: boolean) => (): Call => ['eth_getBlockByHash', [anvil.chain.blockHash, isFull]];
+const byNumber = (): Call => ['eth_getBlockByNumber', ['0x4', true]];
+const transactionCount = (): Call => ['eth_getBlockTransactionCountByHash', [anvil.chain.blockHash]];
+const uncleCount = (): Call => ['eth_getUncleCountByBlockHash', [anvil.chain.blockHash]];
+const head = (): Call => ['eth_blockNumber', []];
+
+const altered =
+  (more: object): Lie =>
+  (result: object) => ({ ...result, ...more });
+const ofOther: Lie = (_, params) => callLocalNode(other.url, 'eth_getBlockByNumber', [...params]);
+const withoutLast: Lie = (result: readonly unknown[]) => result.slice(0, -1);
+
+/** What is said, in which call, and what proves the truth. */
+const lies: readonly (readonly [string, () => Call, Lie, string])[] = [
+  ['a balance', balance, () => '0xffff', 'proof'],
+  ['a nonce', nonce, () => '0x1', 'proof'],
+  ['code', code, () => '0x60', 'proof'],
+  ['no code', code, () => '0x', 'proof'],
+  ['a slot', slot, () => `0x${'0'.repeat(63)}7`, 'proof'],
+  ['a stale proof', proof, (_, [address, slots], ask) => ask('eth_getProof', [address, slots, '0x1']), 'proof'],
+  ['a value beside its proof', proof, altered({ balance: '0x7' }), 'proof'],
+  ['a missing log', logs, withoutLast, 'root'],
+  ['an added log', logs, (result: readonly unknown[]) => [...result, ...result], 'root'],
+  ['the data of a log', logs, ([log]: readonly object[]) => [{ ...log, data: `0x${'7'.padStart(64, '0')}` }], 'root'],
+  ['the transaction of a log', logs, ([log]: readonly object[]) => [{ ...log, logIndex: '0x9' }], 'root'],
+  ["a receipt's status", receipt, altered({ status: '0x0' }), 'root'],
+  ["a receipt's gas", receipt, altered({ gasUsed: '0x1' }), 'root'],
+  ["a receipt's sender", receipt, altered({ from: `0x${'77'.repeat(20)}` }), 'root'],
+  ["a receipt's price", receipt, altered({ effectiveGasPrice: '0x7' }), 'root'],
+  ["a receipt's recipient", receipt, altered({ to: null }), 'root'],
+  ["a receipt's logs", receipt, (result: Receipt) => ({ ...result, logs: [] }), 'root'],
+  [
+    'the status in one of all receipts',
+    receipts,
+    ([one, ...more]: readonly object[]) => [{ ...one, status: '0x0' }, ...more],
+    'root',
+  ],
+  ['a truncated list of receipts', receipts, withoutLast, 'root'],
+  ["a transaction's value", transaction, altered({ value: '0x7' }), 'root'],
+  ["a transaction's sender", transaction, altered({ from: `0x${'77'.repeat(20)}` }), 'root'],
+  ["a transaction's recipient", transaction, altered({ to: null }), 'root'],
+  ["a transaction's block", transaction, altered({ blockHash: `0x${'77'.repeat(32)}` }), 'root'],
+  ["a transaction's place", byIndex, altered({ value: '0x7' }), 'root'],
+  ['no transaction at a place', byIndex, () => null, 'root'],
+  ['a header', block(false), altered({ stateRoot: `0x${'77'.repeat(32)}` }), 'root'],
+  ["a header's gas", block(true), altered({ gasUsed: '0x7' }), 'root'],
+  [
+    'a truncated list of hashes',
+    block(false),
+    (result: Block) => ({ ...result, transactions: result.transactions.slice(1) }),
+    'root',
+  ],
+  ['an empty list of hashes', block(false), altered({ transactions: [] }), 'root'],
+  [
+    'a truncated list of transactions',
+    block(true),
+    (result: Block) => ({ ...result, transactions: result.transactions.slice(1) }),
+    'root',
+  ],
+  [
+    'a transaction in a block',
+    block(true),
+    ({ transactions: [one, ...more], ...result }: { transactions: object[] }) => ({
+      ...result,
+      transactions: [{ ...one, value: '0x7' }, ...more],
+    }),
+    'root',
+  ],
+  ['uncles', block(false), altered({ uncles: [`0x${'77'.repeat(32)}`] }), 'root'],
+  [
+    'withdrawals',
+    block(false),
+    altered({ withdrawals: [{ index: '0x1', validatorIndex: '0x1', address: `0x${'77'.repeat(20)}`, amount: '0x1' }] }),
+    'root',
+  ],
+  ['a block of another branch', byNumber, ofOther, 'root'],
+  ['a number of transactions', transactionCount, () => '0x0', 'root'],
+  ['a number of uncles', uncleCount, () => '0x1', 'root'],
+];
+
+describe.each(lies)('an upstream that lies about %s', limit, (_, callOf, lie, expected) => {
+  it('is found, and the caller gets the truth with what proves it', async () => {
+    const { nodes, send, count } = await withVerification(CHAIN_ID, [anvil.url, anvil.url, anvil.url]);
+    const [method, params] = callOf();
+    const { result: truth } = await honest.call('test', method, params);
+    await send(...head());
+    nodes[0]?.lie(method, lie);
+    const { result, error, verified } = await send(method, params);
+    expect(error).toBeUndefined();
+    expect(result).toEqual(truth);
+    expect(verified).toBe(expected);
+    expect((await count('node-0', 'differs')) + (await count('node-0', 'cannot-tell'))).toBeGreaterThan(0);
+    for (const other of ['node-1', 'node-2']) expect(await count(other, 'differs')).toBe(0);
+  });
+});
+
+describe('an honest upstream', limit, () => {
+  const calls = [
+    balance,
+    nonce,
+    code,
+    slot,
+    proof,
+    logs,
+    receipt,
+    receipts,
+    transaction,
+    byIndex,
+    block(true),
+    block(false),
+  ];
+
+  it('is never disproved, alone or beside others, and its results are proven', async () => {
+    for (const urls of [[anvil.url], [anvil.url, anvil.url]]) {
+      const { send, count } = await withVerification(CHAIN_ID, urls);
+      await send(...head());
+      const proofs: (string | null)[] = [];
+      for (const callOf of [...calls, byNumber, transactionCount, uncleCount, head]) {
+        const { error, verified } = await send(...callOf());
+        expect(error).toBeUndefined();
+        proofs.push(verified);
+      }
+      expect(proofs).not.toContain('no');
+      expect(proofs).not.toContain(null);
+      expect(await count('node-0', 'differs')).toBe(0);
+    }
+  });
+});

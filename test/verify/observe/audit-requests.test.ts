@@ -1,0 +1,88 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { Auditor } from '../../../gateway/verify/observe/auditor.ts';
+import { AuditRequests } from '../../../gateway/verify/observe/audit-requests.ts';
+import { openLog } from '../../../gateway/config/log.ts';
+import { AuditMetrics } from '../../../gateway/metrics/audit-metrics.ts';
+import { removeSeries } from '../../../gateway/metrics/remove-series.ts';
+import { PermittedUpstreams } from '../../../gateway/routing-policy/permitted-upstreams.ts';
+import { methods } from '../../../gateway/spec/methods.generated.ts';
+import type { MethodSpec } from '../../../gateway/spec/method-spec.ts';
+import { Cancellation } from '../../../gateway/upstreams/transport/cancellation.ts';
+import type { Upstream } from '../../../gateway/upstreams/upstream.ts';
+import { ScriptedChain } from '../../chain/scripted-chain.ts';
+import { withHeads } from '../../chain/with-heads.ts';
+import { configOf } from '../../network-files/load.ts';
+import { hang } from '../../support/behaviours.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const balance = methods.find(({ name }) => name === 'eth_getBalance') as MethodSpec;
+const params = [`0x${'ab'.repeat(20)}`, { blockHash: `0x${'cd'.repeat(32)}` }];
+
+async function withRequests() {
+  const chain = new ScriptedChain();
+  const all = await withHeads([chain, chain.copy()]);
+  const [upstream, second] = all.upstreams as [Upstream, Upstream];
+  // Whatever the load of the machine.
+  for (const one of all.upstreams) one.config = { ...one.config, timeoutMs: 30_000 };
+  const permitted = new PermittedUpstreams(
+    configOf('test', { upstreams: all.upstreams.map(({ name }) => ({ name, url: 'https://one.example' })) }),
+    all.upstreams,
+  );
+  const requests = new AuditRequests(all.upstreams, permitted);
+  const [node] = all.nodes;
+  node?.response('eth_getBalance', '0x1');
+  const count = (): number => node?.calls.filter(({ method }) => method !== 'eth_chainId').length ?? 0;
+  const sendBoth = (deadline: number) =>
+    Promise.all([
+      requests.send(upstream, balance, params, deadline),
+      requests.blockHash(upstream, chain.number, deadline),
+    ]);
+  return { ...all, chain, upstream, second, permitted, requests, count, sendBoth };
+}
+
+describe('an audit', () => {
+  it('sends reads, and requests for the hash of a block', async () => {
+    const { chain, count, sendBoth } = await withRequests();
+    const found = await sendBoth(performance.now() + 30_000);
+    expect(found).toMatchObject([{ kind: 'result', result: '0x1' }, chain.head.hash]);
+    expect(count()).toBe(2);
+  });
+
+  it('sends none of them to an upstream that gets no audits, or after its deadline', async () => {
+    const { upstream, count, sendBoth } = await withRequests();
+    const later = performance.now() + 30_000;
+    upstream.config = { ...upstream.config, audit: 'off' };
+    expect(await sendBoth(later)).toEqual([undefined, undefined]);
+    upstream.config = { ...upstream.config, audit: 'on' };
+    expect(await sendBoth(performance.now())).toEqual([undefined, undefined]);
+    expect(count()).toBe(0);
+  });
+
+  it('that ends after its network was removed leaves no series', async () => {
+    const { upstream, second, permitted, nodes, poller } = await withRequests();
+    const page = new Registry();
+    const all = new AuditMetrics(page);
+    const metrics = all.networkMetrics('test', [upstream.name, second.name]);
+    const options = {
+      share: 1,
+      upstreams: [upstream, second],
+      permitted,
+      chain: poller,
+      metrics,
+      log: openLog('silent'),
+    };
+    const auditor = new Auditor(options);
+    nodes[1]?.always(hang, 'eth_getBalance');
+    const audits: Promise<unknown>[] = [];
+    const sinks = [{ audited: (ended: Promise<unknown>) => void audits.push(ended) }];
+    const call = { method: balance, params, pinned: undefined, cancellation: new Cancellation(), sinks };
+    auditor.sample(upstream, call, { kind: 'result', result: '0x1' });
+    await eventually(() => nodes[1]?.callsOf('eth_getBalance').length === 1);
+    auditor.close();
+    await removeSeries(page, { network: 'test' });
+    await Promise.all(audits);
+    expect([audits.length, await page.metrics()]).toEqual([1, expect.not.stringContaining('network="test"')]);
+    expect(all.countsOf('test', second.name)).toBeUndefined();
+  });
+});
