@@ -1,17 +1,12 @@
+import cluster from 'node:cluster';
 import { resolve } from 'node:path';
-import { isatty } from 'node:tty';
-import closeWithGrace from 'close-with-grace';
 import { Argument, Command, CommanderError } from 'commander';
-import { openGateway, type Gateway } from './server/app.ts';
-import { isWorker, openWorkerLink } from './workers/open-worker-link.ts';
-import { Primary } from './workers/primary.ts';
-import { settingsOfWorker, thisMachine, workersOf } from './workers/worker-count.ts';
 import { backupCommands } from './cli/backup.ts';
 import { BackupError } from './backup/restore.ts';
-import { addressOf, banner } from './cli/banner.ts';
+import { addressOf } from './cli/banner.ts';
 import { checkNetworks, listNetworks, readNetworks } from './cli/check.ts';
 import { commandName } from './cli/command-name.ts';
-import { demoLines, DemoError, removeDemo, storageLine, writeDemo } from './cli/demo.ts';
+import { demoLines, DemoError } from './cli/demo.ts';
 import { completionScript, shells } from './cli/completion.ts';
 import { exitCodes } from './cli/exit-codes.ts';
 import { UsageError } from './cli/key-options.ts';
@@ -20,32 +15,14 @@ import { upstreamsCommand } from './cli/upstreams.ts';
 import { examples } from './cli/examples.ts';
 import { keysCommand } from './cli/keys.ts';
 import { listenErrorText } from './cli/listen-error.ts';
-import { stopWithNpm } from './cli/stop-with-npm.ts';
 import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
 import { addNetwork, initNetworks, NetworkFileError, readChainId, type WrittenFiles } from './cli/network-files.ts';
-import { adminTokensOf } from './config/admin-tokens.ts';
-import { causeOf, openLog, shouldPrintReadableLog, type Log } from './config/log.ts';
 import { version } from './config/package.ts';
-import { letYoungHeapGrow } from './config/young-heap.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
-import { misspeltSettings } from './config/misspelt-settings.ts';
-import { drainDelayOf, isDevelopment, readSettings, SettingsError, type Settings } from './config/settings.ts';
-import { diagnose } from './doctor/diagnose.ts';
-import { ensureDevelopmentKey } from './auth/development-key.ts';
+import { readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { KeyStoreError } from './auth/stores/key-store.ts';
 import { UnsuitableRedis } from './redis/check-redis.ts';
 import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
-import { MachineCharges } from './limits/machine-charges.ts';
-import { openTransport } from './networks/open-transport.ts';
-
-/** The worker that is started first. A later one has another id. */
-const FIRST_WORKER = 1;
-
-/** The primary stops its workers. */
-const skippedByWorkers = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const;
-
-/** Node's timers fire at once if the delay is longer. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const out = (text: string): void => void process.stdout.write(text);
 const err = (text: string): void => void process.stderr.write(text);
@@ -69,7 +46,14 @@ program
   .command('start')
   .description('Start the gateway (settings are environment variables: see docs/settings.md)')
   .addHelpText('after', examples('start'))
-  .action(start);
+  .action(async () => {
+    const active = settings();
+    requireNetworks(active);
+    isServing = true;
+    // The other commands do without it: they start in half of the time.
+    const { start } = await import('./start.ts');
+    await start(active);
+  });
 program
   .command('demo')
   .description('Print curl commands to try on the local chain of a running gateway')
@@ -170,6 +154,8 @@ try {
   await program.parseAsync(process.argv.length > 2 ? process.argv : [...process.argv, '--help']);
 } catch (error) {
   process.exitCode = exitCodeFor(error);
+  // Its channel to the primary keeps a worker alive.
+  if (cluster.isWorker) process.exit();
 }
 
 function printFiles({ text, files, variables }: WrittenFiles, json: true | undefined): void {
@@ -203,6 +189,10 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
     return;
   }
   const showsProgress = process.stderr.isTTY && !asJson;
+  const [{ diagnose }, { openTransport }] = await Promise.all([
+    import('./doctor/diagnose.ts'),
+    import('./networks/open-transport.ts'),
+  ]);
   const diagnosis = await diagnose({
     networks: readNetworks(active.NETWORKS_DIR, process.env),
     settings: active,
@@ -217,164 +207,6 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
     : showDiagnosis(diagnosis, painter(process.stdout.isTTY, process.env));
   out(shown);
   if (!diagnosis.ok) process.exitCode = exitCodes.failed.code;
-}
-
-async function start(): Promise<void> {
-  const active = settings();
-  requireNetworks(active);
-  isServing = true;
-  const log = openLog(active.LOG_LEVEL, shouldPrintReadableLog(process.env));
-  const workers = workersOf(active, thisMachine());
-  if (isWorker) {
-    await startWorker(active, workers, log);
-    return;
-  }
-  for (const warning of misspeltSettings(process.env)) log.warn(warning);
-  if (workers > 1) {
-    await startPrimary(active, workers, log);
-    return;
-  }
-  const gateway = await openGateway(active, process.env, log);
-  letYoungHeapGrow();
-  let isStopping = false;
-  const closing = stopWithSignals(active, log, {
-    reload: () => void gateway.reload(),
-    stop: async (delayMs) => {
-      isStopping = true;
-      await gateway.drain(delayMs);
-    },
-  });
-  try {
-    await printBanner(active, gateway, log, () => isStopping);
-  } catch (error) {
-    // close-with-grace would end the process with exit code 0.
-    closing.uninstall();
-    await gateway.drain();
-    throw error;
-  }
-}
-
-/** Reloads and drains the gateway with the signals of the operating system. */
-function stopWithSignals(
-  active: Settings,
-  log: Log,
-  { reload, stop }: { readonly reload: () => void; readonly stop: (delayMs: number) => Promise<void> },
-): ReturnType<typeof closeWithGrace> {
-  // The delay is for SIGTERM only: Docker and Kubernetes send it, and a load balancer must notice first. Ctrl-C has none.
-  const delayMs = drainDelayOf(active);
-  // Last resort if the drain hangs: the process ends after twice the drain timeout.
-  const timeoutMs = Math.min(delayMs + active.DRAIN_TIMEOUT_MS * 2, MAX_TIMER_MS);
-  // A closed terminal sends SIGHUP too; the gateway then stops instead of reloading.
-  const shouldReload = !isatty(0) && !isatty(1);
-  if (shouldReload) process.on('SIGHUP', reload);
-  // Without a listener, SIGUSR2 would end the process.
-  process.on('SIGUSR2', () => undefined);
-  const skip: ('SIGHUP' | 'SIGUSR2')[] = shouldReload ? ['SIGHUP', 'SIGUSR2'] : ['SIGUSR2'];
-  stopWithNpm(process.env);
-  return closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
-    if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
-    log.info({ signal }, 'draining');
-    removeDemo(active.DATA_DIR);
-    await stop(signal === 'SIGTERM' ? delayMs : 0);
-  });
-}
-
-/** The process that starts the workers, and serves no call itself. Its first worker prints the banner. */
-async function startPrimary(active: Settings, count: number, log: Log): Promise<void> {
-  const primary = new Primary({ count, log });
-  new MachineCharges().serve(primary.router);
-  stopWithSignals(active, log, {
-    reload: () => {
-      primary.reload();
-    },
-    stop: (delayMs) => primary.stop(delayMs),
-  });
-  // The worker has printed why it did not start.
-  const code = await primary.start();
-  if (code !== 0) process.exit(code);
-}
-
-async function startWorker(active: Settings, count: number, log: Log): Promise<void> {
-  // The primary gets them too, and reloads or stops the workers.
-  for (const signal of skippedByWorkers) process.on(signal, () => undefined);
-  let gateway: Gateway | undefined;
-  let isStopping = false;
-  const link = openWorkerLink(count, log, {
-    reload: () => void gateway?.reload(),
-    stop: (delayMs) => {
-      isStopping = true;
-      // A start is not waited for.
-      void Promise.resolve(gateway?.drain(delayMs)).finally(() => process.exit(0));
-    },
-  });
-  closeWithGrace(
-    { delay: active.DRAIN_TIMEOUT_MS, logger: false, skip: [...skippedByWorkers] },
-    async ({ err: error }) => {
-      if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
-      await gateway?.drain();
-    },
-  );
-  try {
-    gateway = await openGateway(settingsOfWorker(active, count, thisMachine()), process.env, log, link);
-    letYoungHeapGrow();
-    if (link.id === FIRST_WORKER) await printBanner(active, gateway, log, () => isStopping);
-  } catch (error) {
-    // A listening worker would not end by itself.
-    process.exit(exitCodeFor(error));
-  }
-  link.ready();
-}
-
-async function printBanner(active: Settings, gateway: Gateway, log: Log, isStopping: () => boolean): Promise<void> {
-  const isPrivate = isDevelopment(active);
-  const developmentKey = isPrivate ? await ensureDevelopmentKey(gateway.keys, active.DATA_DIR) : undefined;
-  const demo = await gateway.localChains.demo;
-  if (isStopping()) return;
-  const base = (slug: string): string => `${addressOf(active.HOST, gateway.port)}/${slug}`;
-  let exampleCommand: string | undefined;
-  if (demo !== undefined) {
-    const { slug, chain } = demo;
-    try {
-      writeDemo(active.DATA_DIR, {
-        baseUrl: base(slug),
-        ...(developmentKey !== undefined && { key: developmentKey }),
-        chain,
-      });
-    } catch (error) {
-      // Not fatal: with Redis, DATA_DIR holds nothing else that the gateway needs.
-      log.warn(causeOf(error), 'DATA_DIR cannot be written: the command demo will not work');
-    }
-    exampleCommand = storageLine(`${base(slug)}/v3/${developmentKey ?? '<key>'}`, chain);
-  }
-  const { port, opsPort, networks } = gateway;
-  const { leftOut } = gateway.localChains;
-  out(
-    banner({
-      version,
-      command: commandName,
-      host: active.HOST,
-      port,
-      opsPort,
-      statusPage: statusPageOf(active, gateway),
-      keysPage: adminTokensOf(active).length > 0 ? `${opsAddressOf(active, gateway)}/keys` : undefined,
-      hasPackageNetworks: isPackageFolder(active.NETWORKS_DIR),
-      networks,
-      leftOut,
-      keyPlace: gateway.keys.location,
-      developmentKey,
-      funded: isPrivate ? demo?.funded : undefined,
-      tryIt: exampleCommand,
-    }),
-  );
-}
-
-function statusPageOf(active: Settings, gateway: Gateway): string | undefined {
-  if (active.STATUS_PAGE === 'public') return `${addressOf(active.HOST, gateway.port)}/`;
-  return active.STATUS_PAGE === 'ops' ? `${opsAddressOf(active, gateway)}/` : undefined;
-}
-
-function opsAddressOf({ HOST, OPS_HOST }: Settings, { opsPort = 0 }: Gateway): string {
-  return addressOf(OPS_HOST ?? HOST, opsPort);
 }
 
 /** In production, a folder of network files that does not exist is a mistake. Elsewhere the package's own are a first try. */
