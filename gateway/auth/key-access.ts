@@ -118,7 +118,7 @@ function callPermissions(
 ): CallPermissions | undefined {
   if (ofPublic !== undefined)
     return new CallPermissions([{ rule: { name: 'public' }, isAllowed: ofPublic }], params, 'not-public');
-  return methods.length + params.length > 0 ? new CallPermissions(methods, params) : undefined;
+  return methods.length + params.length > 0 ? new CallPermissions(methods, params, 'key-settings') : undefined;
 }
 
 /** Permissions as the checks and limits that they stand for. */

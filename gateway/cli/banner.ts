@@ -78,8 +78,12 @@ function keyLines({ command, developmentKey, tryIt, networks: [first] }: BannerF
   if (developmentKey === undefined) return [`Create a key: ${command} keys create --name alice`];
   const shown = `Development key, for this machine only: ${developmentKey}`;
   if (tryIt !== undefined) return [shown, '', `Try it in another shell (more: ${command} demo):`, '', tryIt];
-  // The gateway answers eth_chainId without an upstream, so the line works without internet access.
   if (first?.methods.includes('eth_chainId') !== true) return [shown];
   const url = `${address}/${first.slug}/v3/${developmentKey}`;
-  return [shown, '', 'Try it in another shell:', '', curlLine(url, 'eth_chainId', [])];
+  return [shown, '', 'Try it in another shell:', '', chainIdLine(url)];
+}
+
+/** A shell line that calls a network. The gateway answers it without an upstream, so it works without internet access. */
+export function chainIdLine(url: string): string {
+  return curlLine(url, 'eth_chainId', []);
 }

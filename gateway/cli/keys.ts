@@ -16,7 +16,7 @@ import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { lastDays, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 import { commandName } from './command-name.ts';
-import { curlLine } from './demo.ts';
+import { chainIdLine } from './banner.ts';
 import { examples } from './examples.ts';
 import {
   addPermissionOptions,
@@ -296,9 +296,9 @@ export function keysCommand(context: KeysCommandContext): Command {
   return keys;
 }
 
-/** A shell line that calls the network. The gateway answers eth_chainId without an upstream. */
+/** A shell line that calls the network with the key. */
 function tryLine(url: string, secret: string | undefined): string {
-  const line = curlLine(url, 'eth_chainId', []);
+  const line = chainIdLine(url);
   return secret === undefined ? line : line.replace('curl', `curl -u ':${secret}'`);
 }
 

@@ -77,7 +77,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
   const explain = new Command('explain')
     .description('Send a call through a running gateway, and show how it got its response')
     .argument('<network>', 'slug of the network')
-    .argument('<method>', 'eth_getBalance')
+    .argument('<method>', 'name of the method')
     .argument('[params...]', 'parameters: JSON, or text')
     .option('--url <url>', 'address of the ops port; default: that of the settings')
     .option('--json', 'print the response and the explanation on one line')

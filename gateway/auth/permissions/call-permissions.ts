@@ -22,7 +22,7 @@ export class CallPermissions {
   constructor(
     methodChecks: readonly FieldCheck<MethodCheck>[],
     paramsChecks: readonly FieldCheck<ParamsCheck>[],
-    rejection: Reason = 'key-settings',
+    rejection: Reason,
   ) {
     this.rejection = rejection;
     this.#methodChecks = methodChecks;
