@@ -61,8 +61,12 @@ export class ScriptedChain {
         return completeBlock(number.startsWith('0x') ? blocks[Number(number)] : blocks.at(-1));
       },
       eth_getBlockByHash: ([hash]: [string]) => completeBlock(this.#byHash.get(hash)),
-      eth_getLogs: ([{ blockHash }]: [{ blockHash: string }]) =>
-        this.#byHash.get(blockHash)?.logs ?? rpcError(-32000, 'unknown block'),
+      eth_getLogs: ([{ blockHash, fromBlock, toBlock }]: [Partial<Record<string, string>>]) => {
+        if (blockHash !== undefined) return this.#byHash.get(blockHash)?.logs ?? rpcError(-32000, 'unknown block');
+        const blocks = view();
+        const position = (block = 'latest'): number => (block.startsWith('0x') ? Number(block) : blocks.length - 1);
+        return blocks.slice(position(fromBlock), position(toBlock) + 1).flatMap(({ logs }) => logs);
+      },
     };
   }
 }
