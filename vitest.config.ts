@@ -20,6 +20,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'gateway',
+          // A worker imports the gateway once, for all its files.
+          isolate: false,
           include: ['test/**/*.test.ts'],
           // `npm run test:abuse`, `test:clients`, `test:helm`, `test:languages`, `test:nodes`, `test:recipes` and `test:walkthrough` run
           // these: they need further packages, geth, and minutes.
