@@ -20,19 +20,24 @@ let pollMs = POLL_MS;
 let respondedAt;
 
 async function refresh() {
-  try {
-    const response = await fetch(`${base}/`, { headers: { accept: 'application/json' } });
-    if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    const status = await response.json();
-    isLost = false;
-    await loadOpen();
-    show(status);
-    respondedAt = new Date();
-  } catch {
-    showLost();
-  }
+  const status = await load().catch(() => undefined);
   clearTimeout(timer); // of a refresh at the same time
   timer = setTimeout(refreshIfVisible, pollMs);
+  if (status === undefined) {
+    showLost();
+    return;
+  }
+  isLost = false;
+  respondedAt = new Date();
+  show(status);
+}
+
+async function load() {
+  const response = await fetch(`${base}/`, { headers: { accept: 'application/json' } });
+  if (!response.ok) throw new Error(`HTTP ${response.status}`);
+  const status = await response.json();
+  await loadOpen();
+  return status;
 }
 
 /** Loads the networks whose rows are open. */
@@ -75,10 +80,10 @@ function show({ scope, networks, docs, port, configuration }) {
   byId('search').hidden = shown.length <= MANY_NETWORKS;
   showNetworks();
   showConfiguration(configuration);
-  byId('docs').hidden = !docs || !isOne;
-  byId('docs').href = `${base}/docs`;
   if (isOne && byId('connect').hidden) {
     const [network] = networks;
+    byId('docs').hidden = !docs;
+    byId('docs').href = `${base}/docs`;
     document.title = `${network.name} · Gatehouse`;
     byId('title').textContent = network.name;
     byId('explanation').hidden = !isRpcAddress;
