@@ -37,7 +37,7 @@ afterAll(async () => {
 async function startFresh(): Promise<TestGateway> {
   const urls = nodes.map(({ url }) => url);
   const fresh = await startGateway({ main: network(5, urls, { methods: ['eth'] }) });
-  onTestFinished(fresh.stop);
+  onTestFinished(() => fresh.stop());
   return fresh;
 }
 
