@@ -159,16 +159,16 @@ export const instruments = {
     labels: ['outcome'],
     help: 'Lookups of well-formed keys, by outcome: hit (in memory), stale (in memory, the store is unavailable), found, unknown, unreachable',
   },
-  gatehouse_key_rejections_total: {
-    kind: 'counter',
-    labels: ['network', 'rule'],
-    help: 'Calls, requests and upgrades that a permission, limit or bound rejected, by its name',
-  },
   gatehouse_key_quota_used_ratio: {
     kind: 'gauge',
     labels: ['key', 'period'],
     together: 'max',
     help: 'Used share of the quota of a key, or of `team:<name>`, by period: day, month; of keys that this gateway has charged since its start',
+  },
+  gatehouse_key_rejections_total: {
+    kind: 'counter',
+    labels: ['network', 'rule'],
+    help: 'Calls, requests and upgrades that a permission, limit or bound rejected, by its name',
   },
   gatehouse_key_request_units_total: {
     kind: 'counter',

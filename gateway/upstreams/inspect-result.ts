@@ -9,7 +9,10 @@ export interface InspectOptions {
   readonly log: Log;
 }
 
-/** Parsing and checking a larger result would block the event loop for too long. */
+/**
+ * Parsing and checking a larger result would block the event loop for too long. At 16 MB of hexadecimal digits, the pattern
+ * of bytes overflows the stack.
+ */
 const MAX_INSPECTED_BYTES = 250_000;
 
 /** Checks a sample of the results against the spec, after the response is sent: a full block takes milliseconds. */
@@ -21,8 +24,14 @@ export function inspectIfDue(
   options: InspectOptions,
 ): void {
   if (response.kind === 'error') return;
-  if (response.kind === 'large' && response.parts[0].length > MAX_INSPECTED_BYTES) return;
+  if (bytesOf(response) > MAX_INSPECTED_BYTES) return;
   if (upstream.sampler.takeIfDue(method, now)) clock.setImmediate(inspect, upstream, method, response, options);
+}
+
+/** Of the JSON text. Unknown for a response with an array around it, which is not inspected. */
+function bytesOf(response: ResultResponse | LargeResponse): number {
+  if (response.kind === 'large') return response.parts.reduce((sum, { length }) => sum + length, 0);
+  return (response.text ?? response.envelope)?.length ?? Infinity;
 }
 
 function inspect(

@@ -85,21 +85,32 @@ describe('the table of peers', () => {
     return { cpuUs, callsPerSecond: 1, coreShare: 1, correct: 1, rejected: 0, failed: 0, cached: 0 };
   };
   const results = (...rounds: Record<string, Cost>[]): Results => {
-    const scenarios = [{ name: 'block', kind: 'cost', rounds }] as const;
+    const scenarios = [
+      { name: 'single', kind: 'cost', rounds },
+      { name: 'trace', kind: 'cost', rounds },
+    ] as const;
     return { date: '', command: '', machine: '', rounds: 1, seconds: 1, isPinned: true, scenarios };
+  };
+
+  const [single, block, trace] = ['single, 64 connections', '200 kB block', '5 MB trace'] as const;
+  /** The cells of one row by the titles of their columns. */
+  const rowOf = (text: string, name: string): Record<string, string | undefined> => {
+    const [titles = [], , ...rows] = text.split('\n').map((line) => line.split('|').map((cell) => cell.trim()));
+    const row = rows.find(([, first]) => first === name) ?? expect.fail(name);
+    return Object.fromEntries(titles.map((title, index) => [title, row[index]]));
   };
 
   it('has multiples of nginx, medians of rounds', () => {
     const rounds = [2, 9, 4].map((times) => ({ nginx: cost(10), Gatehouse: cost(30), erpc: cost(10 * times) }));
     const text = peersTable(results(...rounds)) ?? '';
-    expect(text).toMatch(/Gatehouse, default .*3\.00 +\|$/m);
-    expect(text).toMatch(/erpc .*4\.00 +\|$/m);
-    expect(text).toMatch(/goal, default settings .*≤ 3\.5 .*≤ 6 +\|$/m);
+    expect(rowOf(text, 'Gatehouse, default')).toMatchObject({ [single]: '3.00', [trace]: '3.00', [block]: '' });
+    expect(rowOf(text, 'erpc')).toMatchObject({ [single]: '4.00', [trace]: '4.00', [block]: '' });
+    expect(rowOf(text, 'goal, default settings')).toMatchObject({ [single]: '≤ 3.2', [trace]: '' });
   });
 
   it('has a row for Gatehouse on another Node, also without peers', () => {
     const text = peersTable(results({ nginx: cost(10), Gatehouse: cost(30), 'Gatehouse, Node 24': cost(20) })) ?? '';
-    expect(text).toMatch(/Gatehouse, Node 24 .*2\.00 +\|$/m);
+    expect(rowOf(text, 'Gatehouse, Node 24')).toMatchObject({ [single]: '2.00', [trace]: '2.00', [block]: '' });
   });
 
   it('is absent without peers', () => {

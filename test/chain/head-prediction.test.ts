@@ -38,12 +38,15 @@ async function follow(
   const minedAt: number[] = [clock.now()];
   const delays: number[] = [];
   const numbers = new Map<string, number>();
-  const mine = (): void => {
-    minedAt[++number] = clock.now();
-    numbers.set(hashOf(`block ${number}`), number);
-    clock.setTimeout(mine, nextMs(number));
+  // The clock stops with the test.
+  const mine = async (): Promise<never> => {
+    for (;;) {
+      await clock.sleep(nextMs(number));
+      minedAt[++number] = clock.now();
+      numbers.set(hashOf(`block ${number}`), number);
+    }
   };
-  clock.setTimeout(mine, nextMs(0));
+  void mine();
   const metrics = new Metrics();
   const upstream: PolledUpstream = {
     name: 'node',

@@ -53,8 +53,8 @@ it('under load, changes of `failsafe` lose no call and no connection, and hold f
   const { sent, wrong } = await load.stop();
   expect(wrong).toEqual([]);
   expect(load.received().toSorted()).toEqual(sent.toSorted());
+  // A replaced upstream has other connections. Its chain id is no sign: it is checked again 5 s after new ones.
   expect(nodes[0]?.connections().toSorted()).toEqual(before);
-  expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);
 }, 90_000);
 
 it('under load, renewed certificates lose no call', async () => {
@@ -75,12 +75,14 @@ it('under load, renewed certificates lose no call', async () => {
   const gateway = await start(nodes, network(5, [], { upstreams }));
   const load = startLoad(nodes, gateway.url('main'), 4);
   await load.more(50);
+  const before = nodes[0]?.connections() ?? [];
   write(one.ca + next.ca);
   await eventually(async () => (await appliedReloads(gateway)) === 1, 30_000);
   await load.more(50);
   const { sent, wrong } = await load.stop();
   expect(wrong).toEqual([]);
   expect(load.received().toSorted()).toEqual(sent.toSorted());
-  // The upstream was replaced.
-  expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(2);
+  // The upstream was replaced: another one checks the chain id, and has other connections.
+  expect(nodes[0]?.callsOf('eth_chainId').length).toBeGreaterThanOrEqual(2);
+  await eventually(() => nodes[0]?.connections().some((port) => before.includes(port)) === false);
 }, 60_000);

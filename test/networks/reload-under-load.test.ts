@@ -29,6 +29,7 @@ function file(indexes: readonly number[]): object {
   return network(5, [], { upstreams, confirmNull: 'never', hedge: 'off' });
 }
 
+/** A new upstream checks the chain id before its first call, and each one again 5 s after new connections. */
 const chainIdRequests = (): number[] => nodes.map((node) => node.callsOf('eth_chainId').length);
 
 async function appliedReloads(): Promise<number> {
@@ -41,6 +42,7 @@ it('under load, changes of a network’s upstreams lose no call', async () => {
   const loads = [startLoad(moved, gateway.url('main'), 8), startLoad(still, gateway.url('still'), 4)];
   const [onMain] = loads;
   await onMain?.more(50);
+  const first = nodes[0]?.connections() ?? [];
   const before = nodes[2]?.connections().toSorted();
   for (const [count, main] of [[1, 0], [1], [0]].entries()) {
     gateway.save({ main: file(main) });
@@ -54,8 +56,9 @@ it('under load, changes of a network’s upstreams lose no call', async () => {
     expect(load.received().toSorted()).toEqual(sent.toSorted());
   }
   for (const node of nodes) expect(node.callsOf('eth_getStorageAt').length).toBeGreaterThan(40);
-  // The first upstream was removed and added again; the others did not change.
-  expect(chainIdRequests()).toEqual([2, 1, 1]);
+  // The first upstream was removed and added again, which closed its connections; that of the other network did not change.
+  expect(chainIdRequests()[0]).toBeGreaterThanOrEqual(2);
+  await eventually(() => nodes[0]?.connections().some((port) => first.includes(port)) === false);
   expect(nodes[2]?.connections().toSorted()).toEqual(before);
   await eventually(() => nodes[1]?.connections().length === 0, 20_000);
 }, 60_000);
@@ -97,7 +100,8 @@ it('under load, an invalid file changes nothing, is logged once, and is applied 
   const { sent, wrong } = await load.stop();
   expect(wrong).toEqual([]);
   expect(load.received().toSorted()).toEqual(sent.toSorted());
-  expect(chainIdRequests()).toEqual([1, 0, 0]);
+  // A replaced upstream has other connections.
+  expect(chainIdRequests().slice(1)).toEqual([0, 0]);
   expect(nodes[0]?.connections().toSorted()).toEqual(before);
 }, 60_000);
 

@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
 import { once } from 'node:events';
 import { body, cutInBody } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { expectResponse, resultText } from '../server/http/expect-response.ts';
+import { expectLargeResult, expectResponse, resultText } from '../server/http/expect-response.ts';
 
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const address = `0x${'1'.repeat(40)}`;
@@ -33,10 +33,18 @@ afterAll(async () => {
   for (const node of nodes) await node.close();
 });
 
+/** Another gateway with the same upstreams, whose circuits are closed and whose cache is empty. */
+async function startFresh(): Promise<TestGateway> {
+  const urls = nodes.map(({ url }) => url);
+  const fresh = await startGateway({ main: network(5, urls, { methods: ['eth'] }) });
+  onTestFinished(() => fresh.stop());
+  return fresh;
+}
+
 describe('a large result', () => {
   it('is returned byte for byte, with the id as sent', async () => {
     for (const id of ['1', '"x"', '9007199254740993']) {
-      await expectResponse(await gateway.post('main', call(id)), 200, resultText(id, logs));
+      await expectLargeResult(await gateway.post('main', call(id)), resultText(id, logs));
     }
   });
 
@@ -76,24 +84,28 @@ describe('a large result', () => {
     ['is truncated', cutInBody],
     ['is not JSON at its end', body(`{"jsonrpc":"2.0","id":1,"result":${text}`)],
     ['is another call’s', body(`{"jsonrpc":"2.0","id":987654,"result":${text}}`)],
-  ])('that %s is requested from another upstream', async (_, behaviour) => {
-    const fresh = await startGateway({
-      main: network(
-        5,
-        nodes.map(({ url }) => url),
-        { methods: ['eth'] },
-      ),
-    });
+  ])('that %s is requested from another upstream, if it is collected', async (_, behaviour) => {
+    const fresh = await startFresh();
     nodes[0]?.next(behaviour, 'eth_getLogs');
     const before = nodes[1]?.callsOf('eth_getLogs').length ?? 0;
-    const response = await fresh.post('main', call('1'));
-    await expectResponse(response, 200, resultText('1', logs));
+    // Those of batches are collected.
+    const response = await fresh.post('main', `[${call('1')}]`);
+    await expectResponse(response, 200, `[${resultText('1', logs)}]`);
     expect(nodes[1]?.callsOf('eth_getLogs')).toHaveLength(before + 1);
-    await fresh.stop();
+  });
+
+  it('that is truncated ends the connection, if it flows', async () => {
+    const fresh = await startFresh();
+    // The half is more than 32 kB.
+    nodes[0]?.next(cutInBody, 'eth_getLogs');
+    const before = nodes[1]?.callsOf('eth_getLogs').length ?? 0;
+    await expect(fresh.post('main', call('1')).then((response) => response.text())).rejects.toThrow('terminated');
+    expect(nodes[1]?.callsOf('eth_getLogs')).toHaveLength(before);
+    await expectLargeResult(await fresh.post('main', call('2')), resultText('2', logs));
   });
 
   it('of a pass-through method is returned unchanged', async () => {
     const response = await gateway.post('main', '{"jsonrpc":"2.0","id":1,"method":"debug_x","params":[]}');
-    await expectResponse(response, 200, resultText('1', logs));
+    await expectLargeResult(response, resultText('1', logs));
   });
 });

@@ -101,6 +101,6 @@ it('the usage of 100 keys is the sum of their own lines, and is read in time sli
   const some = [...ids.slice(0, 99), 'ffffffffffff'];
   let sums: unknown;
   expect(await turnsDuring(async () => (sums = await store.sum(some, [yesterday, today])))).toBeGreaterThan(3);
-  const each = { calls: 6, units: 12, errors: 18, bytes: 24 };
+  const each = { calls: 6, units: 12, errors: 18, bytes: 24, lastDay: today };
   expect(sums).toEqual([...Array.from({ length: 99 }, () => each), { calls: 0, units: 0, errors: 0, bytes: 0 }]);
 });
