@@ -53,7 +53,8 @@ function readKey({ digest, key }: JsonObject): BackupLine | string {
 }
 
 function readUsage({ usage: key, day, rows }: JsonObject): BackupLine | string {
-  if (typeof key !== 'string' || !(isKeyId(key) || key === PUBLIC_ID)) return 'usage: expected the id of a key, 12 hexadecimal digits';
+  if (typeof key !== 'string' || !(isKeyId(key) || key === PUBLIC_ID))
+    return 'usage: expected the id of a key, 12 hexadecimal digits';
   if (typeof day !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(day)) return 'day: expected a day as 2026-01-31';
   const amounts = Array.isArray(rows) ? rows.map(readRow) : [undefined];
   if (amounts.includes(undefined)) return 'rows: expected lists of "<network> <method>" and four whole numbers';

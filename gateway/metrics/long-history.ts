@@ -74,7 +74,10 @@ export class LongHistory {
   readonly #counters: HistoryCounters;
   readonly #points: Readonly<Record<HistoryRange, HistoryPoint[]>> = { '1h': [], '24h': [], '7d': [] };
   /** At the end of the last step of each range. */
-  readonly #before = new Map<HistoryRange, { readonly step: number; readonly totals: ReadonlyMap<string, LongTotals> }>();
+  readonly #before = new Map<
+    HistoryRange,
+    { readonly step: number; readonly totals: ReadonlyMap<string, LongTotals> }
+  >();
   /** Called with each new point. */
   onPoint: (range: HistoryRange, point: HistoryPoint) => void = () => undefined;
 

@@ -66,10 +66,12 @@ export class NetworkRegistry {
     parts.link?.on(FILTER_TOPIC, (request: FilterRequest) => this.finder.get(request.network)?.filters.serve(request));
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, router }) =>
-        router.all.map(({ name, circuit: { state: circuit }, drain, isUsed, concurrency: { limit: concurrencyLimit } }) => {
-          const drainedS = drain && Date.parse(drain.at) / 1000;
-          return { network: slug, upstream: name, circuit, drainedS, isUsed, concurrencyLimit };
-        }),
+        router.all.map(
+          ({ name, circuit: { state: circuit }, drain, isUsed, concurrency: { limit: concurrencyLimit } }) => {
+            const drainedS = drain && Date.parse(drain.at) / 1000;
+            return { network: slug, upstream: name, circuit, drainedS, isUsed, concurrencyLimit };
+          },
+        ),
       ),
     );
   }

@@ -45,7 +45,16 @@ describe('the calls of a network in the last minute', () => {
 
 describe('the availability of an upstream', () => {
   const at = (isUp: boolean, isUsed = true) =>
-    [{ network: 'five', upstream: 'one', circuit: isUp ? 'closed' : 'open', isUsed, drainedS: undefined, concurrencyLimit: 256 }] as const;
+    [
+      {
+        network: 'five',
+        upstream: 'one',
+        circuit: isUp ? 'closed' : 'open',
+        isUsed,
+        drainedS: undefined,
+        concurrencyLimit: 256,
+      },
+    ] as const;
 
   it('is the share of samples at which it worked, since its first use', async () => {
     const { upstreamHistory: history } = new Metrics();

@@ -202,7 +202,7 @@ describe('debug methods', () => {
 
 describe.each(['memory', 'Redis'])('the limits of an address, counted in %s', (place) => {
   const openLimited = (options: object): Promise<TestGateway> =>
-    open(options, place === 'Redis' ? { REDIS_URL: `${redis.url}` } : {});
+    open(options, place === 'Redis' ? { REDIS_URL: redis.url } : {});
 
   it.each([
     ['rate', '198.51.100', { rate: slowRate, burst: 3 }, 'request rate of your address without project id exceeded'],

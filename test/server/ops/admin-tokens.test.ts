@@ -76,7 +76,15 @@ describe('the role of a token', () => {
   it('of each operation is the lowest that it needs', () => {
     const roles = Object.fromEntries(readAdminApi().operations.map(({ id, role }) => [id, role]));
     expect(roles).toEqual({
-      ...{ document: 'read', list: 'read', show: 'read', usage: 'read', networks: 'read', calls: 'read', events: 'read' },
+      ...{
+        document: 'read',
+        list: 'read',
+        show: 'read',
+        usage: 'read',
+        networks: 'read',
+        calls: 'read',
+        events: 'read',
+      },
       ...{ create: 'keys', import: 'keys', update: 'keys', rotate: 'keys', revoke: 'keys', revokeAll: 'keys' },
       ...{ choices: 'read', upstreams: 'read', drain: 'all', undrain: 'all' },
       ...{ explain: 'all', showLogLevel: 'read', setLogLevel: 'all' },

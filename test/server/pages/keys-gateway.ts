@@ -89,7 +89,9 @@ export function textOf(tab: Tab, id: string): Promise<string> {
 
 /** Names in the list, from top to bottom. */
 export function namesIn(tab: Tab): Promise<string[]> {
-  return tab.evaluate(`[...document.querySelectorAll('#list tbody td:nth-child(2) a')].map(({ innerText }) => innerText)`);
+  return tab.evaluate(
+    `[...document.querySelectorAll('#list tbody td:nth-child(2) a')].map(({ innerText }) => innerText)`,
+  );
 }
 
 /**

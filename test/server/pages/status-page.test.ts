@@ -50,9 +50,7 @@ describe('the status page', () => {
     const tab = await open('/');
     await tab.evaluate('window.isTheSame = true');
     expect(await textOf(tab, '#summary')).toBe('3 networks, 3 upstreams, none failing');
-    await tab.waitFor(
-      `document.querySelector('#networks [data-network=ten]').innerText.match(/\\b16\\b/) !== null`,
-    );
+    await tab.waitFor(`document.querySelector('#networks [data-network=ten]').innerText.match(/\\b16\\b/) !== null`);
     await node.refuse();
     await gateway.call('ten', 'eth_blockNumber');
     await tab.waitFor(`document.querySelector('#networks').innerText.includes('▲ down')`);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { asUsual, type Exchange } from '../../support/behaviours.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
-import { startFakeNode } from '../../support/fake-node.ts';
+import type { startFakeNode } from '../../support/fake-node.ts';
 import { withNodes, word } from '../../routing/with-nodes.ts';
 import { address, requests, storage, withBatches, type TestCall } from './with-batches.ts';
 
