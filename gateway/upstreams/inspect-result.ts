@@ -10,7 +10,7 @@ export interface InspectOptions {
 }
 
 /**
- * Parsing and checking a larger result would block the event loop for too long. At 16 MB of hexadecimal digits, the pattern
+ * Parsing and checking a larger result would block the event loop for too long. At 9 MB of hexadecimal digits, the pattern
  * of bytes overflows the stack.
  */
 const MAX_INSPECTED_BYTES = 250_000;
