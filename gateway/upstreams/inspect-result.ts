@@ -10,8 +10,8 @@ export interface InspectOptions {
 }
 
 /**
- * Parsing and checking a larger result would block the event loop for too long. At 16 MB of hexadecimal digits, the pattern
- * of bytes overflows the stack.
+ * Parsing and checking a larger result would block the event loop for too long. At 20 MB of hexadecimal digits, the pattern
+ * of bytes can overflow the stack.
  */
 const MAX_INSPECTED_BYTES = 250_000;
 
