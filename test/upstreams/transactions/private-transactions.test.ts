@@ -19,7 +19,7 @@ async function startRelay(options: object = {}, env: Record<string, string> = {}
   return {
     ...senders,
     relay: senders.nodes[2],
-    async sendPrivate(method = send, params: unknown = [raw]) {
+    sendPrivate: async (method = send, params: unknown = [raw]) => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
       const response = await fetch(`${gateway.address}/test/v3/${key}`, { method: 'POST', body });
       return { status: response.status, response: (await response.json()) as JsonRpcResponse };

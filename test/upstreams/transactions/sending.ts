@@ -21,9 +21,9 @@ export const raw = await sign(3);
 export const hash = keccak256(raw);
 
 export interface Senders extends WithNodes {
-  sendRaw(transaction?: string): ReturnType<WithNodes['send']>;
+  readonly sendRaw: (transaction?: string) => ReturnType<WithNodes['send']>;
   /** How many transactions each node got. */
-  sent(method?: string): number[];
+  readonly sent: (method?: string) => number[];
 }
 
 /** Fake nodes that accept transactions, unless a test changes their responses. @param more keys of the network file */
