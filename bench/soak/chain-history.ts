@@ -22,6 +22,12 @@ export class NodeHistory {
   during(from: number, to: number): readonly NodeHeadAt[] {
     return inEffect(this.#states, from, to);
   }
+
+  /** The times at which it could be reached again. */
+  returns(from: number, to: number): number[] {
+    const states = this.during(from, to);
+    return states.flatMap(({ at, isLive }, index) => (isLive && states[index - 1]?.isLive === false ? at : []));
+  }
 }
 
 /**
@@ -122,14 +128,23 @@ export class ChainHistory {
   /**
    * The number of the newest block that must be served after this one: its newest ancestor in the true chain. The gateway
    * sees a reorg also if no live node has had the block for a second, and one has another branch: then it is the newest ancestor
-   * that a live node has.
+   * that a live node has. It stays so until the gateway polls a node with the block that was unreachable then.
    */
   floorAfter(block: TrueBlock, from: number, to: number): number {
-    const since = Math.max(from - SHARED_MS, this.#minedAt.get(block) ?? from);
+    const minedAt = this.#minedAt.get(block) ?? from;
+    const since = Math.max(from - SHARED_MS, minedAt);
     // A branch that was abandoned for long enough at the end of a state may not have been at its start.
     const ends = this.#nodes.flatMap((node) => node.during(since, to).map(({ at }) => at - BEFORE_MS));
-    const numbers = [to, ...ends.filter((at) => at > since)].map((time) => this.#floorAt(block, time));
-    return Math.min(this.canonicalAncestor(block, from, to).number, ...numbers);
+    const returns = this.#nodes.flatMap((node) => node.returns(Math.max(from - OUTAGE_MS, minedAt), since));
+    const unknownSince = returns.map((at) => at - BEFORE_MS).filter((at) => !this.#isHeldElsewhere(block, at, since));
+    const times = [to, ...ends.filter((at) => at > since), ...unknownSince];
+    return Math.min(this.canonicalAncestor(block, from, to).number, ...times.map((time) => this.#floorAt(block, time)));
+  }
+
+  /** Whether a node that was live at a time has had the block since. */
+  #isHeldElsewhere(block: TrueBlock, time: number, to: number): boolean {
+    const wereLive = this.#nodes.filter((node) => node.during(time, time).some(({ isLive }) => isLive));
+    return wereLive.some((node) => node.during(time, to).some(({ head, isLive }) => isLive && includes(head, block)));
   }
 
   #floorAt(block: TrueBlock, time: number): number {

@@ -1,4 +1,4 @@
-import { logObject } from './block-objects.ts';
+import { quantity } from './block-objects.ts';
 import type { ConsistencyChecker } from './consistency-checker.ts';
 import type { Exchange } from './exchange.ts';
 import { blocksBetween, logsOf, type TrueBlock, type TrueLog } from './true-chain.ts';
@@ -65,12 +65,16 @@ export function checkLogsOfBlock(
 }
 
 /** A text that identifies a log: the hash of its block, and its index. */
-export function identityOf(log: TrueLog): string {
-  return identityIn(logObject(log));
+export function identityOf({ block, index }: TrueLog): string {
+  return identity(block.hash, quantity(index));
 }
 
 export function identityIn({ blockHash, logIndex }: Readonly<Record<string, unknown>>): string {
-  return `${String(blockHash)} ${String(logIndex)}`;
+  return identity(String(blockHash), String(logIndex));
+}
+
+function identity(blockHash: string, logIndex: string): string {
+  return `${blockHash} ${logIndex}`;
 }
 
 function identitiesIn(result: unknown): string[] {

@@ -1,5 +1,5 @@
 import { balanceAt, blockObject, callResultAt, logObject, quantity, rawBlock, receiptObject } from './block-objects.ts';
-import { ancestorAt, blocksBetween, logsOf, type TrueBlock } from './true-chain.ts';
+import { addressOf, ancestorAt, blocksBetween, logsOf, type TrueBlock } from './true-chain.ts';
 
 /** How node software differs about blocks that the node does not have. */
 export interface NodeSoftware {
@@ -96,8 +96,8 @@ function receiptOf({ head }: NodeView, transaction: unknown): NodeResponse {
 function logsIn(view: NodeView, { blockHash, fromBlock, toBlock, address }: LogFilter): NodeResponse {
   const addresses = address === undefined ? undefined : [address].flat();
   const listOf = (blocks: readonly TrueBlock[]): NodeResponse => {
-    const logs = blocks.flatMap((block) => logsOf(block).map(logObject));
-    return success(logs.filter((log) => addresses?.includes(String(log['address'])) ?? true));
+    const logs = blocks.flatMap((block) => logsOf(block));
+    return success(logs.filter(({ index }) => addresses?.includes(addressOf(index)) ?? true).map(logObject));
   };
   if (blockHash !== undefined) {
     const block = blockWith(view, blockHash);

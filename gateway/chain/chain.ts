@@ -494,11 +494,23 @@ export class Chain<U> {
     let isConfirmed: boolean;
     if (this.#network === undefined || head.number >= this.#network.number) {
       this.#accept(head);
-      isConfirmed = usable.every((known) => known.head?.header?.hash === head.header?.hash);
+      const areEqual = usable.every((known) => known.head?.header?.hash === head.header?.hash);
+      isConfirmed = areEqual && !this.#isPast(head);
     } else isConfirmed = this.#confirmLower(head, this.#network, usable, updated, at);
     const fills = this.#isWatched ? 'all' : at - this.#usedAt < this.#options.inUseMs ? 'small' : 'none';
     if (head.header !== undefined) this.#follow({ head: head.header, from, isConfirmed, fills }, at);
     else this.#followNewestHeader(head.number, usable, fills, at);
+  }
+
+  /**
+   * Whether a head is a lower block of the followed chain: it shows no reorg, also if the upstream with the newest block left.
+   * On development chains, blocks can be removed.
+   */
+  #isPast({ header }: SeenHead): boolean {
+    const { headers } = this.#ring;
+    return (
+      !this.#isDevelopment && header !== undefined && header.hash !== headers.head?.hash && headers.has(header.hash)
+    );
   }
 
   /** Whether the upstream that served another branch has the followed head since: it served a block that was removed. */

@@ -429,6 +429,33 @@ describe('rule 3: another block at a known height is a reorg', () => {
     network.answerFetch();
     expect(network.chain.view.head).toBeUndefined();
   });
+
+  describe('the upstream with the newest blocks is found on another chain, and the other one lags', () => {
+    const left = (): ReturnType<typeof twoNodes> => {
+      const nodes = twoNodes();
+      nodes.network.mine('one', 2).poll('one').leave('one');
+      nodes.network.poll('two');
+      return nodes;
+    };
+
+    it('no block is removed until it has another one', () => {
+      const { network, one } = left();
+      expect(network.delivered).toEqual([101, 102]);
+      network.nodes['two'] = one.copy();
+      network.mine('two', 2).poll('two');
+      expect(network.delivered).toEqual([101, 102, 103, 104]);
+      expect(network.changes.some(({ isOtherChain }) => isOtherChain)).toBe(false);
+    });
+
+    it.each([1, 2, 3])(
+      'its next block at height 10%i is another one: subscribers had blocks of the other chain',
+      (blocks) => {
+        const { network } = left();
+        network.mine('two', blocks).poll('two');
+        expect(network.changes.at(-1)).toMatchObject({ hasGap: true, isOtherChain: true });
+      },
+    );
+  });
 });
 
 describe('rule 4: not found needs evidence', () => {

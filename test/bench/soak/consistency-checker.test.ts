@@ -139,6 +139,30 @@ describe('reads at latest', () => {
     expect(rig.kinds).toEqual([]);
   });
 
+  it('accepts such a block until the node with the served one, which is back, has been polled', () => {
+    const { rig, old } = abandoned();
+    rig.wait(1_100);
+    rig.nodes[0]?.add(rig.now, rig.head, true);
+    rig.wait(15_000);
+    rig.read(checkedReads.taggedBlock('latest'), old);
+    expect(rig.kinds).toEqual([]);
+    rig.wait(1_000);
+    rig.read(checkedReads.taggedBlock('latest'), old);
+    expect(rig.kinds).toEqual(['older-read', 'lag']);
+  });
+
+  it.each([
+    ['the served one is back within a second', 900, [0]],
+    ['another node has the served one', 1_100, [0, 1]],
+  ])('finds such a block if %s', (_, outMs, back) => {
+    const { rig, old } = abandoned();
+    rig.wait(outMs);
+    for (const index of back) rig.nodes[index]?.add(rig.now, rig.head, true);
+    rig.wait(3_000);
+    rig.read(checkedReads.taggedBlock('latest'), old);
+    expect(rig.kinds).toEqual(['older-read']);
+  });
+
   it('accepts a read that was sent before the newer block was served', () => {
     const rig = new SoakRig();
     const sent = rig.checker.send(rig.now);
