@@ -161,7 +161,10 @@ async function forwardAlone(call: Call, context: CallContext): Promise<NetworkRe
   const cancellation = new Cancellation(access.share);
   call.cancellation = cancellation;
   // A method that sends transactions is never cancelled.
-  if (isRead(call.method)) caller.add(cancellation);
+  if (isRead(call.method)) {
+    if (caller.isCancelled) throw caller.reason;
+    caller.add(cancellation);
+  }
   try {
     return await forward(call);
   } finally {

@@ -74,6 +74,7 @@ async function withCancellation(
   caller: Cancellation,
   owner: Cancellation['owner'],
 ): Promise<NetworkResponse> {
+  if (caller.isCancelled) throw caller.reason;
   const own = new Cancellation(owner);
   call.cancellation = own;
   caller.add(own);

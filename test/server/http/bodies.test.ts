@@ -174,6 +174,6 @@ describe('a body that is nested too deep is rejected without blocking the event 
     const start = performance.now();
     const response = await post(`[[${'[],'.repeat(1_600_000)}[]]]`);
     await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(5_000);
   });
 });
