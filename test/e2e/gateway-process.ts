@@ -89,7 +89,7 @@ export class Workplace {
     const started = this.spawn(['start'], { PORT: '0', ...env });
     const isEnded = await Promise.race([
       started.ended.then(() => true),
-      eventually(() => isFull(started.stdout()), 20_000),
+      eventually(() => isFull(started.stdout()), 60_000),
     ]);
     const banner = started.stdout();
     const address = /^Gatehouse \S+ listens on (\S+)$/m.exec(banner)?.[1];

@@ -38,7 +38,7 @@ describe('every rule', () => {
     }
   });
 
-  it('takes less than 100 ms for malicious texts', () => {
+  it('takes less than a second for malicious texts', () => {
     const texts = ['execution reverted: ', 'a ', '429 A: ', 'Internal error: ', '((((', '0x00', 'rate limit ', '\n'];
     for (const text of [...rules.map((rule) => rule.text), ...wrappers.map(({ pattern }) => pattern)]) {
       for (const part of texts) {
@@ -46,7 +46,7 @@ describe('every rule', () => {
         const start = performance.now();
         text?.test(long);
         text?.test(` ${long}`);
-        expect(performance.now() - start, `${text?.source} on ${part}`).toBeLessThan(100);
+        expect(performance.now() - start, `${text?.source} on ${part}`).toBeLessThan(1_000);
       }
     }
   });

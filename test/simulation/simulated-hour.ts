@@ -4,6 +4,9 @@ import { networks } from '../../bench/soak/checked-network.ts';
 import { SimulatedClock } from '../support/simulated-clock.ts';
 import { SimulatedRandom } from '../support/simulated-random.ts';
 
+/** An hour takes 20 to 40 s on a slow core, and more if others use it. It only ends a run that hangs: load changes no result. */
+export const HOUR_TIMEOUT_MS = 400_000;
+
 /** Runs a network of three upstreams with modules of its own, so that no state of an earlier run remains. */
 export async function runSimulation(
   seed: number,
@@ -19,5 +22,10 @@ export async function runSimulation(
   installClock(clock);
   installRandom(new SimulatedRandom(seed));
   const running = simulate({ seed, minutes, network, ...options });
-  return clock.advanceUntil(running);
+  try {
+    return await clock.advanceUntil(running);
+  } finally {
+    // The next file in this process gets modules with the real clock.
+    vi.resetModules();
+  }
 }

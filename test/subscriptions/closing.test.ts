@@ -98,7 +98,11 @@ it('permissions that change while a subscription is opened apply to it', async (
 it('a batch whose responses exceed the limit still returns the id of its subscription', async () => {
   const { gateway, chain, node, subscriber } = await start({ BATCH_ANSWER_MAX_BYTES: '500' });
   const release = delayHead(node, chain);
-  node.response('eth_getCode', () => `0x${'ab'.repeat(1_000)}`);
+  node.response('eth_getCode', async () => {
+    // The subscription is being opened.
+    await eventually(() => node.callsOf('eth_getBlockByNumber').length > 0);
+    return `0x${'ab'.repeat(1_000)}`;
+  });
   const { socket } = subscriber.caller;
   socket.removeAllListeners('message');
   const batchResponse = new Promise<string>((resolve) => {

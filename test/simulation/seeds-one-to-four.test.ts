@@ -1,0 +1,3 @@
+import { testSeeds } from './seeds.ts';
+
+testSeeds([1, 2, 3, 4]);
