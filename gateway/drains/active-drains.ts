@@ -14,7 +14,7 @@ export interface DrainableNetwork {
   followDrains(): void;
 }
 
-/** Reads the store each second, and marks the upstreams of the active networks. If that fails, drains end, and none begins. */
+/** Reads the store each second, and marks the upstreams of the active networks. While it cannot be read, a drain ends only at its `until`. */
 export class ActiveDrains {
   readonly #store: DrainStore;
   readonly #log: Log;
