@@ -14,7 +14,10 @@ export interface DrainableNetwork {
   followDrains(): void;
 }
 
-/** Reads the store each second, and marks the upstreams of the active networks. While it cannot be read, a drain ends only at its `until`. */
+/**
+ * Reads the store each second, and marks the upstreams of the active networks. While the store cannot be read, no drain begins,
+ * and a drain ends only at its `until`.
+ */
 export class ActiveDrains {
   readonly #store: DrainStore;
   readonly #log: Log;
