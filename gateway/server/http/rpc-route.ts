@@ -6,8 +6,7 @@ import { handleRpcRequest } from './rpc-request.ts';
 
 /**
  * Handles requests to `<base>/v3/<KEY>`, and those without a key to `<base>` and `<base>/v3`. Runs before Express and does its
- * own reading and writing: Express' parsers and
- * `res.json` cost 20 to 35 µs per call.
+ * own reading and writing: Express' parsers and `res.json` cost 20 to 35 µs per call.
  */
 export function rpcRoute(options: RpcRouteOptions) {
   /** @returns whether the request is for this route */
