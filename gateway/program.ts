@@ -50,7 +50,7 @@ program
     const active = settings();
     requireNetworks(active);
     isServing = true;
-    // The other commands do without it: they start in half of the time.
+    // The other commands do not load it: they start in half of the time.
     const { start } = await import('./start.ts');
     await start(active);
   });

@@ -22,7 +22,7 @@ import { settingsOfWorker, thisMachine, workersOf } from './workers/worker-count
 /** The worker that is started first. A later one has another id. */
 const FIRST_WORKER = 1;
 
-/** The primary stops its workers. */
+/** Signals that workers ignore. */
 const skippedByWorkers = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] as const;
 
 /** Node's timers fire at once if the delay is longer. */
@@ -62,7 +62,7 @@ export async function start(active: Settings): Promise<void> {
 }
 
 async function open(active: Settings, log: Log, link?: WorkerLink): Promise<Gateway> {
-  // The primary does without the server: it has 14 MB less, and starts in half of the time.
+  // The primary does not load the server: it takes 14 MB less, and starts in half of the time.
   const { openGateway } = await import('./server/app.ts');
   return openGateway(active, process.env, log, link);
 }

@@ -14,8 +14,8 @@ export interface KeyPlaces {
 }
 
 /**
- * Whether a request has no key, token or secret, also none in a place where this gateway reads none: what was sent and is
- * wrong is never a call without a key.
+ * Whether a request has no key, token or secret, also in a place where this gateway does not read one. A request with an
+ * invalid key is not a call without a key.
  * @param key from `sentKey`, or from the path
  */
 export function isKeyless(key: string, headers: IncomingHttpHeaders): boolean {

@@ -27,7 +27,7 @@ import {
 import { takeRetry } from './select.ts';
 import { verifyOutcome } from './verify-outcome.ts';
 
-/** An upstream that waits for a receipt is asked after this time whether it has the transaction. */
+/** After this time, an upstream that waits for a receipt gets a lookup of the transaction. */
 const RECEIPT_CHECK_MS = 5_000;
 
 /**

@@ -13,7 +13,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import { noIgnored, type Call, type IgnoredFailure } from './call.ts';
 import { recordServed } from './monotonic-reads.ts';
 
-/** Of several upstreams that get the call, each must have had the head before. */
+/** A hedged request keeps the hash only if both upstreams have the same head. */
 export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): void {
   const headHash = headHashAt(call, upstream);
   call.headHash = isHedge && call.headHash !== headHash ? undefined : headHash;

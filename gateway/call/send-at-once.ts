@@ -162,7 +162,7 @@ function send(call: Call, pending: Set<Sent>): void {
   for (const one of sendToAll(call, upstreams, call.cancellation)) pending.add(one);
 }
 
-/** When those that have not responded usually have, by clock.now(). In the past if there are none. */
+/** The time by which the pending upstreams usually respond, by clock.now(). -Infinity: none is pending. */
 function usualEnd({ router, method }: Call, pending: ReadonlySet<Sent>): number {
   const ends = [...pending].map(({ upstream, startedAt }) => startedAt + router.sent.usualMs(upstream, method.name));
   return Math.max(-Infinity, ...ends);

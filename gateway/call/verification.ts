@@ -41,7 +41,7 @@ export class BodyVerification {
   of({ served, method }: VerifiedCall): CallVerification | undefined {
     const { level: ofMethod, agree } = served?.verification ?? notVerified;
     const level = isStronger(this.#level, ofMethod) ? this.#level : ofMethod;
-    // Others would execute it too.
+    // Another upstream would execute the call too.
     if (!isRead(method) || rewritesChain(method)) return undefined;
     if (!isStronger(level, 'observe') && agree === undefined) return undefined;
     return { isRequired: level === 'require', agree, evidenceFor: undefined };

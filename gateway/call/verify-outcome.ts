@@ -130,7 +130,7 @@ function withProof(outcome: FinalOutcome, response: UpstreamResponse, proof: Pro
 
 /** @throws RpcError if the result is not proven as the call requires */
 export function requireProof(response: UpstreamResponse, verification: CallVerification): UpstreamResponse {
-  // There is no evidence.
+  // Null is no evidence.
   if (verification.evidenceFor !== undefined && response.kind === 'result' && response.result === null) return response;
   if (response.kind !== 'error' && !isEnough(response.proof, verification)) throw new RpcError('not-proven');
   return response;

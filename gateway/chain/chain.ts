@@ -273,7 +273,7 @@ export class Chain<U> {
     this.#view = undefined;
   }
 
-  /** Another worker serves these blocks: the newest one, which an upstream of an event `seen` did not return, and those of tags. */
+  /** Another worker serves these blocks: `latest`, if no event `seen` has it, and those of tags. */
   servedElsewhere(latest: bigint, tags: Readonly<Record<FinalTag, bigint>>, at: number): void {
     this.#recordServed(latest, undefined, at, false);
     for (const tag of finalTags) {

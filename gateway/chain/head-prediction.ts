@@ -27,7 +27,7 @@ export class HeadPrediction {
     if (blockMs !== undefined && isNext) {
       const stepMs = stepOf(blockMs);
       const lateMs = now - this.#seenAt - blockMs;
-      // It may be seen as much earlier as the poll was.
+      // A poll that is earlier by the lead may find the head as much earlier.
       const isRegular = lateMs >= -this.#leadMs - stepMs && lateMs <= LATE_STEPS * stepMs;
       this.#regularBlocks = isRegular ? this.#regularBlocks + 1 : 0;
       const isFirstPoll = this.#polls === 1;

@@ -364,7 +364,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const minMs = pollIntervalMs(this.#times, sinceUseMs === undefined ? undefined : 0, blockMs);
     const confirmMs = confirmationIntervalMs(this.#times, blockMs);
     const roundMs = isConfirming ? confirmMs : pollIntervalMs(this.#times, sinceUseMs, blockMs);
-    // Without watchers, or while a lower head is confirmed, polls do not follow the blocks. Nor do those of a worker that follows.
+    // Only with watchers, in the worker that polls for all, and while no lower head is confirmed.
     const isPredicting = this.#isPolling && sinceUseMs === undefined && !isConfirming;
     const expectedMs = isPredicting ? this.#untilNextHead(now) : undefined;
     const stepMs = expectedMs !== undefined && expectedMs <= 0 ? stepOf(blockMs ?? 0) : undefined;
@@ -378,14 +378,15 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
       const dueMs = this.#pollIfDue(upstream, polls, now, intervalMs, silence, isLate) ?? nextMs;
-      // One that was polled between two rounds. Without calls, and at the head until the next one is expected, it waits.
+      // An upstream that was polled between two rounds is due before the next one. It waits for that round if the network gets
+      // no calls, or if it is at the head and the next head is expected later.
       const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
       if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
     if (wasStopped || isFirstWatch) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
-    // One that follows looks again whether it is still in use.
+    // A worker that does not poll for all checks then whether the network is in use.
     this.#setTimer(this.#isPolling ? nextMs : Math.min(nextMs, idleAfterMs));
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.passed(now));
@@ -395,7 +396,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #untilNextHead(now: number): number | undefined {
     const { blockMs } = this.view;
     if (blockMs === undefined || blockMs < this.#times.predictedMinMs) return undefined;
-    // Notifications come by themselves.
+    // New heads arrive as notifications.
     if ([...this.#polls.keys()].every((upstream) => this.#isSubscribed(upstream))) return undefined;
     const at = this.#prediction.nextPollAt(now, blockMs);
     return at === undefined ? undefined : at - now;

@@ -83,7 +83,7 @@ function keyLines({ command, developmentKey, tryIt, networks: [first] }: BannerF
   return [shown, '', 'Try it in another shell:', '', chainIdLine(url)];
 }
 
-/** A shell line that calls a network. The gateway answers it without an upstream, so it works without internet access. */
+/** A shell line that calls a network. The gateway responds without an upstream, so it works without internet access. */
 export function chainIdLine(url: string): string {
   return curlLine(url, 'eth_chainId', []);
 }

@@ -59,7 +59,7 @@ interface ExplainedCall {
   readonly attempts: readonly { readonly upstream: string; readonly ms?: number; readonly outcome?: string }[];
 }
 
-/** Makes the commands that ask a running gateway: `gatehouse status` and `gatehouse explain`. */
+/** Makes the commands that send requests to a running gateway: `gatehouse status` and `gatehouse explain`. */
 export function runningGatewayCommands({ settings, out, setExitCode }: RunningGatewayContext): Command[] {
   const status = new Command('status')
     .description('Show whether a running gateway is ready, and its networks and upstreams')

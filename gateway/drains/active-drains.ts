@@ -14,7 +14,10 @@ export interface DrainableNetwork {
   followDrains(): void;
 }
 
-/** Reads the store each second, and marks the upstreams of the active networks. Without the store, nothing changes. */
+/**
+ * Reads the store each second, and marks the upstreams of the active networks. While the store cannot be read, no drain begins,
+ * and a drain ends only at its `until`.
+ */
 export class ActiveDrains {
   readonly #store: DrainStore;
   readonly #log: Log;
@@ -25,7 +28,7 @@ export class ActiveDrains {
   #timer: Timer | undefined;
   #hasLoggedFailure = false;
 
-  /** @param store closed by `close` @param tellOthers the other workers call `follow`: an operator may ask any of them next */
+  /** @param store closed by `close` @param tellOthers the other workers call `follow`: any of them may get the next request */
   constructor(
     store: DrainStore,
     networks: () => readonly DrainableNetwork[],
@@ -112,7 +115,7 @@ export class ActiveDrains {
         this.#log.warn(reason, 'the drained upstreams cannot be read: they stay as they are');
       }
       this.#hasLoggedFailure = true;
-      // Those with an end may have ended.
+      // A drain with an end may be over.
       this.#drains = this.#drains.filter(({ until }) => until === undefined || Date.parse(until) > clock.unixMs());
     }
     this.apply();

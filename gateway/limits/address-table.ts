@@ -22,7 +22,7 @@ export interface Place {
 }
 
 /**
- * The state of up to a million accounts that strangers make: a rate and the units of the day, in 48 bytes each and the
+ * The state of up to a million accounts of callers without a key: a rate and the units of the day, in 48 bytes each and the
  * space to find them. An account is dropped only when it is as if unused, so no account gets a fresh share. Digests are
  * salted: nobody can make two accounts that share one.
  */

@@ -52,15 +52,15 @@ export interface LimiterOptions {
 
 /**
  * Enforces the rate limits and quotas of keys, and of callers without one. With Redis, all gateways share them, and the
- * workers of one machine share them without it: what is said of Redis here holds for their primary, except that it is always
- * available. Three measures lower the cost per
- * call of busy keys: concurrent charges of an account share one round trip, an account can lease units for 50 ms, and an
- * exhausted account is rejected from memory for 1 s. While Redis is slow or unavailable, limits are counted in memory.
+ * workers of one machine share them without Redis. In comments here, Redis also stands for the primary of the workers, which
+ * is always available. Three measures lower the cost per call of busy keys: concurrent charges of an account share one round
+ * trip, an account can lease units for 50 ms, and an exhausted account is rejected from memory for 1 s. While Redis is slow or
+ * unavailable, limits are counted in memory.
  */
 export class Limiter {
   /**
-   * Charges by decision: redis; primary (of the workers); leased; memory (no Redis configured, or an exhausted account); without-redis (from memory
-   * while Redis is unavailable); quota-unreachable (rejected because the quota is unknown).
+   * Charges by decision: redis; primary (of the workers); leased; memory (no Redis configured, or an exhausted account);
+   * without-redis (from memory while Redis is unavailable); quota-unreachable (rejected because the quota is unknown).
    */
   readonly counts = { redis: 0, primary: 0, leased: 0, memory: 0, 'without-redis': 0, 'quota-unreachable': 0 };
   /** Of callers without a key. */

@@ -62,7 +62,7 @@ export class PublicCharges {
 
   /** Takes a charge as a whole, or reports the limit that rejects it. The promise never rejects. */
   charge(limits: PublicLimits, charge: Charge): ChargeOutcome | Promise<ChargeOutcome> {
-    // Before the address, which otherwise would pay for what others use.
+    // Before the share of the address, which otherwise would be charged for bodies that this limit rejects.
     const exhausted = this.#totalShortage(limits);
     if (exhausted !== undefined) return this.#rejectedByAll(exhausted);
     const outcome = this.#takeHere(limits.shares, charge);

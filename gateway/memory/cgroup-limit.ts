@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Of the versions of control groups: where the groups of a controller are, and the name that their lines have. */
+/** A version of control groups: the folder of a controller, and its name in /proc/self/cgroup. */
 interface Hierarchy {
   readonly root: string;
   readonly controller: string;

@@ -1,4 +1,7 @@
-/** Whose buffered bytes are counted together: the account of a key, a client address before authentication, or one without a key. */
+/**
+ * Whose buffered bytes are counted together: the account of a key, a client address before authentication, or a client address
+ * without a key.
+ */
 export interface Holder {
   /** Unique among the holders of a budget. */
   readonly name: string;

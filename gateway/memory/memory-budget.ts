@@ -26,7 +26,8 @@ export interface MemoryBudgetOptions {
  * Accounts all bytes that the process buffers for callers and upstreams, on every transport. Half of the budget is for all
  * holders together. Of the other half each holder gets bytes only up to its share, an eighth of the budget, so that none
  * can use it alone. All addresses together are one holder, which never gets more than a quarter; this is divided among
- * them in the same way. Callers without a key are another such holder. The holder `undefined` is Gatehouse itself: its requests, such as polls, are few and never rejected.
+ * them in the same way. Callers without a key are another such holder. The holder `undefined` is Gatehouse itself: its requests,
+ * such as polls, are few and never rejected.
  */
 export class MemoryBudget {
   /** Rejections and closed connections by reason, for the metrics. */

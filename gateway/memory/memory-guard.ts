@@ -26,7 +26,7 @@ const CRITICAL_PART = 0.85;
 const FADE_INTERVAL_MS = 10_000;
 const FADE_FACTOR = 0.5 ** (FADE_INTERVAL_MS / 300_000);
 const FORGOTTEN_BYTES = 1_000;
-/** Owners above which no further addresses are weighed: strangers can use very many. */
+/** Owners above which no further addresses are weighed: callers without a key can have very many. */
 const MAX_OWNERS = 50_000;
 /** An owner is heavy if it has this part of the bytes of all, and of the limit, and more than the others usually have. */
 const HEAVY_PART = 1 / 8;

@@ -355,7 +355,7 @@ export const instruments = {
   gatehouse_workers: {
     kind: 'gauge',
     labels: [],
-    // Of the worker that is asked: it reads the number for each page.
+    // Of the worker that responds: it reads the number for each page.
     together: 'first',
     help: 'Worker processes that serve calls; 1 if the gateway is one process',
   },

@@ -29,7 +29,7 @@ export const upstreamFields = [
   'lag',
 ] as const;
 export const FIELDS = networkFields.length;
-/** Sums; the others are of the whole step. */
+/** The first fields, which are sums of counters; the others are of the whole step. */
 export const COUNTS = 5;
 
 /** One step. Series without traffic are left out. */

@@ -15,8 +15,8 @@ const kinds = ['networks', 'upstreams', 'long'] as const satisfies readonly (key
 type Numbers = Record<string, number | Float64Array>;
 
 /**
- * What the other workers have counted since this one first read their totals. It never falls: a worker that ends keeps its
- * share. What they counted before that is of no step of this one.
+ * What the other workers have counted since this one first read their totals. The sums never fall: those of a worker that has
+ * ended stay. What a worker counted before the first read is in no step of this one.
  */
 export class OthersTotals {
   readonly #sums = {

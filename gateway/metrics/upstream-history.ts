@@ -66,7 +66,11 @@ export class UpstreamHistory {
     return { share: up / samples, overS: (samples * BUCKET_MS) / 1000 };
   }
 
-  /** Ends the current interval. @param active the upstreams of the active configuration @param others the totals of other workers */
+  /**
+   * Ends the current interval.
+   * @param active the upstreams of the active configuration
+   * @param others the totals of other workers
+   */
   async sample(
     active: readonly ActiveUpstream[] = [],
     others: readonly ReadonlyMap<string, UpstreamTotals>[] = [],

@@ -19,7 +19,7 @@ export interface EventSubject {
 /** Something that is wrong now. */
 export interface Condition extends EventSubject {
   readonly reason: string;
-  /** The part itself writes the log lines. */
+  /** The part of the gateway that finds it writes the log lines. */
   readonly isLogged?: boolean;
 }
 
@@ -50,7 +50,7 @@ interface Tracked {
   /** By clock.now(). */
   beganAt: number;
   endedAt: number | undefined;
-  /** Before it began the last time. */
+  /** How long it lasted before its latest begin. */
   earlierS: number;
   /** The line of its begin was written. */
   isLogged: boolean;
@@ -156,8 +156,8 @@ export class EventList {
 }
 
 /**
- * The events of several workers, the latest ones first. What some of them found, or were told, at the same time is one event:
- * it began when the first one found it, and lasts until the last one does not find it any more.
+ * The events of several workers, the latest ones first. What several workers find, or are notified of, at the same time is one
+ * event: it begins when the first worker finds it, and lasts until none finds it.
  */
 export function mergeEvents(lists: readonly (readonly GatewayEvent[])[]): GatewayEvent[] {
   const all = lists.flatMap((events, worker) => events.toReversed().map((event) => ({ event, worker })));

@@ -156,7 +156,7 @@ export async function openGateway(
   try {
     await networks.open(configs, content);
     await networks.join();
-    // A worker that replaces another one has the level that the others were given meanwhile.
+    // A worker that replaces another one takes the level of the others, which an operator may have set.
     const [level] = (await link?.requestOthers('current-log-level', undefined)) ?? [];
     if (typeof level === 'string' && level !== logLevel.current) logLevel.apply(level);
     await drains.open(REDIS_OPEN_TIMEOUT_MS);

@@ -40,7 +40,10 @@ export class PolledFilter implements Subscriber {
   isClosed = false;
   #wake: () => void = () => undefined;
 
-  /** @param worker its id ends the id of the filter @param remove removes the filter: when it is idle, when it has a gap, or when its buffer or the memory budget is full */
+  /**
+   * @param remove removes the filter: when it is idle, when it has a gap, or when its buffer or the memory budget is full
+   * @param worker its id is at the end of the id of the filter
+   */
   constructor(
     filterParams: FilterParams,
     subscription: SubscriptionParams,

@@ -43,7 +43,7 @@ interface Sample {
   readonly owner: SlotOwner | undefined;
   readonly ms: number;
   readonly isRefused: boolean;
-  /** All of its time was at the limit of now. */
+  /** It began when no more calls than the present limit were in progress. */
   readonly isSettled: boolean;
 }
 
@@ -84,7 +84,7 @@ export class ConcurrencyLimit {
   readonly #min: number;
   readonly #max: number;
   #changedAt = -Infinity;
-  /** When the first call ended that began after the change. */
+  /** When the first call ended that began after the change, with no more calls in progress than the limit. */
   #settledAt: number | undefined;
   #windowAt: number | undefined;
   #samples: Sample[] = [];
@@ -164,7 +164,7 @@ export class ConcurrencyLimit {
     this.#set(Math.floor(this.limit * Math.max(1 - share, 0.5)), now);
   }
 
-  /** @param samples at the limit of now */
+  /** @param samples at the present limit */
   #startProbe(samples: readonly Sample[], now: number): void {
     const canLower = this.limit > this.#min && samples.length >= MIN_SAMPLES;
     const canRaise = this.limit < this.#max && now >= this.#raiseAt;

@@ -37,7 +37,7 @@ interface Group {
  * Sends a call to other upstreams, one after the other, until enough of all returned the same.
  * @param count how many are enough
  * @returns those that returned what most did, and those that returned something else
- * @throws RpcError if no upstream is left before (rejects with it)
+ * @throws RpcError if no upstream is left before enough agree (rejects with it)
  */
 export async function agreement(
   { method, params, response, work }: Claim,

@@ -58,7 +58,7 @@ async function haveRoot(
   }
 }
 
-/** A block proves neither the senders of its transactions nor the price of blobs: a liar could have others disproved by them. */
+/** A block proves neither the senders of its transactions nor the price of blobs: wrong ones must not disprove other results. */
 function withoutUnproven(receipt: JsonObject): JsonObject {
   return { ...receipt, from: undefined, blobGasPrice: undefined };
 }

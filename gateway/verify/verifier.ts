@@ -76,7 +76,10 @@ export class Verifier {
     });
   }
 
-  /** Whether enough other upstreams confirm a response; false: enough have another one. @throws RpcError if there are not enough */
+  /**
+   * Whether enough other upstreams confirm a response; false: enough have another one.
+   * @throws RpcError if there are not enough (rejects with it)
+   */
   async agree(claim: Claim, count: number): Promise<boolean> {
     const { log, sendToOther } = this.#options;
     const { agreeing, others } = await agreement(claim, count, sendToOther);

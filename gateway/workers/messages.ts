@@ -11,13 +11,13 @@ export type MessageToPrimary =
       readonly topic: string;
       readonly body: unknown;
     }
-  /** To a request with the id. */
+  /** The response to the request with this id. */
   | { readonly kind: 'response'; readonly id: number; readonly result: unknown }
   /** The worker can handle requests of others from now on. */
   | { readonly kind: 'joined' }
   /** The worker listens. */
   | { readonly kind: 'ready' }
-  /** Its event loop turns. */
+  /** The event loop of the worker turns. */
   | { readonly kind: 'alive' };
 
 export type MessageToWorker =

@@ -18,7 +18,7 @@ export const isWorker = cluster.isWorker;
 export function openWorkerLink(count: number, log: Log, events: WorkerEvents): WorkerLink {
   const { worker } = cluster;
   if (worker === undefined) throw new Error('this process is no worker');
-  // If the primary has ended, this process ends, too.
+  // Node ends this process when the channel to the primary closes.
   const link = new WorkerLink({
     id: worker.id,
     count,

@@ -9,9 +9,9 @@ import type { MessageToPrimary, MessageToWorker } from './messages.ts';
 export const ALIVE_INTERVAL_MS = 500;
 /** Without a message for this time, a worker hangs, and is replaced. A garbage collection takes up to 0.3 s. */
 const HANG_MS = 5_000;
-/** A worker that has not joined after this time hangs, too. */
+/** The same for a worker that has not joined: its start blocks the event loop for longer. */
 const START_MS = 60_000;
-/** A worker that ended after a shorter life is started again after a delay, which doubles each time. */
+/** A worker that ends sooner after its start is started again after a delay, which doubles each time. */
 const MIN_LIFE_MS = 10_000;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 30_000;
@@ -22,7 +22,7 @@ export type WorkerEnd = 'crashed' | 'hung';
 interface RunningWorker {
   readonly worker: Worker;
   readonly startedAt: number;
-  /** Of its latest message. */
+  /** When its latest message arrived, by clock.now(). */
   aliveAt: number;
   hasJoined: boolean;
   isReady: boolean;
@@ -47,7 +47,7 @@ export class Primary {
   readonly #running = new Map<number, RunningWorker>();
   readonly #timer: Timer;
   #checkedAt = clock.now();
-  /** Lives in a row that were too short. */
+  /** Workers in a row that ended within `MIN_LIFE_MS`. */
   #shortLives = 0;
   #isStopping = false;
   #onEmpty: () => void = () => undefined;
@@ -59,7 +59,7 @@ export class Primary {
     this.router = new MessageRouter((error) => {
       options.log.error(causeOf(error), 'internal error in a request of a worker');
     });
-    // Structured clones, which JSON texts are not. One connection goes to each worker in turn.
+    // Messages have Maps and Buffers, which JSON has not. Connections go to the workers in turn.
     cluster.setupPrimary({ serialization: 'advanced' });
     cluster.schedulingPolicy = cluster.SCHED_RR;
     const secret = random.bytes(32);
@@ -121,7 +121,7 @@ export class Primary {
     worker.on('message', (message: MessageToPrimary) => {
       this.#received(running, message);
     });
-    // A message to a process that has just ended, or the system has no process left: then there is no exit.
+    // A message to a process that has just ended; or the system cannot start a process: then there is no `exit`.
     worker.on('error', () => {
       if (worker.process.pid === undefined) this.#ended(running, null, null);
     });
@@ -187,7 +187,7 @@ export class Primary {
 
   #check(): void {
     const now = clock.now();
-    // If this process was stopped, messages of workers have waited.
+    // While this process does not run (SIGSTOP), messages of workers wait.
     const wasStopped = now - this.#checkedAt > HANG_MS / 2;
     this.#checkedAt = now;
     for (const running of this.#running.values()) {

@@ -2,7 +2,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { shareOf, type Settings } from '../config/settings.ts';
 import { cgroupCores, cgroupLimit } from '../memory/cgroup-limit.ts';
 
-/** Memory of a worker under load: with less, fewer workers serve more. */
+/** Memory of a worker under load. If each has less, fewer workers serve more calls. */
 const MIN_WORKER_BYTES = 256 * 2 ** 20;
 
 /** Memory of the primary. */

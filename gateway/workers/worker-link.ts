@@ -29,7 +29,7 @@ export class WorkerLink {
     this.#onError = onError;
   }
 
-  /** Whether it does what one worker does for all, such as polls: the oldest one. */
+  /** Whether this is the oldest worker, which does what one worker does for all, such as polls. */
   get isFirst(): boolean {
     return this.#ids.length === 0 || this.#ids[0] === this.id;
   }
@@ -59,13 +59,13 @@ export class WorkerLink {
     this.#send({ kind: 'request', id: undefined, to: 'others', topic, body });
   }
 
-  /** @returns the results of all other workers that have one, when all have handled it or ended; without the own one */
+  /** @returns the results of the other workers that have one, when all of them have handled the request or ended */
   async requestOthers(topic: string, body: unknown): Promise<readonly unknown[]> {
     const results = await this.#request('others', topic, body);
     return results.filter((result) => result !== undefined);
   }
 
-  /** @returns undefined: the worker has ended */
+  /** @returns undefined: the recipient has ended, or its handler failed */
   async request(to: 'primary' | number, topic: string, body: unknown): Promise<unknown> {
     const [result] = await this.#request(to, topic, body);
     return result;

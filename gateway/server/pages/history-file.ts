@@ -12,7 +12,7 @@ import {
   type LongHistory,
 } from '../../metrics/long-history.ts';
 
-/** Keeps the history in `DATA_DIR/history/<range>.jsonl`, a line for each step. */
+/** Stores the history in `DATA_DIR/history/<range>.jsonl`, a line for each step. */
 export class HistoryFile {
   readonly #folder: string;
   readonly #history: LongHistory;

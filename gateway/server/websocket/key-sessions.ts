@@ -16,7 +16,7 @@ const none: OpenCount = { sockets: 0, subscriptions: 0 };
 const topics = { changed: 'open-counts', wanted: 'open-counts-wanted' } as const;
 
 /**
- * Open sockets and subscriptions of each account: a key, the keys that it was rotated to, or a team. Workers tell each other
+ * Open sockets and subscriptions of each account: a key, the keys that it was rotated to, or a team. Workers notify each other of
  * their counts. Two workers that open the last one at the same moment may exceed a limit by one.
  */
 export class OpenCounts {
@@ -44,7 +44,7 @@ export class OpenCounts {
   of(account: string): OpenCount {
     let { sockets, subscriptions } = this.#own.get(account) ?? none;
     for (const [worker, counts] of this.#others) {
-      // What a worker had open ended with it.
+      // The sockets of a worker end with it.
       if (this.#link?.has(worker) === false) this.#others.delete(worker);
       else {
         sockets += counts.get(account)?.sockets ?? 0;

@@ -34,7 +34,10 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly link: WorkerLink | undefined;
 }
 
-/** Handles upgrades at `<base>/ws/v3/<KEY>`, and at `<base>/ws` without a key, and closes their sockets when a call with their key would be rejected. */
+/**
+ * Handles upgrades at `<base>/ws/v3/<KEY>`, and at `<base>/ws` without a key. Closes their sockets when a call with their key
+ * would be rejected.
+ */
 export class WebSocketUpgrades {
   readonly #options: WebSocketUpgradesOptions;
   readonly #server: WebSocketServer;

@@ -9,7 +9,7 @@ export class RawTransaction {
   #decoded: Transaction | 'malformed' | undefined;
   /** Or `malformed`. */
   #sender: string | undefined;
-  /** Each upstream gets it at the same time, and none afterwards. */
+  /** All upstreams of its route get it at the same time. */
   isAtOnce = false;
   /** An upstream has accepted it, or had it before. */
   isAccepted = false;

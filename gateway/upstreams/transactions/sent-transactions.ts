@@ -26,7 +26,7 @@ const MIN_USUAL_MS = 1_000;
 
 /** What upstreams accepted of one sender. */
 export interface AcceptedTransactions {
-  /** The last one to accept a new transaction first. */
+  /** First the upstream that accepted the latest transaction before the others. */
   readonly upstreams: readonly Upstream[];
   /** The highest nonce that was accepted. */
   readonly nonce: bigint;
@@ -198,7 +198,7 @@ export class SentTransactions {
     hash: string | undefined,
     counted: 'accepted' | 'known',
   ): void {
-    // The caller was told that it failed.
+    // The caller got an error.
     upstream.metrics.sentTransaction(transaction.hasError ? 'late' : counted);
     const isFirst = !transaction.isAccepted;
     if (isFirst) upstream.metrics.acceptedFirst((clock.now() - transaction.sentAt) / 1000);

@@ -7,7 +7,7 @@ const FIRST_ALONE_INTERVAL = 4;
 const MIN_BATCHES = 16;
 /** The last ones of each way that are compared. */
 const MAX_BATCHES = 64;
-/** So many times the median is certain with these numbers of batches, at latencies as they vary over the internet. */
+/** At latencies over the internet, a difference by this factor is certain with these numbers of batches. */
 const MAX_SLOWDOWN = 1.4;
 const MIN_DIFFERENCE_MS = 0.5;
 

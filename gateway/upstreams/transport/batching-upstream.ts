@@ -27,9 +27,9 @@ class Group {
 }
 
 /**
- * Sends the lookups of a client's batch that begin in one turn of the event loop to an upstream as batches, and so its calls
- * that execute code. It adds no delay to collect more calls. Each call takes a slot, as it would alone, so that a batch takes
- * no more of the upstream than its calls. Calls of different requests do not share a batch: each would hold its slot until
+ * Sends the lookups of a client's batch that begin in one turn of the event loop to an upstream as batches, and its calls that
+ * execute code as others. It adds no delay to collect more calls. Each call takes a slot, as it would alone, so that a batch
+ * takes no more of the upstream than its calls. Calls of different requests do not share a batch: each would hold its slot until
  * the slowest one has its response, and at 30 ms with jitter and 1,200 calls per second the median was 184 ms in place of 32
  * (2026-11-24). Traces, lists and whole blocks are sent alone, because they are large or slow.
  *
@@ -54,7 +54,7 @@ export class BatchingUpstream implements Transport {
 
   /**
    * @param pauseMs time without batches after the upstream refused one
-   * @param comparesTimes and also after batches were slower than single calls
+   * @param comparesTimes whether batches are compared with single calls, and paused while they are slower
    */
   constructor(http: HttpUpstream, pauseMs: number, comparesTimes = false) {
     this.#http = http;

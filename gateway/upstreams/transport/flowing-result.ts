@@ -56,7 +56,7 @@ export interface ResultReader {
 export class FlowingResult {
   /** Resolves when the reader has all bytes, or gets no more. Undefined: it is complete. Never rejects. */
   readonly ended: Promise<unknown>;
-  /** That were passed on. */
+  /** Number of bytes that were passed on. */
   bytes = 0;
   readonly #rest: BodyRest;
   readonly #options: FlowingResultOptions;

@@ -17,7 +17,7 @@ const SMALL_BYTES = 65_536;
 
 /** Larger responses may flow. */
 const FLOW_OVER_BYTES = 32_768;
-/** What is held back of a response of unknown length, if its length is bounded. */
+/** If the result has a bound, a response of unknown length flows after this many bytes. */
 const MAX_HELD_BYTES = 1_000_000;
 
 /** Status and body of an upstream response. Over WebSocket, the status is 200. */
@@ -42,7 +42,7 @@ export interface ResponseBounds {
 export interface FlowBounds {
   /** Of the result. A response that may have more is collected. */
   readonly maxBytes: number;
-  /** Whether it may begin now. Asked once, when more than its first bytes have arrived. */
+  /** Whether it may begin now. Called once, when more than its first bytes have arrived. */
   mayBegin(): boolean;
 }
 

@@ -71,7 +71,10 @@ export class HttpUpstream implements Transport {
     return withSlot(this.slots, request, cancellation, () => this.post(request, cancellation));
   }
 
-  /** Posts a body at once, and reads the whole response, or the first bytes of one that flows. @throws UpstreamFailure, Cancelled (rejects with it) */
+  /**
+   * Posts a body at once, and reads the whole response, or the first bytes of one that flows.
+   * @throws UpstreamFailure, Cancelled (rejects with it)
+   */
   post(
     { body, deadline, flow }: Omit<SentRequest, 'id'>,
     cancellation: Cancellation | undefined,

@@ -82,7 +82,10 @@ export class Evidence {
   readonly #canonical = new LRUCache<bigint, { readonly hash: string; readonly unbrokenSince: number }>(
     maxEntries(MAX_CANONICAL),
   );
-  /** By kind and the upstreams that are asked. Some chains hash other members, or have transactions of other types (OP, Arbitrum, zkSync Era). */
+  /**
+   * By kind and the upstreams that get the requests. Some chains hash other members, or have transactions of other types (OP,
+   * Arbitrum, zkSync Era).
+   */
   readonly #unproven = new Map<string, { count: number; until: number }>();
 
   constructor(options: EvidenceOptions) {
@@ -265,7 +268,7 @@ export class Evidence {
   async #find(name: string, work: Work, method: string, params: readonly unknown[]): Promise<object | undefined> {
     const known = this.#values.get(name);
     if (known !== undefined) return known;
-    // A liar that is asked because the result of another one is checked has no influence on checks of its own results.
+    // Counted apart, so that an upstream with wrong evidence for others has no influence on checks of its own results.
     const asked = work.isEvidence ? 'all' : `others than ${work.upstream.name}`;
     const kind = `${name.slice(0, name.indexOf(' '))} of ${asked}`;
     if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;

@@ -112,7 +112,7 @@ function sortBy(order) {
   const isFirstUse = order === 'use' && value !== '-use';
   byId('sort').value = isFirstUse || value === order ? `-${order}` : order;
   offset = 0;
-  // The table is new: its button gets the focus of the one before.
+  // The table is new: the button of the same column gets the focus.
   void showList().then(() => byId('list').querySelector('thead')?.rows[0].cells[index + 1].firstChild.focus());
 }
 

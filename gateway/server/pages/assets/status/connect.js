@@ -1,6 +1,9 @@
 'use strict';
 
-/** Shows how to connect to a network at a base URL, without a key if the network permits it. The key stays in this page until it is added to a wallet. */
+/**
+ * Shows how to connect to a network at a base URL, without a key if the network permits it. The key stays in this page until it
+ * is added to a wallet.
+ */
 function connect(network, baseUrl, keyInPath) {
   const key = byId('key');
   key.value = decoded(keyInPath);

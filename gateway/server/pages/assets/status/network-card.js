@@ -56,7 +56,7 @@ function milliseconds(ms) {
   return ms < 1 ? '< 1 ms' : `${formatNumber(Math.round(ms))} ms`;
 }
 
-/** The gateway does not respond: what was known is no state any more. */
+/** The gateway does not respond: all states are unknown. */
 let isLost = false;
 const lostState = ['quiet', '? unknown'];
 

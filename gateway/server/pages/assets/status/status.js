@@ -54,7 +54,7 @@ async function loadOpen() {
   await Promise.all([...openSlugs.keys()].map(load));
 }
 
-/** Nothing is known any more: no state remains as it was. */
+/** The gateway does not respond: all states are shown as unknown. */
 function showLost() {
   isLost = true;
   const since = respondedAt === undefined ? '' : ` It last responded at ${respondedAt.toLocaleTimeString()}.`;

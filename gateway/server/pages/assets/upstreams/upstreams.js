@@ -69,7 +69,7 @@ async function change({ network, upstream, drain }) {
   if (drain === undefined) await sendRequest('POST', `${path}/drain`, duration === '' ? {} : { for: duration });
   else await sendRequest('POST', `${path}/undrain`);
   await load();
-  // The table is new: its button gets the focus of the one before.
+  // The table is new: the button of the same upstream gets the focus.
   byId('list')
     .querySelector(`button[aria-label$=" ${CSS.escape(`${upstream} of ${network}`)}"]`)
     ?.focus();
