@@ -7,7 +7,7 @@ export function completionScript(program: Command, shell: (typeof shells)[number
   const places = placesOf(program, '');
   const paths = places.map(({ path }) => path).filter((path) => path !== '');
   const cases = places.map(({ path, words }) => `    '${path}') words='${words.join(' ')}' ;;`);
-  return `${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_gatehouse() {
+  return `${shell === 'zsh' ? 'autoload -U +X compinit bashcompinit && compinit && bashcompinit\n' : ''}_gatehouse() {
   local path='' words='' word index
   for ((index = 1; index < COMP_CWORD; index++)); do
     word="\${COMP_WORDS[index]}"

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { isObject } from '../collections/is-object.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/configuration.ts';
@@ -69,8 +70,8 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
     .action(async ({ url, json }: { url?: string; json?: true }) => {
       const address = readAddress(url) ?? opsAddress(settings());
       const response = await request(`${address}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-      const readiness = (await readJson(response)) as Readiness;
-      if (typeof readiness.ready !== 'boolean') throw new GatewayError(notGateway(address));
+      const readiness = await readJson(response);
+      if (!isReadiness(readiness)) throw new GatewayError(notGateway(address));
       out(json ? `${JSON.stringify(readiness)}\n` : statusText(address, readiness));
       if (!readiness.ready) setExitCode(exitCodes.failed.code);
     });
@@ -224,4 +225,8 @@ function readParam(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+function isReadiness(body: unknown): body is Readiness {
+  return isObject(body) && typeof body['ready'] === 'boolean' && isObject(body['networks']);
 }

@@ -132,7 +132,7 @@ class Segment {
       if (old[slot + KEY] !== 0 && (old[slot + FRESH_AT] as number) > now) kept.push(slot);
     }
     let slots = MIN_SLOTS;
-    while (slots < 2 * (kept.length + 1)) slots *= 2;
+    while (slots < 2 * kept.length) slots *= 2;
     this.#numbers = new Float64Array(slots * WIDTH);
     this.count = 0;
     for (const slot of kept) this.set(old.subarray(slot, slot + WIDTH));

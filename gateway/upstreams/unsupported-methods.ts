@@ -78,7 +78,9 @@ export class UnsupportedMethods {
     if (this.#slowCalls.size > 0) this.#slowCalls.delete(method);
     if (this.#errors.size > 0) this.#errors.delete(method);
     if (!this.#supported.has(method) && this.#supported.size < MAX_SUPPORTED_METHODS) this.#supported.add(method);
-    if (this.#marks.size === 0 || !this.#marks.delete(method)) return;
+    // A result that was right does not excuse one that was disproved.
+    if (this.#marks.size === 0 || this.#marks.get(method)?.reason === 'disproved') return;
+    if (!this.#marks.delete(method)) return;
     this.#log.info({ upstream: this.#upstreamName, method }, 'method works again: mark removed');
   }
 

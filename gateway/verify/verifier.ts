@@ -1,3 +1,4 @@
+import { LineLimit } from '../config/line-limit.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -63,6 +64,7 @@ const blockByNumber = specs.get(nodeMethods.blockByNumber) as MethodSpec;
 export class Verifier {
   readonly #options: VerifierOptions;
   readonly #evidence: Evidence;
+  readonly #lines = new LineLimit();
   #openedMetrics: NetworkAuditMetrics | undefined;
 
   constructor(options: VerifierOptions) {
@@ -81,12 +83,12 @@ export class Verifier {
    * @throws RpcError if there are not enough (rejects with it)
    */
   async agree(claim: Claim, count: number): Promise<boolean> {
-    const { log, sendToOther } = this.#options;
+    const { sendToOther } = this.#options;
     const { agreeing, others } = await agreement(claim, count, sendToOther);
     for (const { name } of agreeing) this.#metrics.audited(name, 'agrees');
     for (const { name } of others) this.#metrics.audited(name, 'differs');
     const upstreams = others.map(({ name }) => name);
-    if (others.length > 0) log.warn({ method: claim.method.name, upstreams }, 'verify: other upstreams agree');
+    if (others.length > 0) this.#warn({ method: claim.method.name, upstreams }, 'verify: other upstreams agree');
     return agreeing.includes(claim.work.upstream);
   }
 
@@ -103,7 +105,6 @@ export class Verifier {
     response: ResultResponse | LargeResponse,
     work: Work,
   ): Promise<Checked> {
-    const { log } = this.#options;
     const { upstream } = work;
     if (method.provenAs === undefined) return { finding: unknown, result: undefined };
     let finding = unknown;
@@ -115,14 +116,26 @@ export class Verifier {
     } catch (error) {
       if (error instanceof RpcError || error instanceof Cancelled) throw error;
       // A value that no node of the spec returns.
-      log.warn({ ...causeOf(error), upstream: upstream.name, method: method.name }, 'a result cannot be checked');
+      this.#warn({ upstreams: [upstream.name], method: method.name }, 'a result cannot be checked', error);
     }
     if (finding.kind === 'proven') this.#metrics.audited(upstream.name, 'agrees');
     else if (finding.kind === 'disproved') {
       this.#metrics.audited(upstream.name, 'differs');
-      log.warn({ method: method.name, upstreams: [upstream.name] }, `verify: ${finding.reason}`);
+      this.#warn({ method: method.name, upstreams: [upstream.name] }, `verify: ${finding.reason}`);
     } else this.#metrics.audited(upstream.name, 'cannot-tell');
     return { finding, result };
+  }
+
+  /** Equal lines at most once a minute. */
+  #warn(
+    facts: { readonly method: string; readonly upstreams: readonly string[] },
+    text: string,
+    error?: unknown,
+  ): void {
+    const count = this.#lines.take(JSON.stringify([facts, text]));
+    if (count === undefined) return;
+    const cause = error === undefined ? {} : causeOf(error);
+    this.#options.log.warn({ ...facts, ...cause, ...(count > 1 && { count }) }, text);
   }
 
   get #metrics(): NetworkAuditMetrics {

@@ -86,9 +86,12 @@ export class Primary {
       };
       this.#onFailedStart = resolve;
       this.#fork();
+    }).catch((error: unknown) => {
+      clock.clearInterval(this.#timer);
+      throw error;
     });
     this.#onFailedStart = undefined;
-    if (code === 0) for (let count = 1; count < this.#options.count; count++) this.#fork();
+    if (code === 0) for (let count = 1; count < this.#options.count; count++) this.#forkAfter(0);
     else clock.clearInterval(this.#timer);
     return code;
   }

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { AddressTable } from '../../gateway/limits/address-table.ts';
 import { newLimitState, setMissing, type UtcDate } from '../../gateway/limits/limit-state.ts';
@@ -36,6 +38,22 @@ it('the table keeps what each account has used, a million of them in 200 MB', ()
   for (let index = 0; index < accounts / 2; index += 97) {
     expect(usedBy(table, `address ${index}`, 0)).toEqual({ missing: 1 + (index % 7), day: 1 + (index % 7) });
   }
+});
+
+it('a full table stays as large when further accounts have no place', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const bytes = (): number => {
+    collect();
+    return process.memoryUsage().arrayBuffers;
+  };
+  // A power of two in each segment.
+  const accounts = 2 ** 17;
+  const before = bytes();
+  const table = new AddressTable(accounts);
+  for (let index = 0; index < 1.5 * accounts; index++) use(table, `address ${index}`, 3, index / 10);
+  expect((bytes() - before) / accounts).toBeLessThan(110);
+  expect(table.size).toBeGreaterThan(0.99 * accounts);
 });
 
 it('an account that was charged stays when the table is full, and new ones have no place', () => {

@@ -55,6 +55,13 @@ describe('a method at an upstream', () => {
     },
   );
 
+  it('keeps its mark after a success, if a result was disproved', () => {
+    const methods = newMethods();
+    methods.recordFailure(method, 'disproved', true, 0);
+    methods.recordSuccess(method);
+    expect(methods.isSkipped(method)).toBe(true);
+  });
+
   it('loses its mark after a success', () => {
     const methods = newMethods();
     methods.recordFailure(method, 'unsupported', true, 0);

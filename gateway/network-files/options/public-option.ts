@@ -21,7 +21,7 @@ export const publicCallers = {
     },
     perSender: {
       title: 'map with rate, which may have burst beside it',
-      description: 'Limit of `eth_sendRawTransaction` by the sender of the transaction, whatever the address.',
+      description: 'Limit of methods that send a transaction, by its sender, whatever the address.',
       type: 'object',
       dependentRequired: { burst: ['rate'] },
       properties: {

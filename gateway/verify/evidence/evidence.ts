@@ -26,6 +26,7 @@ const MAX_CANONICAL = 10_000;
 const HEADERS_AT_ONCE = 16;
 /** Of a block: Ethereum Yellow Paper, 11.1. */
 const MAX_UNCLES = 2;
+const callerLimits: ReadonlySet<string> = new Set(['rate-limit', 'daily-quota', 'monthly-quota', 'quota-unreachable']);
 
 /** The work of one check. */
 export interface Work {
@@ -274,7 +275,13 @@ export class Evidence {
     if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;
     const requested = `${name} of ${asked}`;
     const inFlight = this.#inFlight.get(requested);
-    if (inFlight !== undefined) return inFlight;
+    if (inFlight !== undefined) {
+      try {
+        return await inFlight;
+      } catch {
+        // A limit or the departure of the caller who sent it.
+      }
+    }
     await work.charge(method, params);
     const request = this.#request(method, params, work, kind).finally(() => this.#inFlight.delete(requested));
     this.#inFlight.set(requested, request);
@@ -301,7 +308,7 @@ export class Evidence {
       if (kind !== undefined) this.#unproven.delete(kind);
       return typeof result === 'object' && result !== null ? result : undefined;
     } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
+      if (!(error instanceof RpcError) || callerLimits.has(error.reason)) throw error;
       if (kind !== undefined && error.reason === 'not-proven') this.#recordUnproven(kind);
       return undefined;
     }
