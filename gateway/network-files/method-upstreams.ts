@@ -60,6 +60,6 @@ function publicUpstreams({
   if (typeof transactions !== 'string') return transactions;
   if (relays === undefined) return undefined;
   // An incomplete file has none.
-  const { upstreams: excluded }: { readonly upstreams?: readonly string[] } = relays;
+  const { upstreams: excluded } = relays as { readonly upstreams?: readonly string[] };
   return upstreams.map(({ name }) => name).filter((name) => excluded?.includes(name) !== true);
 }

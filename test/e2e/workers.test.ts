@@ -291,7 +291,7 @@ describe('a worker that ends', () => {
   it('is found and replaced if it hangs, and the others go on', async () => {
     const hung = childrenOf(gateway.pid).at(-1) ?? 0;
     process.kill(hung, 'SIGSTOP');
-    await eventually(async () => !childrenOf(gateway.pid).includes(hung), 30_000);
+    await eventually(() => !childrenOf(gateway.pid).includes(hung), 30_000);
     await eventually(bothListen, 30_000);
     expect(await valueOf('gatehouse_worker_ends_total', { reason: 'hung' })).toBe(1);
     expect((await onAll(storage)).every(({ result }) => result === word)).toBe(true);

@@ -36,7 +36,7 @@ async function limiters(count: number): Promise<Limiter[]> {
 
 /** Charges one unit at each limiter in turn. @returns how many were taken */
 async function chargeInTurn(all: readonly Limiter[], limits: KeyLimits, count: number): Promise<number> {
-  const charges = Array.from({ length: count }, (_, index) => all[index % all.length]?.charge(limits, one));
+  const charges = Array.from({ length: count }, async (_, index) => all[index % all.length]?.charge(limits, one));
   await time.advance(0);
   const outcomes = await Promise.all(charges);
   return outcomes.filter((outcome) => outcome?.shortage === undefined).length;
