@@ -79,13 +79,13 @@ const catalogue = {
   'internal-error': { code: -32603, status: 500, message: 'internal error' },
 } as const satisfies Record<string, ErrorRow>;
 
-/** Faults of upstreams whose response has another status than 500 and above, or none. */
-const faults: ReadonlySet<string> = new Set(['node-state', 'not-proven', 'incomplete']);
+/** Rejections for which upstreams are the cause, although their status is below 500. */
+const upstreamFaults: ReadonlySet<string> = new Set(['node-state', 'not-proven'] satisfies Reason[]);
 
 /** Whether the gateway or its upstreams are the cause of a rejection, and not its caller. */
 export function isServerFault(reason: string): boolean {
   const rows: Readonly<Record<string, ErrorRow>> = catalogue;
-  return faults.has(reason) || (rows[reason]?.status ?? 0) >= 500;
+  return upstreamFaults.has(reason) || (rows[reason]?.status ?? 0) >= 500;
 }
 
 interface ErrorFields {

@@ -9,5 +9,5 @@ const served: ReadonlySet<string> = new Set(['result', 'null', 'notification', '
 export function outcomeClassOf(outcome: string): OutcomeClass {
   if (served.has(outcome)) return 'served';
   if (outcome === 'upstream-error') return 'upstream-error';
-  return isServerFault(outcome) ? 'failed' : 'rejected';
+  return outcome === 'incomplete' || isServerFault(outcome) ? 'failed' : 'rejected';
 }

@@ -14,19 +14,10 @@ import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
+import { walletExtension } from '../support/wallet-extension.ts';
 
 const chainId = 5;
 const ethers = readFileSync(join(packageRoot, 'node_modules/ethers/dist/ethers.umd.min.js'), 'utf8');
-
-/** A wallet extension: it announces itself, and uses the first address that a page gives it. */
-const wallet = `
-  window.added = [];
-  const provider = { request: async ({ params: [chain] }) => void window.added.push(chain) };
-  const announce = () => window.dispatchEvent(new CustomEvent('eip6963:announceProvider', {
-    detail: Object.freeze({ info: { uuid: '1', name: 'Fox', icon: 'data:image/png;base64,', rdns: 'org.fox' }, provider }),
-  }));
-  window.addEventListener('eip6963:requestProvider', announce);
-`;
 
 let folder: string;
 let redis: RedisServer;
@@ -77,11 +68,11 @@ async function openDapp(): Promise<Tab> {
 
 describe('a browser without a key', () => {
   it('adds a public network to its wallet, whose address then serves calls of a dapp', async () => {
-    const page = await browser.open(`${gateway.address}/open`, { before: wallet });
+    const page = await browser.open(`${gateway.address}/open`, { before: walletExtension });
     await page.waitFor(`document.querySelector('#wallets button') !== null`);
     await page.evaluate(`document.querySelector('#wallets button').click()`);
-    await page.waitFor('added.length === 1');
-    const [url] = await page.evaluate<string[]>('added[0].rpcUrls');
+    await page.waitFor('walletRequests.length === 1');
+    const [url] = await page.evaluate<string[]>('walletRequests[0].params[0].rpcUrls');
     const dapp = await openDapp();
     const balance = `new ethers.JsonRpcProvider('${url}').getBalance('0x${'11'.repeat(20)}').then(String)`;
     expect(await dapp.evaluate(balance)).toBe('42');

@@ -4,21 +4,11 @@ import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { contrasts } from './contrasts.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { walletExtension } from '../../support/wallet-extension.ts';
 
 let browser: Chromium;
 let node: FakeNode;
 let gateway: TestGateway;
-
-/** Announces a wallet as an extension does, and records its requests in `walletRequests`. */
-const wallet = `
-  window.walletRequests = [];
-  const provider = { request: async (request) => { walletRequests.push(request); if (window.walletRejects) throw new Error('no'); return null; } };
-  const announce = () => window.dispatchEvent(new CustomEvent('eip6963:announceProvider', {
-    detail: { info: { uuid: 'one', name: 'Fox', icon: 'data:image/svg+xml,<svg/>' }, provider },
-  }));
-  window.addEventListener('eip6963:requestProvider', announce);
-  announce();
-`;
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 10, responses: { eth_blockNumber: '0x10' } });
@@ -204,7 +194,7 @@ describe('the status page', () => {
   });
 
   it('adds the network to a wallet that announces itself, once a key is entered', async () => {
-    const tab = await open('/ten', { before: wallet });
+    const tab = await open('/ten', { before: walletExtension });
     await tab.waitFor(`document.querySelector('#wallets button') !== null`);
     expect(await textOf(tab, '#wallets')).toBe('Add to Fox');
     await tab.evaluate(`document.querySelector('#wallets button').click()`);
@@ -232,7 +222,7 @@ describe('the status page', () => {
   });
 
   it('offers the address without a key of a network with public', async () => {
-    const tab = await open('/open', { before: wallet });
+    const tab = await open('/open', { before: walletExtension });
     await tab.waitFor(`document.querySelector('#wallets button') !== null`);
     expect(await textOf(tab, '#public')).toBe('Without a key, 10 units/s for each address.');
     expect(await textOf(tab, '#networks')).toContain('without a key: 10 units/s for each address');

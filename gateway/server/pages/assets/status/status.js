@@ -20,7 +20,7 @@ let pollMs = POLL_MS;
 let respondedAt;
 
 async function refresh() {
-  const status = await load().catch(() => undefined);
+  const status = await loadStatus().catch(() => undefined);
   clearTimeout(timer); // of a refresh at the same time
   timer = setTimeout(refreshIfVisible, pollMs);
   if (status === undefined) {
@@ -32,7 +32,7 @@ async function refresh() {
   show(status);
 }
 
-async function load() {
+async function loadStatus() {
   const response = await fetch(`${base}/`, { headers: { accept: 'application/json' } });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);
   const status = await response.json();
