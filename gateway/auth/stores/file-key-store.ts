@@ -21,6 +21,8 @@ import { appendPrivateFile, isDiskFull, isDiskFullAt, makePrivateFolderFor } fro
 
 /** Detects changes by other processes. Polled, because some mounted folders deliver no file events. */
 const POLL_INTERVAL_MS = 200;
+/** Bounds the polls that unknown keys start. */
+const MIN_POLL_INTERVAL_MS = 10;
 /** Interval of writes that show whether the disk is full: nothing else may be written for days. */
 const DISK_CHECK_INTERVAL_MS = 5_000;
 
@@ -47,6 +49,7 @@ export class FileKeyStore implements KeyStore {
   #openBatch: EditBatch | undefined;
   /** The version that was read last, valid or not: an invalid one is logged once. */
   #version: string;
+  #polledAt = clock.now();
   #isDiskFull = false;
   #diskCheckedAt = clock.now();
 
@@ -76,6 +79,8 @@ export class FileKeyStore implements KeyStore {
   }
 
   find(digest: string): Promise<KeyRecord | undefined> {
+    // A key that `gatehouse keys create` has just printed works at once.
+    if (!this.#records.has(digest) && clock.now() - this.#polledAt >= MIN_POLL_INTERVAL_MS) this.#poll();
     return Promise.resolve(this.#records.get(digest));
   }
 
@@ -198,6 +203,7 @@ export class FileKeyStore implements KeyStore {
 
   /** Synchronous, so that it cannot interleave with a change by this process. A stat takes microseconds. */
   #poll(): void {
+    this.#polledAt = clock.now();
     if (clock.now() - this.#diskCheckedAt >= DISK_CHECK_INTERVAL_MS) this.#noteDisk(isDiskFullAt(this.path));
     try {
       const version = keyFileVersion(this.path);

@@ -62,6 +62,18 @@ describe('the key file', () => {
     expect(readdirSync(join(dataDir, '..'))).toEqual([]);
   });
 
+  it('has a key that another process has added at the next lookup', async () => {
+    const dataDir = makeFolder();
+    const [store, other] = [open(dataDir), open(dataDir)];
+    for (let count = 0; count < 5; count++) {
+      const digest = digestOf(makeKey());
+      await other.add(digest, { name: 'alice', createdAt });
+      // Shorter than the interval at which the file is polled.
+      await new Promise((resolve) => setTimeout(resolve, 15));
+      expect(await store.find(digest)).toMatchObject({ name: 'alice' });
+    }
+  });
+
   it.each([
     ['{"keys": {', 'is not valid JSON'],
     ['[]', 'is not a key file'],
