@@ -57,7 +57,8 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
   try {
     attacker.lowerPriority();
     const url = `http://127.0.0.1:${String(await upstream.message())}`;
-    const main = { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }] };
+    const own = attack.public === undefined ? {} : { public: attack.public };
+    const main = { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }], ...own };
     const upstreamPort = await freePort();
     const { slug, chainId } = hostileNetwork;
     const upstreams = [{ name: 'hostile', websocketUrl: `ws://127.0.0.1:${upstreamPort}` }];
@@ -82,7 +83,8 @@ async function measure(
   const neighbour = openNeighbour(port, `/${SLUG}/v3/${await createKey(opsPort)}`);
   const key = attack.key === undefined ? makeKey() : await createKey(opsPort, attack.key);
   const target: Target = {
-    ...{ port, opsPort, upstreamPort, path: `/${SLUG}/v3/${key}`, socketPath: `/${SLUG}/ws/v3/${key}` },
+    ...{ port, opsPort, upstreamPort, socketPath: `/${SLUG}/ws/v3/${key}` },
+    path: attack.public === undefined ? `/${SLUG}/v3/${key}` : `/${SLUG}`,
     localAddress: attack.key === undefined ? addresses.withoutKey : addresses.neighbour,
   };
   try {

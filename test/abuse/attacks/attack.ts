@@ -14,6 +14,8 @@ export interface Attack {
   readonly neighbourPauseMs?: number;
   /** Permissions and limits of its key. Undefined: it has no key, and a client address of its own. */
   readonly key: Readonly<Record<string, number>> | undefined;
+  /** `public` of the network, whose base URL is the path. Undefined: calls need a key. */
+  readonly public?: object;
   /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
   readonly logsPerBlock?: number;
   /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`. */
@@ -30,7 +32,7 @@ export interface Target {
   readonly opsPort: number;
   /** For an attack by an upstream. */
   readonly upstreamPort: number;
-  /** `/<slug>/v3/<key>`, with a key that does not exist if the attack has none. */
+  /** `/<slug>/v3/<key>`, with a key that does not exist if the attack has none; `/<slug>` of a network with `public`. */
   readonly path: string;
   /** `/<slug>/ws/v3/<key>` */
   readonly socketPath: string;

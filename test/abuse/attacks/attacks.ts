@@ -17,6 +17,7 @@ import { pingFlood } from './ping-flood.ts';
 import { pipelinedDocument } from './pipelined-document.ts';
 import { pipelinedReaders } from './pipelined-readers.ts';
 import { provokedFailures } from './provoked-failures.ts';
+import { publicAddresses } from './public-addresses.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowCalls } from './slow-calls.ts';
 import { slowReaders } from './slow-readers.ts';
@@ -33,7 +34,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, slowCalls, pipelinedDocument, manyAddresses, pipelinedReaders, provokedFailures],
+  ...[flood, slowCalls, pipelinedDocument, manyAddresses, publicAddresses, pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,

@@ -65,7 +65,8 @@ export async function sendInTurn({ target, traffic, body, everyMs, onStatus }: L
   }
 }
 
-function post({ port, path, localAddress }: Target, agent: Agent, body: string): Promise<string> {
+/** Sends one request. @returns the status, or `closed` */
+export function post({ port, path, localAddress }: Target, agent: Agent, body: string): Promise<string> {
   return new Promise((resolve) => {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     const sent = request(
