@@ -60,5 +60,8 @@ export const CODE_BYTES = 450_000;
 /** `eth_call` to this address takes this long, and no place of the upstream. */
 export const SLOW_ACCOUNT = `0x${'15'.repeat(20)}`;
 export const SLOW_MS = 9_000;
+/** `eth_getStorageAt` of this address takes the one time and the other in turn, and no place of the upstream. */
+export const STEERING_ACCOUNT = `0x${'16'.repeat(20)}`;
+export const steeringMs = { slow: 400, quick: 20, phase: 150 } as const;
 /** Calls that the upstream has in progress at once, as many as the gateway sends by default, and how long each takes. */
 export const upstreamCapacity = { calls: 256, latencyMs: 200 } as const;

@@ -21,6 +21,7 @@ import { publicAddresses } from './public-addresses.ts';
 import { slowBodies } from './slow-bodies.ts';
 import { slowCalls } from './slow-calls.ts';
 import { slowReaders } from './slow-readers.ts';
+import { steeredLimit } from './steered-limit.ts';
 import { subscribedAddresses } from './subscribed-addresses.ts';
 import { tinyFragments } from './tiny-fragments.ts';
 import { tinyHeaders } from './tiny-headers.ts';
@@ -34,7 +35,8 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, slowCalls, pipelinedDocument, manyAddresses, publicAddresses, pipelinedReaders, provokedFailures],
+  ...[flood, slowCalls, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses],
+  ...[pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,

@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 import { scenarioPause } from '../../support/scenario-pause.ts';
-import { SLOW_ACCOUNT, type Target } from '../attacks/attack.ts';
+import { SLOW_ACCOUNT, STEERING_ACCOUNT, type Target } from '../attacks/attack.ts';
 import type { Traffic } from './traffic.ts';
 
 /** From a response to the next request of the same connection, as from a client on another machine. */
@@ -12,6 +12,11 @@ let calls = 0;
 export function newCall(): string {
   const position = `0x${(++calls).toString(16)}`;
   return `{"jsonrpc":"2.0","id":${calls},"method":"eth_getStorageAt","params":["0x${'12'.repeat(20)}","${position}","latest"]}`;
+}
+
+/** A lookup that differs from all others, whose latency changes. */
+export function newSteeringCall(): string {
+  return newCall().replace('12'.repeat(20), STEERING_ACCOUNT.slice(2));
 }
 
 /** Differs from all others, too. */

@@ -7,6 +7,8 @@ import {
   failuresOfUpstream,
   SLOW_ACCOUNT,
   SLOW_MS,
+  STEERING_ACCOUNT,
+  steeringMs,
   upstreamCapacity,
 } from '../attacks/attack.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
@@ -89,6 +91,11 @@ async function resultOf(call: Call): Promise<object> {
   if (calledAccount(call) === SLOW_ACCOUNT) {
     await scenarioPause(SLOW_MS);
     return { jsonrpc: '2.0', id, result: '0x' };
+  }
+  if (method === 'eth_getStorageAt' && params[0] === STEERING_ACCOUNT) {
+    const isSlow = Math.floor((performance.now() - startedAt) / steeringMs.phase) % 2 === 0;
+    await scenarioPause(isSlow ? steeringMs.slow : steeringMs.quick);
+    return { jsonrpc: '2.0', id, result: params[1] };
   }
   const result = immediate[method];
   if (result !== undefined && (method !== 'eth_getLogs' || logsPerBlock > 0))

@@ -1,0 +1,19 @@
+import { newSteeringCall, sendInTurn } from '../processes/requests.ts';
+import type { Attack } from './attack.ts';
+
+/** As many as a key may have in flight. */
+const CONNECTIONS = 256;
+
+export const steeredLimit: Attack = {
+  name: 'lookups whose latency changes, to lower the concurrency limit of an upstream',
+  sends: '256 connections of one key with lookups that take 400 ms and 20 ms in turn, for 0.15 s each',
+  bound:
+    'a key moves the limit by its share at most, however many calls it sends; an eighth of the slots stays free for others',
+  seconds: 15,
+  key: {},
+  atLeast: { connections: CONNECTIONS, bytes: 200_000 },
+  start(target, traffic) {
+    for (let connection = 0; connection < CONNECTIONS; connection++)
+      void sendInTurn({ target, traffic, body: newSteeringCall, everyMs: 0 });
+  },
+};
