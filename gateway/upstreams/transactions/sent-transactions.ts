@@ -207,8 +207,14 @@ export class SentTransactions {
     if (hash === undefined) return;
     if (this.#all.length > 1) {
       if (isFirst) this.#known.byHash.set(hash.toLowerCase(), upstream);
-      const { sender } = transaction;
-      if (decoded !== undefined && sender !== undefined) this.#recordSender(sender, upstream, decoded.nonce, isFirst);
+      if (decoded !== undefined) {
+        const at = clock.now();
+        // After the response is written: to recover the sender takes milliseconds.
+        clock.setImmediate(() => {
+          const { sender } = transaction;
+          if (sender !== undefined) this.#recordSender(sender, upstream, decoded.nonce, isFirst, at);
+        });
+      }
     }
     if (decoded !== undefined && decoded.hash !== hash.toLowerCase()) {
       this.#log.warn(
@@ -218,8 +224,7 @@ export class SentTransactions {
     }
   }
 
-  #recordSender(sender: string, upstream: Upstream, nonce: bigint, isFirst: boolean): void {
-    const at = clock.now();
+  #recordSender(sender: string, upstream: Upstream, nonce: bigint, isFirst: boolean, at: number): void {
     const known = this.#known.bySender.get(sender);
     const recent = known !== undefined && at - known.at <= PENDING_MS ? known : undefined;
     const others = recent?.upstreams.filter((one) => one !== upstream) ?? [];
