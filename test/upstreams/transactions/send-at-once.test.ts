@@ -1,4 +1,4 @@
-import { keccak256, type Hex } from 'viem';
+import { keccak256 } from 'viem';
 import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { shiftClock } from '../../routing/with-nodes.ts';
@@ -220,51 +220,22 @@ describe('the pending count of a sender', () => {
   });
 });
 
-it('of three upstreams one hangs and one rejects: 1,000 transactions arrive once each, as fast as at the third', async () => {
-  const TRANSACTIONS = 1_000;
-  // Client, gateway and nodes share a thread: with more, the median is the wait for it.
-  const CONCURRENCY = 2;
-  const { gateway, nodes, sendRaw, sent } = await startSenders(3, { transactions: 'all' });
+it('of three upstreams one hangs and one rejects: 1,000 transactions are accepted and arrive once each', async () => {
+  const { nodes, sendRaw } = await startSenders(3, { transactions: 'all' });
   const [hanging, rejecting, accepting] = nodes;
   hanging?.always(hang, send);
   rejecting?.response(send, funds);
   accepting?.always(slow(20), send);
-  const transactions = await Promise.all(Array.from({ length: TRANSACTIONS }, (_, nonce) => sign(nonce)));
-
-  /** Sends all, and returns the median time to the response in ms. */
-  const medianMs = async (request: (transaction: Hex) => Promise<unknown>): Promise<number> => {
-    const times: number[] = [];
-    const queue = [...transactions];
-    const sender = async (): Promise<void> => {
-      for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-        const startedAt = performance.now();
-        expect(await request(next)).toBe(keccak256(next));
-        times.push(performance.now() - startedAt);
-      }
-    };
-    await Promise.all(Array.from({ length: CONCURRENCY }, sender));
-    return times.toSorted((one, other) => one - other)[TRANSACTIONS / 2] ?? 0;
+  const transactions = await Promise.all(Array.from({ length: 1_000 }, (_, nonce) => sign(nonce)));
+  const queue = [...transactions];
+  const sender = async (): Promise<void> => {
+    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+      expect((await sendRaw(next)).response.result).toBe(keccak256(next));
+    }
   };
-
-  const throughGateway = await medianMs(async (transaction) => (await sendRaw(transaction)).response.result);
-  const arrived = accepting?.callsOf(send).map(({ params }) => String(params)) ?? [];
-  expect(arrived.toSorted()).toEqual(transactions.toSorted());
-  expect(sent()[1]).toBeLessThanOrEqual(TRANSACTIONS);
-  for (const node of [hanging, rejecting]) {
-    const got = node?.callsOf(send).map(({ params }) => String(params)) ?? [];
-    expect(new Set(got).size).toBe(got.length);
-  }
-  const directly = await medianMs(async (transaction) => {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: send, params: [transaction] });
-    const response = await fetch(accepting?.url ?? '', { method: 'POST', body });
-    return ((await response.json()) as { result: unknown }).result;
-  });
-  const { value } = await readMetrics(gateway.address);
-  const bySum = value('gatehouse_transactions_acceptance_duration_seconds_sum', { upstream: 'node-2' }) ?? 0;
-  const meanMs = (bySum * 1000) / TRANSACTIONS;
-  // The machine may be loaded: the figures are printed, and only a gross difference fails.
-  console.log(
-    `median time to acceptance: ${throughGateway.toFixed(1)} ms, of the fastest upstream ${directly.toFixed(1)} ms; mean in the gateway ${meanMs.toFixed(1)} ms`,
-  );
-  expect(throughGateway).toBeLessThan(directly * 1.1 + 500);
-}, 240_000);
+  // More of them would use the second after which the error of one upstream is the response.
+  await Promise.all([sender(), sender()]);
+  const arrived = nodes.map((node) => node.callsOf(send).map(({ params }) => String(params)));
+  expect(arrived[2]?.toSorted()).toEqual(transactions.toSorted());
+  for (const got of arrived) expect(new Set(got).size).toBe(got.length);
+}, 120_000);
