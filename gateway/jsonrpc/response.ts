@@ -1,6 +1,5 @@
 import { BufferList, type Body } from './buffer-list.ts';
-import { BatchTooLarge, type Allowance, type RpcError } from './errors.ts';
-import { reasonPhraseOf } from './reason-phrase.ts';
+import { BatchTooLarge, type Allowance, RpcError, reasons } from './errors.ts';
 
 /** Bytes that arrive while they are read. */
 export interface FlowingBytes {
@@ -84,4 +83,26 @@ export function withAllowance(
 function errorBody(id: string, code: number, message: string, data: string | undefined): string {
   const tail = data === undefined ? '' : `,"data":${JSON.stringify(data)}`;
   return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${tail}}}`;
+}
+
+/** Longer ones fill the log lines of proxies. */
+const MAX_PHRASE_LENGTH = 200;
+/** Node rejects control characters, and a client reads bytes above ASCII as Latin-1. */
+const NOT_PRINTABLE = /[^\x20-\x7e]+/g;
+
+/** Of the messages of the catalogue. */
+const phrases = new Map(
+  reasons.map((reason) => [new RpcError(reason).message, sanitise(new RpcError(reason).message)]),
+);
+
+/**
+ * The HTTP reason phrase of a rejection: its message. Some clients show the status line and drop the body, such as
+ * web3.py, whose errors are those of `raise_for_status` of requests.
+ */
+export function reasonPhraseOf(message: string): string {
+  return phrases.get(message) ?? sanitise(message);
+}
+
+function sanitise(message: string): string {
+  return message.replace(NOT_PRINTABLE, ' ').slice(0, MAX_PHRASE_LENGTH).trim();
 }

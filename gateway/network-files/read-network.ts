@@ -1,6 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { checkFailsafe } from './checks/check-failsafe.ts';
-import { checkPublicMethods } from './check-public-methods.ts';
 import { checkCoverage, checkRoutes, checkTransactions } from './check-routes.ts';
 import { checkUnits } from './checks/check-units.ts';
 import { isDevelopmentNetwork } from './development-chain.ts';
@@ -12,12 +11,14 @@ import { expandProvider } from './expand/expand-provider.ts';
 import type { LoadOptions } from './load-options.ts';
 import { withTransactionRoutes } from './method-upstreams.ts';
 import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
-import { isWildcard } from './options/method-pattern.ts';
+import { isWildcard, coversMethod } from './options/method-pattern.ts';
 import { networkFile } from './options/network-file.ts';
 import { networkOptions } from './options/network-options.ts';
 import { networkSchema } from './options/network-schema.ts';
 import { finishTexts, readValues } from './read-values.ts';
 import { selectMethods } from './select-methods.ts';
+import { suggest } from '../config/suggest.ts';
+import { namespaceOf } from './namespace-of.ts';
 
 export interface ReadNetwork {
   /** Undefined only if the text is not YAML or is empty. With diagnostics it is incomplete, for further checks only. */
@@ -95,3 +96,14 @@ function findDuplicateNames(upstreams: readonly UpstreamConfig[], diagnostics: D
 /** A test validates the schema itself, so that the start does not. */
 const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false, useDefaults: true });
 const validate: ValidateFunction = ajv.compile(networkSchema());
+
+/** @param names of `public.methods`  @param served methods and wildcards of the network */
+function checkPublicMethods(names: readonly string[] = [], served: readonly string[]): Diagnostic[] {
+  const namespaces = [...new Set(served.map(namespaceOf))];
+  return names.flatMap((name, index) => {
+    // Another value has a diagnostic of the schema.
+    if (name === '' || namespaces.includes(name) || served.some((one) => coversMethod(one, name))) return [];
+    const message = `public.methods[${index}]: ${name} is no method or namespace of the network${suggest(name, [...namespaces, ...served])}`;
+    return [{ path: ['public', 'methods', index], message }];
+  });
+}

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { clock } from '../clock/clock.ts';
 import { causeOf } from '../config/log.ts';
 import { chainKey, chainTopics, type ChainEvent, type ChainMessage } from '../chain/chain-peers.ts';
@@ -7,7 +8,6 @@ import { removeSeries } from '../metrics/remove-series.ts';
 import { ReloadMetrics } from '../metrics/reload-metrics.ts';
 import { NetworkFinder } from './find-network.ts';
 import type { Configuration } from '../network-files/configuration.ts';
-import { keepUnchanged } from './keep-unchanged.ts';
 import {
   checkFiles,
   NetworkFilesError,
@@ -241,4 +241,9 @@ export class NetworkRegistry {
 
 function identitiesOf(config: NetworkConfig): string[] {
   return config.upstreams.map((upstream) => upstreamIdentity(config, upstream));
+}
+
+/** Returns the loaded configurations, with the previous object in place of each equal one: such a network stays open. */
+function keepUnchanged(previous: readonly NetworkConfig[], loaded: readonly NetworkConfig[]): NetworkConfig[] {
+  return loaded.map((network) => previous.find((existing) => isDeepStrictEqual(existing, network)) ?? network);
 }

@@ -77,7 +77,7 @@ export function capGas(
   let capped = params;
   for (const { param, path } of gasAt) {
     const given = capped[param];
-    const lowered = lowerGas(given, path, 0, cap);
+    const lowered = lowerMember(given, path, 0, cap);
     if (lowered !== given) capped = capped.with(param, lowered);
   }
   return capped;
@@ -93,16 +93,16 @@ function hasGasAt(value: unknown, path: readonly string[], depth: number): boole
 }
 
 /** @returns the value itself if nothing in it was lowered */
-function lowerGas(value: unknown, path: readonly string[], depth: number, cap: bigint): unknown {
+function lowerMember(value: unknown, path: readonly string[], depth: number, cap: bigint): unknown {
   const name = path[depth];
   if (name === undefined) return typeof value === 'string' && BigInt(value) > cap ? `0x${cap.toString(16)}` : value;
   if (typeof value !== 'object' || value === null) return value;
   if (name === '*') {
     if (!Array.isArray(value)) return value;
-    const lowered = value.map((element) => lowerGas(element, path, depth + 1, cap));
+    const lowered = value.map((element) => lowerMember(element, path, depth + 1, cap));
     return lowered.some((element, index) => element !== value[index]) ? lowered : value;
   }
   const given = (value as Record<string, unknown>)[name];
-  const lowered = lowerGas(given, path, depth + 1, cap);
+  const lowered = lowerMember(given, path, depth + 1, cap);
   return lowered === given ? value : { ...value, [name]: lowered };
 }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { clock } from '../../clock/clock.ts';
@@ -8,7 +8,6 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import { connectionOf, isConnection, type ConnectionOptions, type RequestHandler } from './client-connection.ts';
 import { ClientConnections } from './client-connections.ts';
 import { closeServer, announceClose, waitForIdleBacklog } from './drain-server.ts';
-import { isWebSocketUpgrade, serveIgnoringUpgrade } from './ignore-upgrade.ts';
 import { pendingResponse } from './node-internals.ts';
 import { createRequestIds } from './request-ids.ts';
 import { EXPOSED_HEADERS, formatRetryAfter, writeResponse } from './write-response.ts';
@@ -92,7 +91,7 @@ export async function listen(
       // Its request has arrived after all: the rejection would be a part of the response, or follow it.
       if (pendingResponse(socket) !== pending || pending?.headersSent === true) socket.destroy();
       // A socket that is not writable has been rejected already.
-      else if (socket.writable) rejectSocket(socket, rejectionOf(error), nextRequestId());
+      else if (socket.writable) rejectSocket(socket, httpRejection(error), nextRequestId());
     });
   };
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -168,7 +167,7 @@ function isAmbiguous({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts > 1 || (hosts === 0 && !isOld);
 }
 
-function rejectionOf({ code }: NodeJS.ErrnoException): RpcError {
+function httpRejection({ code }: NodeJS.ErrnoException): RpcError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RpcError('body-too-slow');
   return new RpcError('bad-http', code === 'HPE_HEADER_OVERFLOW' ? 'bad HTTP request: headers too large' : undefined);
 }
@@ -190,4 +189,25 @@ function rejectSocket(socket: Duplex, rejection: RpcError, requestId: string, he
   // Input is read and dropped for a while: closing with unread bytes resets the connection and may lose the response.
   socket.resume();
   clock.setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function isWebSocketUpgrade(request: IncomingMessage): boolean {
+  return request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * Serves a request as if it had no Upgrade header, which RFC 9110 §7.8 allows: `curl --http2` and Java's client
+ * request h2c with every first call. Node passes all upgrades to its listener (`shouldUpgradeCallback` needs Node 24).
+ * So the request is put back into its connection without the header, and the connection is parsed anew.
+ */
+function serveIgnoringUpgrade(server: Server, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const { method = '', url = '', httpVersion, rawHeaders } = request;
+  let text = `${method} ${url} HTTP/${httpVersion}\r\n`;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (name.toLowerCase() !== 'upgrade') text += `${name}: ${rawHeaders[index + 1] ?? ''}\r\n`;
+  }
+  if (head.length > 0) socket.unshift(head);
+  socket.unshift(Buffer.from(`${text}\r\n`, 'latin1'));
+  server.emit('connection', socket);
 }

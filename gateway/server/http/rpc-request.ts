@@ -30,7 +30,7 @@ import { writeFlow } from './write-flow.ts';
 import { writeAccounted, writePreflight, writeResponse } from './write-response.ts';
 
 /** The event-loop time of smaller responses is not worth its account. */
-const LARGE_RESPONSE_BYTES = 16_384;
+const METERED_RESPONSE_BYTES = 16_384;
 
 /** One request in progress. */
 interface HttpRequest {
@@ -219,7 +219,7 @@ function respondToBody(
   };
   const begun = handleBody(body, context, batch);
   if (begun instanceof Promise || compressOverBytes !== undefined)
-    return respondLater(options, http, access, begun, explanation, context.verification);
+    return respondToBodyLater(options, http, access, begun, explanation, context.verification);
   writeAccounted(response, requestId, begun, reservation, explanation?.toString(), context.verification?.proof);
   return undefined;
 }
@@ -235,7 +235,7 @@ function canFlow(
 }
 
 /** @throws RpcError, Cancelled (rejects with it) */
-async function respondLater(
+async function respondToBodyLater(
   { compressOverBytes }: RpcRouteOptions,
   { request, response, reservation, connection, requestId }: HttpRequest,
   access: KeyAccess,
@@ -252,7 +252,7 @@ async function respondLater(
     writeAccounted(response, requestId, encoded, reservation, explanation?.toString(), verification?.proof);
   };
   const owner = access.share.name;
-  if ((encoded?.body.length ?? 0) > LARGE_RESPONSE_BYTES) turnBudget.run(owner, write);
+  if ((encoded?.body.length ?? 0) > METERED_RESPONSE_BYTES) turnBudget.run(owner, write);
   else write();
   if (encoded?.result === undefined) return;
   const watchUnread = (): void => {

@@ -28,13 +28,13 @@ export function handleMessage(
   try {
     context.reservation.begin(REQUEST_BYTES + message.length * (1 + DECODED_FACTOR));
     const response = handleBody(message, context, options.batch);
-    return response instanceof Promise ? respondLater(response, context, options) : respond(response, context);
+    return response instanceof Promise ? respondToMessageLater(response, context, options) : respond(response, context);
   } catch (error) {
     return reject(error, context, options);
   }
 }
 
-async function respondLater(
+async function respondToMessageLater(
   response: Promise<RpcResponse | undefined>,
   context: MessageContext,
   options: SessionOptions,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { digestOf, keyIdOf } from '../../../gateway/auth/formats/key.ts';
 import { reasons, RpcError } from '../../../gateway/jsonrpc/errors.ts';
-import { reasonPhraseOf } from '../../../gateway/jsonrpc/reason-phrase.ts';
+import { reasonPhraseOf } from '../../../gateway/jsonrpc/response.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { eventually } from '../../support/eventually.ts';
