@@ -6,7 +6,7 @@ export const exitCodes = {
     meaning:
       'The command failed, was used wrongly, or found a problem: `doctor` an upstream, `status` a gateway that is not ready. The message has the reason',
   },
-  unavailable: { code: 69, meaning: 'No gateway responds at the address of `status` or `explain`' },
+  unavailable: { code: 69, meaning: 'No gateway responds at the address of `status`, `explain` or `events`' },
   internal: { code: 70, meaning: 'A defect of Gatehouse: the message has the stack' },
   configuration: {
     code: 78,
