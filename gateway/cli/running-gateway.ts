@@ -38,6 +38,8 @@ export interface RunningGatewayContext {
 /** The response of `/readyz`. */
 interface Readiness {
   readonly ready: boolean;
+  /** Why it is not ready. */
+  readonly reason?: string;
   readonly draining: boolean;
   readonly keyStore: { readonly kind: string; readonly available: boolean };
   readonly configuration: Configuration;
@@ -222,8 +224,11 @@ function rejectionText(status: number, message: string | undefined): string {
   return `the gateway rejects the request: ${message ?? `HTTP ${status}`}`;
 }
 
-function statusText(address: string, { ready, draining, keyStore, configuration, networks }: Readiness): string {
-  const state = draining ? 'stopping' : ready ? 'ready' : 'not ready';
+function statusText(
+  address: string,
+  { ready, reason, draining, keyStore, configuration, networks }: Readiness,
+): string {
+  const state = draining ? 'stopping' : ready ? 'ready' : `not ready${reason === undefined ? '' : `: ${reason}`}`;
   const files =
     configuration.refused === null
       ? ''
