@@ -76,10 +76,10 @@ program
     }
     const active = settings();
     requireNetworks(active);
-    const { NETWORKS_DIR, HOST, OPS_HOST = HOST, OPS_PORT, UNITS_FILE } = active;
+    const { HOST, OPS_HOST = HOST, OPS_PORT } = active;
     const running =
       OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(OPS_HOST), OPS_PORT));
-    const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running, UNITS_FILE);
+    const { ok, text } = checkNetworks(active, process.env, json, running);
     (ok || json ? out : err)(text);
     if (!ok) process.exitCode = exitCodes.configuration.code;
   });
@@ -178,7 +178,7 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
   if (!(limitS >= 0.1 && limitS <= 600)) throw new SettingsError(['--limit: expected seconds, from 0.1 to 600']);
   const active = settings();
   requireNetworks(active);
-  const { ok, text } = checkNetworks(active.NETWORKS_DIR, process.env, asJson, undefined, active.UNITS_FILE);
+  const { ok, text } = checkNetworks(active, process.env, asJson);
   if (!ok) {
     (asJson ? out : err)(text);
     process.exitCode = exitCodes.configuration.code;

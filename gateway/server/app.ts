@@ -101,6 +101,7 @@ export async function openGateway(
     ...methodFacts,
     checkPublic,
     developmentMethods: developmentMethodsIn(settings),
+    callTimeoutMs: settings.CALL_TIMEOUT_MS,
     env,
   };
   const content = readFolder(files.folder);
