@@ -10,6 +10,7 @@ export const exitCodes = {
   internal: { code: 70, meaning: 'A defect of Gatehouse: the message has the stack' },
   configuration: {
     code: 78,
-    meaning: 'A setting, a network file, the key store or the admin token is invalid, missing or unreachable: the message names it',
+    meaning:
+      'A setting, a network file, the key store or the admin token is invalid, missing or unreachable: the message names it',
   },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly meaning: string }>>;
