@@ -94,7 +94,7 @@ export async function stepsOf(kind: CallKind, parts: GatewayParts): Promise<Step
       work: () => {
         method.metric.started();
         method.metric.ended('result', performance.now());
-        method.usage.add('key', 1, false, bytes.length);
+        method.usage.add('key', 1, undefined, bytes.length);
       },
     },
     {

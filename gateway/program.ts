@@ -1,27 +1,23 @@
 import cluster from 'node:cluster';
 import { resolve } from 'node:path';
-import { Argument, Command, CommanderError } from 'commander';
+import { Argument, Command } from 'commander';
 import { backupCommands } from './cli/backup.ts';
-import { BackupError } from './backup/restore.ts';
 import { addressOf } from './cli/banner.ts';
 import { checkNetworks, listNetworks, readNetworks } from './cli/check.ts';
 import { commandName } from './cli/command-name.ts';
-import { demoLines, DemoError } from './cli/demo.ts';
+import { demoLines } from './cli/demo.ts';
 import { completionScript, shells } from './cli/completion.ts';
+import { exitCodeFor } from './cli/exit-code-for.ts';
 import { exitCodes } from './cli/exit-codes.ts';
-import { UsageError } from './cli/key-options.ts';
-import { fetchActiveConfiguration, GatewayError, reachable, runningGatewayCommands } from './cli/running-gateway.ts';
+import { fetchActiveConfiguration, reachable, runningGatewayCommands } from './cli/running-gateway.ts';
 import { upstreamsCommand } from './cli/upstreams.ts';
 import { examples } from './cli/examples.ts';
 import { keysCommand } from './cli/keys.ts';
-import { listenErrorText } from './cli/listen-error.ts';
 import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
-import { addNetwork, initNetworks, NetworkFileError, readChainId, type WrittenFiles } from './cli/network-files.ts';
+import { addNetwork, initNetworks, readChainId, type WrittenFiles } from './cli/network-files.ts';
 import { version } from './config/package.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
 import { readSettings, SettingsError, type Settings } from './config/settings.ts';
-import { KeyStoreError } from './auth/stores/key-store.ts';
-import { UnsuitableRedis } from './redis/check-redis.ts';
 import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
 
 const out = (text: string): void => void process.stdout.write(text);
@@ -80,10 +76,10 @@ program
     }
     const active = settings();
     requireNetworks(active);
-    const { NETWORKS_DIR, HOST, OPS_HOST = HOST, OPS_PORT, UNITS_FILE } = active;
+    const { HOST, OPS_HOST = HOST, OPS_PORT } = active;
     const running =
       OPS_PORT === undefined ? undefined : await fetchActiveConfiguration(addressOf(reachable(OPS_HOST), OPS_PORT));
-    const { ok, text } = checkNetworks(NETWORKS_DIR, process.env, json, running, UNITS_FILE);
+    const { ok, text } = checkNetworks(active, process.env, json, running);
     (ok || json ? out : err)(text);
     if (!ok) process.exitCode = exitCodes.configuration.code;
   });
@@ -153,7 +149,7 @@ try {
   // Without a command, the help is the result, not an error.
   await program.parseAsync(process.argv.length > 2 ? process.argv : [...process.argv, '--help']);
 } catch (error) {
-  process.exitCode = exitCodeFor(error);
+  process.exitCode = exitCodeFor(error, err, settings);
   // Its channel to the primary keeps a worker alive.
   if (cluster.isWorker) process.exit();
 }
@@ -182,7 +178,7 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
   if (!(limitS >= 0.1 && limitS <= 600)) throw new SettingsError(['--limit: expected seconds, from 0.1 to 600']);
   const active = settings();
   requireNetworks(active);
-  const { ok, text } = checkNetworks(active.NETWORKS_DIR, process.env, asJson, undefined, active.UNITS_FILE);
+  const { ok, text } = checkNetworks(active, process.env, asJson);
   if (!ok) {
     (asJson ? out : err)(text);
     process.exitCode = exitCodes.configuration.code;
@@ -214,25 +210,4 @@ function requireNetworks({ NODE_ENV, NETWORKS_DIR }: Settings): void {
   if (NODE_ENV !== 'production' || !isPackageFolder(NETWORKS_DIR)) return;
   const text = `there is no folder ${resolve(NETWORKS_DIR)}: ${commandName} init writes it, or set NETWORKS_DIR`;
   throw new SettingsError([text]);
-}
-
-/** Prints the message alone of an error that the operator can fix, and the stack of any other error. */
-function exitCodeFor(error: unknown): number {
-  // Commander has already printed the message.
-  if (error instanceof CommanderError) return error.exitCode;
-  const isConfiguration = [SettingsError, NetworkFilesError, KeyStoreError].some((kind) => error instanceof kind);
-  const isOperation = [DemoError, NetworkFileError, BackupError, UnsuitableRedis, UsageError, GatewayError].some(
-    (kind) => error instanceof kind,
-  );
-  if (isConfiguration || isOperation) {
-    err(`${(error as Error).message}\n`);
-    if (error instanceof GatewayError) return error.exitCode;
-    return isConfiguration ? exitCodes.configuration.code : exitCodes.failed.code;
-  }
-  if (error instanceof Error && 'syscall' in error) {
-    err(`${listenErrorText(error, settings()) ?? error.message}\n`);
-    return exitCodes.failed.code;
-  }
-  err(`gatehouse: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-  return exitCodes.internal.code;
 }

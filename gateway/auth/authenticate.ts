@@ -212,9 +212,12 @@ export class Authenticator {
     }
   }
 
-  /** Whether any key can be authenticated: the store is available, or keys are cached. */
+  /** Whether any key or token can be authenticated: the store is available, or one is cached and still valid without it. */
   get canCheckKeys(): boolean {
-    return this.#store.isAvailable || this.#known.size > 0;
+    if (this.#store.isAvailable || this.#tokens?.canConfirm === true) return true;
+    // The most recently used key is the first.
+    for (const known of this.#known.values()) if (this.#freshness(known) !== undefined) return true;
+    return false;
   }
 
   /** @param address that an unknown key counts against; undefined if the key was known */

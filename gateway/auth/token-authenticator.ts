@@ -60,6 +60,11 @@ export class TokenAuthenticator {
     return this.confirm(access, access.token, 0);
   }
 
+  /** Whether some token can be confirmed while the store is unavailable. */
+  get canConfirm(): boolean {
+    return this.#options.keys.current() !== undefined && this.#revocations.hasFresh;
+  }
+
   /** Verifies a token. @throws RpcError (rejects with it): token-invalid, key-store-unreachable */
   async verify(text: string, digest: string, isInPath: boolean): Promise<KeyAccess> {
     let verification = this.#inProgress.get(digest);

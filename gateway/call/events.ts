@@ -1,4 +1,4 @@
-import type { RpcError } from '../jsonrpc/errors.ts';
+import { ruleNameOf, type RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { CacheOutcome } from '../observability/call-sink.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
@@ -87,7 +87,13 @@ export function ended(
   }
   if (context === undefined) return;
   const { record, token } = context.access;
-  served?.usage.add(record.id, requestUnits, isError(outcome), bytes, token !== undefined);
+  const reason = rejection === undefined ? outcome : usageReasonOf(rejection);
+  served?.usage.add(record.id, requestUnits, isError(outcome) ? reason : undefined, bytes, token !== undefined);
+}
+
+/** The permission, limit or bound that rejects a request, else the reason: never text that a caller sent. */
+export function usageReasonOf({ rule, reason }: RpcError): string {
+  return rule === undefined ? reason : ruleNameOf(rule);
 }
 
 function isError(outcome: string): boolean {

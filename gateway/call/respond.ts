@@ -17,7 +17,7 @@ import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
-import { ended, verified } from './events.ts';
+import { ended, usageReasonOf, verified } from './events.ts';
 import type { LocalResponse, Network } from './network.ts';
 
 /** What a call gets: from an upstream, from the cache, or from the gateway itself. */
@@ -101,15 +101,16 @@ export function rejectRequest(
   if (rejection.rule !== undefined) otherMethods.metric.rejectedBy(rejection.rule);
   logEntry?.callEnded(rejection.reason);
   for (const each of sinks) each.rejected?.(rejection);
-  otherMethods.usage.add(access.record.id, units, true, response?.body.length ?? 0, access.token !== undefined);
+  const bytes = response?.body.length ?? 0;
+  otherMethods.usage.add(access.record.id, units, usageReasonOf(rejection), bytes, access.token !== undefined);
   return response;
 }
 
 /** Counts the rejection of a whole request by a permission or limit of its key, in metrics and usage. */
-export function countRejection({ rule }: RpcError, { otherMethods }: Network, { record, token }: KeyAccess): void {
-  if (rule === undefined) return;
-  otherMethods.metric.rejectedBy(rule);
-  otherMethods.usage.add(record.id, 0, true, 0, token !== undefined);
+export function countRejection(rejection: RpcError, { otherMethods }: Network, { record, token }: KeyAccess): void {
+  if (rejection.rule === undefined) return;
+  otherMethods.metric.rejectedBy(rejection.rule);
+  otherMethods.usage.add(record.id, 0, usageReasonOf(rejection), 0, token !== undefined);
 }
 
 /** Logs the cause. The caller only gets the request id, by which the log entry is found. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/configuration.ts';
 import {
   findFolder,
@@ -14,6 +15,8 @@ import { columns } from './columns.ts';
 import { describeActive } from './running-gateway.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
+
+type CheckedSettings = Pick<Settings, 'NETWORKS_DIR'> & Partial<Pick<Settings, 'UNITS_FILE' | 'CALL_TIMEOUT_MS'>>;
 
 /** Result of `gatehouse check`. */
 export interface CheckReport {
@@ -39,19 +42,18 @@ interface CheckedNetwork {
 }
 
 /**
- * Validates all network files of a folder, and the file of UNITS_FILE, as `gatehouse start` does. Sends nothing to upstreams.
+ * Validates all network files of NETWORKS_DIR, and the file of UNITS_FILE, as `gatehouse start` does. Sends nothing to upstreams.
  * @param running active configuration of a running gateway
  */
 export function checkNetworks(
-  folder: string,
+  settings: CheckedSettings,
   env: Readonly<Record<string, string | undefined>>,
   asJson: boolean,
   running?: Configuration,
-  unitsFile?: string,
 ): CheckReport {
-  const activeLine = running === undefined ? '' : describeActive(running, readFolder(folder).digest);
+  const activeLine = running === undefined ? '' : describeActive(running, readFolder(settings.NETWORKS_DIR).digest);
   try {
-    const networks = checkedNetworks(folder, env, unitsFile);
+    const networks = checkedNetworks(settings, env);
     return {
       ok: true,
       text: asJson ? jsonLine(networks, [], running) : networks.map(formatNetwork).join('') + activeLine,
@@ -63,10 +65,18 @@ export function checkNetworks(
   }
 }
 
-/** Loads the network files of a folder. @throws NetworkFilesError */
-export function readNetworks(folder: string, env: Readonly<Record<string, string | undefined>>): NetworkConfig[] {
+/**
+ * Loads the network files of a folder.
+ * @param callTimeoutMs the time of a call; undefined: times of the files are not compared with it
+ * @throws NetworkFilesError
+ */
+export function readNetworks(
+  folder: string,
+  env: Readonly<Record<string, string | undefined>>,
+  callTimeoutMs?: number,
+): NetworkConfig[] {
   const developmentMethods = developmentMethodsIn({ NODE_ENV: env['NODE_ENV'] });
-  return loadNetworks({ folder, ...methodFacts, checkPublic, developmentMethods, env });
+  return loadNetworks({ folder, ...methodFacts, checkPublic, developmentMethods, callTimeoutMs, env });
 }
 
 /** Formats the networks of a folder for `gatehouse networks list`. Has no URLs of upstreams. */
@@ -80,12 +90,11 @@ export function listNetworks(networks: readonly NetworkConfig[], asJson: boolean
 }
 
 function checkedNetworks(
-  folder: string,
+  { NETWORKS_DIR: folder, UNITS_FILE: unitsFile, CALL_TIMEOUT_MS: callTimeoutMs }: CheckedSettings,
   env: Readonly<Record<string, string | undefined>>,
-  unitsFile: string | undefined,
 ): CheckedNetwork[] {
   const found: FileDiagnostic[] = [];
-  const networks = collect(found, () => readNetworks(folder, env));
+  const networks = collect(found, () => readNetworks(folder, env, callTimeoutMs));
   collect(found, () => readUnits(unitsFile, networks, methodFacts));
   if (networks === undefined || found.length > 0) throw new NetworkFilesError(found);
   return networks.map((network) => ({

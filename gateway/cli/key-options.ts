@@ -6,7 +6,7 @@ import type { PermissionChange } from '../auth/stores/key-store.ts';
 import { unknownNetworks } from '../auth/unknown-networks.ts';
 import { slugsIn } from '../network-files/load-networks.ts';
 
-/** An argument or option is invalid. The message is one line for the operator. */
+/** An argument or option is invalid. The message is a line for the operator, or one for each key. */
 export class UsageError extends Error {}
 
 /** The editable fields; `option` is the property in which commander stores the value of the flag. */

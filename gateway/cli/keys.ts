@@ -1,16 +1,15 @@
-import { Command, CommanderError } from 'commander';
+import { Command } from 'commander';
 import { openLog } from '../config/log.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import { keyIdOf } from '../auth/formats/key.ts';
 import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
-import { mergePermissions, KeyStoreError, type KeyStore } from '../auth/stores/key-store.ts';
+import { mergePermissions, type KeyStore } from '../auth/stores/key-store.ts';
 import { importKeys } from '../auth/manage/import-keys.ts';
-import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
 import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { displayedRecord } from '../auth/manage/displayed-record.ts';
-import { joinFailures } from '../auth/manage/revoked-keys.ts';
+import { failureText } from '../auth/manage/revoked-keys.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
@@ -47,7 +46,7 @@ export interface KeysCommandContext {
   readonly callUrl?: (key: string, slugs: string | undefined) => string | undefined;
 }
 
-/** Makes the command `gatehouse keys …`. What an operator can fix is one printed line, and a CommanderError with an exit code. */
+/** Makes the command `gatehouse keys …`. `exitCodeFor` prints its errors. */
 export function keysCommand(context: KeysCommandContext): Command {
   const { out } = context;
   const keys = new Command('keys')
@@ -55,23 +54,22 @@ export function keysCommand(context: KeysCommandContext): Command {
     .exitOverride()
     .configureOutput({ writeOut: out, writeErr: context.err });
 
-  const withStore = (work: (store: KeyStore) => Promise<void>): Promise<void> =>
-    attempt(keys, async () => {
-      const store = openKeyStore(context.settings(), openLog('silent'));
-      try {
-        await store.waitUntilReady(OPEN_TIMEOUT_MS);
-        await work(store);
-      } finally {
-        await store.close();
-      }
-    });
+  const withStore = async (work: (store: KeyStore) => Promise<void>): Promise<void> => {
+    const store = openKeyStore(context.settings(), openLog('silent'));
+    try {
+      await store.waitUntilReady(OPEN_TIMEOUT_MS);
+      await work(store);
+    } finally {
+      await store.close();
+    }
+  };
 
   const withManager = (work: (manager: KeyManager, store: KeyStore) => Promise<void>): Promise<void> =>
     withStore((store) => work(new KeyManager(store, methodNames), store));
   const issuerOfTokens = (): string => {
     const { AUTH_ISSUER: issuer } = context.settings();
     if (issuer === undefined)
-      throw new UsageError('AUTH_ISSUER is not set: subjects and token ids are those of an issuer');
+      throw new SettingsError(['AUTH_ISSUER is not set: subjects and token ids are those of an issuer']);
     return issuer;
   };
   const printResult = (result: CreatedKey, json: true | undefined, summary: string): void => {
@@ -214,7 +212,7 @@ export function keysCommand(context: KeysCommandContext): Command {
           if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
           else out(`Key ${record.id} (${record.name}) is revoked.\n`);
         }
-        if (failed.length > 0) throw joinFailures(failed);
+        if (failed.length > 0) throw new UsageError(failureText(failed));
       }),
     );
 
@@ -300,19 +298,4 @@ export function keysCommand(context: KeysCommandContext): Command {
 function tryLine(url: string, secret: string | undefined): string {
   const line = chainIdLine(url);
   return secret === undefined ? line : line.replace('curl', `curl -u ':${secret}'`);
-}
-
-async function attempt(command: Command, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (error instanceof CommanderError) throw error;
-    const isExpected = [UsageError, KeyStoreError, InvalidPermissionsError, SettingsError].some(
-      (kind) => error instanceof kind,
-    );
-    // The message of a file system error (EACCES …) is one line, too.
-    const isSystemError = error instanceof Error && 'syscall' in error;
-    if (isExpected || isSystemError) command.error((error as Error).message, { exitCode: 1, code: 'gatehouse.keys' });
-    throw error;
-  }
 }

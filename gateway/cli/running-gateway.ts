@@ -1,16 +1,22 @@
 import { Command } from 'commander';
+import { durationOf } from '../auth/formats/duration.ts';
+import { clock } from '../clock/clock.ts';
 import { isObject } from '../collections/is-object.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/configuration.ts';
+import type { GatewayEvent } from '../observability/event-list.ts';
 import { addressOf } from './banner.ts';
 import { columns, shortTime } from './columns.ts';
 import { examples } from './examples.ts';
 import { exitCodes } from './exit-codes.ts';
+import { UsageError } from './key-options.ts';
 
 const TIMEOUT_MS = 5_000;
 /** Longer than any call. */
 const EXPLAIN_TIMEOUT_MS = 60_000;
+/** As many as the gateway stores. */
+const MAX_EVENTS = 1_000;
 
 /** No gateway responds, or it rejects the request. The message is one line for the operator. */
 export class GatewayError extends Error {
@@ -32,6 +38,8 @@ export interface RunningGatewayContext {
 /** The response of `/readyz`. */
 interface Readiness {
   readonly ready: boolean;
+  /** Why it is not ready. */
+  readonly reason?: string;
   readonly draining: boolean;
   readonly keyStore: { readonly kind: string; readonly available: boolean };
   readonly configuration: Configuration;
@@ -60,7 +68,7 @@ interface ExplainedCall {
   readonly attempts: readonly { readonly upstream: string; readonly ms?: number; readonly outcome?: string }[];
 }
 
-/** Makes the commands that send requests to a running gateway: `gatehouse status` and `gatehouse explain`. */
+/** Makes the commands that send requests to a running gateway: `gatehouse status`, `explain` and `events`. */
 export function runningGatewayCommands({ settings, out, setExitCode }: RunningGatewayContext): Command[] {
   const status = new Command('status')
     .description('Show whether a running gateway is ready, and its networks and upstreams')
@@ -92,11 +100,7 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
     .action(async (network: string, method: string, params: string[], options: { url?: string; json?: true }) => {
       const active = settings();
       const token = adminTokensOf(active).find(({ role }) => role === 'all')?.value;
-      if (token === undefined) {
-        throw new SettingsError([
-          'ADMIN_TOKEN: expected the token of the gateway, or one of the role all in ADMIN_TOKENS',
-        ]);
-      }
+      if (token === undefined) throw missingToken('one of the role all in ADMIN_TOKENS');
       const address = readAddress(options.url) ?? opsAddress(active);
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params.map(readParam) });
       const response = await request(`${address}/admin/explain/${encodeURIComponent(network)}`, {
@@ -110,7 +114,48 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
         throw new GatewayError(rejectionText(response.status, result.error?.message), exitCodes.failed.code);
       out(options.json ? `${JSON.stringify(result)}\n` : explainText(method, network, result));
     });
-  return [status, explain];
+  const events = new Command('events')
+    .description('Show the events of a running gateway: what failed, when and for how long; what was done, and by whom')
+    .option('--network <slug>', 'only those of this network')
+    .option('--since <time>', 'only those that began, lasted or ended in this time: 30m, 1h, 7d')
+    .option('--url <url>', 'address of the ops port; default: that of the settings')
+    .option('--json', 'print an array of the events on one line')
+    .addHelpText(
+      'after',
+      `\nADMIN_TOKEN must be set as for the gateway, or ADMIN_TOKENS with a token of any role.\n${examples(
+        'events --since 1h',
+        'events --network base --json',
+      )}`,
+    )
+    .action(async (options: { network?: string; since?: string; url?: string; json?: true }) => {
+      const sinceMs = options.since === undefined ? undefined : durationOf(options.since);
+      if (options.since !== undefined && !sinceMs)
+        throw new UsageError('--since: expected a duration such as 30m, 1h or 7d');
+      const active = settings();
+      const token = adminTokensOf(active)[0]?.value;
+      if (token === undefined) throw missingToken('one of any role in ADMIN_TOKENS');
+      const query = new URLSearchParams({
+        limit: String(MAX_EVENTS),
+        ...(options.network !== undefined && { network: options.network }),
+      });
+      const response = await request(
+        `${readAddress(options.url) ?? opsAddress(active)}/admin/events?${query.toString()}`,
+        {
+          headers: { authorization: `Bearer ${token}` },
+          signal: AbortSignal.timeout(TIMEOUT_MS),
+        },
+      );
+      const result = (await readJson(response)) as { events?: GatewayEvent[]; error?: { message?: string } };
+      if (!response.ok || result.events === undefined)
+        throw new GatewayError(rejectionText(response.status, result.error?.message), exitCodes.failed.code);
+      const found = sinceMs === undefined ? result.events : eventsSince(result.events, clock.unixMs() - sinceMs);
+      out(options.json ? `${JSON.stringify(found)}\n` : found.length === 0 ? 'No events.\n' : eventsText(found));
+    });
+  return [status, explain, events];
+}
+
+function missingToken(other: string): SettingsError {
+  return new SettingsError([`ADMIN_TOKEN: expected the token of the gateway, or ${other}`]);
 }
 
 /** Fetches the active configuration from a gateway's ops port; undefined if no gateway responds. */
@@ -179,8 +224,11 @@ function rejectionText(status: number, message: string | undefined): string {
   return `the gateway rejects the request: ${message ?? `HTTP ${status}`}`;
 }
 
-function statusText(address: string, { ready, draining, keyStore, configuration, networks }: Readiness): string {
-  const state = draining ? 'stopping' : ready ? 'ready' : 'not ready';
+function statusText(
+  address: string,
+  { ready, reason, draining, keyStore, configuration, networks }: Readiness,
+): string {
+  const state = draining ? 'stopping' : ready ? 'ready' : `not ready${reason === undefined ? '' : `: ${reason}`}`;
   const files =
     configuration.refused === null
       ? ''
@@ -216,6 +264,26 @@ function explainText(method: string, network: string, { answer, explanation }: E
   ];
   const table = rows.length === 0 ? 'No upstream was used.\n' : columns([['UPSTREAM', 'TIME', 'OUTCOME', ''], ...rows]);
   return `${method} on ${network}: ${facts.join(', ')}\n\n${table}\n${JSON.stringify(answer)}\n`;
+}
+
+/** Those that began, lasted or ended at a Unix time in milliseconds, or later. */
+function eventsSince(events: readonly GatewayEvent[], unixMs: number): GatewayEvent[] {
+  return events.filter(({ at, endedAt }) => endedAt === null || Date.parse(endedAt ?? at) >= unixMs);
+}
+
+function eventsText(events: readonly GatewayEvent[]): string {
+  const rows = events.map(({ at, kind, network = '-', upstream = '-', reason, by, endedAt, forS, count }) => [
+    ...[shortTime(at), kind, network, upstream],
+    endedAt === undefined ? '-' : endedAt === null ? `${spanOf(forS)}, lasts` : spanOf(forS),
+    ...[String(count), by === undefined ? reason : `${reason}, by ${by}`],
+  ]);
+  return columns([['BEGAN', 'KIND', 'NETWORK', 'UPSTREAM', 'LASTED', 'TIMES', 'WHAT'], ...rows]);
+}
+
+/** `59s`, `12m` or `3h`. */
+function spanOf(seconds: number): string {
+  if (seconds < 60) return `${seconds}s`;
+  return seconds < 3_600 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;
 }
 
 /** JSON, or the text itself: a shell needs no quotes around `latest` and `0x1`. */

@@ -21,11 +21,15 @@ export function permissionsText(record: KeyRecord): string {
 
 /** The usage of a key, one line per day, network and method. */
 export function usageTable(rows: readonly UsageRow[]): string {
-  const lines = rows.map(({ day, network, method, calls, units, errors, bytes }) => [
+  const lines = rows.map(({ day, network, method, calls, units, errors, bytes, reasons = {} }) => [
     ...[day, network, method],
     ...[calls, units, errors, bytes].map(String),
+    Object.entries(reasons)
+      .sort(([, one], [, other]) => other - one)
+      .map(([reason, count]) => `${reason} ${count}`)
+      .join(', '),
   ]);
-  return columns([['DAY', 'NETWORK', 'METHOD', 'CALLS', 'UNITS', 'ERRORS', 'BYTES'], ...lines]);
+  return columns([['DAY', 'NETWORK', 'METHOD', 'CALLS', 'UNITS', 'ERRORS', 'BYTES', 'REASONS'], ...lines]);
 }
 
 function stateOf(record: KeyRecord): string {

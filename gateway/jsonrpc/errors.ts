@@ -121,6 +121,11 @@ export interface RejectionRule {
   readonly available?: number;
 }
 
+/** The field of the key, without the method of a limit: there are few of them. */
+export function ruleNameOf({ name }: RejectionRule): string {
+  return name.split(' ', 1)[0] ?? '';
+}
+
 interface RpcErrorOptions {
   readonly cause?: unknown;
   readonly retryAfterS?: number | undefined;

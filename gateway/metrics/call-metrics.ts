@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { Proof } from '../jsonrpc/proof.ts';
 import { clock } from '../clock/clock.ts';
-import type { RejectionRule } from '../jsonrpc/errors.ts';
+import { ruleNameOf, type RejectionRule } from '../jsonrpc/errors.ts';
 import type { CounterMetric, CounterValue, GaugeMetric, HistogramMetric, HistogramValue } from './counters.ts';
 import { fastCounter, fastGauge, fastHistogram } from './instruments.ts';
 
@@ -94,9 +94,8 @@ export class CallMetric {
   }
 
   /** Counts a rejection by a permission, limit or bound. */
-  rejectedBy({ name }: RejectionRule): void {
-    // Without the method of a limit.
-    this.#rejectionsBy(name.split(' ', 1)[0] ?? '').value++;
+  rejectedBy(rule: RejectionRule): void {
+    this.#rejectionsBy(ruleNameOf(rule)).value++;
   }
 
   /** Counts a call for which `started` was not called, such as a rejected one. */

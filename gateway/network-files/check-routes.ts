@@ -49,8 +49,12 @@ function checkUpstream(name: string, { upstreams }: Pick<Routed, 'upstreams'>, p
 
 type Sending = Routed & Pick<NetworkConfig, 'transactions' | 'private'>;
 
-/** Checks `transactions` and `private` beyond the schema: each name is that of an upstream that may get transactions. */
-export function checkTransactions(network: Sending, { knownMethods, sendsTransactions }: LoadOptions): Diagnostic[] {
+/**
+ * Checks `transactions` and `private` beyond the schema: each name is that of an upstream that may get transactions, and the
+ * fallback has an effect.
+ */
+export function checkTransactions(network: Sending, options: LoadOptions): Diagnostic[] {
+  const { knownMethods, sendsTransactions, callTimeoutMs } = options;
   const { transactions, private: relays, upstreams, methods } = network;
   const method = knownMethods.find((name) => methods.includes(name) && sendsTransactions?.(name) === true);
   const check = (name: string, path: Path, isPermitted: (name: string) => boolean): Diagnostic[] => {
@@ -67,7 +71,15 @@ export function checkTransactions(network: Sending, { knownMethods, sendsTransac
       check(name, ['transactions', at], isInRoute),
     ),
     ...(relays?.upstreams ?? []).flatMap((name, at) => check(name, ['private', 'upstreams', at], isInMethods)),
+    ...checkFallback(relays?.fallbackAfterMs, callTimeoutMs),
   ];
+}
+
+function checkFallback(afterMs = 0, callTimeoutMs = Infinity): Diagnostic[] {
+  if (afterMs < callTimeoutMs) return [];
+  const path = ['private', 'fallbackAfterMs'];
+  const reason = `no other upstream gets a transaction, because calls end after CALL_TIMEOUT_MS, ${callTimeoutMs} ms`;
+  return [{ path, message: `${formatPath(path)}: ${reason}; write a shorter time` }];
 }
 
 /** A method without an upstream would fail in each call, and a network without heads most of them. */

@@ -17,6 +17,8 @@ export interface LoadOptions extends MethodFacts {
   readonly sendsTransactions?: ((method: string) => boolean) | undefined;
   /** The method that polls heads: at least one upstream must permit it. */
   readonly headMethod?: string | undefined;
+  /** The time of a call, with which times of network files are compared. Undefined: they are not compared. */
+  readonly callTimeoutMs?: number | undefined;
   /** Checks `public` beyond its schema. Undefined: it is not checked. */
   readonly checkPublic?: ((options: PublicOptions) => readonly Diagnostic[]) | undefined;
   /** Values of `${NAME}` in URLs and headers. */

@@ -101,6 +101,7 @@ export async function openGateway(
     ...methodFacts,
     checkPublic,
     developmentMethods: developmentMethodsIn(settings),
+    callTimeoutMs: settings.CALL_TIMEOUT_MS,
     env,
   };
   const content = readFolder(files.folder);
@@ -169,8 +170,16 @@ export async function openGateway(
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
   const hasOpsPort = settings.OPS_PORT !== undefined;
+  const reasonNotReady = (): string | undefined => {
+    if (isDraining) return 'the gateway stops';
+    if (keys.isFull) return 'the disk of DATA_DIR is full';
+    const { all } = networks.finder;
+    const servesWithoutKey = all.length > 0 && all.every(({ publicAccess }) => publicAccess !== undefined);
+    if (servesWithoutKey || authenticator.canCheckKeys) return undefined;
+    return 'no key can be checked: Redis is unavailable, and no key was checked in the last KEY_STALE_MAX_S';
+  };
   const ops = opsRoutes(machineMetrics, () => ({
-    ready: !isDraining && authenticator.canCheckKeys && !keys.isFull,
+    reason: reasonNotReady(),
     details: {
       draining: isDraining,
       keyStore: { kind: keys.kind, available: keys.isAvailable && !keys.isFull },

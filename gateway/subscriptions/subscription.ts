@@ -75,7 +75,7 @@ export class Subscription implements Subscriber {
     subscriptions.metrics[this.params.kind].notified(shared.length);
     const { record, token } = keySessions.access;
     for (const { length } of shared)
-      subscriptions.usage.add(record.id, 0, false, start.length + length + 2, token !== undefined);
+      subscriptions.usage.add(record.id, 0, undefined, start.length + length + 2, token !== undefined);
   }
 }
 

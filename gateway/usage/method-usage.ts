@@ -1,4 +1,4 @@
-import type { Amounts, PlacedAmounts } from './usage-store.ts';
+import { withReason, type Amounts, type PlacedAmounts } from './usage-store.ts';
 
 /** Counts the calls of one key to one method since the last `take`. A class, because V8 updates spread objects slowly. */
 export class Count implements Amounts {
@@ -31,6 +31,8 @@ export class MethodUsage {
   /** `<network> <method>` */
   readonly place: string;
   readonly #counts = new Map<string, Count>();
+  /** Of calls with an error, by its reason. */
+  readonly #failures = new Map<string, Map<string, Count>>();
   readonly #onFirstUse: (key: string, count: Count) => void;
 
   /** @param onFirstUse called with each count that rises from zero */
@@ -39,7 +41,7 @@ export class MethodUsage {
     this.#onFirstUse = onFirstUse;
   }
 
-  /** Number of keys. */
+  /** Number of keys with calls without an error. */
   get size(): number {
     return this.#counts.size;
   }
@@ -47,12 +49,14 @@ export class MethodUsage {
   /**
    * @param key id of the key
    * @param units request units of the call
+   * @param reason of the error that the call got, of a bounded set; undefined: no error
    * @param bytes length of the response in characters, which is nearly its size: almost all JSON-RPC text is ASCII
    * @param isToken whether the key is the subject of tokens
    */
-  add(key: string, units: number, isError: boolean, bytes: number, isToken = false): void {
-    let count = this.#counts.get(key);
-    if (count === undefined) this.#counts.set(key, (count = new Count(this.place, isToken)));
+  add(key: string, units: number, reason: string | undefined, bytes: number, isToken = false): void {
+    const counts = reason === undefined ? this.#counts : this.#failuresBy(reason);
+    let count = counts.get(key);
+    if (count === undefined) counts.set(key, (count = new Count(withReason(this.place, reason), isToken)));
     if (count.calls === 0) {
       count.isIdle = false;
       this.#onFirstUse(key, count);
@@ -60,14 +64,21 @@ export class MethodUsage {
     count.calls += 1;
     count.units += units;
     count.bytes += bytes;
-    if (isError) count.errors += 1;
+    if (reason !== undefined) count.errors += 1;
   }
 
   /** Removes keys without calls since the last run. */
   removeIdle(): void {
-    for (const [key, count] of this.#counts) {
-      if (count.isIdle) this.#counts.delete(key);
-      else count.isIdle = count.calls === 0;
-    }
+    for (const counts of [this.#counts, ...this.#failures.values()])
+      for (const [key, count] of counts) {
+        if (count.isIdle) counts.delete(key);
+        else count.isIdle = count.calls === 0;
+      }
+  }
+
+  #failuresBy(reason: string): Map<string, Count> {
+    let counts = this.#failures.get(reason);
+    if (counts === undefined) this.#failures.set(reason, (counts = new Map<string, Count>()));
+    return counts;
   }
 }

@@ -25,4 +25,8 @@ function addRow(sums: Map<string, UsageRow>, row: UsageRow): void {
     return;
   }
   addAmounts(sum, row);
+  if (row.reasons === undefined) return;
+  const reasons: Record<string, number> = { ...sum.reasons };
+  for (const [reason, errors] of Object.entries(row.reasons)) reasons[reason] = (reasons[reason] ?? 0) + errors;
+  sum.reasons = reasons;
 }

@@ -22,7 +22,7 @@ import {
 
 /**
  * The usage of a key on a day is one hash, `gatehouse:usage:<key id>:<YYYY-MM-DD>`. Its fields are
- * `<network> <method> calls`, and the same with `units`, `errors` and `bytes`. Each gateway has a field `from <random>`
+ * `<place> calls`, and the same with `units`, `errors` and `bytes`. Each gateway has a field `from <random>`
  * with the number of the last batch that it added.
  */
 const USAGE_PREFIX = 'gatehouse:usage:';

@@ -4,7 +4,7 @@ import { giveToFolderOwner, makePrivateFolderFor, writePrivateFile } from '../au
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { newAmounts, textOf, type Amounts, type PlacedAmounts, type UsageBatch } from './usage-store.ts';
 
-/** The lines of a batch, `<key id> <network> <method> <calls> <units> <errors> <bytes>`. */
+/** The lines of a batch, `<key id> <place> <calls> <units> <errors> <bytes>`. */
 export function linesOf({ key, amounts }: UsageBatch): string {
   let lines = '';
   for (const each of amounts) lines += `${key} ${textOf(each)}\n`;

@@ -19,7 +19,7 @@ export interface UsageSum extends Amounts {
   lastDay?: string;
 }
 
-/** Usage with its `<network> <method>`. */
+/** Usage with its place: `<network> <method>`, or `<network> <method>:<reason>` for calls with an error of this reason. */
 export interface PlacedAmounts extends Readonly<Amounts> {
   readonly place: string;
 }
@@ -40,6 +40,8 @@ export interface UsageRow extends Amounts {
   readonly day: string;
   readonly network: string;
   readonly method: string;
+  /** Errors by reason; undefined: none, or they were counted by a version that stored no reasons. */
+  reasons?: Readonly<Record<string, number>>;
 }
 
 /** The usage of one key on one day, in UTC. */
@@ -58,7 +60,7 @@ export interface UsageStore {
    * @returns unconfirmed batches, which must be passed again
    */
   add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]>;
-  /** Rows by day, network and method. @throws KeyStoreUnreachable, or an error of the file system */
+  /** Rows by day, network, method and reason; `readUsage` adds up those of a method. @throws KeyStoreUnreachable, or an error of the file system */
   read(key: string, days: readonly string[]): Promise<UsageRow[]>;
   /** The usage of each key, summed over the days. Long work is in time slices. @throws as `read` does */
   sum(keys: readonly string[], days: readonly string[]): Promise<UsageSum[]>;
@@ -89,15 +91,21 @@ export function addAmounts(sum: Amounts, { calls, units, errors, bytes }: Readon
   sum.bytes += bytes;
 }
 
-/** `<network> <method> <calls> <units> <errors> <bytes>`, the form that stores write. */
+/** `<place> <calls> <units> <errors> <bytes>`, the form that stores write. */
 export function textOf({ place, calls, units, errors, bytes }: PlacedAmounts): string {
   return `${place} ${calls} ${units} ${errors} ${bytes}`;
 }
 
-/** Makes a row from a day and `<network> <method>`. */
+/** The place of calls with an error of this reason, which stores add up apart. Names of methods have no colon. */
+export function withReason(place: string, reason: string | undefined): string {
+  return reason === undefined ? place : `${place}:${reason}`;
+}
+
+/** Makes a row from a day and a place. */
 export function rowOf(day: string, place: string, amounts: Readonly<Amounts>): UsageRow {
-  const [network = '', method = ''] = place.split(' ');
-  return { day, network, method, ...amounts };
+  const [network = '', called = ''] = place.split(' ');
+  const [method = '', reason] = called.split(':');
+  return { day, network, method, ...amounts, ...(reason !== undefined && { reasons: { [reason]: amounts.errors } }) };
 }
 
 export function byDayAndMethod(a: UsageRow, b: UsageRow): number {

@@ -161,20 +161,21 @@ describe('gatehouse keys', () => {
     const start = performance.now();
     const { out, err, exitCode } = await keys(['list']);
     expect(performance.now() - start).toBeLessThan(2_000);
-    expect({ out, exitCode }).toEqual({ out: '', exitCode: 1 });
+    expect({ out, exitCode }).toEqual({ out: '', exitCode: 78 });
     expect(err).toBe('Redis is unreachable (ECONNREFUSED): check REDIS_URL\n');
   });
 
   it('reports in one line that REDIS_URL is malformed, without quoting it', async () => {
     redisUrl = 'http://:secret@localhost';
     const { err, exitCode } = await keys(['list']);
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(78);
     expect(err).toMatch(/^REDIS_URL: expected redis:\/\/(?!.*secret)[^\n]*\n$/);
   });
 
   it('reports in one line that the key file is invalid or inaccessible', async () => {
     writeFileSync(join(dataDir, 'keys.json'), '{');
     const invalid = await keys(['list']);
+    expect(invalid.exitCode).toBe(78);
     expect(invalid.err).toMatch(/^.*keys\.json is not valid JSON[^\n]*\n$/);
     rmSync(join(dataDir, 'keys.json'));
     writeFileSync(join(dataDir, 'a-file'), '');
@@ -183,7 +184,7 @@ describe('gatehouse keys', () => {
       dataDir = join(dataDir, '..');
     });
     const blocked = await keys(['create', '--name', 'alice']);
-    expect(blocked.exitCode).toBe(1);
+    expect(blocked.exitCode).toBe(78);
     expect(blocked.err).toMatch(/^[^\n]*ENOTDIR[^\n]*\n$/);
   });
 
@@ -234,7 +235,7 @@ describe('gatehouse keys import', () => {
     const { err, exitCode } = await keys(['import']);
     expect({ err, exitCode }).toEqual({
       err: 'keys import copies keys to Redis: set REDIS_URL\n',
-      exitCode: 1,
+      exitCode: 78,
     });
   });
 });

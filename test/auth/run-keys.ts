@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander';
+import { exitCodeFor } from '../../gateway/cli/exit-code-for.ts';
 import { keysCommand, type KeysCommandContext } from '../../gateway/cli/keys.ts';
 
 export interface KeysRun {
@@ -33,7 +33,11 @@ export async function runKeys(
     await command.parseAsync([...args], { from: 'user' });
     return { out, err, exitCode: 0 };
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return { out, err, exitCode: error.exitCode };
+    const exitCode = exitCodeFor(
+      error,
+      (text) => (err += text),
+      () => ({ OPS_PORT: undefined }),
+    );
+    return { out, err, exitCode };
   }
 }

@@ -58,8 +58,10 @@ describe('gatehouse init with chains and providers', () => {
     const env = filledIn(key);
     expect(Object.keys(env)).toEqual(['ALCHEMY_KEY', 'DRPC_KEY', 'INFURA_KEY']);
     // The keys are nowhere but in that file: without it, each upstream lacks its key.
-    expect(checkNetworks(folder(), {}, false).text.match(/the environment has no \w+_KEY/g)).toHaveLength(36);
-    const { networks } = JSON.parse(checkNetworks(folder(), env, true).text) as {
+    expect(
+      checkNetworks({ NETWORKS_DIR: folder() }, {}, false).text.match(/the environment has no \w+_KEY/g),
+    ).toHaveLength(36);
+    const { networks } = JSON.parse(checkNetworks({ NETWORKS_DIR: folder() }, env, true).text) as {
       networks: { chainId: number; upstreams: number }[];
     };
     expect(networks.map(({ chainId, upstreams }) => [chainId, upstreams]).toSorted()).toEqual(

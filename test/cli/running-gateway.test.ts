@@ -56,7 +56,27 @@ describe('the commands that ask a running gateway', () => {
     expect(JSON.parse(returned.stdout)).toEqual({ network: 'main', upstream: 'away', wasDrained: true });
   }, 60_000);
 
+  it('list what failed and for how long, of a time and a network', async () => {
+    const { OPS_PORT = '' } = env;
+    const reader = { OPS_PORT, ADMIN_TOKENS: `viewer:read:${token}-2` };
+    await place.start({ ...env, ...reader });
+    const { stdout, stderr, code } = await place.run(['events', '--since', '1h'], reader);
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+    expect(stdout).toMatch(/^BEGAN +KIND +NETWORK +UPSTREAM +LASTED +TIMES +WHAT\n/);
+    expect(stdout).toMatch(/\n\d{4}-\d\d-\d\d \d\d:\d\dZ +gateway +- +- +- +1 +/);
+    const asJson = await place.run(['events', '--json'], env);
+    expect(JSON.parse(asJson.stdout)).toContainEqual(expect.objectContaining({ kind: 'gateway', count: 1 }));
+    expect(await place.run(['events', '--network', 'other'], env)).toMatchObject({ code: 0, stdout: 'No events.\n' });
+    expect(await place.run(['events'], { OPS_PORT, ADMIN_TOKEN: `${token}-3` })).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringMatching(/^the gateway rejects the request: .*token/) as string,
+    });
+  }, 60_000);
+
   it.each<[string[], Record<string, string>, number, RegExp]>([
+    [['events'], {}, 69, /^no gateway responds at http:\/\/127\.0\.0\.1:\d+: is it running/],
+    [['events'], { ADMIN_TOKEN: '' }, 78, /^ADMIN_TOKEN: expected the token of the gateway, or one of any role/],
+    [['events', '--since', 'ever'], {}, 1, /^--since: expected a duration/],
     [['status'], {}, 69, /^no gateway responds at http:\/\/127\.0\.0\.1:\d+: is it running/],
     [['status', '--url', 'nowhere'], {}, 78, /^--url: expected the address of a gateway/],
     [['explain', 'main', 'eth_gasPrice'], { ADMIN_TOKEN: '' }, 78, /^ADMIN_TOKEN: expected the token of the gateway/],
@@ -132,6 +152,7 @@ describe('other commands for operators', () => {
     };
     expect(complete(['st'])).toEqual(['start', 'status']);
     expect(complete(['upstreams', 'd'])).toEqual(['drain']);
+    expect(complete(['events', '--s'])).toEqual(['--since']);
     expect(complete(['upstreams', 'drain', '--f'])).toEqual(['--for', '--force']);
     expect(complete(['keys', 'list', '--te'])).toEqual(['--team']);
     expect(await place.run(['completion', 'fish'])).toMatchObject({ code: 1, stdout: '' });

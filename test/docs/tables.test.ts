@@ -100,7 +100,7 @@ describe('the generated tables in docs/', () => {
 
 describe('the examples in README.md and docs/networks.md', () => {
   it('show what `gatehouse check` prints for a network', () => {
-    const { text } = checkNetworks('networks', {}, false);
+    const { text } = checkNetworks({ NETWORKS_DIR: 'networks' }, {}, false);
     // Without the number of methods, which changes with every new method.
     const line = /^networks\/base\.yaml: Base, .* (?=\d+ methods$)/m;
     expect(line.exec(text)).not.toBeNull();

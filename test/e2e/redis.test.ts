@@ -57,7 +57,7 @@ describe('a gateway with Redis', () => {
 
   it('reports on the command line, in one line, that Redis is unavailable', async () => {
     const { code, stdout, stderr } = await place.run(['keys', 'create', '--name', 'alice'], redisUrl());
-    expect([code, stdout, stderr]).toEqual([1, '', 'Redis is unreachable (ECONNREFUSED): check REDIS_URL\n']);
+    expect([code, stdout, stderr]).toEqual([78, '', 'Redis is unreachable (ECONNREFUSED): check REDIS_URL\n']);
   });
 
   it('recovers when Redis becomes available', async () => {

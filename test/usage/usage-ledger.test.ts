@@ -26,11 +26,13 @@ const today = (): string => dayOf(Date.now());
 it('removes an idle key from the counter without losing its usage', () => {
   const active: Count[] = [];
   const usage = new MethodUsage('test', 'eth_call', (_key, count) => active.push(count));
-  usage.add('a', 1, true, 10);
+  usage.add('a', 1, undefined, 10);
+  usage.add('a', 1, 'daily', 10);
   for (let time = 0; time < 3; time += 1) usage.removeIdle();
-  usage.add('a', 1, false, 10);
+  usage.add('a', 1, undefined, 10);
   expect(active.map((count) => count.take())).toEqual([
-    { place: 'test eth_call', calls: 2, units: 2, errors: 1, bytes: 20 },
+    { place: 'test eth_call', calls: 2, units: 2, errors: 0, bytes: 20 },
+    { place: 'test eth_call:daily', calls: 1, units: 1, errors: 1, bytes: 10 },
   ]);
   usage.removeIdle();
   expect(usage.size).toBe(1);
@@ -53,7 +55,7 @@ describe('usage of many keys, in files', () => {
     return {
       ...{ ledger, store, dataDir },
       call: () => {
-        for (let index = 0; index < keys; index += 1) usage.add(key(index), 1, false, 100);
+        for (let index = 0; index < keys; index += 1) usage.add(key(index), 1, undefined, 100);
       },
     };
   }
@@ -122,7 +124,7 @@ it('writes each second', async () => {
     }),
   );
   onTestFinished(() => ledger.close());
-  ledger.methodUsage('test', 'eth_call').add('k', 1, false, 1);
+  ledger.methodUsage('test', 'eth_call').add('k', 1, undefined, 1);
   await vi.advanceTimersByTimeAsync(999);
   expect(written).toBe(0);
   await vi.advanceTimersByTimeAsync(1);
@@ -143,7 +145,7 @@ it('writes unconfirmed batches again before new ones, and each day separately', 
   const usage = ledger.methodUsage('test', 'eth_call');
   for (const minutes of [0, 0, 2, 0]) {
     vi.setSystemTime(Date.now() + minutes * 60_000);
-    usage.add('k', 1, false, 1);
+    usage.add('k', 1, undefined, 1);
     await ledger.write();
   }
   const [old, next, latest] = ['2026-01-01/1', '2026-01-01/2', '2026-01-02/3'];

@@ -2,7 +2,10 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
-import { dayOf } from '../../gateway/usage/usage-store.ts';
+import { readLine, writeLine } from '../../gateway/backup/backup-line.ts';
+import { openLog } from '../../gateway/config/log.ts';
+import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
+import { dayOf, type UsageDay } from '../../gateway/usage/usage-store.ts';
 import { runKeys } from '../auth/run-keys.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
@@ -20,6 +23,7 @@ interface UsageRow {
   readonly units: number;
   readonly errors: number;
   readonly bytes: number;
+  readonly reasons?: Readonly<Record<string, number>>;
 }
 
 const today = (): string => dayOf(Date.now());
@@ -70,8 +74,26 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
       { day, network: 'other', method: 'eth_estimateGas', calls: 1, units: 2, errors: 0, bytes: some },
       { day, network: 'test', method: 'eth_chainId', calls: 1, units: 0, errors: 0, bytes: some },
       { day, network: 'test', method: 'eth_estimateGas', calls: 1, units: 2, errors: 0, bytes: some },
-      { day, network: 'test', method: 'eth_getStorageAt', calls: 3, units: 2, errors: 1, bytes: some },
-      { day, network: 'test', method: 'other', calls: 1, units: 0, errors: 1, bytes: some },
+      {
+        day,
+        network: 'test',
+        method: 'eth_getStorageAt',
+        calls: 3,
+        units: 2,
+        errors: 1,
+        bytes: some,
+        reasons: { 'invalid-params': 1 },
+      },
+      {
+        day,
+        network: 'test',
+        method: 'other',
+        calls: 1,
+        units: 0,
+        errors: 1,
+        bytes: some,
+        reasons: { 'method-not-found': 1 },
+      },
     ]);
     expect((await rows())[4]?.bytes).toBeGreaterThan(2 * bytes);
   });
@@ -80,11 +102,36 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     await start();
     await own.setPermissions({ daily: '2' });
     for (let time = 0; time < 5; time += 1) await own.send(receipt);
-    await eventually(async () => (await rows()).length === 2);
+    await eventually(async () => (await rows()).reduce((sum, { calls }) => sum + calls, 0) === 5);
     expect(await rows()).toMatchObject([
       { method: 'eth_getTransactionReceipt', calls: 2, units: 2, errors: 0 },
-      { method: 'other', calls: 3, units: 0, errors: 3 },
+      { method: 'other', calls: 3, units: 0, errors: 3, reasons: { daily: 3 } },
     ]);
+    expect(await printUsage(own.id, place)).toMatch(/ test +other +3 +0 +3 +\d+ +daily 3\n$/);
+  });
+
+  it('has the errors of a method by permission and by outcome, and survives a backup', async () => {
+    await start();
+    await own.setPermissions({ methods: 'eth_getStorageAt' });
+    for (let time = 0; time < 2; time += 1) await own.send(['eth_getStorageAt', ['0x']]);
+    await own.send(storage);
+    await own.send(receipt);
+    await eventually(async () => (await rows()).reduce((sum, { calls }) => sum + calls, 0) === 4);
+    const some = expect.any(Number) as number;
+    const expected = [
+      { method: 'eth_getStorageAt', calls: 3, units: some, errors: 2, reasons: { 'invalid-params': 2 } },
+      { method: 'eth_getTransactionReceipt', calls: 1, errors: 1, reasons: { methods: 1 } },
+    ];
+    expect(await rows()).toMatchObject(expected);
+    const lines: string[] = [];
+    const settings = { DATA_DIR: place.dataDir, REDIS_URL: place.url };
+    const usage = openUsageStore(settings, openLog('silent'));
+    onTestFinished(() => usage.close());
+    await usage.waitUntilReady(5_000);
+    for await (const day of usage.entries()) lines.push(writeLine({ kind: 'usage', ...day }));
+    const restored = lines.map(readLine) as UsageDay[];
+    const places = restored.flatMap(({ amounts }) => amounts.map(({ place: name }) => name));
+    expect(places).toContain('test eth_getStorageAt:invalid-params');
   });
 
   it('is written completely when the gateway is stopped', async () => {
@@ -101,7 +148,7 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     await eventually(async () => (await rows()).length === 1);
     const bytes = (await rows())[0]?.bytes ?? 0;
     expect(await printUsage(own.id, place)).toBe(
-      'DAY         NETWORK  METHOD            CALLS  UNITS  ERRORS  BYTES\n' +
+      `DAY         NETWORK  METHOD            CALLS  UNITS  ERRORS  BYTES${' '.repeat(Math.max(0, String(bytes).length - 5))}  REASONS\n` +
         `${today()}  test     eth_getStorageAt  1      1      0       ${bytes}\n`,
     );
     expect(await printUsage('0123456789ab', place)).toMatch(/^There is no key with the id 0123456789ab: /);

@@ -28,12 +28,12 @@ export function toRevokedKeys(ids: readonly string[], outcomes: readonly Revocat
   return { revoked, failed };
 }
 
-/** One error with the message of each failure. A message that several keys share is there once, after their ids. */
-export function joinFailures(failed: readonly FailedRevocation[]): KeyStoreError {
+/** The message of each failure. One that several keys share is there once, after their ids. */
+export function failureText(failed: readonly FailedRevocation[]): string {
   const ids = new Map<string, string[]>();
   for (const { id, error } of failed) ids.set(error.message, [...(ids.get(error.message) ?? []), id]);
   const lines = [...ids].map(([message, own]) =>
     own.every((id) => message.includes(id)) ? message : `${own.join(', ')}: ${message}`,
   );
-  return new KeyStoreError(lines.join('\n'));
+  return lines.join('\n');
 }

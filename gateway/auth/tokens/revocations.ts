@@ -72,6 +72,12 @@ export class Revocations {
     return areFresh ? false : this.#find(digests);
   }
 
+  /** Whether what is cached of some record suffices. */
+  get hasFresh(): boolean {
+    for (const known of this.#known.values()) if (this.#isFresh(known, 0)) return true;
+    return false;
+  }
+
   #isFresh({ confirmedAt, generation }: Known, marginMs: number): boolean {
     const age = clock.now() + marginMs - confirmedAt;
     if (!this.#store.isAvailable) return age < this.#staleMaxMs;

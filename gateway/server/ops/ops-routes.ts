@@ -2,7 +2,8 @@ import { Router } from 'express';
 import type { MachineMetrics } from './machine-metrics.ts';
 
 export interface Readiness {
-  readonly ready: boolean;
+  /** Why calls should not be sent to this gateway; undefined: it is ready. */
+  readonly reason: string | undefined;
   /** Shown as JSON; contains no secret. */
   readonly details: Readonly<Record<string, unknown>>;
 }
@@ -25,8 +26,8 @@ export function opsRoutes(metrics: Pick<MachineMetrics, 'page' | 'contentType'>,
     response.type('text/plain').send('ok\n');
   });
   router.get(['/readyz', '/healthz'], (_request, response) => {
-    const { ready, details } = readiness();
-    response.status(ready ? 200 : 503).json({ ready, ...details });
+    const { reason, details } = readiness();
+    response.status(reason === undefined ? 200 : 503).json({ ready: reason === undefined, reason, ...details });
   });
   return router;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { KeyManager } from '../../../gateway/auth/manage/manage-keys.ts';
-import { joinFailures } from '../../../gateway/auth/manage/revoked-keys.ts';
+import { failureText } from '../../../gateway/auth/manage/revoked-keys.ts';
 import { RedisKeyStore } from '../../../gateway/auth/stores/redis-key-store.ts';
 import { startRedis, type RedisServer } from '../../support/redis.ts';
 import { silent } from '../auth-setup.ts';
@@ -39,7 +39,7 @@ it('many keys are revoked with one scan, in their order, and each failure is nam
   expect(revoked.map(({ id }) => id)).toEqual(ids);
   expect(revoked.every(({ revokedAt }) => revokedAt !== undefined)).toBe(true);
   expect(failed.map(({ id }) => id)).toEqual(wrong);
-  expect(joinFailures(failed).message.split('\n')).toEqual(
+  expect(failureText(failed).split('\n')).toEqual(
     wrong.map((id) => `There is no key with the id ${id}: see gatehouse keys list`),
   );
   // A scan of all keys takes a few commands; a scan for each id would take 500 times as many.

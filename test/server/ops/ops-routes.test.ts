@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { version } from '../../../gateway/config/package.ts';
 import { status } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
@@ -91,12 +91,45 @@ describe('/readyz', () => {
     const away = await get(gateway.address, '/readyz');
     expect([away.status, JSON.parse(away.text)]).toMatchObject([
       503,
-      { ready: false, draining: false, keyStore: { kind: 'redis', available: false } },
+      {
+        ready: false,
+        reason: expect.stringMatching(/^no key can be checked: Redis is unavailable/) as string,
+        draining: false,
+        keyStore: { kind: 'redis', available: false },
+      },
     ]);
     expect((await get(gateway.address, '/livez')).status).toBe(200);
     await redis.restart();
     await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 3_000 }).toBe(200);
     await redis.stop();
+  });
+
+  it('is 503 once the keys in memory are older than KEY_STALE_MAX_S, as calls with them are', async () => {
+    const redis = await startRedis();
+    onTestFinished(redis.stop);
+    const gateway = await open({ REDIS_URL: redis.url, KEY_STALE_MAX_S: '2' });
+    expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x5' });
+    await redis.kill();
+    await expect.poll(async () => (await get(gateway.address, '/readyz')).text).toContain('"available":false');
+    expect((await get(gateway.address, '/readyz')).status).toBe(200);
+    expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x5' });
+    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 5_000 }).toBe(503);
+    expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ error: { code: -32603 } });
+    await redis.restart();
+    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 5_000 }).toBe(200);
+  }, 30_000);
+
+  it('stays 200 without the key store if all networks are public', async () => {
+    const redis = await startRedis();
+    onTestFinished(redis.stop);
+    const files = {
+      main: network(5, [node.url], { public: { methods: ['eth_chainId'], rate: 10, total: { rate: 100 } } }),
+    };
+    const gateway = await startGateway(files, { REDIS_URL: redis.url });
+    opened.push(gateway);
+    await redis.kill();
+    await expect.poll(async () => (await get(gateway.address, '/readyz')).text).toContain('"available":false');
+    expect((await get(gateway.address, '/readyz')).status).toBe(200);
   });
 
   it('shows the texts of broken files on the ops port only, and their positions to everybody', async () => {

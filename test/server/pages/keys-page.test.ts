@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCurlLine } from '../../e2e/curl.ts';
 import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
+import { eventually } from '../../support/eventually.ts';
 import {
   click,
   fill,
@@ -78,6 +79,11 @@ describe('the keys page', () => {
       /^[0-9a-f]{12}, active, created \d{4}-\d\d-\d\d, (not used in 30 days|last used \d{4}-\d\d-\d\d), team acme$/,
     );
     expect(await valueOf(tab, 'permission-methods')).toBe('eth');
+    const usageText = `document.getElementById('usage').textContent`;
+    await eventually(async () => {
+      await tab.evaluate(`showKey(location.hash.slice(1))`);
+      return (await tab.evaluate(`${usageText}.includes('Errors by reason: 1 methods')`)) === true;
+    });
     await fill(tab, 'permission-rate', '50');
     await fill(tab, 'permission-methods', '');
     await submit(tab, 'permissions');

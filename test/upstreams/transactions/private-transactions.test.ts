@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
+import { Workplace } from '../../e2e/gateway-process.ts';
 import { hang, status } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { rpcError } from '../../support/fake-node.ts';
@@ -65,11 +66,18 @@ describe('a transaction of a key with the capability `private`', () => {
     expect((await readMetrics(gateway.address)).value('gatehouse_transactions_revealed_total')).toBe(1);
   });
 
-  it('is not sent to others if the call ends before `fallbackAfterMs`', async () => {
-    const { relay, sendPrivate, sent } = await startRelay({ fallbackAfterMs: 60_000 }, { CALL_TIMEOUT_MS: '3000' });
-    relay?.always(status(503), send);
-    expect((await sendPrivate()).status).toBe(503);
-    expect(sent()).toEqual([0, 0, 1]);
+  it('has a fallback before the end of its call, or the gateway does not start, and `check` says so', async () => {
+    await expect(startRelay({ fallbackAfterMs: 3_000 }, { CALL_TIMEOUT_MS: '3000' })).rejects.toThrow(
+      /private\.fallbackAfterMs: no other upstream gets a transaction, because calls end after CALL_TIMEOUT_MS, 3000 ms/,
+    );
+    const upstreams = ['node', 'relay'].map((name) => ({ name, url: 'http://127.0.0.1:1' }));
+    const file = { name: 'Base', chainId: 8453, upstreams, private: { upstreams: ['relay'], fallbackAfterMs: 15_000 } };
+    const place = new Workplace().withNetworks({ base: file });
+    onTestFinished(() => place.close());
+    const checked = await place.run(['check']);
+    expect(checked.code).toBe(78);
+    expect(checked.stderr).toMatch(/base\.yaml:1:\d+ private\.fallbackAfterMs: .* CALL_TIMEOUT_MS, 15000 ms; write/);
+    expect(await place.run(['check'], { CALL_TIMEOUT_MS: '15001' })).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('is sent to the relays only by methods without a schema, too', async () => {

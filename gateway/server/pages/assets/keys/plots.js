@@ -22,8 +22,13 @@ function dayTable(rows, days) {
     .map((day) => ({ day, ...sum(rows.filter((row) => row.day === day)) }))
     .filter(({ calls }) => calls > 0)
     .reverse();
-  const cells = used.map(({ day, calls, units, errors }) => [day, ...[calls, units, errors].map(formatNumber)]);
-  return element('details', {}, element('summary', {}, 'By day'), table(['Day', 'Calls', 'Units', 'Errors'], cells));
+  const cells = used.map(({ day, calls, units, errors, reasons }) => [
+    day,
+    ...[calls, units, errors].map(formatNumber),
+    reasonsText(reasons),
+  ]);
+  const heads = ['Day', 'Calls', 'Units', 'Errors', 'Errors by reason'];
+  return element('details', {}, element('summary', {}, 'By day'), table(heads, cells));
 }
 
 /** How much of each quota is used and left. Empty without quotas. */
@@ -76,6 +81,7 @@ function dayPlot(rows, days) {
     svgElement('text', { x: 320, y: 126, 'text-anchor': 'end' }, 'today'),
   );
   svg.append(svgElement('text', { x: 0, y: 10 }, `${formatNumber(maxCalls)} calls a day`));
+  const reasons = reasonsText(total.reasons);
   return element(
     'div',
     {},
@@ -85,6 +91,7 @@ function dayPlot(rows, days) {
       `${quantity(total.calls, 'call')}, ${quantity(total.errors, 'error')}, ${quantity(total.units, 'request unit')}`,
     ),
     svg,
+    ...(reasons === '' ? [] : [element('p', {}, `Errors by reason: ${reasons}`)]),
   );
 }
 
@@ -112,7 +119,18 @@ function bars(rows, place) {
 
 function sum(rows) {
   const add = (name) => rows.reduce((total, row) => total + row[name], 0);
-  return { calls: add('calls'), units: add('units'), errors: add('errors') };
+  const reasons = {};
+  for (const row of rows)
+    for (const [reason, count] of Object.entries(row.reasons ?? {})) reasons[reason] = (reasons[reason] ?? 0) + count;
+  return { calls: add('calls'), units: add('units'), errors: add('errors'), reasons };
+}
+
+/** `12 daily, 3 revert`: the most frequent reason first. */
+function reasonsText(reasons) {
+  return Object.entries(reasons)
+    .sort(([, one], [, other]) => other - one)
+    .map(([reason, count]) => `${formatNumber(count)} ${reason}`)
+    .join(', ');
 }
 
 /** Days in UTC, as in the usage records. */

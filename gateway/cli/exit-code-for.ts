@@ -1,0 +1,53 @@
+import { CommanderError } from 'commander';
+import { KeyOperationError } from '../auth/manage/key-operation-error.ts';
+import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
+import { KeyStoreError, KeyStoreFull } from '../auth/stores/key-store.ts';
+import { BackupError } from '../backup/restore.ts';
+import { SettingsError, type Settings } from '../config/settings.ts';
+import { NetworkFilesError } from '../network-files/load-networks.ts';
+import { UnsuitableRedis } from '../redis/check-redis.ts';
+import { DemoError } from './demo.ts';
+import { exitCodes } from './exit-codes.ts';
+import { UsageError } from './key-options.ts';
+import { listenErrorText } from './listen-error.ts';
+import { NetworkFileError } from './network-files.ts';
+import { GatewayError } from './running-gateway.ts';
+
+const configurationErrors = [SettingsError, NetworkFilesError, KeyStoreError];
+/** KeyStoreFull and KeyOperationError are KeyStoreErrors, but nothing is invalid or missing: their check comes first. */
+const failures = [
+  ...[UsageError, InvalidPermissionsError, KeyOperationError, KeyStoreFull],
+  ...[DemoError, NetworkFileError, BackupError, UnsuitableRedis],
+];
+
+/**
+ * Prints the message alone of an error that the operator can fix, and the stack of any other error.
+ * @param err writes to standard error
+ * @returns the exit code of the command
+ */
+export function exitCodeFor(
+  error: unknown,
+  err: (text: string) => void,
+  settings: () => Pick<Settings, 'OPS_PORT'>,
+): number {
+  // Commander has already printed the message.
+  if (error instanceof CommanderError) return error.exitCode;
+  const code = codeOf(error);
+  if (code !== undefined) {
+    err(`${(error as Error).message}\n`);
+    return code;
+  }
+  if (error instanceof Error && 'syscall' in error) {
+    err(`${listenErrorText(error, settings()) ?? error.message}\n`);
+    return exitCodes.failed.code;
+  }
+  err(`gatehouse: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  return exitCodes.internal.code;
+}
+
+function codeOf(error: unknown): number | undefined {
+  if (error instanceof GatewayError) return error.exitCode;
+  if (error instanceof KeyOperationError && error.kind === 'no-redis') return exitCodes.configuration.code;
+  if (failures.some((kind) => error instanceof kind)) return exitCodes.failed.code;
+  return configurationErrors.some((kind) => error instanceof kind) ? exitCodes.configuration.code : undefined;
+}
