@@ -227,7 +227,9 @@ class ParticipantWait implements Cancellable {
 }
 
 /** Reasons that concern one key. The limits are charged for requests that prove a result. */
-const ofKey = new Set<string | undefined>(['memory-share', 'rate-limit', 'daily-quota', 'monthly-quota']);
+const ofKey = new Set<string | undefined>([
+  ...['memory-share', 'rate-limit', 'daily-quota', 'monthly-quota', 'quota-unreachable'],
+]);
 
 /** Whether a call that joined another one is sent again after its failure, which does not concern it. */
 function mayRepeat(

@@ -11,6 +11,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
 import { Call, type RangePart } from './call.ts';
+import type { CoalescedCalls } from './coalesce.ts';
 import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { lowerGas } from './gas-cap.ts';
@@ -80,18 +81,35 @@ export function requestUpstreams(
   return forward(call).then(complete);
 }
 
-/** Sends a request for evidence. @throws RpcError if no upstream has a usable result (rejects with it) */
+/**
+ * Sends a request for evidence, or joins an identical one in progress: if that one ends at the deadline of the check that sent
+ * it, it is sent again for a check with time left.
+ * @param inFlight requests for evidence
+ * @throws RpcError if no upstream has a usable result, Cancelled (rejects with it)
+ */
 export async function requestEvidence(
   router: Router,
+  inFlight: CoalescedCalls,
   method: MethodSpec,
   params: readonly unknown[],
-  { work, except, mustBeProven }: EvidenceRequest,
+  { work, except, mustBeProven, onUnproven }: EvidenceRequest,
 ): Promise<unknown> {
-  const call = new Call(router, method, params, work.deadline);
-  if (except !== undefined) call.excluded = [except];
-  if (mustBeProven) call.verification = { isRequired: true, agree: undefined, evidenceFor: work };
-  const response = parseResponse(complete(await forward(call)));
-  return response.kind === 'result' ? response.result : undefined;
+  const { deadline, caller } = work;
+  const name = `${method.name} ${JSON.stringify([params, except?.name, mustBeProven])}`;
+  const found = await inFlight.request(name, { deadline, caller, owner: caller.owner }, async ({ cancellation }) => {
+    await work.charge(method.name, params);
+    const call = new Call(router, method, params, deadline);
+    call.cancellation = cancellation;
+    if (except !== undefined) call.excluded = [except];
+    if (mustBeProven) call.verification = { isRequired: true, agree: undefined, evidenceFor: work };
+    try {
+      return parseResponse(complete(await forward(call)));
+    } catch (error) {
+      if (error instanceof RpcError && error.reason === 'not-proven' && clock.now() < deadline) onUnproven();
+      throw error;
+    }
+  });
+  return found.kind === 'result' ? found.result : undefined;
 }
 
 /** Sends a call of Gatehouse itself to an upstream that is none of these. Undefined: no other one has a response. */

@@ -1,9 +1,11 @@
 import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
+import type { Reservation } from '../memory/reservation.ts';
 import type { ProvenPart } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { FinalOutcome, Outcome } from '../upstreams/outcome.ts';
+import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Work } from '../verify/evidence/evidence.ts';
@@ -45,7 +47,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const newest = newestServed > head.number ? newestServed : head.number;
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
-    return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
+    return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream, noMemory))) ?? tag;
   };
   let pinned: unknown;
   let number = newest;
@@ -92,12 +94,14 @@ export async function verifyOutcome(
   if (response.kind === 'error' && agree === undefined) return outcome;
   if (evidenceFor !== undefined && response.kind === 'result' && response.result === null)
     return { final: false, failure: 'not-found', response: undefined };
-  const work = workOf(call, upstream);
-  const { verifier } = router.options;
+  const memory = new CheckedBytes(call.context?.reservation);
+  const work = workOf(call, upstream, memory);
   const { finding, result } =
     response.kind === 'error'
       ? { finding: unknown, result: undefined }
-      : await verifier.check(method, pinned?.params ?? params, response, work);
+      : await router.options.verifier.check(method, pinned?.params ?? params, response, work).finally(() => {
+          memory.release();
+        });
   switch (finding.kind) {
     case 'proven':
       // Evidence is parsed already.
@@ -136,13 +140,50 @@ export function requireProof(response: UpstreamResponse, verification: CallVerif
   return response;
 }
 
-function workOf(call: Call, upstream: Upstream): Work {
+/** The bytes of a result that is checked, and of the evidence for it. */
+class CheckedBytes {
+  readonly #reservation: Reservation | undefined;
+  #bytes = 0;
+  #isReleased = false;
+
+  /** @param reservation of the caller; undefined: they are not accounted */
+  constructor(reservation: Reservation | undefined) {
+    this.#reservation = reservation;
+  }
+
+  /** @throws RpcError memory-pressure, overloaded or memory-share; then nothing is taken */
+  take(bytes: number): void {
+    // Evidence may arrive for others after the check.
+    if (this.#isReleased) return;
+    if (bytes <= SMALL_BYTES) this.#reservation?.takeInProgress(bytes);
+    else this.#reservation?.take(bytes);
+    this.#bytes += bytes;
+  }
+
+  release(): void {
+    this.#reservation?.giveBack(this.#bytes);
+    this.#isReleased = true;
+  }
+}
+
+/** Smaller results are checked when memory is high. */
+const SMALL_BYTES = 65_536;
+/** A lookup that needs no proven result takes none. */
+const noMemory = new CheckedBytes(undefined);
+
+/** @param memory of the check, unless it is of evidence: that is taken for the check that needs it */
+function workOf(call: Call, upstream: Upstream, memory: CheckedBytes): Work {
   const { verification, deadline, owner, cancellation, context } = call;
   const evidenceFor = verification?.evidenceFor;
   return {
     ...{ deadline, upstream, owner: owner.holder?.name ?? `upstream ${upstream.name}` },
     isEvidence: evidenceFor !== undefined,
-    isCancelled: evidenceFor?.isCancelled ?? (() => cancellation?.isCancelled === true),
+    caller: cancellation ?? new Cancellation(call.owner),
+    take:
+      evidenceFor?.take ??
+      ((bytes) => {
+        memory.take(bytes);
+      }),
     charge:
       evidenceFor?.charge ?? ((method, params) => (context === undefined ? nothing : charge(call, method, params))),
   };

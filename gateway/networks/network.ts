@@ -122,6 +122,7 @@ export class Network implements ServedNetwork {
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
     const onQueued = metrics.calls.queueMetric(slug);
+    const evidenceInFlight = new CoalescedCalls(chain, () => undefined);
     const routerOptions = {
       permitted,
       transactions: new TransactionRoutes(replaceable, upstreams, permitted),
@@ -137,7 +138,7 @@ export class Network implements ServedNetwork {
       verifier: new Verifier({
         ...{ upstreams, permitted, chain, log },
         openMetrics: () => metrics.audits.networkMetrics(slug, namesOf(upstreams)),
-        request: (name, ...request) => requestEvidence(this.router, specOf(name, specs), ...request),
+        request: (name, ...request) => requestEvidence(this.router, evidenceInFlight, specOf(name, specs), ...request),
         sendToOther: (...call) => sendToOther(this.router, ...call),
       }),
       ...{ chain, audit: this.audit, log },

@@ -31,7 +31,7 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
     return disproved('logs in another order');
   let found = 0;
   for await (const header of headers) {
-    if (header === undefined || work.isCancelled() || clock.now() >= work.deadline) return unknown;
+    if (header === undefined || work.caller.isCancelled || clock.now() >= work.deadline) return unknown;
     const expected = await logsIn(header, filter, subject);
     if (expected === undefined) return unknown;
     const logs = byBlock.get(BigInt(String(header['number']))) ?? [];

@@ -16,12 +16,10 @@ import { checkReceipt, checkReceipts } from './check-receipts.ts';
 import { checkAccountProof, checkState } from './check-state.ts';
 import { checkTransaction } from './check-transactions.ts';
 import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.ts';
+import { sizeOf } from './evidence/size-of.ts';
 import { AuditRequests } from './observe/audit-requests.ts';
 import { parseInSteps } from './parse-in-steps.ts';
 import { unknown, type Subject, type Finding } from './subject.ts';
-
-/** A larger result would take too much memory. */
-const MAX_BYTES = 20_000_000;
 
 const checks: Readonly<Record<ProvenPart, (subject: Subject) => Promise<Finding>>> = {
   'head-number': checkHeadNumber,
@@ -110,9 +108,9 @@ export class Verifier {
     let finding = unknown;
     let result: unknown;
     try {
+      work.take(bytesOf(response));
       result = await parsed(response, work.owner);
-      if (result !== undefined)
-        finding = await checks[method.provenAs]({ method, params, result, work, evidence: this.#evidence });
+      finding = await checks[method.provenAs]({ method, params, result, work, evidence: this.#evidence });
     } catch (error) {
       if (error instanceof RpcError || error instanceof Cancelled) throw error;
       // A value that no node of the spec returns.
@@ -143,11 +141,15 @@ export class Verifier {
   }
 }
 
-/** Undefined: it is too large. */
+function bytesOf(response: ResultResponse | LargeResponse): number {
+  if (response.kind === 'large') return response.parts.reduce((sum, { length }) => sum + length, 0);
+  const { text, envelope, result } = response;
+  return (text ?? envelope)?.length ?? sizeOf(result);
+}
+
 async function parsed(response: ResultResponse | LargeResponse, owner: string): Promise<unknown> {
   if (response.kind === 'result') return response.result;
   const { parts } = response;
-  if (parts.reduce((sum, { length }) => sum + length, 0) > MAX_BYTES) return undefined;
   const steps = new OwnedSteps(owner);
   const result = await parseInSteps(parts.length === 1 ? parts[0] : Buffer.concat(parts), steps);
   steps.charge();

@@ -32,7 +32,10 @@ const hex = (number: number): string => `0x${number.toString(16)}`;
 
 /** The path of the proofs is that of geth's archive, so that the state of each block can be proven. */
 describe(`the chain of execution-apis, with all forks, on geth ${GETH_VERSION}`, () => {
-  it('is proven: each block, transaction, receipt, log list and account, without a false alarm', async () => {
+  // Block 2 has 21 MB of receipts, which are requested again for each of its 59 transactions.
+  const limit = { timeout: 900_000 };
+
+  it('is proven: each block, transaction, receipt, log list and account, without a false alarm', limit, async () => {
     const { send, count } = await withVerification(chain.chainId, [geth.url, geth.url], {
       verify: 'require',
       balance: 'round-robin',

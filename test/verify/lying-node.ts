@@ -27,18 +27,21 @@ interface Sent {
 export async function startLyingNode(url: string): Promise<LyingNode> {
   const lies = new Map<string, Lie | undefined>();
   const methods: string[] = [];
-  const send = async (request: Sent): Promise<{ result?: unknown }> => {
+  const post = (request: Sent): Promise<Response> => {
     const headers = { 'content-type': 'application/json' };
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ jsonrpc: '2.0', ...request }),
-    });
-    return (await response.json()) as { result?: unknown };
+    return fetch(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...request }) });
+  };
+  const send = async (request: Sent): Promise<{ result?: unknown }> => {
+    return (await (await post(request)).json()) as { result?: unknown };
   };
   const ask: Ask = async (method, params) => (await send({ id: 1, method, params })).result;
-  const answer = async (request: Sent): Promise<object> => {
+  /** The response as JSON. The truth is passed on as it is. */
+  const answer = async (request: Sent): Promise<string> => {
     methods.push(request.method);
+    if (lies.get(request.method) === undefined) return (await post(request)).text();
+    return JSON.stringify(await lieAbout(request));
+  };
+  const lieAbout = async (request: Sent): Promise<object> => {
     const response = await send(request);
     const lie = lies.get(request.method);
     if (lie === undefined || !('result' in response)) return response;
@@ -50,8 +53,8 @@ export async function startLyingNode(url: string): Promise<LyingNode> {
     request.on('end', () => {
       void (async () => {
         const sent = JSON.parse(Buffer.concat(chunks).toString()) as Sent | Sent[];
-        const body = Array.isArray(sent) ? await Promise.all(sent.map(answer)) : await answer(sent);
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+        const body = Array.isArray(sent) ? `[${(await Promise.all(sent.map(answer))).join()}]` : await answer(sent);
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body);
       })();
     });
   });

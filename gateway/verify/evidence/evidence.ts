@@ -6,6 +6,7 @@ import { maxEntries } from '../../config/max-entries.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
+import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { provenAccount, provenSlot, type ProvenAccount } from '../proofs/account-proof.ts';
 import { checkHeader, encodeHeader } from '../proofs/check-header.ts';
@@ -25,7 +26,11 @@ const MAX_CANONICAL = 10_000;
 const HEADERS_AT_ONCE = 16;
 /** Of a block: Ethereum Yellow Paper, 11.1. */
 const MAX_UNCLES = 2;
-const callerLimits: ReadonlySet<string> = new Set(['rate-limit', 'daily-quota', 'monthly-quota', 'quota-unreachable']);
+/** What does not concern the evidence: the limits of the caller, and the memory budget. */
+const callerLimits: ReadonlySet<string> = new Set([
+  ...['rate-limit', 'daily-quota', 'monthly-quota', 'quota-unreachable'],
+  ...['memory-share', 'memory-pressure', 'overloaded'],
+]);
 
 /** The work of one check. */
 export interface Work {
@@ -37,7 +42,10 @@ export interface Work {
   readonly upstream: Upstream;
   /** It is a check of evidence: it needs no evidence from others. */
   readonly isEvidence: boolean;
-  readonly isCancelled: () => boolean;
+  /** Its cancellation ends the check. Its owner is who pays with slots and memory. */
+  readonly caller: Cancellation;
+  /** Takes bytes of results from the memory budget, until the caller's result is checked. @throws RpcError */
+  readonly take: (bytes: number) => void;
   /** Charges the caller for a further request. @throws RpcError if a limit of the key does not allow it */
   readonly charge: (method: string, params: readonly unknown[]) => Promise<void>;
 }
@@ -50,11 +58,16 @@ export interface EvidenceRequest {
   readonly except?: Upstream | undefined;
   /** Only a proven result is returned. */
   readonly mustBeProven: boolean;
+  /** Called if no upstream could prove the result; once, however many checks wait for it. */
+  readonly onUnproven: () => void;
 }
 
 export interface EvidenceOptions {
   readonly chain: { readonly view: ChainView<Upstream> };
-  /** Sends a request to upstreams, one after the other until one has a result. @throws RpcError (rejects with it) */
+  /**
+   * Sends a request to upstreams, one after the other until one has a result, or joins an identical request in progress. It is
+   * charged once. @throws RpcError, Cancelled (rejects with it)
+   */
   readonly request: (method: string, params: readonly unknown[], request: EvidenceRequest) => Promise<unknown>;
   /** The network has one upstream, whose heads are followed. */
   readonly isAlone: boolean;
@@ -77,7 +90,6 @@ export interface ProvenBlock {
 export class Evidence {
   readonly #options: EvidenceOptions;
   readonly #values = new LRUCache<string, object>({ maxSize: MAX_CACHED_CHARS, sizeCalculation: sizeOf });
-  readonly #inFlight = new Map<string, Promise<object | undefined>>();
   /** The hashes of old blocks on which upstreams agree. */
   readonly #canonical = new LRUCache<bigint, { readonly hash: string; readonly unbrokenSince: number }>(
     maxEntries(MAX_CANONICAL),
@@ -175,7 +187,6 @@ export class Evidence {
     const uncles: JsonObject[] = [];
     for (let index = 0; index < MAX_UNCLES; index++) {
       const params = [hash, `0x${index}`];
-      await work.charge(nodeMethods.uncle, params);
       const uncle = (await this.#request(nodeMethods.uncle, params, work, undefined)) as JsonObject | undefined;
       if (uncle !== undefined) uncles.push(uncle);
     }
@@ -189,7 +200,6 @@ export class Evidence {
   /** A block without its transactions, unproven. */
   async blockAt(block: string, work: Work): Promise<JsonObject | undefined> {
     const params = [block, false];
-    await work.charge(nodeMethods.blockByNumber, params);
     return (await this.#request(nodeMethods.blockByNumber, params, work, undefined)) as JsonObject | undefined;
   }
 
@@ -272,20 +282,8 @@ export class Evidence {
     const asked = work.isEvidence ? 'all' : `others than ${work.upstream.name}`;
     const kind = `${name.slice(0, name.indexOf(' '))} of ${asked}`;
     if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;
-    const requested = `${name} of ${asked}`;
-    const inFlight = this.#inFlight.get(requested);
-    if (inFlight !== undefined) {
-      try {
-        return await inFlight;
-      } catch {
-        // A limit or the departure of the caller who sent it.
-      }
-    }
-    await work.charge(method, params);
-    const request = this.#request(method, params, work, kind).finally(() => this.#inFlight.delete(requested));
-    this.#inFlight.set(requested, request);
-    const value = await request;
-    if (value !== undefined) this.#values.set(name, value);
+    const value = await this.#request(method, params, work, kind);
+    if (value !== undefined && !this.#values.has(name)) this.#values.set(name, value);
     return value;
   }
 
@@ -302,13 +300,15 @@ export class Evidence {
     const { request, others } = this.#options;
     try {
       const hasOthers = except === undefined || others(except).length > 0;
-      const from = { work, except: hasOthers ? except : undefined, mustBeProven: kind !== undefined };
+      const onUnproven = (): void => {
+        if (kind !== undefined) this.#recordUnproven(kind);
+      };
+      const from = { work, except: hasOthers ? except : undefined, mustBeProven: kind !== undefined, onUnproven };
       const result = await request(method, params, from);
       if (kind !== undefined) this.#unproven.delete(kind);
       return typeof result === 'object' && result !== null ? result : undefined;
     } catch (error) {
       if (!(error instanceof RpcError) || callerLimits.has(error.reason)) throw error;
-      if (kind !== undefined && error.reason === 'not-proven') this.#recordUnproven(kind);
       return undefined;
     }
   }
