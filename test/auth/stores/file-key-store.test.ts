@@ -13,6 +13,7 @@ import { FileKeyStore } from '../../../gateway/auth/stores/file-key-store.ts';
 import { KeyFileError } from '../../../gateway/auth/stores/key-file.ts';
 import { digestOf, isWellFormedKey, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
+import { scenarioPause } from '../../support/scenario-pause.ts';
 import { startFileWriter } from './file-writer.ts';
 
 const silent = pino({ level: 'silent' });
@@ -69,7 +70,7 @@ describe('the key file', () => {
       const digest = digestOf(makeKey());
       await other.add(digest, { name: 'alice', createdAt });
       // Shorter than the interval at which the file is polled.
-      await new Promise((resolve) => setTimeout(resolve, 15));
+      await scenarioPause(15);
       expect(await store.find(digest)).toMatchObject({ name: 'alice' });
     }
   });
