@@ -14,6 +14,7 @@ import type { JsonObject } from '../../collections/is-object.ts';
 import { encodeList } from '../../upstreams/transactions/rlp.ts';
 import { hashOf, isSameHex } from '../proofs/hex.ts';
 import { EMPTY_LIST } from '../proofs/tree.ts';
+import { sizeOf } from './size-of.ts';
 
 /** Of one network, as JSON. Parsed, it takes about four times as much. */
 const MAX_CACHED_CHARS = 8_000_000;
@@ -336,13 +337,4 @@ export async function readProof(
     values.push(value);
   }
   return { account, slots: values };
-}
-
-/** The approximate length of a value as JSON. */
-function sizeOf(value: unknown): number {
-  if (typeof value === 'string') return value.length + 3;
-  if (typeof value !== 'object' || value === null) return 6;
-  let size = 2;
-  for (const name in value) size += name.length + 4 + sizeOf((value as Record<string, unknown>)[name]);
-  return size;
 }

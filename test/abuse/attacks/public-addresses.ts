@@ -33,7 +33,8 @@ export const publicAddresses: Attack = {
 async function sendFromAll(target: Target, traffic: Traffic): Promise<void> {
   const agent = new Agent({ keepAlive: false });
   const startedAt = performance.now();
-  for (let sent = 0; ; await scenarioPause(GROUP_MS)) {
+  let sent = 0;
+  for (;;) {
     for (; sent < ((performance.now() - startedAt) * ADDRESSES) / ROUND_MS; sent++) {
       const index = sent % ADDRESSES;
       // Linux accepts all addresses of 127.0.0.0/8.
@@ -45,6 +46,7 @@ async function sendFromAll(target: Target, traffic: Traffic): Promise<void> {
         if (status === '429') traffic.violation('an address within its share is 429');
       });
     }
+    await scenarioPause(GROUP_MS);
   }
 }
 
