@@ -215,7 +215,6 @@ export class Authenticator {
   /** Whether any key or token can be authenticated: the store is available, or one is cached and still valid without it. */
   get canCheckKeys(): boolean {
     if (this.#store.isAvailable || this.#tokens?.canConfirm === true) return true;
-    // The most recently used key is the first.
     for (const known of this.#known.values()) if (this.#freshness(known) !== undefined) return true;
     return false;
   }

@@ -141,7 +141,8 @@ async function outcomeAt(
   const { transaction, verification } = call;
   if (transaction !== undefined)
     outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
-  if (outcome.final && verification !== undefined) outcome = await verifyOutcome(call, upstream, outcome, verification);
+  if (outcome.final && verification !== undefined)
+    outcome = await verifyOutcome(call, upstream, outcome, verification, cancellation);
   if (!outcome.final) {
     recordFailedAttempt(call, upstream, outcome, startedAt);
     return outcome;

@@ -87,6 +87,7 @@ export async function verifyOutcome(
   upstream: Upstream,
   outcome: FinalOutcome,
   verification: CallVerification,
+  cancellation: Cancellation | undefined,
 ): Promise<Outcome> {
   const { method, params, router, pinned } = call;
   const { response } = outcome;
@@ -95,13 +96,20 @@ export async function verifyOutcome(
   if (evidenceFor !== undefined && response.kind === 'result' && response.result === null)
     return { final: false, failure: 'not-found', response: undefined };
   const memory = new CheckedBytes(call.context?.reservation);
-  const work = workOf(call, upstream, memory);
+  const work = workOf(call, upstream, memory, cancellation);
   const { finding, result } =
     response.kind === 'error'
-      ? { finding: unknown, result: undefined }
-      : await router.options.verifier.check(method, pinned?.params ?? params, response, work).finally(() => {
-          memory.release();
-        });
+      ? nothingShown
+      : await router.options.verifier
+          .check(method, pinned?.params ?? params, response, work)
+          .catch((error: unknown) => {
+            // Without memory for the evidence, nothing proves the result.
+            if (isRequired || !(error instanceof RpcError) || !memoryReasons.has(error.reason)) throw error;
+            return nothingShown;
+          })
+          .finally(() => {
+            memory.release();
+          });
   switch (finding.kind) {
     case 'proven':
       // Evidence is parsed already.
@@ -116,6 +124,9 @@ export async function verifyOutcome(
       return withProof(outcome, response, 'no');
   }
 }
+
+const nothingShown = { finding: unknown, result: undefined };
+const memoryReasons: ReadonlySet<string> = new Set(['memory-share', 'memory-pressure', 'overloaded']);
 
 /** The outcome on which enough upstreams agree. @throws RpcError if they do not */
 async function agreeing(call: Call, outcome: FinalOutcome, agree: number, work: Work): Promise<Outcome> {
@@ -172,8 +183,13 @@ const SMALL_BYTES = 65_536;
 const noMemory = new CheckedBytes(undefined);
 
 /** @param memory of the check, unless it is of evidence: that is taken for the check that needs it */
-function workOf(call: Call, upstream: Upstream, memory: CheckedBytes): Work {
-  const { verification, deadline, owner, cancellation, context } = call;
+function workOf(
+  call: Call,
+  upstream: Upstream,
+  memory: CheckedBytes,
+  cancellation: Cancellation | undefined = call.cancellation,
+): Work {
+  const { verification, deadline, owner, context } = call;
   const evidenceFor = verification?.evidenceFor;
   return {
     ...{ deadline, upstream, owner: owner.holder?.name ?? `upstream ${upstream.name}` },

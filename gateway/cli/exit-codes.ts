@@ -11,6 +11,6 @@ export const exitCodes = {
   configuration: {
     code: 78,
     meaning:
-      'A setting, a network file, the key store or the admin token is invalid, missing or unreachable: the message names it',
+      'A setting, a network file or the key store is invalid, missing or unreachable, or the admin token is missing: the message names it',
   },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly meaning: string }>>;

@@ -4,7 +4,7 @@ import { SettingsError, type Settings } from '../config/settings.ts';
 import { keyIdOf } from '../auth/formats/key.ts';
 import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
-import { mergePermissions, type KeyStore } from '../auth/stores/key-store.ts';
+import { KeyStoreError, KeyStoreUnreachable, mergePermissions, type KeyStore } from '../auth/stores/key-store.ts';
 import { importKeys } from '../auth/manage/import-keys.ts';
 import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
@@ -212,7 +212,9 @@ export function keysCommand(context: KeysCommandContext): Command {
           if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
           else out(`Key ${record.id} (${record.name}) is revoked.\n`);
         }
-        if (failed.length > 0) throw new UsageError(failureText(failed));
+        if (failed.length === 0) return;
+        const isStoreAway = failed.some(({ error }) => error instanceof KeyStoreUnreachable);
+        throw new (isStoreAway ? KeyStoreError : UsageError)(failureText(failed));
       }),
     );
 

@@ -267,11 +267,11 @@ function explainText(method: string, network: string, { answer, explanation }: E
 }
 
 /** Those that began, lasted or ended at a Unix time in milliseconds, or later. */
-function eventsSince(events: readonly GatewayEvent[], unixMs: number): GatewayEvent[] {
+export function eventsSince(events: readonly GatewayEvent[], unixMs: number): GatewayEvent[] {
   return events.filter(({ at, endedAt }) => endedAt === null || Date.parse(endedAt ?? at) >= unixMs);
 }
 
-function eventsText(events: readonly GatewayEvent[]): string {
+export function eventsText(events: readonly GatewayEvent[]): string {
   const rows = events.map(({ at, kind, network = '-', upstream = '-', reason, by, endedAt, forS, count }) => [
     ...[shortTime(at), kind, network, upstream],
     endedAt === undefined ? '-' : endedAt === null ? `${spanOf(forS)}, lasts` : spanOf(forS),

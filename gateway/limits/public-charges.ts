@@ -2,7 +2,7 @@ import type { KeyLimits, PublicLimits, PublicShare } from '../auth/permissions/k
 import { clock } from '../clock/clock.ts';
 import { LEASE_MS, type ChargeOutcome } from './account.ts';
 import { AddressTable, type Place } from './address-table.ts';
-import type { ChargeStore } from './charge-store.ts';
+import type { ChargeRequest, ChargeStore } from './charge-store.ts';
 import {
   ADMISSION_UNITS,
   allowanceOf,
@@ -68,7 +68,7 @@ export class PublicCharges {
     const outcome = this.#takeHere(limits.shares, charge);
     if (outcome.shortage !== undefined) return outcome;
     const isShared = this.#store?.isUp === true && limits.shares.length > 0;
-    return isShared ? this.#chargeShared(limits, charge, outcome) : this.#chargeAll(limits, charge, outcome);
+    return isShared ? this.#chargeShared(limits, charge, outcome) : this.#chargeAll(limits, charge, outcome, false);
   }
 
   /** The limit that rejects a charge of one unit now, as far as this gateway knows. */
@@ -124,16 +124,34 @@ export class PublicCharges {
       outcomes = await Promise.all(limits.shares.map((share) => chargeShare(store, share, charge)));
     } catch (error) {
       this.#reportRejection(store.reportFailure(error));
-      return this.#chargeAll(limits, charge, here);
+      return this.#chargeAll(limits, charge, here, false);
     }
     const rejected = outcomes.find(({ shortage }) => shortage !== undefined);
-    if (rejected === undefined) return this.#chargeAll(limits, charge, outcomes.at(-1) ?? here);
+    if (rejected === undefined) return this.#chargeAll(limits, charge, outcomes.at(-1) ?? here, true);
     this.#giveBack(limits.shares, charge, true);
+    const taken = limits.shares.filter((_, at) => outcomes[at]?.shortage === undefined);
+    this.#giveBackInStore(taken, charge);
     this.counts.address++;
     return rejected;
   }
 
-  #chargeAll(limits: PublicLimits, charge: Charge, outcome: ChargeOutcome): ChargeOutcome | Promise<ChargeOutcome> {
+  #giveBackInStore(shares: readonly PublicShare[], { units }: Charge): void {
+    const store = this.#store as ChargeStore;
+    for (const share of shares) {
+      const request = { ...requestFor(share), report: { ...nothingToReport, debtUnits: -units } };
+      store.charge(share.limits, [], request).catch((error: unknown) => {
+        this.#reportRejection(store.reportFailure(error));
+      });
+    }
+  }
+
+  /** @param isShared whether the shares are charged in the store too */
+  #chargeAll(
+    limits: PublicLimits,
+    charge: Charge,
+    outcome: ChargeOutcome,
+    isShared: boolean,
+  ): ChargeOutcome | Promise<ChargeOutcome> {
     const { all, shares } = limits;
     const finish = ({ shortage }: ChargeOutcome): ChargeOutcome => {
       if (shortage === undefined) {
@@ -141,6 +159,7 @@ export class PublicCharges {
         return outcome;
       }
       this.#giveBack(shares, charge, false);
+      if (isShared) this.#giveBackInStore(shares, charge);
       return this.#rejectedByAll(shortage);
     };
     if (all === undefined) return finish(outcome);
@@ -177,18 +196,21 @@ export class PublicCharges {
 }
 
 /** @throws the error of the store (rejects with it) */
-async function chargeShare(
-  store: ChargeStore,
-  { account, limits }: PublicShare,
-  charge: Charge,
-): Promise<ChargeOutcome> {
-  const [state, sentAt, date] = [newLimitState(), clock.now(), utcDate()];
-  const fixed = { report: nothingToReport, leaseUnits: 0, leaseMs: LEASE_MS, quotaTtlMs: DAY_TTL_MS };
-  const request = { state, hasQuota: limits.daily !== undefined, date, sentAt, account, ...fixed };
+async function chargeShare(store: ChargeStore, share: PublicShare, charge: Charge): Promise<ChargeOutcome> {
+  const { limits } = share;
+  const request = requestFor(share);
+  const { state, sentAt, date } = request;
   const { taken } = await store.charge(limits, [charge], request);
   const allowance = allowanceOf(state, limits, charge, sentAt, date);
   if (taken[0] === true) return { shortage: undefined, allowance };
   const shortage =
     shortageOf(state, limits, charge, sentAt, date) ?? briefShortage('rate-limit', 'rate', charge, allowance);
   return { shortage: { ...shortage, scope: 'address' }, allowance: shortage.allowance };
+}
+
+function requestFor({ account, limits }: PublicShare): ChargeRequest {
+  return {
+    ...{ account, state: newLimitState(), hasQuota: limits.daily !== undefined, quotaTtlMs: DAY_TTL_MS },
+    ...{ date: utcDate(), sentAt: clock.now(), report: nothingToReport, leaseUnits: 0, leaseMs: LEASE_MS },
+  };
 }

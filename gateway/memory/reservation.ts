@@ -61,9 +61,9 @@ export class Reservation {
     this.setTo(this.#bytes + bytes);
   }
 
-  /** Releases a part of the bytes. */
+  /** Releases a part of the bytes, which `setTo` may have released already. */
   giveBack(bytes: number): void {
-    this.setTo(this.#bytes - bytes);
+    this.setTo(Math.max(0, this.#bytes - bytes));
   }
 
   /** Sets the bytes to those that are still buffered. */

@@ -80,7 +80,10 @@ export class RoutingMetrics {
     this.active = active;
   }
 
-  networkMetrics(network: string): NetworkRoutingMetrics {
+  /** @param mayReveal whether its private transactions may be sent to other upstreams than its relays */
+  networkMetrics(network: string, mayReveal: boolean): NetworkRoutingMetrics {
+    // The first one is seen as an increase.
+    if (mayReveal) this.#revealed.inc({ network }, 0);
     return {
       failedOver: (upstream) => {
         this.#failovers.inc({ network, upstream });

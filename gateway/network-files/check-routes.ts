@@ -75,8 +75,11 @@ export function checkTransactions(network: Sending, options: LoadOptions): Diagn
   ];
 }
 
+/** Other upstreams need some time to respond, before the call ends. */
+const MIN_FALLBACK_MS = 100;
+
 function checkFallback(afterMs = 0, callTimeoutMs = Infinity): Diagnostic[] {
-  if (afterMs < callTimeoutMs) return [];
+  if (afterMs + MIN_FALLBACK_MS <= callTimeoutMs) return [];
   const path = ['private', 'fallbackAfterMs'];
   const reason = `no other upstream gets a transaction, because calls end after CALL_TIMEOUT_MS, ${callTimeoutMs} ms`;
   return [{ path, message: `${formatPath(path)}: ${reason}; write a shorter time` }];

@@ -132,7 +132,7 @@ export class Network implements ServedNetwork {
       isDevelopment,
       hedgeAfterMs: replaceable.hedge === 'off' ? undefined : replaceable.hedge,
       ...{ balance: replaceable.balance, maxLagBlocks: replaceable.maxLagBlocks },
-      metrics: metrics.routing.networkMetrics(slug),
+      metrics: metrics.routing.networkMetrics(slug, replaceable.private?.fallbackAfterMs !== undefined),
       // Calls in progress still count towards the concurrency.
       slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
       verifier: new Verifier({

@@ -41,11 +41,6 @@ export class MethodUsage {
     this.#onFirstUse = onFirstUse;
   }
 
-  /** Number of keys with calls without an error. */
-  get size(): number {
-    return this.#counts.size;
-  }
-
   /**
    * @param key id of the key
    * @param units request units of the call

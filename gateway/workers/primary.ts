@@ -11,6 +11,8 @@ export const ALIVE_INTERVAL_MS = 500;
 const HANG_MS = 5_000;
 /** The same for a worker that has not joined: its start blocks the event loop for longer. */
 const START_MS = 60_000;
+/** A worker joins within this time of its start, also if its event loop turns. */
+const JOIN_MS = 300_000;
 /** A worker that ends sooner after its start is started again after a delay, which doubles each time. */
 const MIN_LIFE_MS = 10_000;
 const FIRST_DELAY_MS = 500;
@@ -195,12 +197,19 @@ export class Primary {
     this.#checkedAt = now;
     for (const running of this.#running.values()) {
       if (wasStopped) running.aliveAt = now;
-      const maxMs = running.hasJoined ? HANG_MS : START_MS;
-      if (running.isHung || now - running.aliveAt <= maxMs) continue;
+      if (running.isHung || !hangs(running, now)) continue;
       running.isHung = true;
       running.worker.process.kill('SIGKILL');
     }
   }
+}
+
+/** @param now and the other times by clock.now() */
+export function hangs(
+  { hasJoined, startedAt, aliveAt }: Pick<RunningWorker, 'hasJoined' | 'startedAt' | 'aliveAt'>,
+  now: number,
+): boolean {
+  return hasJoined ? now - aliveAt > HANG_MS : now - aliveAt > START_MS || now - startedAt > JOIN_MS;
 }
 
 /** A worker that has ended gets no message. */

@@ -3,17 +3,20 @@ import { noLimits, rateOf, type KeyLimits, type PublicLimits } from '../../gatew
 import { openLog } from '../../gateway/config/log.ts';
 import type { ChargeOutcome } from '../../gateway/limits/account.ts';
 import { AddressTable } from '../../gateway/limits/address-table.ts';
+import type { ChargeStore } from '../../gateway/limits/charge-store.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
+import { MachineCharges, MachineChargeStore } from '../../gateway/limits/machine-charges.ts';
 import { PublicCharges } from '../../gateway/limits/public-charges.ts';
+import { linkedWorkers } from '../workers/linked-workers.ts';
 
 /** Nothing returns during a test. */
 const slow = (burst: number): Partial<KeyLimits> => ({ rate: rateOf(0.000_1, burst), isCharged: true });
 const each: KeyLimits = { ...noLimits('others'), ...slow(3) };
 
-function openCharges(maxAddresses?: number): PublicCharges {
+function openCharges(maxAddresses?: number, store?: ChargeStore): PublicCharges {
   const limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: openLog('silent') });
   onTestFinished(() => limiter.close());
-  return new PublicCharges(limiter, undefined, () => undefined, new AddressTable(maxAddresses));
+  return new PublicCharges(limiter, store, () => undefined, new AddressTable(maxAddresses));
 }
 
 function limitsOf(account: string, all?: KeyLimits): PublicLimits {
@@ -54,6 +57,21 @@ it('an address gets back what the total rejects', async () => {
   expect(await taken(charges, 2, limitsOf('one', all), 2)).toBe(1);
   expect(charges.counts).toMatchObject({ taken: 1, address: 0, total: 1 });
   expect(await taken(charges, 3, limitsOf('one'))).toBe(1);
+});
+
+it('a share gets back in the store what another share, or the total, rejects', async () => {
+  const { workers, links } = await linkedWorkers(4);
+  new MachineCharges().serve(workers.router);
+  const [first, second, third, fourth] = links.map((link) => openCharges(undefined, new MachineChargeStore(link)));
+  const withNetwork = (network: string, account: string, all?: KeyLimits): PublicLimits => {
+    return { shares: [network, account].map((name) => ({ account: name, limits: each })), all };
+  };
+  expect(await taken(first as PublicCharges, 3, withNetwork('a', 'one'))).toBe(3);
+  // The network of the account has no units left at the others.
+  expect(await taken(second as PublicCharges, 1, withNetwork('a', 'two'))).toBe(0);
+  const all = { ...noLimits('all'), daily: 3, isCharged: true };
+  expect(await taken(third as PublicCharges, 2, withNetwork('b', 'two', all), 2)).toBe(1);
+  expect(await taken(fourth as PublicCharges, 3, withNetwork('c', 'two'))).toBe(1);
 });
 
 it('a rejection says whose limit it is', async () => {

