@@ -25,7 +25,7 @@ import { scenarios, type Scenario } from './scenarios.ts';
  *   npm run bench -- --peer erpc=PATH --peer proxyd=PATH         compares these gateways too (bench/peers.ts)
  *   npm run bench -- --node PATH                                 runs the gateway on this Node, not on its own
  *   npm run bench -- --runtime NAME=PATH                         also runs it on this Node, in the same rounds
- *   npm run bench -- --write                                     writes docs/bench.*, docs/benchmarks.md and README
+ *   npm run bench -- --write                                     writes docs/bench.*, docs/benchmarks.md and README (also with --quick)
  *   npm run bench -- --pages                                     writes the same pages from docs/bench.json
  *
  * The results so far are in dist/bench.json after each scenario, so that a run that is stopped keeps them.
@@ -69,10 +69,9 @@ async function bench(selected: readonly Scenario[], rounds: number, seconds: num
 
 function selectScenarios(): readonly Scenario[] {
   const isQuick = args.includes('--quick');
-  if (isQuick && args.includes('--write')) throw new Error('--write requires all scenarios');
   const at = args.indexOf('--scenario');
   if (at === -1) return isQuick ? scenarios.filter(({ isDetail }) => isDetail !== true) : scenarios;
-  if (args.includes('--write')) throw new Error('--write requires all scenarios');
+  if (args.includes('--write')) throw new Error('--write requires all scenarios, or --quick');
   const names = (args[at + 1] ?? '').split(',');
   const unknown = names.filter((name) => !scenarios.some((scenario) => scenario.name === name));
   if (unknown.length > 0) throw new Error(`no scenario named ${unknown.join(', ')}: see --list`);
