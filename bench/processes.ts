@@ -6,6 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const children = new Set<ChildProcess>();
 process.once('exit', stopAll);
+// A signal ends a process without `exit`.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 /** Starts a program. It ends with this process, or by `stopAll`. @param stdio default: only standard error is shown */
 export function start(
