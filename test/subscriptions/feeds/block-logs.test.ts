@@ -44,11 +44,12 @@ function respondFor(chain: ScriptedChain, { header }: Block, response: () => unk
 it('the time of the event loop that a block with many logs and one filter takes is that of its network', async () => {
   const { chain, subscriber } = await start();
   const notifications = await subscriber.subscribe('logs', { topics: [hashOf('t')] });
-  expect(turnBudget.usedMs('logs of seven')).toBe(0);
+  // Another test of this process may have used some.
+  const usedBefore = turnBudget.usedMs('logs of seven');
   const others = Array.from({ length: 2_000 }, () => ({ address: token, topics: [hashOf('other')] }));
   chain.mine([...others, log]);
   await eventually(() => notifications.length === 1, 10_000);
-  expect(turnBudget.usedMs('logs of seven')).toBeGreaterThan(0.1);
+  expect(turnBudget.usedMs('logs of seven')).toBeGreaterThan(usedBefore + 0.1);
 });
 
 it('logs are requested once for each block, and delivered in the order of blocks even if the first response is late', async () => {
