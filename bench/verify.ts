@@ -40,7 +40,10 @@ try {
     await mine(account, count, SMALL_BLOCK),
     await mine(account, Math.ceil(count / 3), LARGE_BLOCK),
   ];
-  const upstreams = ['127.0.0.1', 'localhost'].map((host) => ({ name: host, url: anvil.url.replace('127.0.0.1', host) }));
+  const upstreams = ['127.0.0.1', 'localhost'].map((host) => ({
+    name: host,
+    url: anvil.url.replace('127.0.0.1', host),
+  }));
   const files = levels.map((verify) => [verify, { name: verify, chainId: CHAIN_ID, hedge: 'off', verify, upstreams }]);
   const gateway = await startGateway(folder, {
     networks: Object.fromEntries(files) as Record<string, object>,
