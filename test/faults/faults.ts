@@ -267,6 +267,7 @@ export const faults: readonly Fault[] = [
       sendText('{"jsonrpc":"2.0","id":999999,"result":"0x"}');
     }),
     isSilent: true,
+    mayFailPoll,
     ...once,
   },
 ];
