@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { status } from '../test/support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../test/support/fake-node.ts';
 import { findProgram } from '../test/support/find-program.ts';
 import { programs } from '../test/support/programs.ts';
+import { post } from './post.ts';
 import { freePorts, option, start, stopAll } from './processes.ts';
 import { startGateway } from './start-gateway.ts';
 
@@ -175,20 +176,4 @@ function nginxConf(port: number, second: number): string {
         }
       }
     }`;
-}
-
-/** @returns the body of the response */
-function post(url: string, agent: Agent, body: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': body.length };
-    const sent = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
-      let text = '';
-      response.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => {
-        resolve(text);
-      });
-    });
-    sent.on('error', reject);
-    sent.end(body);
-  });
 }

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keccak256, parseGwei, toHex, type Hex } from 'viem';
@@ -9,6 +9,7 @@ import { hang, slow } from '../test/support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../test/support/fake-node.ts';
 import { writeTable } from '../test/support/page-table.ts';
 import { median, show } from './figures.ts';
+import { post } from './post.ts';
 import { option, stopAll } from './processes.ts';
 import { startGateway } from './start-gateway.ts';
 
@@ -95,7 +96,7 @@ function arrivals(node: FakeNode, wanted: ReadonlySet<Hex>): [number, number] {
 /** @throws Error if the transaction is not accepted */
 async function timeOf(url: string, transaction: Hex): Promise<number> {
   const startedAt = performance.now();
-  const text = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [transaction] }));
+  const text = await post(url, agent, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [transaction] }));
   const ms = performance.now() - startedAt;
   if (!text.includes(keccak256(transaction))) throw new Error(`a transaction was not accepted: ${text}`);
   return ms;
@@ -117,20 +118,4 @@ function percentile99(values: readonly number[]): number {
 function startNode(): Promise<FakeNode> {
   const responses = { [method]: (params: unknown) => keccak256((params as [Hex])[0]) };
   return startFakeNode({ chainId: CHAIN_ID, responses });
-}
-
-/** @returns the body of the response */
-function post(url: string, body: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': body.length };
-    const request = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
-      let text = '';
-      response.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
-      response.on('end', () => {
-        resolve(text);
-      });
-    });
-    request.on('error', reject);
-    request.end(body);
-  });
 }
