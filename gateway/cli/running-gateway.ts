@@ -103,19 +103,12 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
       if (token === undefined) throw missingToken('one of the role all in ADMIN_TOKENS');
       const address = readAddress(options.url) ?? opsAddress(active);
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params.map(readParam) });
-      const response = await request(`${address}/admin/explain/${encodeURIComponent(network)}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body,
-        signal: AbortSignal.timeout(EXPLAIN_TIMEOUT_MS),
-      });
-      const result = (await readJson(response)) as Explained & { error?: { message?: string } };
-      if (!response.ok)
-        throw new GatewayError(rejectionText(response.status, result.error?.message), exitCodes.failed.code);
+      const url = `${address}/admin/explain/${encodeURIComponent(network)}`;
+      const result = (await requestAdmin(url, token, EXPLAIN_TIMEOUT_MS, body)) as Explained;
       out(options.json ? `${JSON.stringify(result)}\n` : explainText(method, network, result));
     });
   const events = new Command('events')
-    .description('Show the events of a running gateway: what failed, when and for how long; what was done, and by whom')
+    .description('List the events of a running gateway: failures with their duration, and operations of administrators')
     .option('--network <slug>', 'only those of this network')
     .option('--since <time>', 'only those that began, lasted or ended in this time: 30m, 1h, 7d')
     .option('--url <url>', 'address of the ops port; default: that of the settings')
@@ -138,17 +131,9 @@ export function runningGatewayCommands({ settings, out, setExitCode }: RunningGa
         limit: String(MAX_EVENTS),
         ...(options.network !== undefined && { network: options.network }),
       });
-      const response = await request(
-        `${readAddress(options.url) ?? opsAddress(active)}/admin/events?${query.toString()}`,
-        {
-          headers: { authorization: `Bearer ${token}` },
-          signal: AbortSignal.timeout(TIMEOUT_MS),
-        },
-      );
-      const result = (await readJson(response)) as { events?: GatewayEvent[]; error?: { message?: string } };
-      if (!response.ok || result.events === undefined)
-        throw new GatewayError(rejectionText(response.status, result.error?.message), exitCodes.failed.code);
-      const found = sinceMs === undefined ? result.events : eventsSince(result.events, clock.unixMs() - sinceMs);
+      const url = `${readAddress(options.url) ?? opsAddress(active)}/admin/events?${query.toString()}`;
+      const { events: all } = (await requestAdmin(url, token, TIMEOUT_MS)) as { readonly events: GatewayEvent[] };
+      const found = sinceMs === undefined ? all : eventsSince(all, clock.unixMs() - sinceMs);
       out(options.json ? `${JSON.stringify(found)}\n` : found.length === 0 ? 'No events.\n' : eventsText(found));
     });
   return [status, explain, events];
@@ -205,6 +190,17 @@ async function request(url: string, init: RequestInit): Promise<Response> {
       `no gateway responds at ${origin}: is it running, and are OPS_PORT and OPS_HOST as in its settings?`,
     );
   }
+}
+
+/** Sends a request to the admin API. @param body as JSON, of a POST @throws GatewayError if it is rejected */
+async function requestAdmin(url: string, token: string, timeoutMs: number, body?: string): Promise<unknown> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const signal = AbortSignal.timeout(timeoutMs);
+  const response = await request(url, { headers, signal, ...(body !== undefined && { method: 'POST', body }) });
+  const result = (await readJson(response)) as { readonly error?: { readonly message?: string } };
+  if (!response.ok)
+    throw new GatewayError(rejectionText(response.status, result.error?.message), exitCodes.failed.code);
+  return result;
 }
 
 async function readJson(response: Response): Promise<unknown> {

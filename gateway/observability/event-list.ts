@@ -56,7 +56,7 @@ interface Tracked {
   isLogged: boolean;
 }
 
-/** The latest events of this gateway, for operators: what failed, when, for how long; what was done, and by whom. */
+/** The latest events of this gateway: failures with their duration, and operations of administrators. */
 export class EventList {
   readonly #log: Log;
   readonly #lines = new LineLimit();
