@@ -2,7 +2,7 @@ import { clock, type Timer } from '../clock/clock.ts';
 import type { SlotOwner } from '../admission/gate.ts';
 import type { NetworkResponse } from '../cache/response-cache.ts';
 import { InFlightMap } from '../collections/in-flight-map.ts';
-import { RpcError } from '../jsonrpc/errors.ts';
+import { limitReasons, RpcError } from '../jsonrpc/errors.ts';
 import { Cancellation, Cancelled, type Cancellable } from '../upstreams/transport/cancellation.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 
@@ -46,7 +46,7 @@ export class CoalescedCalls {
   readonly #onCoalesced: () => void;
 
   /** @param onCoalesced called for each call that joins another one */
-  constructor(chain: EpochSource, onCoalesced: () => void) {
+  constructor(chain: EpochSource, onCoalesced: () => void = () => undefined) {
     this.#chain = chain;
     this.#onCoalesced = onCoalesced;
   }
@@ -227,9 +227,7 @@ class ParticipantWait implements Cancellable {
 }
 
 /** Reasons that concern one key. The limits are charged for requests that prove a result. */
-const ofKey = new Set<string | undefined>([
-  ...['memory-share', 'rate-limit', 'daily-quota', 'monthly-quota', 'quota-unreachable'],
-]);
+const ofKey = new Set<string | undefined>(['memory-share', ...limitReasons]);
 
 /** Whether a call that joined another one is sent again after its failure, which does not concern it. */
 function mayRepeat(

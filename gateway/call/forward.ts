@@ -92,7 +92,7 @@ export async function requestEvidence(
   inFlight: CoalescedCalls,
   method: MethodSpec,
   params: readonly unknown[],
-  { work, except, mustBeProven, onUnproven }: EvidenceRequest,
+  { work, except, mustBeProven }: EvidenceRequest,
 ): Promise<unknown> {
   const { deadline, caller } = work;
   const name = `${method.name} ${JSON.stringify([params, except?.name, mustBeProven])}`;
@@ -102,12 +102,7 @@ export async function requestEvidence(
     call.cancellation = cancellation;
     if (except !== undefined) call.excluded = [except];
     if (mustBeProven) call.verification = { isRequired: true, agree: undefined, evidenceFor: work };
-    try {
-      return parseResponse(complete(await forward(call)));
-    } catch (error) {
-      if (error instanceof RpcError && error.reason === 'not-proven' && clock.now() < deadline) onUnproven();
-      throw error;
-    }
+    return parseResponse(complete(await forward(call)));
   });
   return found.kind === 'result' ? found.result : undefined;
 }

@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import { RpcError } from '../jsonrpc/errors.ts';
+import { memoryReasons, RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { ProvenPart } from '../spec/method-spec.ts';
@@ -47,7 +47,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const newest = newestServed > head.number ? newestServed : head.number;
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
-    return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream, noMemory))) ?? tag;
+    return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
   };
   let pinned: unknown;
   let number = newest;
@@ -80,6 +80,8 @@ function isPending(block: unknown): boolean {
   const { fromBlock, toBlock } = block as { readonly fromBlock?: unknown; readonly toBlock?: unknown };
   return fromBlock === 'pending' || toBlock === 'pending';
 }
+
+const nothingShown = { finding: unknown, result: undefined };
 
 /** A result that is disproved is an upstream failure; so is one that nothing proves, if it must be proven. */
 export async function verifyOutcome(
@@ -125,9 +127,6 @@ export async function verifyOutcome(
   }
 }
 
-const nothingShown = { finding: unknown, result: undefined };
-const memoryReasons: ReadonlySet<string> = new Set(['memory-share', 'memory-pressure', 'overloaded']);
-
 /** The outcome on which enough upstreams agree. @throws RpcError if they do not */
 async function agreeing(call: Call, outcome: FinalOutcome, agree: number, work: Work): Promise<Outcome> {
   const { method, params, router, pinned } = call;
@@ -150,6 +149,9 @@ export function requireProof(response: UpstreamResponse, verification: CallVerif
   if (response.kind !== 'error' && !isEnough(response.proof, verification)) throw new RpcError('not-proven');
   return response;
 }
+
+/** Smaller results are checked when memory is high. */
+const SMALL_BYTES = 65_536;
 
 /** The bytes of a result that is checked, and of the evidence for it. */
 class CheckedBytes {
@@ -177,16 +179,11 @@ class CheckedBytes {
   }
 }
 
-/** Smaller results are checked when memory is high. */
-const SMALL_BYTES = 65_536;
-/** A lookup that needs no proven result takes none. */
-const noMemory = new CheckedBytes(undefined);
-
-/** @param memory of the check, unless it is of evidence: that is taken for the check that needs it */
+/** @param memory of the check. Evidence is taken for the check that needs it, and a lookup that need not be proven takes none */
 function workOf(
   call: Call,
   upstream: Upstream,
-  memory: CheckedBytes,
+  memory?: CheckedBytes,
   cancellation: Cancellation | undefined = call.cancellation,
 ): Work {
   const { verification, deadline, owner, context } = call;
@@ -198,7 +195,7 @@ function workOf(
     take:
       evidenceFor?.take ??
       ((bytes) => {
-        memory.take(bytes);
+        memory?.take(bytes);
       }),
     charge:
       evidenceFor?.charge ?? ((method, params) => (context === undefined ? nothing : charge(call, method, params))),

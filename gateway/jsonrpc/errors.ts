@@ -104,6 +104,16 @@ export type Reason = keyof typeof catalogue;
 
 export const reasons = Object.keys(catalogue) as Reason[];
 
+/** The rate or quota of a caller does not permit a request. */
+export const limitReasons: ReadonlySet<string> = new Set<Reason>([
+  'rate-limit',
+  'daily-quota',
+  'monthly-quota',
+  'quota-unreachable',
+]);
+/** The memory budget has no place for the bytes of a request. */
+export const memoryReasons: ReadonlySet<string> = new Set<Reason>(['memory-share', 'memory-pressure', 'overloaded']);
+
 /** The values of the RateLimit headers. */
 export interface Allowance {
   readonly limit: number;

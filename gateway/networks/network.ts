@@ -122,7 +122,7 @@ export class Network implements ServedNetwork {
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
     const onQueued = metrics.calls.queueMetric(slug);
-    const evidenceInFlight = new CoalescedCalls(chain, () => undefined);
+    const evidenceInFlight = new CoalescedCalls(chain);
     const routerOptions = {
       permitted,
       transactions: new TransactionRoutes(replaceable, upstreams, permitted),

@@ -3,7 +3,7 @@ import { parseHeader } from '../../chain/header.ts';
 import type { ChainView } from '../../chain/view.ts';
 import { clock } from '../../clock/clock.ts';
 import { maxEntries } from '../../config/max-entries.ts';
-import { RpcError } from '../../jsonrpc/errors.ts';
+import { limitReasons, memoryReasons, RpcError, type Reason } from '../../jsonrpc/errors.ts';
 import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
@@ -27,11 +27,10 @@ const MAX_CANONICAL = 10_000;
 const HEADERS_AT_ONCE = 16;
 /** Of a block: Ethereum Yellow Paper, 11.1. */
 const MAX_UNCLES = 2;
-/** What does not concern the evidence: the limits of the caller, and the memory budget. */
-const callerLimits: ReadonlySet<string> = new Set([
-  ...['rate-limit', 'daily-quota', 'monthly-quota', 'quota-unreachable'],
-  ...['memory-share', 'memory-pressure', 'overloaded'],
-]);
+/** Whether an error does not concern the evidence, but the limits of the caller or the memory budget. */
+function concernsCaller(reason: Reason): boolean {
+  return limitReasons.has(reason) || memoryReasons.has(reason);
+}
 
 /** The work of one check. */
 export interface Work {
@@ -59,8 +58,6 @@ export interface EvidenceRequest {
   readonly except?: Upstream | undefined;
   /** Only a proven result is returned. */
   readonly mustBeProven: boolean;
-  /** Called if no upstream could prove the result; once, however many checks wait for it. */
-  readonly onUnproven: () => void;
 }
 
 export interface EvidenceOptions {
@@ -100,6 +97,8 @@ export class Evidence {
    * Arbitrum, zkSync Era).
    */
   readonly #unproven = new Map<string, { count: number; until: number }>();
+  /** Errors that `#unproven` counts. */
+  readonly #recorded = new WeakSet<RpcError>();
 
   constructor(options: EvidenceOptions) {
     this.#options = options;
@@ -255,7 +254,10 @@ export class Evidence {
     if (isOld && this.#canonical.get(number)?.hash !== hash) this.#canonical.set(number, { hash, unbrokenSince });
   }
 
-  #recordUnproven(kind: string): void {
+  /** @param error of the request; all checks that wait for it get the same one, which counts once */
+  #recordUnproven(kind: string, error: RpcError): void {
+    if (this.#recorded.has(error)) return;
+    this.#recorded.add(error);
     const count = (this.#unproven.get(kind)?.count ?? 0) + 1;
     this.#unproven.set(kind, { count, until: count < MAX_UNPROVEN ? -Infinity : clock.now() + UNPROVEN_PAUSE_MS });
   }
@@ -301,15 +303,14 @@ export class Evidence {
     const { request, others } = this.#options;
     try {
       const hasOthers = except === undefined || others(except).length > 0;
-      const onUnproven = (): void => {
-        if (kind !== undefined) this.#recordUnproven(kind);
-      };
-      const from = { work, except: hasOthers ? except : undefined, mustBeProven: kind !== undefined, onUnproven };
+      const from = { work, except: hasOthers ? except : undefined, mustBeProven: kind !== undefined };
       const result = await request(method, params, from);
       if (kind !== undefined) this.#unproven.delete(kind);
       return typeof result === 'object' && result !== null ? result : undefined;
     } catch (error) {
-      if (!(error instanceof RpcError) || callerLimits.has(error.reason)) throw error;
+      if (!(error instanceof RpcError) || concernsCaller(error.reason)) throw error;
+      if (kind !== undefined && error.reason === 'not-proven' && clock.now() < work.deadline)
+        this.#recordUnproven(kind, error);
       return undefined;
     }
   }
