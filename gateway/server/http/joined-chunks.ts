@@ -10,9 +10,11 @@ const SMALL_BYTES = 256;
 const MAX_PER_TURN = 2_000;
 /** Interval between the turns of waiting connections. In a turn, Node reads at most 64 kB: 11,000 chunks of one byte. */
 const TURN_MS = 200;
-/** All connections together in one turn of the event loop. Beyond it, only the first one goes on. */
-const MAX_IN_LOOP_TURN = 6_000;
-/** Of a connection, for which it is not closed in a turn of the event loop with too many chunks. */
+/** Chunks are counted for so long, over all connections: new ones that come one by one could each send 11,000. */
+const PERIOD_MS = 100;
+/** All connections together in one period. Beyond it, only the first one goes on. */
+const MAX_IN_PERIOD = 6_000;
+/** Of a connection, for which it is not closed in a period with too many chunks. */
 const MAX_HARMLESS = 64;
 /** A connection is closed after so many intervals, and not at once: its client would send the same on a new one. */
 const CLOSED_AFTER_TURNS = 5;
@@ -32,20 +34,20 @@ export interface HeldConnection {
 const waiting = new Set<JoinedChunks>();
 let timer: Timer | undefined;
 
-/** The chunks of one turn of the event loop. */
-let loopTurn: { chunks: number; first: JoinedChunks | undefined } | undefined;
+/** It begins with its first chunk. */
+let period: { chunks: number; first: JoinedChunks | undefined } | undefined;
 
 /**
  * Joins the small chunks of a request's body before they are emitted: those of one read become one chunk. A connection
  * that sends very many is read only in its turn, so that all such connections together take a tenth of the CPU. If several
- * send very many in one turn of the event loop, the further ones are closed: what has been read must be parsed at once.
+ * send very many in one period, the further ones are closed: what has been read must be parsed at once.
  */
 export class JoinedChunks {
   readonly #connection: HeldConnection;
   #count = 0;
-  /** The turn of the event loop in which `#loopCount` chunks came. */
-  #loopTurn: typeof loopTurn;
-  #loopCount = 0;
+  /** The period in which `#periodCount` chunks came. */
+  #period: typeof period;
+  #periodCount = 0;
   /** Whether the parser counts the chunks: those of bodies that Node drops, too. */
   #isWatching = false;
   /** Intervals until the connection is closed; undefined: it is not abandoned. */
@@ -107,7 +109,7 @@ export class JoinedChunks {
   }
 
   #countChunk(): void {
-    this.#countInLoopTurn();
+    this.#countInPeriod();
     if (++this.#count < MAX_PER_TURN) return;
     this.#count = 0;
     if (waiting.has(this)) return;
@@ -115,16 +117,16 @@ export class JoinedChunks {
     this.#connection.hold();
   }
 
-  #countInLoopTurn(): void {
-    if (loopTurn === undefined) {
-      loopTurn = { chunks: 0, first: undefined };
-      clock.setImmediate(() => (loopTurn = undefined));
+  #countInPeriod(): void {
+    if (period === undefined) {
+      period = { chunks: 0, first: undefined };
+      clock.setTimeout(() => (period = undefined), PERIOD_MS).unref();
     }
-    if (this.#loopTurn !== loopTurn) [this.#loopTurn, this.#loopCount] = [loopTurn, 0];
-    loopTurn.chunks++;
-    if (++this.#loopCount <= MAX_HARMLESS) return;
-    loopTurn.first ??= this;
-    if (loopTurn.chunks <= MAX_IN_LOOP_TURN || loopTurn.first === this || this.#turnsLeft !== undefined) return;
+    if (this.#period !== period) [this.#period, this.#periodCount] = [period, 0];
+    period.chunks++;
+    if (++this.#periodCount <= MAX_HARMLESS) return;
+    period.first ??= this;
+    if (period.chunks <= MAX_IN_PERIOD || period.first === this || this.#turnsLeft !== undefined) return;
     this.#turnsLeft = CLOSED_AFTER_TURNS;
     this.#wait();
     this.#connection.abandon();

@@ -2,7 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Deadlines, Timed } from '../../admission/deadlines.ts';
 import { gatehouse, type SlotOwner } from '../../admission/gate.ts';
+import { clock } from '../../clock/clock.ts';
 import { errorCode } from '../../config/log.ts';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
 import { CollectedBytes } from '../../memory/collected-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
@@ -14,6 +16,15 @@ import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response
 const TINY_BYTES = 4_096;
 /** A smaller response is not rejected because memory is high. */
 const SMALL_BYTES = 65_536;
+
+/** Smaller chunks are counted, and because each costs a microsecond or more. */
+const SMALL_CHUNK_BYTES = 256;
+/** After so many, the owner's turn of the event loop may end: undici passes on what has arrived at once, up to 2 MB. */
+const MAX_SMALL_CHUNKS = 3_000;
+/** What they cost at most. They may have come over a long time. */
+const MAX_SMALL_CHUNKS_MS = 6;
+/** Owner of those of Gatehouse's own requests. */
+const SMALL_CHUNKS = 'small chunks of upstreams';
 
 /** Larger responses may flow. */
 const FLOW_OVER_BYTES = 32_768;
@@ -62,6 +73,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #status = 0;
   #contentLength: number | undefined;
   #receivedBytes = 0;
+  #smallChunks = 0;
+  #smallChunksSince = 0;
   #retryAfter: string | undefined;
   readonly #collected = new CollectedBytes();
   #takenBytes = 0;
@@ -129,8 +142,9 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     return maxBytes > MAX_HELD_BYTES ? MAX_HELD_BYTES : Infinity;
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#failure !== undefined) return;
+    if (chunk.length < SMALL_CHUNK_BYTES) this.#countSmallChunk(controller);
     const bytes = (this.#receivedBytes += chunk.length);
     if (bytes > this.#bounds.responseMaxBytes) {
       this.fail(new ResponseTooLarge());
@@ -151,6 +165,20 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     this.#takenBytes += chunk.length;
     this.#collected.add(chunk);
     if (bytes > this.#flowOverBytes && bytes !== this.#contentLength) this.#tryFlow();
+  }
+
+  #countSmallChunk(controller: Dispatcher.DispatchController): void {
+    if (this.#smallChunks++ === 0) this.#smallChunksSince = clock.now();
+    if (this.#smallChunks < MAX_SMALL_CHUNKS) return;
+    this.#smallChunks = 0;
+    const owner = this.#owner.name ?? SMALL_CHUNKS;
+    turnBudget.charge(owner, Math.min(clock.now() - this.#smallChunksSince, MAX_SMALL_CHUNKS_MS));
+    const turn = turnBudget.next(owner);
+    if (turn === undefined) return;
+    controller.pause();
+    void turn.then(() => {
+      controller.resume();
+    });
   }
 
   /** Passes on what has arrived, if that may be. Its bytes, and those that follow, are released by the reader. */

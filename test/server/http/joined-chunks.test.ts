@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { JoinedChunks, type HeldConnection } from '../../../gateway/server/http/joined-chunks.ts';
 
 class TestConnection implements HeldConnection {
@@ -42,6 +42,15 @@ class TestConnection implements HeldConnection {
 
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
+});
+afterEach(() => {
+  // What the process keeps of all connections ends.
+  vi.advanceTimersByTime(10_000);
+  vi.useRealTimers();
+});
+
 describe('the chunks of one read', () => {
   it('are emitted as one if they are small, and in order with large ones', async () => {
     const { request, emitted } = new TestConnection().open();
@@ -67,17 +76,9 @@ describe('the chunks of one read', () => {
 });
 
 describe('a connection that sends very many small chunks', () => {
-  function withTurns(): { next: () => void } {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    onTestFinished(() => {
-      vi.advanceTimersByTime(10_000);
-      vi.useRealTimers();
-    });
-    return { next: () => vi.advanceTimersByTime(200) };
-  }
+  const next = (): unknown => vi.advanceTimersByTime(200);
 
   it('is read in its turn, one connection after the other', () => {
-    const { next } = withTurns();
     const [one, two, usual] = [new TestConnection(), new TestConnection(), new TestConnection()];
     one.send(2_000);
     two.send(2_000);
@@ -93,11 +94,11 @@ describe('a connection that sends very many small chunks', () => {
     expect(isHeld()).toEqual([false, false, false]);
   });
 
-  it('is closed later, if another one has sent too many in the same turn of the event loop', async () => {
-    await nextTick();
-    const { next } = withTurns();
+  it('is closed later, if another one has sent too many in the same 100 ms', async () => {
     const [first, second, harmless] = [new TestConnection(), new TestConnection(), new TestConnection()];
     first.send(11_000);
+    // Each is read in a turn of its own.
+    await nextTick();
     second.send(65);
     harmless.send(64);
     expect([first, second, harmless].map(({ isAbandoned }) => isAbandoned)).toEqual([false, true, false]);
@@ -105,13 +106,11 @@ describe('a connection that sends very many small chunks', () => {
     expect(second.isClosed).toBe(false);
     next();
     expect([first, second, harmless].map(({ isClosed }) => isClosed)).toEqual([false, true, false]);
-    await nextTick();
     harmless.send(65);
     expect(harmless.isAbandoned).toBe(false);
   });
 
   it('takes no turn after it has closed', () => {
-    const { next } = withTurns();
     const [closed, open] = [new TestConnection(), new TestConnection()];
     closed.send(2_000);
     open.send(2_000);
