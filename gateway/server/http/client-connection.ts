@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { clock } from '../../clock/clock.ts';
 import { digestOf } from '../../auth/formats/key.ts';
 import type { Network } from '../../call/network.ts';
 import { turnBudget } from '../../event-loop/turn-budget.ts';
@@ -11,6 +10,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import { Reservation } from '../../memory/reservation.ts';
 import type { NetworkFinder, RequestTarget } from '../../networks/find-network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
+import { Burst } from './burst.ts';
 import { JoinedChunks, type HeldConnection } from './joined-chunks.ts';
 import { pendingResponse, sentBytes, skipInput, watchHeads } from './node-internals.ts';
 
@@ -21,11 +21,11 @@ const MAX_IN_PROGRESS = 5;
 /** Memory of a request that waits, with its response object. */
 const WAITING_REQUEST_BYTES = 8_192;
 /**
- * When so many requests that wait have arrived in a turn, a connection with more than 32 is closed, unless it is the first one:
- * Node parses the 1,700 requests of a read at once, in 25 ms, and those of 100 connections in one turn.
+ * When so many requests that wait have arrived in 100 ms, a connection with more than 32 is closed, unless it is the first one:
+ * Node parses the 1,700 requests of a read at once, in 25 ms.
  */
 const MAX_ARRIVALS = 1_700;
-const MAX_WAITING_IN_LONG_TURN = 32;
+const MAX_WAITING_IN_BURST = 32;
 /** Other proxies allow no more: Envoy 100, HAProxy 101, Apache 100. */
 const MANY_HEADERS = 100;
 /** Unfinished heads with more headers. Each takes 160 kB: Node keeps an object for each name and value. */
@@ -68,6 +68,9 @@ interface Unread {
   sentBytes: number;
   stalledChecks: number;
 }
+
+/** The requests that wait, of all connections. */
+const arrivals = new Burst<ClientConnection>(MAX_ARRIVALS);
 
 /** The only table by socket: Node's events name a socket, or a request with its socket. */
 const connections = new WeakMap<Duplex, ClientConnection>();
@@ -234,7 +237,8 @@ export class ClientConnection implements HeldConnection {
   #wait(request: IncomingMessage, response: ServerResponse, reservation: Reservation): void {
     if (this.isClosed) return;
     reservation.moveTo(this.#options.holderOf(request));
-    const isLong = areArrivalsMany(this) && (this.#waiting?.length ?? 0) >= MAX_WAITING_IN_LONG_TURN;
+    arrivals.add();
+    const isLong = (this.#waiting?.length ?? 0) >= MAX_WAITING_IN_BURST && arrivals.isOver(this);
     if (this.#mayClose() && (isLong || !reservation.canTake(WAITING_REQUEST_BYTES))) {
       // A rejection would have to wait, too: it is the response to the last request.
       skipInput(this.socket);
@@ -345,17 +349,6 @@ export class ClientConnection implements HeldConnection {
     if (unread.stalledChecks >= MAX_STALLED_CHECKS) return true;
     return unread.stalledChecks >= MAX_STALLED_CHECKS_EXHAUSTED && this.#options.memory.isExhaustedFor(unread.holder);
   }
-}
-
-/** The requests that wait of this turn of the event loop, and the connection of the first one. */
-let arrivals: { readonly first: ClientConnection; count: number } | undefined;
-
-/** Whether many waiting requests have arrived in this turn, first those of another connection. */
-function areArrivalsMany(connection: ClientConnection): boolean {
-  if (arrivals !== undefined) return ++arrivals.count > MAX_ARRIVALS && arrivals.first !== connection;
-  arrivals = { first: connection, count: 1 };
-  clock.setImmediate(() => (arrivals = undefined));
-  return false;
 }
 
 function onResponseClosed(this: ServerResponse): void {

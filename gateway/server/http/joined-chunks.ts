@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { clock, type Timer } from '../../clock/clock.ts';
 import { CollectedBytes } from '../../memory/collected-bytes.ts';
+import { Burst } from './burst.ts';
 import { divertBody, watchBodies } from './node-internals.ts';
 
 /** Smaller chunks are joined, and counted. */
@@ -10,11 +11,9 @@ const SMALL_BYTES = 256;
 const MAX_PER_TURN = 2_000;
 /** Interval between the turns of waiting connections. In a turn, Node reads at most 64 kB: 11,000 chunks of one byte. */
 const TURN_MS = 200;
-/** Chunks are counted for so long, over all connections: new ones that come one by one could each send 11,000. */
-const PERIOD_MS = 100;
-/** All connections together in one period. Beyond it, only the first one goes on. */
-const MAX_IN_PERIOD = 6_000;
-/** Of a connection, for which it is not closed in a period with too many chunks. */
+/** All connections together in 100 ms. Beyond it, only the first one goes on. */
+const MAX_IN_BURST = 6_000;
+/** Of a connection, for which it is not closed in a burst. */
 const MAX_HARMLESS = 64;
 /** A connection is closed after so many intervals, and not at once: its client would send the same on a new one. */
 const CLOSED_AFTER_TURNS = 5;
@@ -34,19 +33,18 @@ export interface HeldConnection {
 const waiting = new Set<JoinedChunks>();
 let timer: Timer | undefined;
 
-/** It begins with its first chunk. */
-let period: { chunks: number; first: JoinedChunks | undefined } | undefined;
+const burst = new Burst<JoinedChunks>(MAX_IN_BURST);
 
 /**
  * Joins the small chunks of a request's body before they are emitted: those of one read become one chunk. A connection
  * that sends very many is read only in its turn, so that all such connections together take a tenth of the CPU. If several
- * send very many in one period, the further ones are closed: what has been read must be parsed at once.
+ * send very many in 100 ms, the further ones are closed: what has been read must be parsed at once.
  */
 export class JoinedChunks {
   readonly #connection: HeldConnection;
   #count = 0;
-  /** The period in which `#periodCount` chunks came. */
-  #period: typeof period;
+  /** In a period of the burst. */
+  #period = 0;
   #periodCount = 0;
   /** Whether the parser counts the chunks: those of bodies that Node drops, too. */
   #isWatching = false;
@@ -118,15 +116,9 @@ export class JoinedChunks {
   }
 
   #countInPeriod(): void {
-    if (period === undefined) {
-      period = { chunks: 0, first: undefined };
-      clock.setTimeout(() => (period = undefined), PERIOD_MS).unref();
-    }
-    if (this.#period !== period) [this.#period, this.#periodCount] = [period, 0];
-    period.chunks++;
-    if (++this.#periodCount <= MAX_HARMLESS) return;
-    period.first ??= this;
-    if (period.chunks <= MAX_IN_PERIOD || period.first === this || this.#turnsLeft !== undefined) return;
+    burst.add();
+    if (this.#period !== burst.period) [this.#period, this.#periodCount] = [burst.period, 0];
+    if (++this.#periodCount <= MAX_HARMLESS || !burst.isOver(this) || this.#turnsLeft !== undefined) return;
     this.#turnsLeft = CLOSED_AFTER_TURNS;
     this.#wait();
     this.#connection.abandon();
