@@ -1,9 +1,9 @@
 import type * as Mpt from '@ethereumjs/mpt';
-import { RLP } from '@ethereumjs/rlp';
+import { RLP, type NestedUint8Array } from '@ethereumjs/rlp';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { loadPackage } from '../../config/load-package.ts';
 import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
-import { hashOf, toBytes, toHex } from './hex.ts';
+import { hashOf, toBytes } from './hex.ts';
 
 /** Loaded with the first proof: it costs 2 MB and 40 ms. */
 const mpt = (): typeof Mpt => loadPackage('@ethereumjs/mpt') as typeof Mpt;
@@ -13,16 +13,58 @@ export const EMPTY_ROOT = hashOf(RLP.encode(new Uint8Array()));
 export const EMPTY_CODE = hashOf(new Uint8Array());
 export const EMPTY_LIST = hashOf(RLP.encode([]));
 
-/** The root of the Merkle Patricia tree of a list: transactions, receipts, withdrawals. */
+/** A value of a list, and the nibbles of its key. */
+interface Entry {
+  readonly key: readonly number[];
+  readonly value: Uint8Array;
+}
+
+/** A node as its parent has it: its hash, or itself if it is short. */
+type Reference = Uint8Array | NestedUint8Array;
+
+/**
+ * The root of the Merkle Patricia tree of a list: transactions, receipts, withdrawals. The list is complete, so that each
+ * node is built and hashed once, from the leaves on. `@ethereumjs/mpt` inserts value after value, and hashes each node on
+ * the way again: 400 transactions took it 82 ms, and take ROOT_MS here (AMD EPYC, 2026-11-27).
+ */
 export async function rootOf(values: Iterable<Uint8Array>, steps: OwnedSteps): Promise<string> {
-  const tree = await mpt().createMPT();
-  let index = 0;
-  for (const value of values) {
-    await tree.put(RLP.encode(index++), value);
+  const entries = Array.from(values, (value, index) => ({ key: nibblesOf(RLP.encode(index)), value }));
+  if (entries.length === 0) return EMPTY_ROOT;
+  entries.sort((one, other) => Buffer.compare(Uint8Array.from(one.key), Uint8Array.from(other.key)));
+  return hashOf(RLP.encode(await nodeOf(entries, 0, steps)));
+}
+
+/** The node of entries in their order whose keys are equal up to a depth. No key is the start of another one. */
+async function nodeOf(entries: readonly Entry[], depth: number, steps: OwnedSteps): Promise<NestedUint8Array> {
+  const [first, last] = [entries[0] as Entry, entries.at(-1) as Entry];
+  if (first === last) return [pathOf(first.key.slice(depth), true), first.value];
+  let end = depth;
+  while (first.key[end] === last.key[end]) end++;
+  if (end > depth) return [pathOf(first.key.slice(depth, end), false), referenceTo(await nodeOf(entries, end, steps))];
+  const branch: Reference[] = [];
+  for (let nibble = 0; nibble < 16; nibble++) {
+    const children = entries.filter(({ key }) => key[depth] === nibble);
+    branch.push(children.length === 0 ? new Uint8Array() : referenceTo(await nodeOf(children, depth + 1, steps)));
     const pause = steps.afterSlice();
     if (pause !== undefined) await pause;
   }
-  return toHex(tree.root());
+  return [...branch, new Uint8Array()];
+}
+
+function referenceTo(node: NestedUint8Array): Reference {
+  const bytes = RLP.encode(node);
+  return bytes.length < 32 ? node : keccak_256(bytes);
+}
+
+function nibblesOf(bytes: Uint8Array): number[] {
+  return Array.from(bytes).flatMap((byte) => [byte >> 4, byte & 15]);
+}
+
+/** Nibbles as bytes, after a flag for a leaf and for an odd number of them. */
+function pathOf(nibbles: readonly number[], isLeaf: boolean): Uint8Array {
+  const isOdd = nibbles.length % 2 === 1;
+  const flag = (isLeaf ? 2 : 0) + (isOdd ? 1 : 0);
+  return Buffer.from([flag, ...(isOdd ? [] : [0]), ...nibbles].map((nibble) => nibble.toString(16)).join(''), 'hex');
 }
 
 /**
