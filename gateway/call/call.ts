@@ -49,6 +49,8 @@ export interface RangePart {
 /** The parameters of a call with the number of a block in place of its tag. */
 interface PinnedParams {
   readonly number: bigint;
+  /** Of the block, if the parameters name it by its hash in place of `latest`. */
+  readonly hash?: string;
   readonly params: readonly unknown[];
   readonly text: string;
 }
@@ -132,6 +134,8 @@ export class Call {
   isMissingAtHead = false;
   /** The heads of upstreams that lag were polled for this call. */
   hasPolledHeads = false;
+  /** Upstreams that lack the pinned block were polled for this call. */
+  hasPolledReplaced = false;
   /** How often the call waited until upstreams have indexed a served block. */
   waits = 0;
 

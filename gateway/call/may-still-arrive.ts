@@ -17,7 +17,7 @@ const MAX_POLL_WAIT_MS = 1_000;
 /** When no upstream is left: waits for those that lag, or that index blocks late. @returns whether one may have a response now */
 export async function mayStillArrive(call: Call): Promise<boolean> {
   if (call.isEvidence || !call.hasAttempt) return false;
-  return (await pollLagging(call)) || (await awaitIndex(call, takeRetry));
+  return (await pollLagging(call)) || (await pollReplaced(call)) || (await awaitIndex(call, takeRetry));
 }
 
 /**
@@ -66,6 +66,27 @@ export async function pollLagging(call: Call): Promise<boolean> {
   if (!call.isMissingAtHead) call.unconfirmed = undefined;
   call.pinned = undefined;
   for (const upstream of caughtUp) forgetAttempt(call, upstream);
+  return true;
+}
+
+/**
+ * Polls the upstreams that lack the block to which `latest` is pinned, once per call: it may have been replaced.
+ * @returns whether it was, so that the call can be pinned to another one
+ */
+async function pollReplaced(call: Call): Promise<boolean> {
+  const { pinned, tried, failed, deadline } = call;
+  const { chain } = call.router;
+  const waitMs = Math.min(deadline - clock.now() - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
+  if (pinned?.hash === undefined || call.hasPolledReplaced || waitMs <= 0 || !failed.some(isMissing)) return false;
+  call.hasPolledReplaced = true;
+  const polls = Promise.allSettled(tried.map((upstream) => chain.poll(upstream)));
+  await withTimeout(polls, waitMs, () => new Error('a poll is late')).catch(
+    () => undefined, // the others show whether the block was replaced
+  );
+  if (chain.view.at(pinned.number)?.hash === pinned.hash) return false;
+  call.pinned = undefined;
+  call.isMissingAtHead = false;
+  for (const upstream of tried) forgetAttempt(call, upstream);
   return true;
 }
 

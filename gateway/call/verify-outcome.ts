@@ -50,6 +50,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
   };
   let pinned: unknown;
+  let hash: string | undefined;
   let number = newest;
   if (splits === undefined) {
     const isLatest = blocks.tag === 'latest' || given === undefined;
@@ -58,7 +59,8 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
     // No upstream has a block for the tag.
     if (named?.startsWith('0x') === false) return;
     if (named !== undefined) number = BigInt(named);
-    pinned = named ?? { blockHash: head.hash };
+    if (named === undefined) hash = head.hash;
+    pinned = named ?? { blockHash: hash };
   } else {
     const { fromBlock, toBlock } = given as { readonly fromBlock?: unknown; readonly toBlock?: unknown };
     const isTag = (block: unknown): boolean => typeof block !== 'string' || !/^0x|^earliest/.test(block);
@@ -69,7 +71,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
     };
   }
   const sent = params.length > param ? params.with(param, pinned) : [...params, pinned];
-  call.pinned = { number, params: sent, text: JSON.stringify(sent) };
+  call.pinned = { number, params: sent, text: JSON.stringify(sent), ...(hash !== undefined && { hash }) };
 }
 
 /** The poller has a head within this time after the first call. */

@@ -51,6 +51,15 @@ export async function blockOf(named: unknown, { evidence, work }: Subject): Prom
   return number.startsWith('0x') ? evidence.canonicalHash(BigInt(number), work) : undefined;
 }
 
+/** The newest block that a call names by its number. Undefined: it names a hash, or a tag. */
+export function numberNamed({ method, params }: Pick<Subject, 'method' | 'params'>): bigint | undefined {
+  const given = method.blockAt === undefined ? undefined : params[method.blockAt.param];
+  const { blockNumber, toBlock }: JsonObject = isObject(given) ? given : {};
+  const named = blockNumber ?? toBlock ?? given;
+  if (named === 'earliest') return 0n;
+  return typeof named === 'string' && named.startsWith('0x') && named.length < 66 ? BigInt(named) : undefined;
+}
+
 /** The proven header of the block that a parameter names. */
 export async function headerOf(named: unknown, subject: Subject): Promise<JsonObject | undefined> {
   const { evidence, work } = subject;

@@ -19,7 +19,7 @@ import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.t
 import { sizeOf } from './evidence/size-of.ts';
 import { AuditRequests } from './observe/audit-requests.ts';
 import { parseInSteps } from './parse-in-steps.ts';
-import { unknown, type Subject, type Finding } from './subject.ts';
+import { numberNamed, otherBranch, unknown, type Subject, type Finding } from './subject.ts';
 
 const checks: Readonly<Record<ProvenPart, (subject: Subject) => Promise<Finding>>> = {
   'head-number': checkHeadNumber,
@@ -110,7 +110,12 @@ export class Verifier {
     try {
       work.take(bytesOf(response));
       result = await parsed(response, work.owner);
-      finding = await checks[method.provenAs]({ method, params, result, work, evidence: this.#evidence });
+      const subject = { method, params, result, work, evidence: this.#evidence };
+      this.#evidence.noteHead();
+      finding = await checks[method.provenAs](subject);
+      // A result does not name the block of a number, of which another branch has another one.
+      const number = finding.kind === 'disproved' ? numberNamed(subject) : undefined;
+      if (number !== undefined && !(await this.#evidence.isOnBranch(number, work))) finding = otherBranch;
     } catch (error) {
       if (error instanceof RpcError || error instanceof Cancelled) throw error;
       // A value that no node of the spec returns.

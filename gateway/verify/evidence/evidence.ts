@@ -24,6 +24,8 @@ const HEADER_CHARS = 2_000;
 const MAX_UNPROVEN = 3;
 const UNPROVEN_PAUSE_MS = 30_000;
 const MAX_CANONICAL = 10_000;
+/** For so long after blocks were replaced, correct upstreams may have others. */
+const REPLACED_MS = 15_000;
 const HEADERS_AT_ONCE = 16;
 /** Of a block: Ethereum Yellow Paper, 11.1. */
 const MAX_UNCLES = 2;
@@ -97,6 +99,9 @@ export class Evidence {
    * Arbitrum, zkSync Era).
    */
   readonly #unproven = new Map<string, { count: number; until: number }>();
+  /** The head at the last look, and when blocks were last replaced. */
+  #seenHead: { readonly number: bigint; readonly hash: string } | undefined;
+  #replacedAt = -Infinity;
   /** Errors that `#unproven` counts. */
   readonly #recorded = new WeakSet<RpcError>();
 
@@ -106,6 +111,25 @@ export class Evidence {
 
   get view(): ChainView<Upstream> {
     return this.#options.chain.view;
+  }
+
+  /** To be called for each check, so that no reorg is overlooked. */
+  noteHead(): void {
+    const { head } = this.view;
+    const seen = this.#seenHead;
+    if (seen !== undefined && this.view.at(seen.number)?.hash !== seen.hash) this.#replacedAt = clock.now();
+    this.#seenHead = head;
+  }
+
+  /**
+   * Whether an upstream surely has the block of this number that the network follows, so that a result of it which differs is
+   * wrong, and not of another branch.
+   */
+  async isOnBranch(number: bigint, { upstream, deadline }: Work): Promise<boolean> {
+    const hash = await this.#options.blockHash(upstream, number, deadline);
+    this.noteHead();
+    if (hash === undefined || clock.now() - this.#replacedAt < REPLACED_MS) return false;
+    return hash === this.#knownHash(number);
   }
 
   /** A block has the hash of its header. */
