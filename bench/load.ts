@@ -46,9 +46,10 @@ export class LoadGenerator {
   /**
    * Generates full load: every client sends its next message when it gets a response. This process never sleeps meanwhile,
    * because waking it would cost CPU time of the process that writes to it.
+   * @param hasOwnCore false: it sleeps, because it shares its core with the process under test
    * @returns seconds until the last response
    */
-  async saturate(seconds: number): Promise<number> {
+  async saturate(seconds: number, hasOwnCore = true): Promise<number> {
     this.#times = [];
     const startedAt = performance.now();
     const deadline = startedAt + seconds * 1_000;
@@ -63,7 +64,7 @@ export class LoadGenerator {
       const stayAwake = (): void => {
         if (active > 0) setImmediate(stayAwake);
       };
-      stayAwake();
+      if (hasOwnCore) stayAwake();
     });
     return (performance.now() - startedAt) / 1_000;
   }

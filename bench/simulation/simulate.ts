@@ -1,4 +1,5 @@
 import { clock } from '../../gateway/clock/clock.ts';
+import { samplesIn } from '../../test/metrics/read-metrics.ts';
 import { Random } from '../random.ts';
 import { readOverHttp, readOverWebSocket, type ChainCallerParts } from '../soak/chain-callers.ts';
 import { runChainFaults } from '../soak/chain-faults.ts';
@@ -8,6 +9,7 @@ import { pollFilters, subscribe, type EndCounts } from '../soak/chain-subscriber
 import { checkedReads } from '../soak/checked-reads.ts';
 import type { Client } from '../soak/client.ts';
 import { ConsistencyChecker, type CheckerCounts } from '../soak/consistency-checker.ts';
+import { verifiedResults, type VerifiedResults } from '../soak/verified-results.ts';
 import { Violations, type ViolationKind } from '../soak/violations.ts';
 import { MemoryNode } from './memory-node.ts';
 import { RecordedEvents } from './recorded-events.ts';
@@ -37,6 +39,8 @@ export interface SimulationResult {
   readonly kinds: readonly ViolationKind[];
   /** The first violations of each kind. */
   readonly texts: readonly string[];
+  /** Empty without `verify`. */
+  readonly verified: VerifiedResults;
 }
 
 const BLOCK_MS = 2_000;
@@ -91,6 +95,7 @@ export async function simulate({
   return {
     ...{ seed, digest: events.digest(), events: events.count, blocks: chain.head.number, faults: await faults },
     ...{ counts: checker.counts, ends, violations: violations.total, kinds: violations.kinds, texts },
+    verified: verifiedResults(samplesIn(await gateway.metrics()), network.name),
   };
 }
 

@@ -2,6 +2,7 @@ import { compileAccess } from '../../gateway/auth/key-access.ts';
 import { ResponseCache } from '../../gateway/cache/response-cache.ts';
 import type { CallContext } from '../../gateway/call/call-context.ts';
 import { handleBody } from '../../gateway/call/handle-body.ts';
+import { openVerification } from '../../gateway/call/verification.ts';
 import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
@@ -51,6 +52,7 @@ export class SimulatedGateway {
   readonly #limiter = new Limiter({ store: undefined, shouldServeWithoutRedis: true, log: this.#log });
   readonly #access = compileAccess({ id: 'simulation', name: 'simulation', createdAt: '' });
   readonly #network: Network;
+  readonly #metrics = new Metrics();
   #requests = 0;
 
   /** @param nodes by the ports in the network file of the chain */
@@ -59,7 +61,7 @@ export class SimulatedGateway {
     const options = { folder: '.', ...methodFacts, env: {} };
     const { network: config, diagnostics } = readNetwork(name, JSON.stringify(chain.file()), options);
     if (config === undefined || diagnostics.length > 0) throw new Error(JSON.stringify(diagnostics));
-    const metrics = new Metrics();
+    const metrics = this.#metrics;
     const openUpstreams = new Map<string, Upstream>();
     for (const upstream of config.upstreams) {
       const node = nodes.find(({ port }) => port === Number(new URL(upstream.url ?? '').port));
@@ -83,6 +85,11 @@ export class SimulatedGateway {
       localChains: new LocalChains(settings, this.#log),
     });
     this.#network.adoptSharedState();
+  }
+
+  /** In Prometheus' text format. */
+  metrics(): Promise<string> {
+    return this.#metrics.registry.metrics();
   }
 
   /** A client with connections of its own. */
@@ -154,7 +161,9 @@ export class SimulatedGateway {
   }
 
   #contextOf(caller: Cancellation, subscriptions?: SocketSubscriptions): CallContext {
+    const verification = openVerification(this.#network, this.#access, undefined);
     return {
+      ...(verification !== undefined && { verification }),
       ...{ network: this.#network, access: this.#access, limiter: this.#limiter, log: this.#log, caller },
       requestId: String(++this.#requests),
       deadline: clock.now() + settings.CALL_TIMEOUT_MS,

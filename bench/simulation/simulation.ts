@@ -14,14 +14,15 @@ import { simulate } from './simulate.ts';
  * Runs a network of the soak in simulated time: an hour takes seconds, and the same seed gives the same events. Prints the
  * result as JSON. Exits with 1 after a violation.
  *
- *   npm run simulation [-- --seed 1 --minutes 60 --network nodes|polled|pool|restarts --events --mutation <name>]
+ *   npm run simulation [-- --seed 1 --minutes 60 --network nodes|polled|pool|restarts --verify enforce --events
+ *     --mutation <name>]
  *
  * `--events` prints the last 200 events before each shown violation. `--mutation` takes a mend of `npm run soak:mutations` out
  * of the gateway, and runs the network in which the defect shows.
  */
 const text = { type: 'string' } as const;
 const { values } = parseArgs({
-  options: { seed: text, minutes: text, network: text, mutation: text, events: { type: 'boolean' } },
+  options: { seed: text, minutes: text, network: text, mutation: text, verify: text, events: { type: 'boolean' } },
 });
 if (values.mutation !== undefined && process.env[EDITS_VARIABLE] === undefined) runMutation(values.mutation);
 else await run(networkOf(values.network ?? 'nodes'));
@@ -43,7 +44,8 @@ function networkOf(name: string): (typeof networks)[number] {
   return network;
 }
 
-async function run(network: (typeof networks)[number]): Promise<void> {
+async function run(known: (typeof networks)[number]): Promise<void> {
+  const network = { ...known, verify: values.verify === 'enforce' ? ('enforce' as const) : undefined };
   const seed = Number(values.seed ?? 1);
   const clock = new SimulatedClock();
   installClock(clock);

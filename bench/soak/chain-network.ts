@@ -16,6 +16,8 @@ export interface ChainNetworkOptions {
   /** Whether callers subscribe. */
   readonly hasFollowers: boolean;
   readonly blockMs: number;
+  /** Level of the network file; undefined: off. */
+  readonly verify?: 'enforce' | undefined;
 }
 
 /** Blocks before the start, so that some are final. */
@@ -114,13 +116,13 @@ export class ChainNetwork {
 
   /** The network file for a gateway, with default settings. @param client path by which nodes identify the gateway */
   file(client = ''): object {
-    const { name, chainId, isPool } = this.options;
+    const { name, chainId, isPool, verify } = this.options;
     const ports = [...new Set(this.nodes.map(({ server }) => server.port))];
     const upstreams = ports.map((port, index) => ({
       ...{ name: `node-${index}`, url: `http://127.0.0.1:${port}/${client}` },
       ...(isPool || index === 0 ? {} : { websocketUrl: `ws://127.0.0.1:${port}/${client}` }),
     }));
-    return { name, chainId, methods: ['eth', 'net', 'web3', 'debug_getRawBlock'], upstreams };
+    return { name, chainId, methods: ['eth', 'net', 'web3', 'debug_getRawBlock'], verify, upstreams };
   }
 
   /** Mines a block per block time until `close`. */

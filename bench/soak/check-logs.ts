@@ -1,4 +1,4 @@
-import { quantity } from './block-objects.ts';
+import { quantity } from './block-parts.ts';
 import type { ConsistencyChecker } from './consistency-checker.ts';
 import type { Exchange } from './exchange.ts';
 import { blocksBetween, logsOf, type TrueBlock, type TrueLog } from './true-chain.ts';

@@ -1,4 +1,4 @@
-import { quantity } from './block-objects.ts';
+import { quantity } from './block-parts.ts';
 import { checkLogsOfBlock, checkLogsOfRange } from './check-logs.ts';
 import type { CheckedRead, ConsistencyChecker } from './consistency-checker.ts';
 import type { Exchange, Tag } from './exchange.ts';

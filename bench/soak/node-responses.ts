@@ -1,5 +1,6 @@
-import { balanceAt, blockObject, callResultAt, logObject, quantity, rawBlock, receiptObject } from './block-objects.ts';
-import { addressOf, ancestorAt, blocksBetween, logsOf, type TrueBlock } from './true-chain.ts';
+import { balanceAt, blockObject, callResultAt, logObject, rawBlock, receiptObject } from './block-objects.ts';
+import { addressOf, quantity } from './block-parts.ts';
+import { ancestorAt, blocksBetween, logsOf, type TrueBlock } from './true-chain.ts';
 
 /** How node software differs about blocks that the node does not have. */
 export interface NodeSoftware {
@@ -41,9 +42,9 @@ export function respond(chainId: number, view: NodeView, method: string, params:
     case 'eth_blockNumber':
       return success(quantity(view.head.number));
     case 'eth_getBlockByNumber':
-      return found(blockAt(view, first), blockObject);
+      return found(blockAt(view, first), (block) => blockObject(block, params[1] === true));
     case 'eth_getBlockByHash':
-      return found(blockWith(view, first), blockObject);
+      return found(blockWith(view, first), (block) => blockObject(block, params[1] === true));
     case 'eth_getBlockReceipts':
       return found(blockAt(view, first) ?? blockWith(view, first), (block) =>
         [0, 1].map((at) => receiptObject(block, at)),

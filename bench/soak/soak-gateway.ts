@@ -64,8 +64,13 @@ export class SoakGateway {
     return new SoakGateway(name, pid, port, new Map(slugs.map((slug, index) => [slug, paths[index] ?? ''])), measure);
   }
 
+  /** With its metrics. */
+  get address(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
   urlOf(slug: string): string {
-    return `http://127.0.0.1:${this.#port}${this.#paths.get(slug) ?? ''}`;
+    return `${this.address}${this.#paths.get(slug) ?? ''}`;
   }
 
   webSocketUrlOf(slug: string): string {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readMetrics } from '../../test/metrics/read-metrics.ts';
 import { stopAllAndWait } from '../processes.ts';
 import { Random } from '../random.ts';
 import { runChainFaults } from './chain-faults.ts';
@@ -12,6 +13,7 @@ import { ProcessDelay } from './process-delay.ts';
 import { RecentEvents } from './recent-events.ts';
 import { SoakGateway } from './soak-gateway.ts';
 import { verdictOf, type RunResult } from './verdict.ts';
+import { verifiedResults } from './verified-results.ts';
 import { Violations } from './violations.ts';
 
 /**
@@ -19,8 +21,10 @@ import { Violations } from './violations.ts';
  * response and notification against the true chain. Exits with 1 after a violation, a wrong or missing response, growing
  * memory, or a blocked event loop, and with 2 if the machine had too much other load to find them.
  *
- *   npm run soak [-- --seed 1 --minutes 3 --faults on|off --gateways 1|2 --block-ms 1000 --shown 5 --events]
+ *   npm run soak [-- --seed 1 --minutes 3 --faults on|off --gateways 1|2 --verify off|enforce --block-ms 1000 --shown 5
+ *     --events]
  *
+ * With `--verify enforce`, results are proven before they are returned, and none may be disproved: the nodes never lie.
  * `--events` prints the last 200 events of the network before each shown violation.
  */
 const ATTEMPT_TIMEOUT_MS = 1_000;
@@ -36,6 +40,7 @@ const { values } = parseArgs({
     minutes: text,
     faults: text,
     gateways: text,
+    verify: text,
     'block-ms': text,
     shown: text,
     events: { type: 'boolean' },
@@ -45,6 +50,7 @@ const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const forMs = Number(values.minutes ?? 3) * 60_000;
 const hasFaults = values.faults !== 'off';
 const blockMs = Number(values['block-ms'] ?? 1_000);
+const verify = values.verify === 'enforce' ? 'enforce' : undefined;
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-soak-'));
 const closing: (() => Promise<unknown>)[] = [];
 let startedAt = performance.now();
@@ -63,7 +69,14 @@ function openEvents(): RecentEvents | undefined {
 }
 
 async function soak(): Promise<RunResult> {
-  const load = { seed, minutes: forMs / 60_000, faults: hasFaults, gateways: Number(values.gateways ?? 1), blockMs };
+  const load = {
+    seed,
+    minutes: forMs / 60_000,
+    faults: hasFaults,
+    gateways: Number(values.gateways ?? 1),
+    blockMs,
+    verify,
+  };
   console.log(`${JSON.stringify(load)}, ${cpus()[0]?.model ?? '?'} × ${cpus().length}, ${process.version}`);
   // If processes are delayed by half of the attempt timeout, a working node may miss that timeout.
   const processDelay = new ProcessDelay(ATTEMPT_TIMEOUT_MS / 2);
@@ -76,7 +89,11 @@ async function soak(): Promise<RunResult> {
   const random = new Random(seed);
   const chains: ChainNetwork[] = [];
   for (const options of networks) {
-    const chain = await ChainNetwork.start({ ...options, blockMs }, new Random(random.between(1, 1e9)), openEvents());
+    const chain = await ChainNetwork.start(
+      { ...options, blockMs, verify },
+      new Random(random.between(1, 1e9)),
+      openEvents(),
+    );
     chains.push(chain);
     closing.push(() => chain.close());
   }
@@ -147,9 +164,21 @@ async function soak(): Promise<RunResult> {
     ...(total > 0 ? [`${total} violations`] : []),
     ...known.failures(),
     ...gateways.flatMap((gateway) => gateway.failures()),
+    ...(await Promise.all(gateways.map(verificationFailures))).flat(),
   ];
   const reads = checks.map(({ name, checker: { counts } }) => {
     return { kind: `reads of ${name}`, excused: counts.excused, total: counts.checked };
   });
   return { failures, outcomes: [...reads, known.excused], waitPercent };
+}
+
+async function verificationFailures(gateway: SoakGateway): Promise<string[]> {
+  if (verify === undefined) return [];
+  const { samples } = await readMetrics(gateway.address);
+  return networks.flatMap(({ name }) => {
+    const { proofs, disproved } = verifiedResults(samples, name);
+    console.log(`${gateway.name} ${name}: verified ${JSON.stringify(proofs)}, ${disproved} disproved`);
+    if (disproved > 0) return [`${name}: ${disproved} right results were disproved`];
+    return (proofs['root'] ?? 0) > 0 ? [] : [`${name}: nothing was proven`];
+  });
 }

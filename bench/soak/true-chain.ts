@@ -1,16 +1,23 @@
 import { createHash } from 'node:crypto';
+import {
+  addressOf,
+  hashOfHeader,
+  hashOfTransaction,
+  headerMembers,
+  logAddresses,
+  type BlockFacts,
+  type Members,
+} from './block-parts.ts';
 
 /** A block of a scripted chain. Blocks form a tree through their parents; only a reorg or a restart makes branches. */
-export interface TrueBlock {
-  readonly number: number;
+export interface TrueBlock extends BlockFacts {
   readonly hash: string;
+  /** Its members, without the hash. */
+  readonly header: Members;
   readonly parent: TrueBlock | undefined;
-  /** Unix time in seconds. */
-  readonly timestamp: number;
   /** Numbers of the blocks with the tags `safe` and `finalized` when this block is the head. */
   readonly safe: number;
   readonly finalized: number;
-  readonly logCount: number;
   /** The first transaction is also in the block of the same height on another branch, the second is in no other block. */
   readonly transactions: readonly [string, string];
 }
@@ -25,11 +32,6 @@ export const MAX_REORG_BLOCKS = 30;
 const SAFE_DISTANCE = MAX_REORG_BLOCKS + 1;
 const FINALIZED_DISTANCE = MAX_REORG_BLOCKS + 10;
 const MAX_LOGS = 3;
-
-export const logAddresses = [
-  '0xaa00000000000000000000000000000000000000',
-  '0xaa00000000000000000000000000000000000001',
-];
 
 /** The log filters that callers use: all logs, or those of one address. */
 export const logFilters: readonly { readonly address?: string }[] = [
@@ -57,18 +59,28 @@ export function mineBlock(parent: TrueBlock, salt: string, timestamp: number, he
   return makeBlock(parent, salt, timestamp, safe, Math.max(number - FINALIZED_DISTANCE, head?.finalized ?? 0));
 }
 
+/** Makes a child of a block with so many logs, whose chain is final. */
+export function appendBlock(parent: TrueBlock, logCount: number): TrueBlock {
+  const number = parent.number + 1;
+  return makeBlock(parent, '', parent.timestamp + 1, number, number, logCount);
+}
+
 function makeBlock(
   parent: TrueBlock | undefined,
   salt: string,
   timestamp: number,
   safe: number,
   finalized: number,
+  fixedLogCount?: number,
 ): TrueBlock {
   const number = parent === undefined ? 0 : parent.number + 1;
-  const hash = hashOf(`${parent?.hash ?? ''} ${salt}`);
-  const transactions = [hashOf(`transaction ${number}`), hashOf(`transaction of ${hash}`)] as const;
-  const logCount = number === 0 ? 0 : Number.parseInt(hash.slice(2, 4), 16) % (MAX_LOGS + 1);
-  return { number, hash, parent, timestamp, safe, finalized, logCount, transactions };
+  const state = hashOf(`${parent?.hash ?? ''} ${salt}`);
+  const inputs = [hashOf(`transaction ${number}`), hashOf(`transaction of ${state}`)] as const;
+  const logCount = fixedLogCount ?? (number === 0 ? 0 : Number.parseInt(state.slice(2, 4), 16) % (MAX_LOGS + 1));
+  const facts = { number, parent, timestamp, state, logCount, inputs };
+  const transactions = [hashOfTransaction(inputs[0]), hashOfTransaction(inputs[1])] as const;
+  const header = headerMembers(facts);
+  return { ...facts, header, hash: hashOfHeader(header), safe, finalized, transactions };
 }
 
 /** The block of a branch at this height. Undefined above its head. */
@@ -108,8 +120,4 @@ export function logsOf(block: TrueBlock, address?: string): TrueLog[] {
   return Array.from({ length: block.logCount }, (_, index) => ({ block, index })).filter(
     ({ index }) => address === undefined || addressOf(index) === address,
   );
-}
-
-export function addressOf(logIndex: number): string {
-  return logAddresses[logIndex % logAddresses.length] ?? '';
 }

@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { freePort } from '../support/redis.ts';
 import { CounterChain } from './counter-chain.ts';
 import { startHardhatNode, type HardhatNode } from './hardhat-node.ts';
 import { startLimitedNode, type LimitedNode, type NodeLimits } from './limited-node.ts';
@@ -51,7 +52,7 @@ it(
     const limits = [failing, { maxResults: 6 }, { prunedBelow: BLOCKS / 2 }];
     const { gateway, upstreams } = await startUpstreams(node, limits);
     const env = { GATEWAY_URL: gateway.url('chain'), COUNTER: chain.counter, CHAIN_ID: String(CHAIN_ID) };
-    const ponder = await startPonder(env);
+    const ponder = startPonder(env, await freePort());
     onTestFinished(() => ponder.stop());
     await eventually(() => ponder.isLive() && ponder.indexed() === chain.events, TIMEOUT_MS);
     await chain.setNumber();

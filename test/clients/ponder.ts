@@ -4,7 +4,6 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { freePort } from '../support/redis.ts';
 
 export interface Ponder {
   /** Number of indexed events, as it prints: its database and its server have one thread. */
@@ -33,23 +32,24 @@ const places: Readonly<Record<string, string>> = {
   'api.js': 'src/api/index.ts',
 };
 
+/** Also for the compiled module. */
+const here = join(packageRoot, 'test/clients');
+
 /** The folder of a package: of `node_modules` here, or of the root. */
 function folderOf(name: string): string {
-  const inFolder = (folder: string): string => join(folder, 'node_modules', name);
-  const here = inFolder(import.meta.dirname);
-  return existsSync(here) ? here : inFolder(packageRoot);
+  const [own, root] = [here, packageRoot].map((folder) => join(folder, 'node_modules', name)) as [string, string];
+  return existsSync(own) ? own : root;
 }
 
-/** Starts `ponder start`, with its database, in a temporary folder. @param env for its configuration */
-export async function startPonder(env: Readonly<Record<string, string>>): Promise<Ponder> {
+/** Starts `ponder start`, with its database, in a temporary folder. @param env for its configuration @param port on which it serves its rows */
+export function startPonder(env: Readonly<Record<string, string>>, port: number): Ponder {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-ponder-'));
   for (const [file, place] of Object.entries(places)) {
     mkdirSync(dirname(join(folder, place)), { recursive: true });
-    cpSync(join(import.meta.dirname, 'ponder-project', file), join(folder, place));
+    cpSync(join(here, 'ponder-project', file), join(folder, place));
   }
   mkdirSync(join(folder, 'node_modules'));
   for (const name of ['hono', 'ponder', 'viem']) symlinkSync(folderOf(name), join(folder, 'node_modules', name));
-  const port = await freePort();
   const cli = join(folderOf('ponder'), 'dist/esm/bin/ponder.js');
   const options = ['--config', 'ponder.config.js', '--log-format', 'json'];
   const args = [cli, 'start', '-p', String(port), '-H', '127.0.0.1', '--schema', 'test', ...options];

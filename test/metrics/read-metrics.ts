@@ -15,10 +15,7 @@ export interface MetricsPage {
 export async function readMetrics(address: string): Promise<MetricsPage> {
   const response = await fetch(`${address}/metrics`);
   const text = await response.text();
-  const samples = text
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-    .map(readSample);
+  const samples = samplesIn(text);
   return {
     text,
     samples,
@@ -31,6 +28,14 @@ export async function readMetrics(address: string): Promise<MetricsPage> {
       return found[0]?.value;
     },
   };
+}
+
+/** @param text in Prometheus' text format */
+export function samplesIn(text: string): Sample[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map(readSample);
 }
 
 function readSample(line: string): Sample {

@@ -1,5 +1,6 @@
 import { vi } from 'vitest';
 import type { SimulationOptions, SimulationResult } from '../../bench/simulation/simulate.ts';
+import type { ChainNetworkOptions } from '../../bench/soak/chain-network.ts';
 import { networks } from '../../bench/soak/checked-network.ts';
 import { SimulatedClock } from '../support/simulated-clock.ts';
 import { SimulatedRandom } from '../support/simulated-random.ts';
@@ -11,7 +12,7 @@ export const HOUR_TIMEOUT_MS = 400_000;
 export async function runSimulation(
   seed: number,
   minutes = 60,
-  options: Pick<SimulationOptions, 'wrap'> = {},
+  { verify, ...options }: Pick<SimulationOptions, 'wrap'> & Pick<ChainNetworkOptions, 'verify'> = {},
 ): Promise<SimulationResult> {
   vi.resetModules();
   const { installClock } = await import('../../gateway/clock/clock.ts');
@@ -21,7 +22,7 @@ export async function runSimulation(
   const clock = new SimulatedClock();
   installClock(clock);
   installRandom(new SimulatedRandom(seed));
-  const running = simulate({ seed, minutes, network, ...options });
+  const running = simulate({ seed, minutes, network: { ...network, verify }, ...options });
   try {
     return await clock.advanceUntil(running);
   } finally {
