@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { KeyOperationError } from '../auth/manage/key-operation-error.ts';
+import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { InvalidPermissionsError } from '../auth/permissions/permissions.ts';
 import { KeyStoreError, KeyStoreFull } from '../auth/stores/key-store.ts';
 import { BackupError } from '../backup/restore.ts';
@@ -46,6 +47,9 @@ export function exitCodeFor(
 }
 
 function codeOf(error: unknown): number | undefined {
+  // If the store fails for one of the keys, what has to be done is about the store: its code is higher.
+  if (error instanceof RevocationError)
+    return Math.max(...error.failed.map((one) => codeOf(one.error) ?? exitCodes.internal.code));
   if (error instanceof GatewayError) return error.exitCode;
   if (error instanceof KeyOperationError && error.kind === 'no-redis') return exitCodes.configuration.code;
   if (failures.some((kind) => error instanceof kind)) return exitCodes.failed.code;

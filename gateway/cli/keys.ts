@@ -4,12 +4,12 @@ import { SettingsError, type Settings } from '../config/settings.ts';
 import { keyIdOf } from '../auth/formats/key.ts';
 import { subjectDigest } from '../auth/tokens/revocations.ts';
 import { durationOf } from '../auth/formats/duration.ts';
-import { KeyStoreError, KeyStoreUnreachable, mergePermissions, type KeyStore } from '../auth/stores/key-store.ts';
+import { mergePermissions, type KeyStore } from '../auth/stores/key-store.ts';
 import { importKeys } from '../auth/manage/import-keys.ts';
 import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { displayedRecord } from '../auth/manage/displayed-record.ts';
-import { failureText } from '../auth/manage/revoked-keys.ts';
+import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
@@ -212,9 +212,7 @@ export function keysCommand(context: KeysCommandContext): Command {
           if (options.json) out(`${JSON.stringify(displayedRecord(record))}\n`);
           else out(`Key ${record.id} (${record.name}) is revoked.\n`);
         }
-        if (failed.length === 0) return;
-        const isStoreAway = failed.some(({ error }) => error instanceof KeyStoreUnreachable);
-        throw new (isStoreAway ? KeyStoreError : UsageError)(failureText(failed));
+        if (failed.length > 0) throw new RevocationError(failed);
       }),
     );
 

@@ -44,7 +44,7 @@ const table = {
     type: 'string',
     default: undefined,
     isSecret: true,
-    meaning: 'Redis for keys, limits, usage and drains; unset: files in DATA_DIR, limits in memory',
+    meaning: 'Redis for keys, limits, usage, drains and history; unset: files in DATA_DIR, limits in memory',
   },
   NETWORKS_DIR: {
     type: 'string',
@@ -55,7 +55,7 @@ const table = {
   DATA_DIR: {
     type: 'string',
     default: '.gatehouse',
-    meaning: 'Folder for the key file, usage, drains, the audit log and the demo’s notes',
+    meaning: 'Folder for the key file, usage, drains, history, the audit log and the demo’s notes',
   },
   LOG_LEVEL: {
     type: logLevels,

@@ -1,6 +1,6 @@
 import type { CounterMetric, HistogramMetric } from './counters.ts';
+import { DURATION_BUCKETS_S } from './instruments.ts';
 import { outcomeClassOf } from './outcome-class.ts';
-import { quantileMs } from './quantile.ts';
 
 /** The ranges that can be shown, with the length of a step. */
 export const historyRanges = {
@@ -13,33 +13,60 @@ export type HistoryRange = keyof typeof historyRanges;
 
 export const rangeNames = Object.keys(historyRanges) as HistoryRange[];
 
-/**
- * What a step has of a network or an upstream. Of a network: calls by class of their outcome. Of an upstream: requests, and
- * failures by kind. Times are of both; lag is of upstreams.
- */
-export const networkFields = ['calls', 'rejected', 'upstreamErrors', 'failed', '', 'p50Ms', 'p99Ms', ''] as const;
-export const upstreamFields = [
-  'sent',
-  'unreachable',
-  'limited',
-  'unsupported',
-  'invalid',
-  'p50Ms',
-  'p99Ms',
-  'lag',
-] as const;
-export const FIELDS = networkFields.length;
-/** The first fields, which are sums of counters; the others are of the whole step. */
-export const COUNTS = 5;
+/** Counts of a network: calls, and those without a result by class of their outcome. */
+export const networkCounts = ['calls', 'rejected', 'upstreamErrors', 'failed'] as const;
+/** Counts of an upstream: requests, and failures by kind. */
+export const upstreamCounts = ['sent', 'unreachable', 'limited', 'unsupported', 'invalid'] as const;
+export const COUNTS = upstreamCounts.length;
+/** Buckets of the durations: those of `DURATION_BUCKETS_S`, and one without an upper bound. */
+const BUCKETS = DURATION_BUCKETS_S.length + 1;
+/** After the counts and the buckets; of upstreams only. */
+const LAG = COUNTS + BUCKETS;
+export const FIELDS = LAG + 1;
 
-/** One step. Series without traffic are left out. */
+/** One step, or a part of it. Series without traffic are left out. */
 export interface HistoryPoint {
   /** Begin of the step, in seconds since 1970. */
   readonly at: number;
   /** `network`, or `network upstream`. */
   readonly names: readonly string[];
-  /** `FIELDS` numbers of each name; NaN: unknown. */
+  /** `FIELDS` numbers of each name: counts, durations by bucket, and the lag, which is NaN if it is unknown. */
   readonly values: Float32Array;
+}
+
+/** What a step has of one series. */
+export interface SeriesStep {
+  readonly counts: Float32Array;
+  readonly buckets: Float32Array;
+  readonly lag: number;
+}
+
+/** @returns undefined if the series had no traffic */
+export function seriesIn({ names, values }: HistoryPoint, name: string): SeriesStep | undefined {
+  const index = names.indexOf(name);
+  if (index === -1) return undefined;
+  const own = values.subarray(index * FIELDS, (index + 1) * FIELDS);
+  return { counts: own.subarray(0, COUNTS), buckets: own.subarray(COUNTS, LAG), lag: own[LAG] ?? NaN };
+}
+
+/** Adds up points of one step: parts of it, or those of several gateways. A lag is the longest of them. */
+export function addPoints(first: HistoryPoint, second: HistoryPoint): HistoryPoint {
+  const names = [...new Set([...first.names, ...second.names])];
+  const places = new Map(names.map((name, index) => [name, index]));
+  const values = new Float32Array(names.length * FIELDS);
+  for (let index = LAG; index < values.length; index += FIELDS) values[index] = NaN;
+  for (const point of [first, second]) {
+    for (const [index, name] of point.names.entries()) {
+      const from = (places.get(name) ?? 0) * FIELDS;
+      for (let field = 0; field < FIELDS; field++) {
+        const value = point.values[index * FIELDS + field] ?? NaN;
+        const sum = values[from + field] ?? NaN;
+        if (field < LAG) values[from + field] = sum + value;
+        else if (!(sum >= value)) values[from + field] = Number.isNaN(value) ? sum : value;
+      }
+    }
+  }
+  return { at: first.at, names, values };
 }
 
 export interface HistoryCounters {
@@ -53,6 +80,12 @@ export interface HistoryCounters {
 export interface LongTotals {
   readonly counts: Float64Array;
   readonly buckets: Float64Array;
+}
+
+/** The totals at the begin of the current step of a range. */
+interface StepBegin {
+  readonly step: number;
+  readonly totals: ReadonlyMap<string, LongTotals>;
 }
 
 /** An upstream that lags, by the name of its series. */
@@ -73,11 +106,9 @@ const outcomeFields = { served: undefined, rejected: 1, 'upstream-error': 2, fai
 export class LongHistory {
   readonly #counters: HistoryCounters;
   readonly #points: Readonly<Record<HistoryRange, HistoryPoint[]>> = { '1h': [], '24h': [], '7d': [] };
-  /** At the end of the last step of each range. */
-  readonly #before = new Map<
-    HistoryRange,
-    { readonly step: number; readonly totals: ReadonlyMap<string, LongTotals> }
-  >();
+  readonly #before = new Map<HistoryRange, StepBegin>();
+  /** The totals of other workers at the last sample. */
+  #others: readonly ReadonlyMap<string, LongTotals>[] = [];
   /** Called with each new point. */
   onPoint: (range: HistoryRange, point: HistoryPoint) => void = () => undefined;
 
@@ -90,50 +121,54 @@ export class LongHistory {
     return this.#points[range];
   }
 
-  /** Adds a point, such as one from before the start. */
+  /** Adds a point, such as one from before the start. Two of the same step are added up. */
   add(range: HistoryRange, point: HistoryPoint): void {
     const points = this.#points[range];
-    points.push(point);
+    const last = points.at(-1);
+    if (last?.at === point.at) points[points.length - 1] = addPoints(last, point);
+    else points.push(point);
     if (points.length > historyRanges[range].steps) points.shift();
   }
 
   /** Ends the steps that are over. @param nowS seconds since 1970 @param others the totals of other workers */
   sample(nowS: number, lags: Lags, others: readonly ReadonlyMap<string, LongTotals>[] = []): void {
+    this.#others = others;
     let read: ReadonlyMap<string, LongTotals> | undefined;
     for (const range of rangeNames) {
-      const { stepS } = historyRanges[range];
-      const step = Math.floor(nowS / stepS);
+      const step = Math.floor(nowS / historyRanges[range].stepS);
       const before = this.#before.get(range);
       if (before?.step === step) continue;
       const totals = (read ??= this.#sumWith(others));
       this.#before.set(range, { step, totals });
-      if (before === undefined) continue;
-      const point = this.#pointBetween(before.totals, totals, before.step * stepS, lags);
-      this.add(range, point);
-      this.onPoint(range, point);
+      if (before !== undefined) this.#endStep(range, before, totals, lags);
     }
   }
 
-  #pointBetween(
-    before: ReadonlyMap<string, LongTotals>,
+  /** Ends all steps before they are over, when the process stops: the next process counts the rest. */
+  end(): void {
+    const totals = this.#sumWith(this.#others);
+    for (const [range, before] of this.#before) this.#endStep(range, before, totals, new Map());
+    this.#before.clear();
+  }
+
+  #endStep(
+    range: HistoryRange,
+    { step, totals: before }: StepBegin,
     after: ReadonlyMap<string, LongTotals>,
-    at: number,
     lags: Lags,
-  ): HistoryPoint {
+  ): void {
     const names: string[] = [];
     const rows: number[] = [];
     for (const [name, { counts, buckets }] of after) {
       const previous = before.get(name);
       const added = increases(counts, previous?.counts);
       if (added[0] === 0 && !lags.has(name)) continue;
-      const times = increases(buckets, previous?.buckets);
-      const isUpstream = name.includes(' ');
-      const { bounds } = isUpstream ? this.#counters.attemptSeconds : this.#counters.callSeconds;
       names.push(name);
-      rows.push(...added, quantileMs(bounds, times, 0.5) ?? NaN, quantileMs(bounds, times, 0.99) ?? NaN);
-      rows.push(isUpstream ? (lags.get(name) ?? NaN) : NaN);
+      rows.push(...added, ...increases(buckets, previous?.buckets), lags.get(name) ?? NaN);
     }
-    return { at, names, values: Float32Array.from(rows) };
+    const point = { at: step * historyRanges[range].stepS, names, values: Float32Array.from(rows) };
+    this.add(range, point);
+    this.onPoint(range, point);
   }
 
   #sumWith(others: readonly ReadonlyMap<string, LongTotals>[]): Map<string, LongTotals> {
@@ -153,30 +188,29 @@ export class LongHistory {
   totals(): Map<string, LongTotals> {
     const { calls, callSeconds, attempts, attemptSeconds } = this.#counters;
     const totals = new Map<string, LongTotals>();
-    const of = (name: string, { bounds }: HistogramMetric): LongTotals => {
+    const of = (name: string): LongTotals => {
       const known = totals.get(name);
       if (known !== undefined) return known;
-      const created = { counts: new Float64Array(COUNTS), buckets: new Float64Array(bounds.length + 1) };
+      const created = { counts: new Float64Array(COUNTS), buckets: new Float64Array(BUCKETS) };
       totals.set(name, created);
       return created;
     };
     for (const { labels, child } of calls.children()) {
-      const { counts } = of(labels['network'] ?? '', callSeconds);
+      const { counts } = of(labels['network'] ?? '');
       const field = outcomeFields[outcomeClassOf(labels['outcome'] ?? '')];
       add(counts, 0, child.value);
       if (field !== undefined) add(counts, field, child.value);
     }
     for (const { labels, child } of attempts.children()) {
       const { network = '', upstream = '', outcome = '' } = labels;
-      const { counts } = of(`${network} ${upstream}`, attemptSeconds);
+      const { counts } = of(`${network} ${upstream}`);
       add(counts, 0, child.value);
       if (outcome !== 'response' && outcome !== 'cancelled') add(counts, failureKinds[outcome] ?? INVALID, child.value);
     }
-    for (const { labels, child } of callSeconds.children())
-      addAll(of(labels['network'] ?? '', callSeconds).buckets, child.counts);
+    for (const { labels, child } of callSeconds.children()) addAll(of(labels['network'] ?? '').buckets, child.counts);
     for (const { labels, child } of attemptSeconds.children()) {
       const { network = '', upstream = '' } = labels;
-      addAll(of(`${network} ${upstream}`, attemptSeconds).buckets, child.counts);
+      addAll(of(`${network} ${upstream}`).buckets, child.counts);
     }
     return totals;
   }

@@ -113,8 +113,10 @@ export class Metrics {
     };
   }
 
+  /** Ends the current steps of the long history, which stores have to get before they are closed. */
   stopHistory(): void {
     clock.clearInterval(this.#historyTimer);
+    this.longHistory.end();
   }
 
   async #sampleHistory(

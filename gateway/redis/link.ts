@@ -9,7 +9,7 @@ const HEARTBEAT_INTERVAL_MS = 500;
 
 export interface RedisLinkOptions {
   /** The log field `connection`. */
-  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'drains' | 'cache';
+  readonly purpose: 'commands' | 'changes' | 'limits' | 'usage' | 'drains' | 'history' | 'cache';
   readonly address: RedisAddress;
   readonly log: Log;
   readonly commandTimeoutMs?: number;

@@ -57,6 +57,14 @@ export const rightRows: readonly RightRow[] = [
     otherwise: 'all upstreams are used, and the log has a warning',
   },
   {
+    use: 'serve',
+    commands: ['zadd', 'zremrangebyscore', 'zrangebyscore', 'expire'],
+    keys: 'gatehouse:history:*',
+    access: 'write',
+    purpose: 'history of the status page',
+    otherwise: 'a page shows the history of one gateway',
+  },
+  {
     use: 'manage',
     commands: ['hgetall', 'exists', 'hset', 'hsetnx', 'hdel'],
     keys: 'gatehouse:key:*',

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
-import { clock } from '../clock/clock.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { checkRedisOf } from '../redis/check-redis.ts';
@@ -15,7 +14,6 @@ import { listen, type Listener } from './http/http-server.ts';
 import { CurrentConditions } from './ops/current-conditions.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
 import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
-import { HistoryFile } from './pages/history-file.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
 import { readWrongAddressPage, sendPage } from './pages/read-page.ts';
 import { createRequestIds } from './http/request-ids.ts';
@@ -28,6 +26,7 @@ import type { KeyStore } from '../auth/stores/key-store.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { keyPlacesOf, openTokens } from '../auth/open-tokens.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
+import { openHistoryStore } from '../history/open-history-store.ts';
 import { RejectedBodies } from '../limits/rejected-bodies.ts';
 import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
@@ -130,6 +129,9 @@ export async function openGateway(
   if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
   const usageStore = openUsageStore(settings, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
+  const isFirstWorker = (): boolean => link?.isFirst !== false;
+  const historyStore =
+    settings.STATUS_PAGE === 'off' ? undefined : openHistoryStore(settings, metrics.longHistory, log, isFirstWorker);
   const redisCache = openRedisCache(settings, metrics.cache.redisCache(), log);
   // The first calls find a reachable Redis connected. An unreachable one does not prevent the start.
   await Promise.all([
@@ -151,7 +153,7 @@ export async function openGateway(
   link?.on('drains', () => drains.follow());
   const closeParts = async (): Promise<void> => {
     tokens?.keys.close();
-    const stores = [keys.close(), limiter.close(), usage.close(), redisCache?.close()];
+    const stores = [keys.close(), limiter.close(), usage.close(), historyStore?.close(), redisCache?.close()];
     await Promise.all([networks.close(), drains.close(), ...stores]);
   };
   try {
@@ -288,7 +290,7 @@ export async function openGateway(
     finder: networks.finder,
     proxies,
     history: metrics.networkHistory,
-    longHistory: metrics.longHistory,
+    historyStore,
     configuration: () => networks.configuration,
   };
   const pages = pageRoutes({
@@ -301,15 +303,10 @@ export async function openGateway(
   if (link !== undefined) link.on('history', async () => [link.id, await metrics.historyTotals()]);
   const readOthers =
     link && (async () => new Map((await link.requestOthers('history', undefined)) as [number, HistoryTotals][]));
-  const historyFile = new HistoryFile(settings.DATA_DIR, metrics.longHistory, log, () => link?.isFirst !== false);
-  if (statusPage !== 'off') {
-    historyFile.open(clock.unixMs() / 1000);
-    metrics.startHistory(() => upstreamLags(networks.finder.all), readOthers);
-  }
+  if (historyStore !== undefined) metrics.startHistory(() => upstreamLags(networks.finder.all), readOthers);
   const close = async (delayMs?: number): Promise<void> => {
     metrics.stopHistory();
     events.close();
-    await historyFile.close();
     // In this order, so that the ops port reports 503 until the last call has ended.
     const [main, ops] = listeners;
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);

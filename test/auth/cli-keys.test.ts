@@ -188,6 +188,32 @@ describe('gatehouse keys', () => {
     expect(blocked.err).toMatch(/^[^\n]*ENOTDIR[^\n]*\n$/);
   });
 
+  it('revoke of several ids revokes what it can; it ends with 1 for missing keys, and with 78 if the store fails', async () => {
+    const redis = await startOwnRedis();
+    const [alice, bob, carol] = [await create('alice'), await create('bob'), await create('carol')];
+    const missing = await keys(['revoke', 'abcdefabcdef', alice.id, 'fedcbafedcba']);
+    expect(missing).toEqual({
+      ...{ out: `Key ${alice.id} (alice) is revoked.\n`, exitCode: 1 },
+      err:
+        'There is no key with the id abcdefabcdef: see gatehouse keys list\n' +
+        'There is no key with the id fedcbafedcba: see gatehouse keys list\n',
+    });
+    // Two digests that begin with one id.
+    const double = `gatehouse:key:${bob.id}${'0'.repeat(52)}`;
+    await redis.cli('HSET', double, 'name', 'double', 'createdAt', '2026-01-02T03:04:05.678Z');
+    expect(await keys(['revoke', bob.id, 'abcdefabcdef', carol.id])).toEqual({
+      ...{ out: `Key ${carol.id} (carol) is revoked.\n`, exitCode: 78 },
+      err:
+        `2 keys have the id ${bob.id}: use redis-cli\n` +
+        'There is no key with the id abcdefabcdef: see gatehouse keys list\n',
+    });
+    await redis.kill();
+    expect(await keys(['revoke', alice.id])).toEqual({
+      ...{ out: '', exitCode: 78 },
+      err: 'Redis is unreachable (ECONNREFUSED): check REDIS_URL\n',
+    });
+  });
+
   it('leaves no socket and no timer open, so that the process ends', async () => {
     await startOwnRedis();
     const open = (): number => process.getActiveResourcesInfo().filter((kind) => /^(TCP|Timeout)/.test(kind)).length;

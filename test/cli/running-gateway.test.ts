@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Workplace } from '../e2e/gateway-process.ts';
-import { freePort } from '../support/redis.ts';
+import { eventually } from '../support/eventually.ts';
+import { freePort, startRedis } from '../support/redis.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 
 const token = 'correct-horse-battery';
@@ -54,6 +55,24 @@ describe('the commands that ask a running gateway', () => {
     );
     const returned = await place.run(['upstreams', 'undrain', 'main', 'away', '--json'], env);
     expect(JSON.parse(returned.stdout)).toEqual({ network: 'main', upstream: 'away', wasDrained: true });
+  }, 60_000);
+
+  it('show why a gateway is not ready', async () => {
+    const redis = await startRedis();
+    onTestFinished(redis.stop);
+    await place.start({ ...env, REDIS_URL: redis.url });
+    expect((await place.run(['status'], env)).stdout).toContain(': ready\nKeys: in Redis, available\n');
+    await redis.kill();
+    const reason = 'no key can be checked: Redis is unavailable, and no key was checked in the last KEY_STALE_MAX_S';
+    let ended = await place.run(['status'], env);
+    await eventually(async () => (ended = await place.run(['status'], env)).code === 1, 30_000);
+    expect(ended.stderr).toBe('');
+    const [state, keys] = ended.stdout.split('\n');
+    expect(state).toMatch(/^Gateway at http:\/\/127\.0\.0\.1:\d+: not ready: /);
+    expect(state?.endsWith(`: not ready: ${reason}`)).toBe(true);
+    expect(keys).toBe('Keys: in Redis, unavailable');
+    const asJson = await place.run(['status', '--json'], env);
+    expect([asJson.code, JSON.parse(asJson.stdout)]).toMatchObject([1, { ready: false, reason, draining: false }]);
   }, 60_000);
 
   it('list what failed and for how long, of a time and a network', async () => {
@@ -142,19 +161,4 @@ describe('other commands for operators', () => {
     );
     expect(JSON.parse((await place.run(['keys', 'show', id, '--json'])).stdout)).toMatchObject({ name: 'robert' });
   }, 60_000);
-
-  it('complete commands and options in bash', async () => {
-    const { stdout: script } = await place.run(['completion', 'bash']);
-    const complete = (words: readonly string[]): string[] => {
-      const line = words.map((word) => `'${word}'`).join(' ');
-      const code = `${script}\nCOMP_WORDS=(gatehouse ${line}); COMP_CWORD=${words.length}; _gatehouse; echo "\${COMPREPLY[@]}"`;
-      return execFileSync('bash', ['-c', code], { encoding: 'utf8' }).trim().split(' ');
-    };
-    expect(complete(['st'])).toEqual(['start', 'status']);
-    expect(complete(['upstreams', 'd'])).toEqual(['drain']);
-    expect(complete(['events', '--s'])).toEqual(['--since']);
-    expect(complete(['upstreams', 'drain', '--f'])).toEqual(['--for', '--force']);
-    expect(complete(['keys', 'list', '--te'])).toEqual(['--team']);
-    expect(await place.run(['completion', 'fish'])).toMatchObject({ code: 1, stdout: '' });
-  });
 });

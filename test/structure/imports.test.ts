@@ -20,7 +20,7 @@ const layers: readonly (readonly string[])[] = [
   ['verify'],
   ['verify/observe', 'verify/evidence'],
   ['verify/proofs'],
-  ['routing', 'cache', 'normalise', 'limits', 'usage', 'auth/manage'],
+  ['routing', 'cache', 'normalise', 'limits', 'usage', 'history', 'auth/manage'],
   ['normalise/errors', 'normalise/results', 'upstreams/transactions'],
   ['upstreams', 'auth', 'observability', 'local-chain'],
   ['chain'],

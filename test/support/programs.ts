@@ -6,6 +6,7 @@ export const programs = {
   nginx: { names: ['nginx'], debianPackage: 'nginx-light' },
   haproxy: { names: ['haproxy'], debianPackage: 'haproxy' },
   chromium: { names: ['chromium', 'chromium-browser', 'google-chrome'], debianPackage: 'chromium' },
+  zsh: { names: ['zsh'], debianPackage: 'zsh' },
   curl: { names: ['curl'], debianPackage: 'curl' },
   promtool: { names: ['promtool'], debianPackage: 'prometheus' },
 } as const satisfies Record<string, Program>;

@@ -28,6 +28,16 @@ export function toRevokedKeys(ids: readonly string[], outcomes: readonly Revocat
   return { revoked, failed };
 }
 
+/** Some keys could not be revoked. */
+export class RevocationError extends Error {
+  readonly failed: readonly FailedRevocation[];
+
+  constructor(failed: readonly FailedRevocation[]) {
+    super(failureText(failed));
+    this.failed = failed;
+  }
+}
+
 /** The message of each failure. One that several keys share is there once, after their ids. */
 export function failureText(failed: readonly FailedRevocation[]): string {
   const ids = new Map<string, string[]>();

@@ -1,12 +1,14 @@
+import { DURATION_BUCKETS_S } from '../../metrics/instruments.ts';
 import {
-  COUNTS,
-  FIELDS,
   historyRanges,
-  networkFields,
-  upstreamFields,
+  networkCounts,
+  seriesIn,
+  upstreamCounts,
   type HistoryPoint,
   type HistoryRange,
+  type SeriesStep,
 } from '../../metrics/long-history.ts';
+import { quantileMs } from '../../metrics/quantile.ts';
 
 /** Numbers of each step; null: unknown. */
 type Columns = Readonly<Record<string, readonly (number | null)[]>>;
@@ -32,24 +34,37 @@ export function networkOverTime(
   const at = Array.from({ length: steps }, (_, index) => last - (steps - 1 - index) * stepS);
   const byTime = new Map(points.map((point) => [point.at, point]));
   const rows = at.map((time) => byTime.get(time));
-  const columnsOf = (name: string, fields: readonly string[]): Columns => {
-    // Once for all fields: a point has the names of all networks and upstreams.
-    const found = rows.map((point) => point && { point, at: point.names.indexOf(name) });
-    return Object.fromEntries(
-      fields.flatMap((field, index) => (field === '' ? [] : [[field, found.map((one) => valueOf(one, index))]])),
-    );
-  };
+  /** A step without traffic has no counts and no durations; null: a step of which nothing is known. */
+  const stepsOf = (name: string): (SeriesStep | null)[] =>
+    rows.map((point) => (point === undefined ? null : (seriesIn(point, name) ?? withoutTraffic)));
   return {
-    ...{ stepS, at, network: columnsOf(slug, networkFields) },
-    upstreams: Object.fromEntries(upstreams.map((name) => [name, columnsOf(`${slug} ${name}`, upstreamFields)])),
+    ...{ stepS, at, network: columnsOf(stepsOf(slug), networkCounts) },
+    upstreams: Object.fromEntries(
+      upstreams.map((name) => {
+        const series = stepsOf(`${slug} ${name}`);
+        return [name, { ...columnsOf(series, upstreamCounts), lag: column(series, ({ lag }) => lag) }];
+      }),
+    ),
   };
 }
 
-/** Of a step without traffic, counts are 0. */
-function valueOf(found: { point: HistoryPoint; at: number } | undefined, field: number): number | null {
-  if (found === undefined) return null;
-  const { point, at } = found;
-  if (at === -1) return field < COUNTS ? 0 : null;
-  const value = point.values[at * FIELDS + field] ?? NaN;
-  return Number.isNaN(value) ? null : Math.round(value * 100) / 100;
+const withoutTraffic: SeriesStep = { counts: new Float32Array(), buckets: new Float32Array(), lag: NaN };
+
+function columnsOf(series: readonly (SeriesStep | null)[], counts: readonly string[]): Columns {
+  const quantile = (share: number) =>
+    column(series, ({ buckets }) => quantileMs(DURATION_BUCKETS_S, [...buckets], share) ?? NaN);
+  return {
+    ...Object.fromEntries(counts.map((name, index) => [name, column(series, (step) => step.counts[index] ?? 0)])),
+    ...{ p50Ms: quantile(0.5), p99Ms: quantile(0.99) },
+  };
+}
+
+function column(
+  series: readonly (SeriesStep | null)[],
+  valueOf: (step: SeriesStep) => number,
+): readonly (number | null)[] {
+  return series.map((step) => {
+    const value = step === null ? NaN : valueOf(step);
+    return Number.isNaN(value) ? null : Math.round(value * 100) / 100;
+  });
 }

@@ -3,7 +3,8 @@ import { clock } from '../../clock/clock.ts';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
-import { rangeNames, type LongHistory } from '../../metrics/long-history.ts';
+import type { HistoryStore } from '../../history/history-store.ts';
+import { rangeNames } from '../../metrics/long-history.ts';
 import type { NetworkHistory } from '../../metrics/network-history.ts';
 import type { Network } from '../../call/network.ts';
 import { methodsByUpstreams } from '../../routing-policy/methods-by-upstreams.ts';
@@ -31,7 +32,8 @@ export interface PageRouteOptions {
   readonly hasDocs: boolean;
   readonly configuration: () => Configuration;
   readonly history: Pick<NetworkHistory, 'activityOf'>;
-  readonly longHistory: Pick<LongHistory, 'pointsOf'>;
+  /** Undefined if no port has the status page. */
+  readonly historyStore: Pick<HistoryStore, 'read'> | undefined;
   /** The pages that this port has, for navigation. */
   readonly links: readonly ConsoleLink[];
   /** The main port, if the pages are on the ops port. */
@@ -44,7 +46,7 @@ export interface PageRouteOptions {
  */
 export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router();
-  const { finder, proxies, history, port } = options;
+  const { finder, proxies, history, historyStore, port } = options;
   const { links } = options;
   const statusPage = readPage('status/status.html', {}, links);
   const networkPage = readPage('status/network.html', {}, links);
@@ -90,8 +92,8 @@ export function pageRoutes(options: PageRouteOptions): Router {
         response,
         text.with(serversAt(described.flatMap(({ config }) => documentedUrls(config, origin)))),
       );
-    } else if (page === 'history.json') {
-      sendHistory(request, response, network, options.longHistory);
+    } else if (page === 'history.json' && historyStore !== undefined) {
+      void sendHistory(request, response, network, historyStore);
     } else if (page === 'docs') sendPage(response, docsPage, originsOf(finder.all));
     else if (acceptsHtml(request)) sendPage(response, network === undefined ? statusPage : networkPage);
     else if (!isRpcAddress && acceptsJson(request)) sendJson(response, statusText(network));
@@ -153,12 +155,12 @@ function parsePagePath(urlPath: string): { path: string; page: Page; isRpcAddres
 }
 
 /** The history of one network. */
-function sendHistory(
+async function sendHistory(
   { query }: Request,
   response: Response,
   network: Network | undefined,
-  history: PageRouteOptions['longHistory'],
-): void {
+  store: Pick<HistoryStore, 'read'>,
+): Promise<void> {
   const range = rangeNames.find((name) => name === (query['range'] ?? '1h'));
   if (network === undefined || range === undefined) {
     const message = `range: expected ${rangeNames.join(', ')}, at the address of a network`;
@@ -167,8 +169,9 @@ function sendHistory(
   }
   const { config, router } = network;
   const names = router.all.map(({ name }) => name);
-  const nowS = clock.unixMs() / 1000;
-  sendJson(response, JSON.stringify(networkOverTime(range, history.pointsOf(range), config.slug, names, nowS)));
+  const { points, isPartial } = await store.read(range, config.slug);
+  const overTime = networkOverTime(range, points, config.slug, names, clock.unixMs() / 1000);
+  sendJson(response, JSON.stringify({ ...overTime, ...(isPartial && { isPartial }) }));
 }
 
 let whole: OpenRpcText | undefined;

@@ -119,6 +119,36 @@ describe('/readyz', () => {
     await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 20_000 }).toBe(200);
   }, 60_000);
 
+  it('is 503 once no key can be checked also beside public networks, which are still served', async () => {
+    const redis = await startRedis();
+    onTestFinished(redis.stop);
+    const files = {
+      main: network(5, [node.url]),
+      open: network(5, [node.url], { public: { methods: ['eth_chainId'], rate: 10, total: { rate: 100 } } }),
+    };
+    const gateway = await startGateway(files, { REDIS_URL: redis.url, KEY_STALE_MAX_S: '6' });
+    opened.push(gateway);
+    const callPublic = async (): Promise<unknown> => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId' });
+      return (await fetch(`${gateway.address}/open`, { method: 'POST', body })).json();
+    };
+    const readiness = async (): Promise<[number, unknown]> => {
+      const { status: got, text } = await get(gateway.address, '/readyz');
+      return [got, JSON.parse(text)];
+    };
+    // The key is in memory from now on.
+    expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x5' });
+    await redis.kill();
+    await expect.poll(readiness).toMatchObject([200, { ready: true, keyStore: { available: false } }]);
+    expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x5' });
+    await expect
+      .poll(readiness)
+      .toMatchObject([503, { ready: false, reason: expect.stringMatching(/^no key can be checked: /) as string }]);
+    expect(await callPublic()).toMatchObject({ result: '0x5' });
+    await redis.restart();
+    await expect.poll(readiness).toMatchObject([200, { ready: true, keyStore: { available: true } }]);
+  }, 60_000);
+
   it('stays 200 without the key store if all networks are public', async () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);

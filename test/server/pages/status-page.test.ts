@@ -109,6 +109,17 @@ describe('the status page', () => {
     await dead.close();
   });
 
+  it('says that the history is of one gateway while Redis is unavailable', async () => {
+    const own = await startGateway({ ten: network(10, [node.url]) }, { REDIS_URL: 'redis://127.0.0.1:1' });
+    const tab = await browser.open(`${own.address}/ten`);
+    await tab.waitFor(`document.querySelector('#over-time-error').innerText !== ''`);
+    expect(await textOf(tab, '#over-time-error')).toBe(
+      'Redis is unavailable: this is the history of one gateway since its start.',
+    );
+    expect(tab.errors).toEqual([]);
+    await own.stop();
+  });
+
   it('shows the history of a network for 1 h, 24 h and 7 days, by a library that it contains', async () => {
     const tab = await open('/ten');
     await tab.waitFor(`document.querySelectorAll('#plots canvas').length === 7`);

@@ -54,8 +54,11 @@ async function showOverTime() {
   try {
     const response = await fetch(`${base}/history.json?range=${range}`, { headers: { accept: 'application/json' } });
     if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    drawPlots(await response.json());
-    byId('over-time-error').textContent = '';
+    const history = await response.json();
+    drawPlots(history);
+    byId('over-time-error').textContent = history.isPartial
+      ? 'Redis is unavailable: this is the history of one gateway since its start.'
+      : '';
   } catch {
     byId('over-time-error').textContent = 'The history cannot be loaded.';
   }

@@ -1,19 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makePrivateFolderFor } from '../../auth/stores/private-file.ts';
-import { causeOf, type Log } from '../../config/log.ts';
+import { makePrivateFolderFor } from '../auth/stores/private-file.ts';
+import { clock } from '../clock/clock.ts';
+import { causeOf, type Log } from '../config/log.ts';
 import {
-  FIELDS,
   historyRanges,
   rangeNames,
   type HistoryPoint,
   type HistoryRange,
   type LongHistory,
-} from '../../metrics/long-history.ts';
+} from '../metrics/long-history.ts';
+import { parsePoint, pointText, type HistoryStore, type ReadHistory } from './history-store.ts';
 
-/** Stores the history in `DATA_DIR/history/<range>.jsonl`, a line for each step. */
-export class HistoryFile {
+/** Stores the history in `DATA_DIR/history/<range>.jsonl`, a line for each step, and two for one with a restart. */
+export class FileHistoryStore implements HistoryStore {
   readonly #folder: string;
   readonly #history: LongHistory;
   readonly #log: Log;
@@ -22,25 +23,24 @@ export class HistoryFile {
   #queue: Promise<void> = Promise.resolve();
   #hasFailed = false;
 
-  /** @param isWriter whether this process writes: one of several workers does */
-  constructor(dataDir: string, history: LongHistory, log: Log, isWriter: () => boolean = () => true) {
+  /**
+   * Reads the history from before the start, then writes each new step.
+   * @param isWriter whether this process writes: one of several workers does
+   */
+  constructor(dataDir: string, history: LongHistory, log: Log, isWriter: () => boolean) {
     this.#isWriter = isWriter;
     this.#folder = join(dataDir, 'history');
     this.#history = history;
     this.#log = log;
-  }
-
-  /** Reads the history from before the start, then writes each new step. @param nowS seconds since 1970 */
-  open(nowS: number): void {
+    const nowS = clock.unixMs() / 1000;
     for (const range of rangeNames) {
-      const lines = this.#read(range);
+      const lines = this.#readLines(range);
       this.#lines.set(range, lines.length);
       const { stepS, steps } = historyRanges[range];
-      const points = lines.flatMap((line) => parsePoint(line) ?? []);
-      for (const point of points)
-        if (point.at > nowS - stepS * steps && point.at <= nowS) this.#history.add(range, point);
+      for (const point of lines.flatMap((line) => parsePoint(line) ?? []))
+        if (point.at > nowS - stepS * steps && point.at <= nowS) history.add(range, point);
     }
-    this.#history.onPoint = (range, point) => {
+    history.onPoint = (range, point) => {
       if (!this.#isWriter()) return;
       this.#queue = this.#queue
         .then(() => this.#write(range, point))
@@ -51,7 +51,10 @@ export class HistoryFile {
     };
   }
 
-  /** Resolves when everything is written. */
+  read(range: HistoryRange): Promise<ReadHistory> {
+    return Promise.resolve({ points: this.#history.pointsOf(range), isPartial: false });
+  }
+
   async close(): Promise<void> {
     this.#history.onPoint = () => undefined;
     await this.#queue;
@@ -61,7 +64,7 @@ export class HistoryFile {
     return join(this.#folder, `${range}.jsonl`);
   }
 
-  #read(range: HistoryRange): string[] {
+  #readLines(range: HistoryRange): string[] {
     const path = this.#pathOf(range);
     try {
       return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
@@ -78,24 +81,8 @@ export class HistoryFile {
     const lines = (this.#lines.get(range) ?? 0) + 1;
     const isLong = lines > 2 * historyRanges[range].steps;
     const points = isLong ? this.#history.pointsOf(range) : [point];
-    const text = points.map((one) => `${JSON.stringify([one.at, one.names, rounded(one.values)])}\n`).join('');
+    const text = points.map((one) => `${pointText(one)}\n`).join('');
     await (isLong ? writeFile(path, text, { mode: 0o600 }) : appendFile(path, text, { mode: 0o600 }));
     this.#lines.set(range, isLong ? points.length : lines);
-  }
-}
-
-/** To three decimals; null: unknown. */
-function rounded(values: Float32Array): (number | null)[] {
-  return Array.from(values, (value) => (Number.isNaN(value) ? null : Math.round(value * 1000) / 1000));
-}
-
-/** @returns undefined for a line that was not written completely */
-function parsePoint(line: string): HistoryPoint | undefined {
-  try {
-    const [at, names, values] = JSON.parse(line) as [number, string[], (number | null)[]];
-    if (typeof at !== 'number' || values.length !== names.length * FIELDS) return undefined;
-    return { at, names, values: Float32Array.from(values, (value) => value ?? NaN) };
-  } catch {
-    return undefined;
   }
 }
