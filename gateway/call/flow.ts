@@ -7,6 +7,7 @@ import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FlowRequest } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { isOlderThanServed } from './monotonic-reads.ts';
+import { ServedBlockReader } from './served-transactions.ts';
 
 /**
  * Whether and how a large result may be passed on to the caller while it arrives: over HTTP, to a call alone.
@@ -34,8 +35,9 @@ function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFo
   const { method, router } = call;
   if (isObjectList(method)) return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
   if (!isWholeBlock(method, params)) return undefined;
-  const isUsable = (head: Buffer): boolean => !isOlderThanServed(router.chain.view, call, jsonResponse(head));
-  return (isEchoed) => new FlowingBlock(method, params, isEchoed, isUsable);
+  const { chain } = router;
+  const isUsable = (head: Buffer): boolean => !isOlderThanServed(chain.view, call, jsonResponse(head));
+  return (isEchoed) => new ServedBlockReader(chain, new FlowingBlock(method, params, isEchoed, isUsable));
 }
 
 /** Whether the first bytes may go to the caller: the result is for it alone, and nothing can replace it. */

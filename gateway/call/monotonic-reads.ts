@@ -3,12 +3,14 @@ import { blockInResult } from '../cache/block-in-result.ts';
 import type { ServedBlock } from '../chain/chain.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { ChainView } from '../chain/view.ts';
+import { isWholeBlock } from '../normalise/results/flowing-block.ts';
 import { isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy, hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
+import { recordTransactions } from './served-transactions.ts';
 
 /*
  * Monotonic reads: callers are not served an older `latest`, `safe` or `finalized` block than before while an upstream has a
@@ -49,7 +51,12 @@ export function recordServed(
   const isLatest = isHead || (named === 'latest' && !isLogs);
   chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, tag });
   if (method.looksUpHash === true) chain.servedHash(params[0], block.hash, now);
-  if (method.shape?.type !== 'Block' || response.kind !== 'result') return;
+  if (method.shape?.type !== 'Block') return;
+  if (response.kind === 'large') {
+    chain.servedHash(block.hash, block.hash, now);
+    void recordTransactions(chain, block, response.parts[0], isWholeBlock(method, params));
+    return;
+  }
   const { hash, transactions } = response.result as { readonly hash?: unknown; readonly transactions?: unknown };
   chain.servedHash(hash, block.hash, now);
   for (const transaction of Array.isArray(transactions) ? (transactions as readonly unknown[]) : []) {

@@ -22,7 +22,11 @@ export async function pendingCount(
   const now = clock.now();
   const usable = upstreams.filter(
     (one) =>
-      candidates?.includes(one) !== false && one.circuit.isClosed && !one.isOnOtherChain && one.tryAcquireCall(now),
+      candidates?.includes(one) !== false &&
+      one.drain === undefined &&
+      one.circuit.isClosed &&
+      !one.isOnOtherChain &&
+      one.tryAcquireCall(now),
   );
   const cancellation = new Cancellation(call.owner);
   call.cancellation?.add(cancellation);

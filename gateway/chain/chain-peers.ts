@@ -16,7 +16,8 @@ export type ChainEvent =
   | { readonly kind: 'subscribed'; readonly upstream: string; readonly isSubscribed: boolean }
   /** The upstream may be on another chain now. */
   | { readonly kind: 'doubtful'; readonly upstream: string }
-  | { readonly kind: 'used' }
+  /** A worker with watchers sends it in each round. */
+  | { readonly kind: 'used'; readonly isWatched: boolean }
   | ServedEvent;
 
 /** The newest blocks that callers and subscribers were served. */

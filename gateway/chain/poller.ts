@@ -22,6 +22,8 @@ import type { ChainView, FinalTag } from './view.ts';
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
 /** A worker polls an upstream if the first one has not for this many times the interval. */
 const OVERDUE_FACTOR = 3;
+/** After a message of a worker with watchers, the first one polls as if it had them for this many of the longest rounds. */
+const WATCHED_ROUNDS = 2;
 
 /** Before the first block is shared with the other workers, and after a fall. */
 const nothingShared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0n, safe: -1n, finalized: -1n };
@@ -116,6 +118,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #usedAt = -Infinity;
   /** When another worker last sent a poll or notification. */
   #followedAt = -Infinity;
+  /** Another worker has watchers until then, unless it sends that again. */
+  #watchedElsewhereUntil = -Infinity;
   /** When the others were last notified of a use. */
   #notifiedUseAt = -Infinity;
   /** The newest served blocks that all workers know. */
@@ -287,7 +291,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     switch (event.kind) {
       case 'used':
         // Otherwise two workers would notify each other of a use without end.
-        if (this.#isPolling) this.markUsed(now);
+        if (this.#isPolling) this.#markUsedElsewhere(event.isWatched, now);
         break;
       case 'served':
         if (upstream !== undefined) this.#see(upstream, { number: event.latest }, { by: 'response', sentAt: now }, now);
@@ -345,10 +349,22 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   // Rounds
 
+  #markUsedElsewhere(isWatched: boolean, now: number): void {
+    const isFirstWatch = isWatched && !this.#isWatched(now);
+    if (isWatched) this.#watchedElsewhereUntil = now + WATCHED_ROUNDS * this.#times.usedMaxMs;
+    this.markUsed(now);
+    if (isFirstWatch) this.#startRound(now, true);
+  }
+
+  /** Whether this worker has watchers, or polls for another one that has. */
+  #isWatched(now: number): boolean {
+    return this.#watchers.size > 0 || (this.#isPolling && now < this.#watchedElsewhereUntil);
+  }
+
   /** Polls all upstreams that are due, and schedules the next round. */
   #startRound(now: number, isFirstWatch = false): void {
     if (this.#isClosed) return;
-    const sinceUseMs = this.#watchers.size > 0 ? undefined : now - this.#usedAt;
+    const sinceUseMs = this.#isWatched(now) ? undefined : now - this.#usedAt;
     const { idleAfterMs } = this.#times;
     const isFollowed = !this.#isPolling && now - this.#followedAt <= idleAfterMs;
     if (sinceUseMs !== undefined && sinceUseMs > idleAfterMs && !isFollowed) {
@@ -411,7 +427,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #notifyUse(now: number): void {
     if (this.#isPolling || (this.#watchers.size === 0 && this.#usedAt <= this.#notifiedUseAt)) return;
     this.#notifiedUseAt = now;
-    this.#peers?.notify({ kind: 'used' });
+    this.#peers?.notify({ kind: 'used', isWatched: this.#watchers.size > 0 });
   }
 
   #upstreamNamed(name: string | undefined): U | undefined {

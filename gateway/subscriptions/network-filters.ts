@@ -31,8 +31,8 @@ export interface FilterCaller {
 }
 
 /**
- * Limit on the summed cost (`costOf`) of one key's filters in a network. A filter takes up to about 50 kB. Above the limit,
- * the least recently polled filters are removed.
+ * Limit on the summed cost (`costOf`) of one key's filters in a network, in each worker. A filter takes up to about 50 kB. Above
+ * the limit, the least recently polled filters are removed.
  */
 const MAX_COST_PER_KEY = 500;
 /** Memory of a filter, besides its addresses and topics and what it buffers. */

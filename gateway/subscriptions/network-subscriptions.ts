@@ -65,16 +65,14 @@ export class NetworkSubscriptions {
     this.#pending = new PendingFeed({
       sources: () => this.#upstreams.all,
       fetchTransaction: (hash) =>
-        this.request(transactionByHash, [hash], clock.now() + REQUEST_TIMEOUT_MS).then(
-          (response) => (response.kind === 'result' ? (response.result ?? undefined) : undefined),
-          () => undefined,
-        ),
+        this.request(transactionByHash, [hash], clock.now() + REQUEST_TIMEOUT_MS).then(textOf, () => undefined),
     });
   }
 
   /** Uses these upstreams of the same network from now on. */
   moveTo(upstreams: SubscriptionSources): void {
     this.#upstreams = upstreams;
+    this.#pending.followSources();
   }
 
   /** Sends a call to the current upstreams. @throws RpcError */
@@ -123,4 +121,10 @@ export class NetworkSubscriptions {
     unsubscribe();
     throw new RpcError('no-upstream');
   }
+}
+
+/** The JSON text of an object. Undefined: null, or an error. */
+function textOf(response: UpstreamResponse): string | undefined {
+  if (response.kind === 'large') return response.parts.join('');
+  return response.kind === 'result' && response.result !== null ? JSON.stringify(response.result) : undefined;
 }

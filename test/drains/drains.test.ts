@@ -5,7 +5,8 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openLog } from '../../gateway/config/log.ts';
 import { newDrain, openDrainStore, type DrainStore } from '../../gateway/drains/drain-store.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { eventually } from '../support/eventually.ts';
+import { openSubscriber } from '../subscriptions/subscriber.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startRedis } from '../support/redis.ts';
@@ -166,6 +167,29 @@ describe('the drain of an upstream', () => {
     const response = await gateway.post('main', '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}');
     expect(response.status).toBe(503);
     expect(await counts(gateway)).toEqual([0]);
+  });
+
+  it('moves the stream of pending transactions to another upstream', async () => {
+    const gateway = await open();
+    for (const node of nodes) {
+      node.response('eth_newPendingTransactionFilter', '0xf1');
+      node.response('eth_getFilterChanges', []);
+      node.response('eth_uninstallFilter', true);
+    }
+    const subscriber = await openSubscriber(gateway, 'main');
+    onTestFinished(() => {
+      subscriber.caller.socket.terminate();
+    });
+    const hashes = await subscriber.subscribe('newPendingTransactions');
+    const [first, second] = nodes as [FakeNode, FakeNode];
+    expect([first, second].map((node) => node.callsOf('eth_newPendingTransactionFilter').length)).toEqual([1, 0]);
+    await drain(gateway, 'node-0');
+    const hash = `0x${'ab'.repeat(32)}`;
+    second.response('eth_getFilterChanges', [hash]);
+    await eventually(() => hashes.length === 1, 5_000);
+    expect(hashes).toEqual([hash]);
+    const polls = first.callsOf('eth_getFilterChanges').length;
+    await staysTrueFor(1_000, () => first.callsOf('eth_getFilterChanges').length === polls);
   });
 
   it('is active again after a reload that changes its network', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { body, status, type Behaviour } from '../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
-import { untilHeadsPolled, withNodes } from './with-nodes.ts';
+import { untilHeadsPolled, withNodes, word } from './with-nodes.ts';
 
 const hash = `0x${'ab'.repeat(32)}`;
 const hashOf = (number: string): string => `0x${number.slice(2).padStart(64, 'a')}`;
@@ -15,6 +15,12 @@ const block = (number: string) => ({
   transactions: number === '0x11' ? [hash] : [],
 });
 const pending = { hash, blockHash: null, blockNumber: null };
+/** A node wrote all its fields, and its calldata makes it a large response. */
+const largePending = {
+  ...{ ...pending, transactionIndex: null, from: `0x${'11'.repeat(20)}`, to: null, type: '0x0', chainId: '0x7' },
+  ...{ gas: '0x5208', gasPrice: '0x1', nonce: '0x0', value: '0x0', r: '0x1', s: '0x2', v: '0x1b' },
+  input: `0x${'ab'.repeat(10_000)}`,
+};
 const mined = { hash, blockHash: hashOf('0x11'), blockNumber: '0x11' };
 const receipt = { transactionHash: hash, blockHash: hashOf('0x11'), blockNumber: '0x11', status: '0x1' };
 
@@ -53,6 +59,14 @@ describe('a pending transaction', () => {
     one.response('eth_getTransactionByHash', pending);
     two.response('eth_getTransactionByHash', response);
     expect(await find()).toMatchObject(expected);
+    expect(finds()).toEqual([1, 1]);
+  });
+
+  it('of an upstream that lags is confirmed although it is large', async () => {
+    const { one, two, find, finds } = await withLagging();
+    one.response('eth_getTransactionByHash', largePending);
+    two.response('eth_getTransactionByHash', mined);
+    expect(await find()).toMatchObject(mined);
     expect(finds()).toEqual([1, 1]);
   });
 
@@ -109,6 +123,29 @@ describe.each([
     expect(await find(method)).toBe(503);
     expect(finds(method)).toEqual([4, 4]);
   });
+});
+
+it.each([
+  ['has the hashes of many', false, 300],
+  ['has many', true, 30],
+  ['flows', true, 3_000],
+])('a transaction of a served block that %s is requested again until a node has it', async (_, isWhole, count) => {
+  const all = await twoAt('0x11', '0x11');
+  const whole = { ...largePending, ...mined, transactionIndex: '0x0', input: `0x${'ab'.repeat(500)}` };
+  const others = Array.from({ length: count - 1 }, (_, index) => ({ ...whole, hash: word(index) }));
+  const transactions = [...others, whole];
+  for (const node of all.nodes) {
+    node.response('eth_getBlockByNumber', ([, isFull]: [string, boolean]) => ({
+      ...block('0x11'),
+      transactions: isFull ? transactions : transactions.map((one) => one.hash),
+    }));
+    const method = 'eth_getTransactionReceipt';
+    node.response(method, () => (node.callsOf(method).length <= 1 ? null : receipt));
+  }
+  const { response } = await all.send('eth_getBlockByNumber', ['latest', isWhole]);
+  expect((response.result as { transactions: unknown[] }).transactions).toHaveLength(count);
+  expect(await all.find('eth_getTransactionReceipt')).toMatchObject(receipt);
+  expect(all.finds('eth_getTransactionReceipt')).toEqual([2, 1]);
 });
 
 it('a transaction of a served block is 503 if all upstreams return an error: they do not find it', async () => {

@@ -84,6 +84,17 @@ describe('a filter', () => {
     await nodes[0]?.listen();
   });
 
+  it.each(['eth_newBlockFilter', 'eth_newFilter'])('of %s is not found after a gap', async (method) => {
+    const id = await result(method, ...(method === 'eth_newFilter' ? [{ address: token }] : []));
+    // More blocks than are fetched.
+    for (let mined = 0; mined < 600; mined++) chain.mine();
+    await eventually(
+      async () => (await gateway.call('seven', 'eth_getFilterChanges', [id])).error !== undefined,
+      10_000,
+    );
+    expect((await gateway.call('seven', 'eth_getFilterChanges', [id])).error).toEqual(notFound);
+  });
+
   it('for logs returns all matching logs, as eth_getLogs does', async () => {
     const all = [{ address: token, logIndex: '0x0' }];
     for (const node of nodes) node.response('eth_getLogs', all);

@@ -75,6 +75,20 @@ describe('transactionReceipts', () => {
     expect(lists).toEqual([receiptsOf(hash)]);
   });
 
+  it.each<[string, string, boolean]>([
+    ['is requested again if its block has transactions', hashOf('transactions'), true],
+    ['is accepted if the root of its block says nothing', `0x${'00'.repeat(32)}`, false],
+  ])('an empty list %s', async (_, transactionsRoot, isRequestedAgain) => {
+    chain.fields = { transactionsRoot };
+    const lists = await subscriber.subscribe('transactionReceipts');
+    node.response('eth_getBlockReceipts', ([hash]) =>
+      node.callsOf('eth_getBlockReceipts').length < 3 ? [] : receiptsOf(String(hash)),
+    );
+    const blocks = [chain.mine(), chain.mine(), chain.mine()].map(({ header }) => header.hash);
+    await eventually(() => lists.length > 0);
+    expect(lists[0]).toEqual(receiptsOf(blocks[isRequestedAgain ? 0 : 2] as string));
+  });
+
   it('delivers only the receipts of the named transactions, in any letter case', async () => {
     const next = hashOf('block 4');
     const wanted = hashOf(`b of ${next}`);

@@ -16,6 +16,8 @@ export interface Block {
 export class ScriptedChain {
   /** From block 0. */
   canonical: Block[] = [];
+  /** Members of the next headers, in place of the usual ones. */
+  fields: Readonly<Record<string, string>> = {};
   readonly #byHash = new Map<string, Block>();
   readonly #listeners: ((block: Block) => void)[] = [];
   #blockCount = 0;
@@ -33,7 +35,7 @@ export class ScriptedChain {
     const number = `0x${this.canonical.length.toString(16)}`;
     const hash = hashOf(`block ${++this.#blockCount}`);
     const parentHash = this.canonical.at(-1)?.header.hash ?? hashOf('nothing');
-    const header = { ...fields, number, hash, parentHash, logsBloom: bloomOf(logs), timestamp: number };
+    const header = { ...fields, ...this.fields, number, hash, parentHash, logsBloom: bloomOf(logs), timestamp: number };
     const block = { header, logs: logs.map((log, index) => completeLog(log, index, number, hash)) };
     this.canonical.push(block);
     this.#byHash.set(hash, block);

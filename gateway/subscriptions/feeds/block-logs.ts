@@ -30,6 +30,8 @@ export interface LogSource {
 const REQUEST_TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
+/** If no upstream returns logs of a block for this time, it is given up. */
+const MAX_WAIT_MS = 60_000;
 /** If all lists of a block differ from its bloom filter for this time, the longest is accepted. Later blocks wait for it. */
 const MAX_DIFFERENCE_MS = 3_000;
 /** Blocks in a row, without one that matches, after which the bloom filters are ignored, or a block is accepted at once. */
@@ -86,8 +88,10 @@ export class BlockLogs {
    * other logs of several blocks. An empty list is no sign of that, because nodes behind a load balancer may return it for a
    * block that they do not have yet. One upstream alone cannot show that logs are missing: its list is accepted for the block.
    * @param isNeeded false ends it with an empty list  Never rejects.
+   * @returns undefined if no upstream returns the logs within a minute
    */
-  async logsOf(header: Header, isNeeded: () => boolean): Promise<readonly EventLog[]> {
+  async logsOf(header: Header, isNeeded: () => boolean): Promise<readonly EventLog[] | undefined> {
+    const givenUpAt = clock.now() + MAX_WAIT_MS;
     const bloom = new LogsBloom(header.block['logsBloom']);
     const offers = new Offers();
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
@@ -108,6 +112,7 @@ export class BlockLogs {
         this.#recordDifference(accepted.because);
         return accepted.logs;
       }
+      if (clock.now() >= givenUpAt) return undefined;
       if (this.#unresolvedBlocks >= MAX_DIFFERENT_BLOCKS) offers.hurry();
       // Another upstream is asked at once.
       if (logs === undefined || !offers.hasNew) await clock.sleep(delayMs, { ref: false });

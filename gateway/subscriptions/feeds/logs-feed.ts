@@ -22,7 +22,8 @@ interface Added {
   readonly header: Header;
   /** Counts the blocks added since the feed was created; not the block number of the chain. */
   readonly number: number;
-  logs: Promise<readonly EventLog[]> | undefined;
+  /** Resolves with undefined if no upstream returns them. */
+  logs: Promise<readonly EventLog[] | undefined> | undefined;
   isCancelled: boolean;
 }
 
@@ -102,6 +103,10 @@ export class LogsFeed {
       const logs = 'removed' in step ? [] : await (step.logs ??= this.#logsOf(step));
       // The block was removed, or the feed was reset, in the meantime.
       if (step !== this.#steps[0]) continue;
+      if (logs === undefined) {
+        this.#reportGap();
+        continue;
+      }
       // From now on, the removal of the block is a step of its own.
       this.#steps.shift();
       this.#startFetches();
@@ -116,7 +121,7 @@ export class LogsFeed {
       if ('header' in step) step.logs ??= this.#logsOf(step);
   }
 
-  #logsOf(step: Added): Promise<readonly EventLog[]> {
+  #logsOf(step: Added): Promise<readonly EventLog[] | undefined> {
     const bloom = new LogsBloom(step.header.block['logsBloom']);
     if (this.#blockLogs.canUse(bloom) && !this.#filters.mayMatch(bloom)) return Promise.resolve([]);
     return this.#blockLogs.logsOf(step.header, () => !step.isCancelled);

@@ -7,10 +7,16 @@ import type { Unsubscribe, Subscriber } from './subscriber.ts';
 import { openPendingStream, type PendingSource, type PendingStream } from './pending-stream.ts';
 
 export interface PendingFeedOptions {
-  /** The current upstreams, best first. */
+  /** The current upstreams that are not drained, best first. */
   readonly sources: () => readonly PendingSource[];
-  /** Undefined: no upstream has it any more. Never rejects. */
-  readonly fetchTransaction: (hash: string) => Promise<unknown>;
+  /** The transaction as JSON text. Undefined: no upstream has it any more. Never rejects. */
+  readonly fetchTransaction: (hash: string) => Promise<string | undefined>;
+}
+
+/** A stream that is open, and its upstream. */
+interface OpenStream {
+  readonly source: PendingSource;
+  readonly stream: PendingStream;
 }
 
 /** Delay after all upstreams failed to open a stream. */
@@ -33,7 +39,7 @@ export class PendingFeed {
   readonly #deliveredHashes = new LRUCache<string, true>(maxEntries(MAX_DELIVERED_HASHES));
   readonly #fetchQueue: string[] = [];
   #fetchesInProgress = 0;
-  #stream: Promise<PendingStream> | undefined;
+  #stream: Promise<OpenStream> | undefined;
   /** A stream was opened, so at least one upstream supports pending transactions. */
   #hasOpened = false;
 
@@ -60,13 +66,26 @@ export class PendingFeed {
     }
   }
 
+  /** Continues with another upstream if that of the stream is drained or removed. */
+  followSources(): void {
+    const opening = this.#stream;
+    opening?.then(
+      ({ source, stream }) => {
+        if (this.#stream !== opening || this.#parts.sources().includes(source)) return;
+        stream.close();
+        this.#replaceStream(source);
+      },
+      () => undefined,
+    );
+  }
+
   get #hasSubscribers(): boolean {
     return this.#hashSubscribers.size + this.#fullSubscribers.size > 0;
   }
 
   #close(): void {
     this.#stream?.then(
-      (stream) => {
+      ({ stream }) => {
         stream.close();
       },
       () => undefined,
@@ -76,22 +95,22 @@ export class PendingFeed {
   }
 
   /** @param failed the upstream to try last  @throws RpcError */
-  async #open(failed?: PendingSource): Promise<PendingStream> {
+  async #open(failed?: PendingSource): Promise<OpenStream> {
     const rankOf = (source: PendingSource): number => (source === failed ? 2 : source.circuit.isClosed ? 0 : 1);
     for (const source of this.#parts.sources().toSorted((one, other) => rankOf(one) - rankOf(other))) {
       try {
-        return await openPendingStream(source, {
+        const stream = await openPendingStream(source, {
           notified: (hashes) => {
             this.#handleHashes(hashes);
           },
           ended: () => {
-            this.#stream = this.#reopen(source);
-            this.#stream.catch(() => undefined); // rejects only without subscribers
+            this.#replaceStream(source);
             if (!source.isOnOtherChain) return;
             for (const subscribers of [this.#hashSubscribers, this.#fullSubscribers])
               for (const subscriber of subscribers) subscriber.markGap('other-chain');
           },
         });
+        return { source, stream };
       } catch {
         // Try the next upstream.
       }
@@ -99,8 +118,14 @@ export class PendingFeed {
     throw new RpcError('no-upstream', 'no upstream provides pending transactions');
   }
 
+  /** @param left the upstream of the stream that has ended */
+  #replaceStream(left: PendingSource): void {
+    this.#stream = this.#reopen(left);
+    this.#stream.catch(() => undefined); // rejects only without subscribers
+  }
+
   /** Retries until a stream opens. @throws RpcError (rejects with it) when there are no subscribers any more */
-  async #reopen(failed: PendingSource): Promise<PendingStream> {
+  async #reopen(failed: PendingSource): Promise<OpenStream> {
     for (;;) {
       try {
         return await this.#open(failed);
@@ -135,7 +160,7 @@ export class PendingFeed {
     for (let hash = this.#fetchQueue.shift(); hash !== undefined; hash = this.#fetchQueue.shift()) {
       const transaction = await this.#parts.fetchTransaction(hash);
       if (transaction === undefined) continue;
-      const results = [JSON.stringify(transaction)];
+      const results = [transaction];
       for (const subscriber of this.#fullSubscribers) fanOut.deliver(subscriber, results);
     }
     this.#fetchesInProgress--;

@@ -17,6 +17,8 @@ const MAX_ATTEMPTS = 10;
 const MAX_WAITING_BLOCKS = 1_000;
 /** The root of a trie without transactions. */
 const NO_TRANSACTIONS = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
+/** It says nothing about the transactions: on chains whose blocks have no such root. */
+const NO_ROOT = `0x${'00'.repeat(32)}`;
 
 interface Receipt {
   readonly transactionHash: string;
@@ -117,10 +119,13 @@ export class ReceiptsFeed {
 
   /** Undefined: no upstream returned them. */
   async #receiptsOf({ hash, block }: Header, isNeeded: () => boolean): Promise<readonly Receipt[] | undefined> {
-    if (block['transactionsRoot'] === NO_TRANSACTIONS) return [];
+    const { transactionsRoot } = block;
+    if (transactionsRoot === NO_TRANSACTIONS) return [];
+    // A node may return an empty list while it indexes the block.
+    const hasTransactions = typeof transactionsRoot === 'string' && transactionsRoot !== NO_ROOT;
     for (let attempt = 0, delayMs = FIRST_RETRY_MS; attempt < MAX_ATTEMPTS && isNeeded(); attempt++) {
       const receipts = await this.#fetch(hash);
-      if (receipts !== undefined) return receipts;
+      if (receipts !== undefined && (receipts.length > 0 || !hasTransactions)) return receipts;
       await clock.sleep(delayMs, { ref: false });
       delayMs = Math.min(2 * delayMs, MAX_RETRY_MS);
     }

@@ -4,7 +4,8 @@ import { expiringEntries } from '../../config/max-entries.ts';
 import type { Log } from '../../config/log.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
-import { TimedOut, UpstreamFailure, type UpstreamResponse } from '../transport/upstream-response.ts';
+import { parseResponse, TimedOut, UpstreamFailure, type UpstreamResponse } from '../transport/upstream-response.ts';
+import { complete } from '../transport/flowing-result.ts';
 import { LatencyWindow } from '../latency-window.ts';
 import type { Outcome } from '../outcome.ts';
 import type { RawTransaction } from './raw-transaction.ts';
@@ -259,7 +260,8 @@ function hashIn(response: UpstreamResponse): string | undefined {
 
 async function hasTransaction(upstream: Upstream, hash: string, deadline: number): Promise<boolean> {
   try {
-    const response = await upstream.send(nodeMethods.transactionByHash, `["${hash}"]`, { deadline });
+    const sent = await upstream.send(nodeMethods.transactionByHash, `["${hash}"]`, { deadline });
+    const response = parseResponse(complete(sent));
     const found = response.kind === 'result' ? (response.result as { hash?: unknown } | null) : null;
     return String(found?.hash).toLowerCase() === hash;
   } catch (error) {

@@ -1,8 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { turnBudget } from '../../../gateway/event-loop/turn-budget.ts';
+import { shiftClock } from '../../routing/with-nodes.ts';
 import { eventually } from '../../support/eventually.ts';
 import { rpcError } from '../../support/fake-node.ts';
-import { startGateway } from '../../support/gateway.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { chainNetwork, startChainNode, type ChainNode } from '../chain-node.ts';
 import { addressOf, hashOf, ScriptedChain, type Block } from '../scripted-chain.ts';
 import { openSubscriber, type Subscriber } from '../subscriber.ts';
@@ -13,6 +14,7 @@ const log = { address: token, topics: [hashOf('t')] };
 interface Parts {
   readonly chain: ScriptedChain;
   readonly node: ChainNode;
+  readonly gateway: TestGateway;
   readonly subscriber: Subscriber;
   /** Number of requests for the logs of a block. */
   readonly requestCount: (block: Block) => number;
@@ -32,7 +34,7 @@ async function start(): Promise<Parts> {
   const hashIn = (params: unknown): string => (params as [{ blockHash: string }])[0].blockHash;
   const requestCount = ({ header }: Block): number =>
     node.callsOf('eth_getLogs').filter(({ params }) => hashIn(params) === header.hash).length;
-  return { chain, node, subscriber, requestCount };
+  return { chain, node, gateway, subscriber, requestCount };
 }
 
 /** The node's responses about logs, with another response for one block. */
@@ -77,6 +79,21 @@ it('an empty list is requested again if the header’s bloom filter has logs', a
   );
   await eventually(() => notifications.length === 1, 10_000);
   expect(notifications).toEqual(block.logs);
+});
+
+it('a block whose logs no upstream returns for a minute closes sockets with log subscriptions, and ends filters', async () => {
+  const time = shiftClock({ isRunning: true });
+  const { chain, node, gateway, subscriber, requestCount } = await start();
+  await subscriber.subscribe('logs', {});
+  const { result: id } = await gateway.call('seven', 'eth_newFilter', [{}]);
+  node.response('eth_getLogs', () => rpcError(-32000, 'query returned more than 10000 results'));
+  const block = chain.mine([log]);
+  await eventually(() => requestCount(block) > 0, 10_000);
+  expect((await gateway.call('seven', 'eth_getFilterChanges', [id])).result).toEqual([]);
+  time.forward(60_000);
+  expect(await subscriber.caller.closed).toMatchObject({ code: 1013 });
+  const { error } = await gateway.call('seven', 'eth_getFilterChanges', [id]);
+  expect(error).toEqual({ code: -32_000, message: 'filter not found' });
 });
 
 it('nothing is delivered for a block that is removed before its logs are fetched', async () => {

@@ -74,6 +74,18 @@ it('each pending transaction is delivered once to all, as hash or in full, from 
   await eventually(() => pool.node.callsOf('eth_uninstallFilter').length === 1, 5_000);
 });
 
+it('a large transaction that is mined meanwhile is delivered in full, with the fields that the node omits', async () => {
+  const { pools, subscriber } = await start(1);
+  const [pool] = pools as [Pool];
+  const mined = { blockHash: hashOf('block'), blockNumber: '0x4', transactionIndex: '0x0', v: undefined };
+  const sent = { ...transaction(hashOf('large')), ...mined, input: `0x${'ab'.repeat(10_000)}` };
+  pool.node.response('eth_getTransactionByHash', sent);
+  const full = await subscriber.subscribe('newPendingTransactions', true);
+  pool.add('large');
+  await eventually(() => full.length === 1, 5_000);
+  expect(full).toEqual([{ ...sent, v: null }]);
+});
+
 it('another upstream takes over after a failure, and transactions of both are delivered once', async () => {
   const { pools, subscriber } = await start(2);
   const [first, second] = pools as [Pool, Pool];

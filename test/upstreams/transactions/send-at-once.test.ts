@@ -12,9 +12,13 @@ const count = 'eth_getTransactionCount';
 /** Other requests, such as the check of the chain id, have more time on a loaded machine. */
 const failsafe = { [send]: { timeoutMs: 1_000 } };
 
+function opsAddressOf({ gateway: { port, opsPort = port } }: Senders['gateway']): string {
+  return `http://127.0.0.1:${opsPort}`;
+}
+
 /** How many transactions of an outcome each upstream had. */
 async function outcomes({ gateway, nodes }: Senders, outcome: string): Promise<number[]> {
-  const { value } = await readMetrics(gateway.address);
+  const { value } = await readMetrics(opsAddressOf(gateway));
   return nodes.map((_, at) => value('gatehouse_transactions_total', { upstream: `node-${at}`, outcome }) ?? 0);
 }
 
@@ -160,8 +164,8 @@ describe('the pending count of a sender', () => {
   const pending = [account.address, 'pending'];
 
   /** Three upstreams, of which the first two accept the transaction with the nonce 3. */
-  async function accepted(first: string, second: string) {
-    const senders = await startSenders(3, { transactions: 'all' });
+  async function accepted(first: string, second: string, env: Record<string, string> = {}) {
+    const senders = await startSenders(3, { transactions: 'all' }, env);
     senders.nodes[2]?.response(send, funds);
     await senders.sendRaw();
     await eventually(async () => (await outcomes(senders, 'accepted')).join() === '1,1,0');
@@ -196,6 +200,17 @@ describe('the pending count of a sender', () => {
     const { nodes, pendingCount } = await accepted('0x3', '0x4');
     nodes[0]?.always(hang, count);
     expect(await pendingCount()).toBe('0x4');
+  });
+
+  it('is not requested from a drained upstream', async () => {
+    const token = 'correct-horse-battery';
+    const { gateway, pendingCount, sent } = await accepted('0x3', '0x4', { OPS_PORT: '0', ADMIN_TOKEN: token });
+    const drained = await fetch(`${opsAddressOf(gateway)}/admin/networks/test/upstreams/node-1/drain`, {
+      ...{ method: 'POST', headers: { authorization: `Bearer ${token}` }, body: '{}' },
+    });
+    expect(drained.status).toBe(200);
+    expect(await pendingCount()).toBe('0x3');
+    expect(sent(count)).toEqual([1, 0, 0]);
   });
 
   it('is that of another upstream if those that accepted fail', async () => {

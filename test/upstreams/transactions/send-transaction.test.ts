@@ -170,6 +170,13 @@ describe('a nonce that is too low', () => {
     expect(sent()).toEqual([1, 0]);
   });
 
+  it('is success if the node has the transaction, and its response is large', async () => {
+    const { nodes, sendRaw } = await startNodes(2);
+    nodes[0].response(send, rpcError(-32_000, 'nonce too low'));
+    nodes[0].response('eth_getTransactionByHash', { ...accepted.transaction, input: `0x${'ab'.repeat(10_000)}` });
+    expect((await sendRaw()).response.result).toBe(hash);
+  });
+
   it.each(texts)('is the node’s error if it does not have the transaction: %i %s', async (code, message) => {
     const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(code, message));

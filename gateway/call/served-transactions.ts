@@ -1,0 +1,82 @@
+import { blockInResult } from '../cache/block-in-result.ts';
+import type { ServedBlock } from '../chain/chain.ts';
+import type { ChainPoller } from '../chain/poller.ts';
+import { clock } from '../clock/clock.ts';
+import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import type { ResultReader } from '../upstreams/transport/flowing-result.ts';
+import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+
+/*
+ * The transactions of large blocks that callers are served. Their hashes are searched in the bytes after the response, because
+ * parsing a large block is slow. Nodes write JSON without spaces.
+ */
+
+/** Of one block: the hashes of all blocks are bounded, too (chain/served-hashes.ts). */
+const MAX_TRANSACTIONS = 5_000;
+const LIST = '"transactions":[';
+const HASH_IN_OBJECT = '"hash":"0x';
+const HASH_IN_LIST = '"0x';
+const PREFIX_CHARS = 2;
+const HASH_CHARS = 66;
+
+/** Of the chain that calls are sent for. */
+type Chain = ChainPoller<Upstream>;
+
+/**
+ * Records the transactions of a large block, or of a part of it. Never rejects.
+ * @param areObjects the block has whole transactions, not their hashes
+ */
+export async function recordTransactions(
+  chain: Chain,
+  block: ServedBlock,
+  bytes: Buffer,
+  areObjects: boolean,
+): Promise<void> {
+  if (!mayBeFollowed(chain, block)) return;
+  await clock.nextTurn();
+  const start = areObjects ? 0 : bytes.indexOf(LIST);
+  if (start === -1) return;
+  const end = areObjects ? bytes.length : bytes.indexOf(']', start);
+  const name = areObjects ? HASH_IN_OBJECT : HASH_IN_LIST;
+  let at = bytes.indexOf(name, start);
+  for (let count = 0; at !== -1 && at < end && count < MAX_TRANSACTIONS; count++) {
+    const pause = timeSlicer.next();
+    if (pause !== undefined) await pause;
+    const from = at + name.length - PREFIX_CHARS;
+    chain.servedHash(bytes.toString('latin1', from, from + HASH_CHARS), block.hash, clock.now());
+    at = bytes.indexOf(name, from + HASH_CHARS);
+  }
+}
+
+/** What older blocks have is not searched: their transactions may be null at a node that has no history. */
+function mayBeFollowed({ view }: Chain, { number, hash }: ServedBlock): boolean {
+  return number > (view.number ?? -1n) || (hash !== undefined && view.has(hash));
+}
+
+/** Reads a block with whole transactions that flows, and records them. */
+export class ServedBlockReader implements ResultReader {
+  readonly #chain: Chain;
+  readonly #reader: ResultReader;
+  #block: ServedBlock | undefined;
+
+  constructor(chain: Chain, reader: ResultReader) {
+    this.#chain = chain;
+    this.#reader = reader;
+  }
+
+  get head(): Buffer | undefined {
+    return this.#reader.head;
+  }
+
+  read(chunk: Buffer, passed: Buffer[]): number {
+    const before = passed.length;
+    const end = this.#reader.read(chunk, passed);
+    const { head } = this.#reader;
+    this.#block ??= head && blockInResult(jsonResponse(head));
+    // Each transaction is whole in one buffer.
+    if (this.#block !== undefined)
+      for (const bytes of passed.slice(before)) void recordTransactions(this.#chain, this.#block, bytes, true);
+    return end;
+  }
+}
