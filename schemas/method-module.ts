@@ -41,6 +41,13 @@ export function methodModule(sources: Sources): string {
       2,
     )};`,
     '',
+    '/** Those of them that send transactions. */',
+    `export const passThroughSends: readonly string[] = ${JSON.stringify(
+      neverOpened.flatMap(({ methods, sends }) => (sends === true ? methods : [])),
+      undefined,
+      2,
+    )};`,
+    '',
     '/** The methods that the gateway handles itself, and by which part: `answer`. */',
     `export type HandledMethods = ${members(handled)};`,
     '',

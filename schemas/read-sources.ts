@@ -110,6 +110,8 @@ export interface Sources {
 export interface NeverOpened {
   readonly methods: readonly string[];
   readonly effect: string;
+  /** They send transactions. */
+  readonly sends?: true;
   readonly source: string;
 }
 

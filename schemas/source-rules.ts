@@ -138,6 +138,7 @@ export const neverOpenedRules = {
     properties: {
       methods: { type: 'array', minItems: 1, items: { type: 'string', pattern: '^[a-zA-Z0-9_*]+$' } },
       effect: { type: 'string', minLength: 1 },
+      sends: { const: true },
       source: { type: 'string', minLength: 1 },
     },
   },

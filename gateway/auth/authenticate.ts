@@ -268,7 +268,7 @@ export class Authenticator {
         });
         isGuess = found === undefined;
         const access = found !== undefined && this.#isUsable(found) ? this.#accessOf(found) : undefined;
-        if (access === undefined) this.#known.delete(digest);
+        if (access === undefined) this.#forget(digest);
         if (!lookup.isOutdated) {
           if (access === undefined) this.#unknown.set(digest, true);
           else this.#known.set(digest, { access, confirmedAt, generation });
@@ -338,12 +338,17 @@ export class Authenticator {
       this.#lookups.clear();
       return;
     }
-    this.#shares.forget(this.#known.get(digest)?.access.record.id);
-    this.#known.delete(digest);
+    this.#forget(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup === undefined) return;
     lookup.isOutdated = true;
     this.#lookups.delete(digest); // Later calls start a new lookup.
+  }
+
+  /** Its limit no longer holds for the other keys of its team. */
+  #forget(digest: string): void {
+    this.#shares.forget(this.#known.get(digest)?.access.record.id);
+    this.#known.delete(digest);
   }
 }

@@ -66,15 +66,23 @@ export function sendTo(
   const end = attempted(call, upstream, isHedge);
   const { method } = call;
   if (method.sends === true) call.transaction ??= new RawTransaction(String(call.params[0]));
-  const waitsForReceipt = method.sends === true && method.group === 'long' && call.router.all.length > 1;
   const sent = outcomeAt(call, upstream, cancellation);
-  const outcome = waitsForReceipt ? unlessItHangs(call, upstream, sent) : sent;
+  const outcome = method.sends === true && mayHang(call) ? unlessItHangs(call, upstream, sent) : sent;
   return end === undefined ? outcome : reportEnd(outcome, end);
 }
 
 /**
+ * Whether a call that waits for a receipt is given up at an upstream that hangs, because another one may get it. A relay may
+ * have a private transaction and return null for its hash.
+ */
+function mayHang({ method, router, candidates = router.all, context }: Call): boolean {
+  return method.group === 'long' && candidates.length > 1 && context?.access.capabilities.private !== true;
+}
+
+/**
  * The outcome of a method that waits for a receipt. An upstream that neither responds nor has the transaction hangs: then
- * the call does not wait for it any more. @throws as the attempt (rejects with it)
+ * the call does not wait for it any more. It waits if nothing shows whether the upstream has it.
+ * @throws as the attempt (rejects with it)
  */
 async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<AttemptOutcome>): Promise<AttemptOutcome> {
   sent.catch(() => undefined); // it may fail while the transaction is looked up
@@ -82,7 +90,7 @@ async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<Attem
   if (await endsWithin(sent, checkMs)) return sent;
   const { router, transaction } = call;
   const hasIt = transaction && router.sent.has(upstream, transaction, clock.now() + checkMs).catch(() => false);
-  if (await Promise.race([sent.then(() => true), hasIt])) return sent;
+  if ((await Promise.race([sent.then(() => true), hasIt])) !== false) return sent;
   const detail = 'neither a receipt, nor does the upstream have the transaction';
   return { final: false, failure: 'slow', response: undefined, detail };
 }

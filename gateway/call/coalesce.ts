@@ -15,7 +15,10 @@ type SendCall = (call: CoalescedCall) => Promise<NetworkResponse>;
 export interface CoalescedCall {
   /** Cancels the call when no participant waits any more. */
   readonly cancellation: Cancellation;
-  /** Keeps others from joining it, because its result flows to one caller. @returns false if others have joined already */
+  /**
+   * Keeps others from joining it, because its result flows to the caller that began it.
+   * @returns false if others have joined, or that caller has left
+   */
   tryClose(): boolean;
 }
 
@@ -126,8 +129,9 @@ class InFlightCall implements CoalescedCall {
   readonly startedAt = clock.now();
   readonly deadline: number;
   readonly cancellation: Cancellation;
-  /** Apart from the others, because most calls have one participant and then need no Set. */
+  /** Which began the call; undefined after it has left. Most calls have no other one, and need no Set. */
   #first: ParticipantWait | undefined;
+  /** Undefined: none has joined. */
   #others: Set<ParticipantWait> | undefined;
   isClosed = false;
 
@@ -141,7 +145,7 @@ class InFlightCall implements CoalescedCall {
   wait(participant: Participant): Promise<NetworkResponse> {
     return new Promise((resolve, reject) => {
       const waiting = new ParticipantWait(this, participant, resolve, reject);
-      if (this.#first === undefined) this.#first = waiting;
+      if (this.#first === undefined && this.#others === undefined) this.#first = waiting;
       else (this.#others ??= new Set()).add(waiting);
     });
   }
@@ -153,7 +157,7 @@ class InFlightCall implements CoalescedCall {
   }
 
   tryClose(): boolean {
-    this.isClosed = (this.#others?.size ?? 0) === 0;
+    this.isClosed = this.#first !== undefined && (this.#others?.size ?? 0) === 0;
     return this.isClosed;
   }
 

@@ -20,7 +20,7 @@ import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
 import { catchUp, selectUpstream } from './select.ts';
 import { sendAtOnce } from './send-at-once.ts';
-import { requireProof, pinVerified } from './verify-outcome.ts';
+import { pinVerified, proveRaised, requireProof } from './verify-outcome.ts';
 
 const NO_RELAY =
   'transactions of this project id are private, and this network has no relay for this method: use another network or project id';
@@ -61,7 +61,8 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       if (response === undefined) continue;
       const sharing = call.router.chain.whenShared();
       if (sharing !== undefined) await sharing;
-      return verification === undefined ? response : requireProof(complete(response), verification);
+      if (verification === undefined) return response;
+      return requireProof(await proveRaised(call, complete(response), verification), verification);
     }
   } finally {
     slots?.leave(owner);

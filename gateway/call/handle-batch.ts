@@ -9,6 +9,7 @@ import { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { checkOnce } from './check.ts';
 import { DeduplicatedCalls } from './deduplicate.ts';
+import { begun } from './events.ts';
 import { handleCall } from './handle-call.ts';
 import { rejectRequest, respondWithError } from './respond.ts';
 
@@ -46,7 +47,7 @@ export async function handleBatch(
   const bodies: (Body | undefined)[] = items.map(() => undefined);
   const workers: Promise<void>[] = [];
   /** Workers, the first one included. */
-  let begun = 1;
+  let workerCount = 1;
   let next = 0;
   /** Bytes of the responses so far, those that are replaced by an error included. */
   let length = 0;
@@ -64,8 +65,10 @@ export async function handleBatch(
   const handle = (item: BatchItem): ReturnType<typeof handleCall> => {
     if (length > maxResponseBytes) return rejectRequest(item.id, batchBytesRejection(maxResponseBytes), context);
     // Also the calls that need no upstream, which have nothing else that ends them.
-    if (context.caller.isCancelled && item instanceof Call)
+    if (context.caller.isCancelled && item instanceof Call) {
+      begun(item, context);
       return respondWithError(item, context, context.caller.reason);
+    }
     return item instanceof Call
       ? handleCall(item, context)
       : rejectRequest(item.id, item.rejection, context, REJECTED_UNITS);
@@ -84,9 +87,9 @@ export async function handleBatch(
           await turnBudget.next(owner);
         }
         const response = turnBudget.run(owner, () => {
-          const begun = handle(item);
-          if (!(begun instanceof Promise)) add(index, item, begun);
-          return begun;
+          const handled = handle(item);
+          if (!(handled instanceof Promise)) add(index, item, handled);
+          return handled;
         });
         if (!(response instanceof Promise)) continue;
         addWorker();
@@ -99,9 +102,9 @@ export async function handleBatch(
     }
   };
   const addWorker = (): void => {
-    if (next >= items.length || begun >= concurrency || !share.requests.tryEnter(share)) return;
+    if (next >= items.length || workerCount >= concurrency || !share.requests.tryEnter(share)) return;
     // Before the worker, which begins others.
-    begun++;
+    workerCount++;
     workers.push(work(true));
   };
   await work(false);

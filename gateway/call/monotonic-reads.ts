@@ -85,7 +85,7 @@ export function selectNewer(one: UpstreamResponse, other: UpstreamResponse): Ups
   return (blockInResult(other)?.number ?? -1n) > number ? other : one;
 }
 
-/** Raises the number of the head in a response to the newest served block, if that is higher. */
+/** Raises the number of the head in a response to the newest served block, if that is higher, which has no proof yet. */
 export function raiseToServed(
   { newestServed }: ChainView<Upstream>,
   { resultIs }: MethodSpec,
@@ -93,9 +93,7 @@ export function raiseToServed(
 ): UpstreamResponse {
   const number = resultIs === 'head-number' ? headIn(response)?.number : undefined;
   if (number === undefined || number >= newestServed) return response;
-  const result = `0x${newestServed.toString(16)}`;
-  // What proved the number of the response does not prove a higher one.
-  return response.proof === undefined ? { kind: 'result', result } : { kind: 'result', result, proof: 'no' };
+  return { kind: 'result', result: `0x${newestServed.toString(16)}` };
 }
 
 /** Whether callers were served the block or transaction of the call, so that null would be wrong. */

@@ -43,10 +43,12 @@ export function respond(call: Call, context: CallContext, response: CallResponse
   if (response.kind !== 'local') recordProof(call, context, response.proof ?? 'no');
   const delivered = toRpcResponse(id, response);
   const { length } = delivered.body;
-  if (response.kind !== 'local') checkResponseBytes(call, context, length);
-  // A transaction has been sent: its hash is always delivered.
+  // A transaction has been sent: its hash or receipt is always delivered.
   if (method.sends === true) context.reservation?.add(length);
-  else if (response.kind === 'result') context.reservation?.takeInProgress(length);
+  else if (response.kind !== 'local') {
+    checkResponseBytes(call, context, length);
+    if (response.kind === 'result') context.reservation?.takeInProgress(length);
+  }
   ended(call, outcomeOf(response), code, length);
   return delivered;
 }

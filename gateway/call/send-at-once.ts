@@ -110,19 +110,20 @@ async function firstAcceptance(
   let error: unknown;
   send(call, pending);
   for (;;) {
-    const until = response === undefined || isWaitingForReceipt(call) ? fallbackAt : usualEnd(call, pending);
+    // A relay that waits for a receipt has not failed.
+    const revealAt = method.group === 'long' && pending.size > 0 ? Infinity : fallbackAt;
+    const until = response === undefined || isWaitingForReceipt(call) ? revealAt : usualEnd(call, pending);
     const sent = await firstEnded(pending, until - clock.now());
     if (sent === undefined) {
       if (response !== undefined) return response;
-      if (fallback === undefined || fallbackAt === Infinity) {
+      if (fallback === undefined || fallbackAt === Infinity || deadline - clock.now() < MIN_ATTEMPT_MS) {
         // eslint-disable-next-line @typescript-eslint/only-throw-error -- passes on what an attempt threw
         if (error !== undefined && call.failed.length === 0) throw error;
         return responseOfFailures(call);
       }
       fallbackAt = Infinity;
-      router.options.metrics.revealed();
       call.candidates = fallback.upstreams;
-      send(call, pending);
+      if (send(call, pending) > 0) router.options.metrics.revealed();
       continue;
     }
     let outcome: Outcome;
@@ -136,6 +137,8 @@ async function firstAcceptance(
       router.sent.recordTime(sent.upstream, method.name, clock.now() - sent.startedAt);
     if (!outcome.final) {
       call.failed = [...call.failed, outcome];
+      // An error without a rule, such as of a simulation, may be about the transaction.
+      if (outcome.failure === 'unknown' && outcome.response?.kind === 'error') fallbackAt = Infinity;
       continue;
     }
     fallbackAt = Infinity;
@@ -151,8 +154,8 @@ function isWaitingForReceipt({ transaction, method }: Call): boolean {
   return transaction?.isAccepted === true && method.group === 'long';
 }
 
-/** Sends the transaction to the candidates, except for those with too many others. */
-function send(call: Call, pending: Set<Sent>): void {
+/** Sends the transaction to the candidates, except for those with too many others. @returns how many get it */
+function send(call: Call, pending: Set<Sent>): number {
   const { router, failsafe, attempts } = call;
   const { sent } = router;
   const selected = selectAll(call, clock.now());
@@ -160,6 +163,7 @@ function send(call: Call, pending: Set<Sent>): void {
   const count = Math.max(0, (failsafe?.maxAttempts ?? Infinity) - attempts);
   const upstreams = (free.length > 0 ? free : selected).slice(0, count);
   for (const one of sendToAll(call, upstreams, call.cancellation)) pending.add(one);
+  return upstreams.length;
 }
 
 /** The time by which the pending upstreams usually respond, by clock.now(). -Infinity: none is pending. */

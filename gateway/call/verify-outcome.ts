@@ -129,6 +129,23 @@ export async function verifyOutcome(
   }
 }
 
+/**
+ * Proves the number of the head if it was raised to the newest served block, of which the upstream returned nothing.
+ * @throws RpcError, Cancelled (rejects with it)
+ */
+export async function proveRaised(
+  call: Call,
+  response: UpstreamResponse,
+  verification: CallVerification,
+): Promise<UpstreamResponse> {
+  const { method, respondingUpstream } = call;
+  if (method.resultIs !== 'head-number' || response.proof !== undefined || respondingUpstream === undefined)
+    return response;
+  const raised = { final: true, response } as const;
+  const outcome = await verifyOutcome(call, respondingUpstream, raised, verification, call.cancellation);
+  return outcome.final ? outcome.response : response;
+}
+
 /** The outcome on which enough upstreams agree. @throws RpcError if they do not */
 async function agreeing(call: Call, outcome: FinalOutcome, agree: number, work: Work): Promise<Outcome> {
   const { method, params, router, pinned } = call;

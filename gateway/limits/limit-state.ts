@@ -136,14 +136,14 @@ export function shortageOf(
     const units = unitsFor(limit, charge);
     const used = usedOf(state, limit, now);
     const lacking = used + Math.min(units, limit.maxRequired) - limit.size - limit.tolerance;
-    const waitS = lacking / limit.perSecond;
+    const { reason, name, size, perSecond } = limit;
+    const quotaEndsInS = units > size ? Infinity : endsInS(limit, date);
+    const waitS = reason === 'rate-limit' ? lacking / perSecond : quotaEndsInS;
     if (units === 0 || lacking <= 0 || waitS <= longestS) continue;
     longestS = waitS;
-    const { reason, name, size } = limit;
-    const endS = units > size ? undefined : endsInS(limit, date);
     shortage = {
       ...{ reason, limit: name, units, available: Math.max(0, size - used) },
-      waitS: reason === 'rate-limit' ? Math.max(1, Math.ceil(waitS)) : endS,
+      waitS: waitS === Infinity ? undefined : Math.max(1, Math.ceil(waitS)),
       allowance: allowanceAt(limit, used, date),
     };
   }

@@ -8,6 +8,7 @@ import {
   neverOpened,
   nodeMethods,
   passThroughGroups,
+  passThroughSends,
   passThroughSplits,
   passThroughUnits,
 } from './methods.generated.ts';
@@ -30,10 +31,11 @@ const withoutText: ReadonlySet<string> = new Set(
 const neverOpenedNames = patternOf(neverOpened);
 /** Whatever follows a name that matches, the method is never opened. */
 const neverOpenedStarts = patternOf(neverOpened.filter(isWildcard));
+const passThroughSendNames = patternOf(passThroughSends);
 
 function patternOf(names: readonly string[]): RegExp {
   const anyCase = 'i';
-  return new RegExp(`^(?:${names.map((one) => one.replaceAll('*', '\\w*')).join('|')})$`, anyCase);
+  return new RegExp(`^(?:${names.map((one) => one.replaceAll('*', '[\\w.]*')).join('|')})$`, anyCase);
 }
 
 /** What development networks serve beside the methods of their files; undefined in production. */
@@ -46,9 +48,9 @@ export function changesNode(method: string): boolean {
   return neverOpenedNames.test(method);
 }
 
-/** Whether a call sends a transaction. Of methods without a schema, the name decides. */
+/** Whether a call sends a transaction. Of methods without a schema, the name decides, by schemas/never-opened.yaml. */
 export function sendsTransactions(method: string): boolean {
-  return sending.has(method) || (!known.has(method) && /_send/i.test(method));
+  return sending.has(method) || (!known.has(method) && passThroughSendNames.test(method));
 }
 
 /** Whether a result may have text, in which an upstream could echo its URL. A method without a schema may. */

@@ -1448,8 +1448,9 @@ export const neverOpened: readonly string[] = [
   "*_send*",
   "*SendRaw*",
   "*SendTransaction*",
-  "*_submit*",
+  "*_submit*Transaction*",
   "*_distribute*",
+  "*_submit*",
   "*_create*",
   "*_sign*",
   "*testSign*",
@@ -1459,6 +1460,15 @@ export const neverOpened: readonly string[] = [
   "*_new*",
   "*_uninstall*",
   "*_getFilter*"
+];
+
+/** Those of them that send transactions. */
+export const passThroughSends: readonly string[] = [
+  "*_send*",
+  "*SendRaw*",
+  "*SendTransaction*",
+  "*_submit*Transaction*",
+  "*_distribute*"
 ];
 
 /** The methods that the gateway handles itself, and by which part: `answer`. */

@@ -62,9 +62,14 @@ export async function agreement(
 
 function isSame(method: MethodSpec, one: Group['response'], other: Group['response']): boolean {
   if (one.kind === 'result' && other.kind === 'result' && one.result === null && other.result === null) return true;
-  if (one.kind === 'error' && other.kind === 'error' && one.data === undefined && other.data === undefined)
+  if (one.kind === 'error' && other.kind === 'error' && isWithoutData(one) && isWithoutData(other))
     return one.code === other.code;
   return compareResponses(method, one, other) === 'equal';
+}
+
+/** A revert without a payload has none, or `0x`. */
+function isWithoutData({ data }: ErrorResponse): boolean {
+  return data === undefined || data === '0x';
 }
 
 function describe(groups: readonly Group[]): string {

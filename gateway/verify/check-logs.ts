@@ -26,9 +26,7 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
   if (headers === undefined || !Array.isArray(result)) return unknown;
   const filter = parseLogFilter({ ...given, fromBlock: null, toBlock: null, blockHash: null });
   const byBlock = logsByBlock(result as readonly JsonObject[]);
-  const order = [...byBlock.keys()];
-  if (order.some((number, at) => at > 0 && number < (order[at - 1] ?? number)))
-    return disproved('logs in another order');
+  if (byBlock === undefined) return disproved('logs in another order');
   let found = 0;
   for await (const header of headers) {
     if (header === undefined || work.caller.isCancelled || clock.now() >= work.deadline) return unknown;
@@ -43,11 +41,14 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
   return found === result.length ? proven('root') : disproved('logs of other blocks');
 }
 
-/** The blocks are in the order of the list. */
-function logsByBlock(logs: readonly JsonObject[]): Map<bigint, JsonObject[]> {
+/** Undefined: a log is before one of an earlier block. */
+function logsByBlock(logs: readonly JsonObject[]): Map<bigint, JsonObject[]> | undefined {
   const byBlock = new Map<bigint, JsonObject[]>();
+  let newest = -1n;
   for (const log of logs) {
     const number = BigInt(String(log['blockNumber']));
+    if (number < newest) return undefined;
+    newest = number;
     const others = byBlock.get(number);
     if (others === undefined) byBlock.set(number, [log]);
     else others.push(log);

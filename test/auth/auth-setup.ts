@@ -76,7 +76,12 @@ export function deleteKey(redis: RedisServer, key: string): Promise<string> {
 }
 
 export function revokeKey(redis: RedisServer, key: string): Promise<string> {
-  return redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, 'revokedAt', createdAt);
+  return setFields(redis, key, 'revokedAt', createdAt);
+}
+
+/** @param fields of the key's record, each with its value after it */
+export function setFields(redis: RedisServer, key: string, ...fields: string[]): Promise<string> {
+  return redis.cli('HSET', `gatehouse:key:${digestOf(key)}`, ...fields);
 }
 
 export async function countLookups(redis: RedisServer): Promise<number> {

@@ -12,6 +12,7 @@ import {
   fillCache,
   deleteKey,
   revokeKey,
+  setFields,
   silent,
   startOwnRedis,
 } from './auth-setup.ts';
@@ -70,6 +71,22 @@ describe('while Redis is unavailable', () => {
     await proxy.restore();
     await eventually(async () => (await auth.try(revoked)) === 'key-invalid', 1_000);
     expect(await auth.try(cached)).toBe('valid');
+  });
+
+  it('a key that is revoked while the connection is cut no longer limits the concurrency of its team', async () => {
+    const redis = await startOwnRedis();
+    const { auth, proxy } = await openAuthThroughProxy(redis);
+    const [revoked, other] = [await addKey(redis), await addKey(redis)];
+    await setFields(redis, revoked, 'team', 'core', 'concurrency', '2');
+    await setFields(redis, other, 'team', 'core');
+    await fillCache(auth, revoked, other);
+    const { share } = await auth.authenticator.authenticate(other, address);
+    expect(share.requests.size).toBe(2);
+    await proxy.cut();
+    await revokeKey(redis, revoked);
+    await proxy.restore();
+    await eventually(async () => (await auth.try(revoked)) === 'key-invalid', 2_000);
+    expect(share.requests.size).toBe(256);
   });
 
   it('no call waits longer than 700 ms for a Redis that hangs, and keys are checked again after it resumes', async () => {

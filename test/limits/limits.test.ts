@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, afterAll, describe, expect, it } from 'vitest';
+import { utcDate } from '../../gateway/limits/utc-date.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { shiftClock } from '../routing/with-nodes.ts';
@@ -185,6 +186,13 @@ describe.each(['redis', 'memory'])('limits, counted in %s', (kind) => {
     const wait = Number((await one.send(storage)).headers.get('retry-after'));
     expect(wait).toBeGreaterThan(0);
     expect(wait).toBeLessThanOrEqual(longest);
+  });
+
+  it('name the wait for the last quota that is used up', async () => {
+    await one.setPermissions({ daily: '1', monthly: '1' });
+    expect((await one.send(storage)).status).toBe(200);
+    const wait = Number((await one.send(storage)).headers.get('retry-after'));
+    expect(Math.abs(wait - utcDate().monthEndsInS)).toBeLessThan(60);
   });
 
   it('change at once with the key', async () => {

@@ -86,11 +86,14 @@ describe('the route of eth_sendRawTransaction', () => {
   it('is that of other methods that send transactions', () => {
     const methods = ['eth', 'eth_sendBundle', 'mev_sendBundle', 'debug_traceCall'];
     const [private_, other] = [['two'], ['one']];
-    expect(routeOf(methods, { eth_sendRawTransaction: private_ })).toEqual({
+    const more = ['debug_batchSendRawTransaction', 'relay_submitTransaction', 'relay_submitRawTransaction'];
+    const others = ['ethash_submitWork', 'relay_resend'];
+    expect(routeOf([...methods, ...more, ...others], { eth_sendRawTransaction: private_ })).toEqual({
       eth_sendRawTransaction: private_,
       eth_sendRawTransactionSync: private_,
       eth_sendBundle: private_,
       mev_sendBundle: private_,
+      ...Object.fromEntries(more.map((method) => [method, private_])),
     });
     expect(routeOf(methods, { 'eth_sendRaw*': private_, mev_sendBundle: other })).toEqual({
       'eth_sendRaw*': private_,

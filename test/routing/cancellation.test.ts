@@ -110,6 +110,7 @@ describe('when a client disconnects before the response', () => {
     client.disconnect();
     await eventually(() => hold.closedCount() === 2);
     await expect.poll(() => countCalls(gateway, 'caller-left'), patience).toBe(5);
+    expect((await readMetrics(gateway.address)).value('gatehouse_calls_in_flight')).toBe(0);
     expect(requestCounts()).toEqual([2]);
   });
 

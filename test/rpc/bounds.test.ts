@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
+import { raw, receipt, sendAndWait } from '../upstreams/transactions/sending.ts';
 
 const address = `0x${'ab'.repeat(20)}`;
 const hash = `0x${'0'.repeat(64)}`;
@@ -152,6 +153,14 @@ it('the rejection of a response names what would fit, if the call requests sever
       ),
     ),
   );
+});
+
+it('the receipt of a transaction that was sent has no bound', async () => {
+  const { node, gateway } = await start({ maxResponseBytes: 400 });
+  node.response(sendAndWait, receipt);
+  const { body } = await send(gateway, sendAndWait, [raw]);
+  expect(JSON.stringify(body).length).toBeGreaterThan(400);
+  expect(body.result).toMatchObject(receipt);
 });
 
 it('a response beyond the bound takes no bytes of the memory budget', async () => {

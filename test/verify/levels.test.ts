@@ -1,7 +1,7 @@
 import { onTestFinished, describe, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { eventually } from '../support/eventually.ts';
-import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { blocksTo, honest } from './observe/with-audits.ts';
 
@@ -79,6 +79,17 @@ describe('agree', () => {
     expect(nodes.map((node) => node.callsOf('eth_call').length)).toEqual([1, 1, 0]);
   });
 
+  it('returns a revert without a payload that two upstreams returned', async () => {
+    const [empty, none] = [rpcError(3, 'execution reverted', '0x'), rpcError(3, 'execution reverted')];
+    for (const results of [
+      [empty, empty],
+      [empty, none],
+    ]) {
+      const { one } = await start(results, agree);
+      expect(await one(call)).toMatchObject({ body: { error: { code: 3 } }, verified: 'agreed:2' });
+    }
+  });
+
   it('lets a third upstream decide, also against the first one', async () => {
     for (const results of [
       ['0x01', '0x02', '0x01'],
@@ -121,6 +132,20 @@ describe('the level', () => {
     expect(nodes[0]?.callsOf('eth_gasPrice')).toEqual([]);
     // No node has proofs.
     expect((await one(balance)).body.error?.message).toContain('could be proven');
+  });
+
+  it('require proves the number of the head also if it is raised to a block that was served', async () => {
+    const { one, nodes } = await start(['0x01', '0x01'], { verify: 'require', cache: 'off' });
+    const number = () => one(['eth_blockNumber', []]);
+    const [before, newest] = blocksTo(111)
+      .slice(-2)
+      .map((block) => block.number);
+    expect(await number()).toMatchObject({ body: { result: before }, verified: 'hash' });
+    for (const node of nodes)
+      for (const [method, response] of Object.entries(honest(blocksTo(111)))) node.response(method, response);
+    expect(await number()).toMatchObject({ body: { result: newest }, verified: 'hash' });
+    for (const node of nodes) node.response('eth_blockNumber', before);
+    expect(await number()).toMatchObject({ body: { result: newest }, verified: 'hash' });
   });
 
   it('is that of the method, by name or wildcard', async () => {

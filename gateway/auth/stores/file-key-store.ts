@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { clock, type Timer } from '../../clock/clock.ts';
 import { errorCode, type Log } from '../../config/log.ts';
 import { withFileLock } from './file-lock.ts';
-import { keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
+import { KeyFileUnreadable, keyFileText, keyFileVersion, readKeyFile, writeKeyFile, type KeyFile } from './key-file.ts';
 import { keyIdOf } from '../formats/key.ts';
 import {
   KeyStoreFull,
@@ -50,6 +50,8 @@ export class FileKeyStore implements KeyStore {
   /** The version that was read last, valid or not: an invalid one is logged once. */
   #version: string;
   #polledAt = clock.now();
+  /** It could not be read at the last poll. */
+  #isUnreadable = false;
   #isDiskFull = false;
   #diskCheckedAt = clock.now();
 
@@ -205,17 +207,23 @@ export class FileKeyStore implements KeyStore {
   #poll(): void {
     this.#polledAt = clock.now();
     if (clock.now() - this.#diskCheckedAt >= DISK_CHECK_INTERVAL_MS) this.#noteDisk(isDiskFullAt(this.path));
+    const version = keyFileVersion(this.path);
     try {
-      const version = keyFileVersion(this.path);
-      if (version === this.#version) return;
-      this.#version = version;
-      this.#apply(readKeyFile(this.path));
-      this.#warnIfReadable();
+      if (version !== this.#version) {
+        this.#apply(readKeyFile(this.path));
+        this.#warnIfReadable();
+      }
+      this.#isUnreadable = false;
     } catch (error) {
-      this.#log.error(
-        { error: error instanceof Error ? error.message : 'unknown' },
-        'the key file is invalid: the previous keys stay active',
-      );
+      const isUnreadable = error instanceof KeyFileUnreadable;
+      // What cannot be read now is read at the next poll: it may be a revocation.
+      if (!isUnreadable) this.#version = version;
+      if (!isUnreadable || !this.#isUnreadable) {
+        const text = isUnreadable ? 'the key file cannot be read now' : 'the key file is invalid';
+        const reason = error instanceof Error ? error.message : 'unknown';
+        this.#log.error({ error: reason }, `${text}: the previous keys stay active`);
+      }
+      this.#isUnreadable = isUnreadable;
     }
   }
 

@@ -1,5 +1,5 @@
 import { isObject } from '../../collections/is-object.ts';
-import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, statSync, type BigIntStats } from 'node:fs';
 import { errorCode } from '../../config/log.ts';
 import { isDigest } from '../formats/key.ts';
 import { fieldsOfKey, keyFromFields, KeyStoreError, type StoredKey } from './key-store.ts';
@@ -19,32 +19,42 @@ const GROUP_OR_OTHERS_READ = 0o044;
 
 /** The key file cannot be read or is invalid. The message has its path. */
 export class KeyFileError extends KeyStoreError {
-  override readonly name = 'KeyFileError';
+  override readonly name: string = 'KeyFileError';
+}
+
+/** The key file cannot be read now, for example because the process has no free file descriptor. It may be valid. */
+export class KeyFileUnreadable extends KeyFileError {
+  override readonly name = 'KeyFileUnreadable';
 }
 
 /**
  * Reads the key file. A missing file has no keys. A file that other accounts may write is rejected: they could add keys.
- * @throws KeyFileError
+ * @throws KeyFileError, KeyFileUnreadable
  */
 export function readKeyFile(path: string): KeyFile {
-  let file: number;
+  let content: ReturnType<typeof readWithStat>;
   try {
-    file = openSync(path, 'r');
+    content = readWithStat(path);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return { keys: new Map(), version: 'none', isReadableByOthers: false };
-    throw new KeyFileError(`${path} cannot be read (${errorCode(error)})`, { cause: error });
+    throw new KeyFileUnreadable(`${path} cannot be read (${errorCode(error)})`, { cause: error });
   }
+  const { stat, text } = content;
+  const mode = modeOf(stat);
+  if ((mode & GROUP_OR_OTHERS_WRITE) !== 0)
+    throw new KeyFileError(`${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`);
+  return {
+    keys: parse(path, text),
+    version: versionOf(stat),
+    isReadableByOthers: (mode & GROUP_OR_OTHERS_READ) !== 0,
+  };
+}
+
+/** Both are of the same file, which may be replaced meanwhile. */
+function readWithStat(path: string): { readonly stat: BigIntStats; readonly text: string } {
+  const file = openSync(path, 'r');
   try {
-    const stat = fstatSync(file, { bigint: true });
-    const mode = modeOf(stat);
-    if ((mode & GROUP_OR_OTHERS_WRITE) !== 0) {
-      throw new KeyFileError(`${path} may be written by other accounts (mode ${mode.toString(8)}): chmod 600 it`);
-    }
-    return {
-      keys: parse(path, readFileSync(file, 'utf8')),
-      version: versionOf(stat),
-      isReadableByOthers: (mode & GROUP_OR_OTHERS_READ) !== 0,
-    };
+    return { stat: fstatSync(file, { bigint: true }), text: readFileSync(file, 'utf8') };
   } finally {
     closeSync(file);
   }

@@ -38,7 +38,7 @@ export const privateTransactions = {
     fallbackAfterMs: {
       title: 'whole number of milliseconds, 1 to 600000',
       description:
-        'If no relay has responded about a private transaction after this time, in ms, the other upstreams get it, which reveals it. It must be at least 100 ms below CALL_TIMEOUT_MS, else the file is rejected. Default: never.',
+        'If no relay has responded about a private transaction after this time, in ms, the other upstreams get it, which reveals it; not while a relay waits for a receipt. It must be at least 100 ms below CALL_TIMEOUT_MS, else the file is rejected. Default: never.',
       type: 'integer',
       minimum: 1,
       maximum: 600_000,

@@ -135,11 +135,13 @@ export class SentTransactions {
     return outcome;
   }
 
-  /** Whether an upstream that may get lookups has the transaction. @param deadline by clock.now() */
-  async has(upstream: Upstream, { decoded }: RawTransaction, deadline: number): Promise<boolean> {
-    return (
-      decoded !== undefined && this.#lookups.includes(upstream) && hasTransaction(upstream, decoded.hash, deadline)
-    );
+  /**
+   * Whether an upstream has the transaction. Undefined: it may not get lookups, or the hash is not known.
+   * @param deadline by clock.now()
+   */
+  async has(upstream: Upstream, { decoded }: RawTransaction, deadline: number): Promise<boolean | undefined> {
+    if (decoded === undefined || !this.#lookups.includes(upstream)) return undefined;
+    return hasTransaction(upstream, decoded.hash, deadline);
   }
 
   /** Records how long an upstream took to respond to a transaction. */

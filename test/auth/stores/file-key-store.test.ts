@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import fs, { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { utimesSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listKeys } from '../../../gateway/auth/stores/key-store.ts';
 import { ensureDevelopmentKey } from '../../../gateway/auth/development-key.ts';
 import { withFileLock } from '../../../gateway/auth/stores/file-lock.ts';
@@ -18,6 +19,7 @@ import { startFileWriter } from './file-writer.ts';
 
 const silent = pino({ level: 'silent' });
 const createdAt = '2026-01-02T03:04:05.678Z';
+const openFile = fs.openSync;
 
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-'));
@@ -106,6 +108,35 @@ describe('the key file', () => {
 
     writeFileSync(store.path, valid.replace('alice', 'carol'));
     await eventually(async () => (await store.find(digest))?.name === 'carol', 1_000);
+  });
+
+  it('that cannot be read for a while is logged once, and its change is active when it can be read again', async () => {
+    const dataDir = makeFolder();
+    const lines: string[] = [];
+    const store = open(dataDir, pino({ base: null }, { write: (line) => lines.push(line) }));
+    const digest = digestOf(makeKey());
+    await store.add(digest, { name: 'alice', createdAt });
+    const failure = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+    const opening = vi.spyOn(fs, 'openSync').mockImplementation((path, flags, mode) => {
+      if (path === store.path && flags === 'r') throw failure;
+      return openFile(path, flags, mode);
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      opening.mockRestore();
+      syncBuiltinESMExports();
+    });
+    const { keys } = JSON.parse(readFileSync(store.path, 'utf8')) as { readonly keys: Record<string, object> };
+    writeFileSync(store.path, JSON.stringify({ keys: { [digest]: { ...keys[digest], revokedAt: createdAt } } }));
+    await eventually(() => lines.length > 0, 1_000);
+    await staysTrueFor(500, () => lines.length === 1);
+    expect(lines[0]).toContain('keys.json cannot be read (EMFILE)');
+    expect(lines[0]).toContain('the key file cannot be read now: the previous keys stay active');
+    expect(await store.find(digest)).not.toHaveProperty('revokedAt');
+    opening.mockRestore();
+    syncBuiltinESMExports();
+    await eventually(async () => (await store.find(digest))?.revokedAt === createdAt, 1_000);
+    expect(lines).toHaveLength(1);
   });
 
   it.each([0o620, 0o602, 0o666])('with the mode %o, which lets others write it, stops the start', async (mode) => {

@@ -349,6 +349,40 @@ describe('a large list of objects', () => {
     expect(((await response.json()) as { readonly result: unknown }).result).toEqual(logs);
     expect(node.callsOf('eth_getLogs')).toHaveLength(3);
   });
+
+  it('is collected for a batch that has joined, after the callers before it have left', async () => {
+    await start();
+    node.response('eth_getLogs', logs);
+    const held = new HeldResponse(10_000);
+    node.next(held.behaviour, 'eth_getLogs');
+    const sendAndLeave = (): (() => Promise<void>) => {
+      const leaving = new AbortController();
+      const sent = fetch(gateway.url('main'), { method: 'POST', body: logsCall, signal: leaving.signal });
+      sent.catch(() => undefined);
+      return async () => {
+        leaving.abort();
+        await expect(sent).rejects.toThrow();
+      };
+    };
+    const callsWith = async (count: number, name: string, labels: Record<string, string>): Promise<void> => {
+      await eventually(async () => (await countOf(name, labels)) === count);
+    };
+    const joined = (count: number) => callsWith(count, 'gatehouse_calls_coalesced_total', { network: 'main' });
+    const left = (count: number) =>
+      callsWith(count, 'gatehouse_calls_total', { method: 'eth_getLogs', outcome: 'caller-left' });
+    const leaveFirst = sendAndLeave();
+    await held.sent;
+    const leaveSecond = sendAndLeave();
+    await joined(1);
+    await leaveFirst();
+    await left(1);
+    const batch = gateway.post('main', `[${logsCall}]`);
+    await joined(2);
+    await leaveSecond();
+    await left(2);
+    await held.finish();
+    expect(await (await batch).json()).toEqual([{ jsonrpc: '2.0', id: 1, result: logs }]);
+  });
 });
 
 it('a large block flows at its first request, and is collected for the cache at its second one', async () => {

@@ -2,12 +2,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { Workplace } from '../../e2e/gateway-process.ts';
-import { hang, status } from '../../support/behaviours.ts';
+import { hang, slow, status } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { rpcError } from '../../support/fake-node.ts';
 import type { JsonRpcResponse } from '../../support/gateway.ts';
 import { diagnosticsIn } from '../../network-files/load.ts';
-import { hash, raw, send, startSenders } from './sending.ts';
+import { hash, raw, receipt, send, sendAndWait, startSenders } from './sending.ts';
 
 /** Two public nodes and a relay, node-2. `sendPrivate` uses a key with the capability. */
 async function startRelay(options: object = {}, env: Record<string, string> = {}, more: object = {}) {
@@ -53,6 +53,49 @@ describe('a transaction of a key with the capability `private`', () => {
     await staysTrueFor(50, () => sent().join() === '0,0,1');
   });
 
+  it('is not sent to others when the relay returns an error that Gatehouse does not know', async () => {
+    const { relay, sendPrivate, sent } = await startRelay({ fallbackAfterMs: 300 });
+    relay?.response(send, rpcError(-32_000, 'bundle simulation failed'));
+    const { response } = await sendPrivate();
+    expect(response.error).toMatchObject({ code: -32_000, message: 'bundle simulation failed' });
+    await staysTrueFor(500, () => sent().join() === '0,0,1');
+  });
+
+  it.each([
+    [['node-2'], [0, 0, 1]],
+    [
+      ['node-1', 'node-2'],
+      [0, 1, 1],
+    ],
+  ])('is not sent to others while %j wait for its receipt and do not return it', async (upstreams, counts) => {
+    const env = { CALL_TIMEOUT_MS: '3000' };
+    const { gateway, nodes, sendPrivate, sent } = await startRelay({ upstreams, fallbackAfterMs: 300 }, env);
+    for (const node of nodes) {
+      node.response(sendAndWait, receipt);
+      node.always(slow(1_500), sendAndWait);
+    }
+    expect((await sendPrivate(sendAndWait)).response.result).toMatchObject(receipt);
+    expect(sent(sendAndWait)).toEqual(counts);
+    expect((await readMetrics(gateway.address)).value('gatehouse_transactions_revealed_total')).toBe(0);
+  });
+
+  it('is sent to the others when the relay fails to wait for its receipt', async () => {
+    const { nodes, relay, sendPrivate, sent } = await startRelay({ fallbackAfterMs: 300 });
+    for (const node of nodes) node.response(sendAndWait, receipt);
+    relay?.always(status(503), sendAndWait);
+    expect((await sendPrivate(sendAndWait)).response.result).toMatchObject(receipt);
+    expect(sent(sendAndWait)).toEqual([1, 1, 1]);
+  });
+
+  it('does not count as revealed if no other upstream gets it', async () => {
+    const failsafe = { [send]: { maxAttempts: 1 } };
+    const { gateway, relay, sendPrivate, sent } = await startRelay({ fallbackAfterMs: 300 }, {}, { failsafe });
+    relay?.always(status(503), send);
+    expect((await sendPrivate()).status).toBe(503);
+    expect(sent()).toEqual([0, 0, 1]);
+    expect((await readMetrics(gateway.address)).value('gatehouse_transactions_revealed_total')).toBe(0);
+  });
+
   it.each([
     ['fails', status(503)],
     ['hangs', hang],
@@ -80,13 +123,19 @@ describe('a transaction of a key with the capability `private`', () => {
     expect(await place.run(['check'], { CALL_TIMEOUT_MS: '15100' })).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('is sent to the relays only by methods without a schema, too', async () => {
-    const method = 'eth_sendBundle';
-    const { nodes, sendPrivate, sent } = await startRelay({ fallbackAfterMs: 5_000 }, {}, { methods: ['eth', method] });
-    for (const node of nodes) node.response(method, { bundleHash: hash });
-    expect((await sendPrivate(method, [{ txs: [raw] }])).response.result).toEqual({ bundleHash: hash });
-    expect(sent(method)).toEqual([0, 0, 1]);
-  });
+  it.each(['eth_sendBundle', 'debug_batchSendRawTransaction', 'relay_submitTransaction'])(
+    'is sent to the relays only by %s, which has no schema, too',
+    async (method) => {
+      const { nodes, sendPrivate, sent } = await startRelay(
+        { fallbackAfterMs: 5_000 },
+        {},
+        { methods: ['eth', method] },
+      );
+      for (const node of nodes) node.response(method, { bundleHash: hash });
+      expect((await sendPrivate(method, [{ txs: [raw] }])).response.result).toEqual({ bundleHash: hash });
+      expect(sent(method)).toEqual([0, 0, 1]);
+    },
+  );
 
   it('is rejected by a network without a relay', async () => {
     const { sendPrivate, sent } = await startRelay({}, {}, { private: undefined });

@@ -1,8 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { keccak256, parseGwei, toHex, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
+import { packageRoot } from '../../../gateway/config/package.ts';
 import { CHAIN_ID, withNodes, type WithNodes } from '../../routing/with-nodes.ts';
 
 export const send = 'eth_sendRawTransaction';
+export const sendAndWait = 'eth_sendRawTransactionSync';
+
+const cases = readFileSync(join(packageRoot, 'test/cases/eth_sendRawTransactionSync.io'), 'utf8');
+const [, result = ''] = /^<< (.*)$/m.exec(cases) ?? [];
+export const { result: receipt } = JSON.parse(result) as { readonly result: object };
+
 export const account = privateKeyToAccount(toHex(0xa11cen, { size: 32 }));
 
 /** A signed transaction of the account. */

@@ -1,22 +1,15 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { packageRoot } from '../../../gateway/config/package.ts';
 import { hang, slow, status } from '../../support/behaviours.ts';
 import { rpcError } from '../../support/fake-node.ts';
-import { hash, raw, startSenders } from './sending.ts';
+import { hash, raw, receipt, sendAndWait, startSenders } from './sending.ts';
 
-const sendAndWait = 'eth_sendRawTransactionSync';
-const cases = readFileSync(join(packageRoot, 'test/cases/eth_sendRawTransactionSync.io'), 'utf8');
-const [, result = ''] = /^<< (.*)$/m.exec(cases) ?? [];
-const { result: receipt } = JSON.parse(result) as { result: object };
 /** The node has the transaction in its pool. */
 const pending = { hash, nonce: '0x3', blockHash: null };
 const sentBefore = { code: 4, message: 'The transaction was sent before: its receipt is not waited for', data: hash };
 
 /** Two seconds pass before an upstream is asked whether it has the transaction. */
-async function startWaiting(count: number, more: object = {}) {
-  const senders = await startSenders(count, more, { CALL_TIMEOUT_MS: '6000' });
+async function startWaiting(count: number, more: object = {}, keys: readonly object[] = []) {
+  const senders = await startSenders(count, more, { CALL_TIMEOUT_MS: '6000' }, keys);
   for (const node of senders.nodes) node.response(sendAndWait, receipt);
   // Connections and checks of the chain id take long on a loaded machine.
   await senders.send();
@@ -62,6 +55,22 @@ describe.each(['first', 'all'])('eth_sendRawTransactionSync with `transactions: 
     nodes[0]?.always(status(502), sendAndWait);
     expect((await sendSync()).response.result).toMatchObject(receipt);
   });
+});
+
+it('an upstream that may not get lookups is waited for', async () => {
+  const { nodes, sendSync, sentSync } = await startWaiting(2, {}, [
+    { methods: { deny: ['eth_getTransactionByHash'] } },
+  ]);
+  nodes[0]?.always(slow(3_000), sendAndWait);
+  expect((await sendSync()).response.result).toMatchObject(receipt);
+  expect(sentSync()).toEqual([1, 0]);
+});
+
+it('the only upstream of a route is waited for, although it does not return the transaction', async () => {
+  const { nodes, sendSync, sentSync } = await startWaiting(2, { route: { [sendAndWait]: ['node-1'] } });
+  nodes[1]?.always(slow(3_000), sendAndWait);
+  expect((await sendSync()).response.result).toMatchObject(receipt);
+  expect(sentSync()).toEqual([0, 1]);
 });
 
 it('with one upstream, eth_sendRawTransactionSync waits for the whole time of the call', async () => {

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { checkLogs } from '../../gateway/verify/check-logs.ts';
+import type { Evidence, Work } from '../../gateway/verify/evidence/evidence.ts';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
+
+const hash = (digit: number): string => `0x${String(digit).repeat(64)}`;
+const log = (block: number, index: number): object => ({
+  ...{ address: `0x${'a'.repeat(40)}`, topics: [], data: '0x01', removed: false },
+  ...{ blockNumber: `0x${block}`, blockHash: hash(block), transactionHash: hash(9), transactionIndex: '0x0' },
+  logIndex: `0x${index}`,
+});
+/** Two logs in each of the blocks 1 and 2. */
+const [first, second, third, fourth] = [log(1, 0), log(1, 1), log(2, 0), log(2, 1)];
+const logsOf: Readonly<Record<string, readonly unknown[]>> = { [hash(1)]: [first, second], [hash(2)]: [third, fourth] };
+const evidence = {
+  async *headers() {
+    for (const number of [2, 1]) {
+      yield await Promise.resolve({ number: `0x${number}`, hash: hash(number), logsBloom: `0x${'ff'.repeat(256)}` });
+    }
+  },
+  receipts: (block: string) => Promise.resolve([{ logs: logsOf[block] }]),
+} as unknown as Evidence;
+
+it.each([
+  ['in the order of the chain', [first, second, third, fourth], 'proven'],
+  ['of which a block is before an earlier one', [third, fourth, first, second], 'disproved'],
+  ['of which a block is inside another one', [first, third, fourth, second], 'disproved'],
+  ['of which two of one block are exchanged', [first, second, fourth, third], 'disproved'],
+])('a list of logs %s', async (_, result, kind) => {
+  const method = methods.find(({ name }) => name === 'eth_getLogs');
+  const work = { deadline: Infinity, caller: new Cancellation() } as unknown as Work;
+  const params = [{ fromBlock: '0x1', toBlock: '0x2' }];
+  const finding = await checkLogs({ method: method as NonNullable<typeof method>, params, result, work, evidence });
+  expect(finding.kind).toBe(kind);
+});
