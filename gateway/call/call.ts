@@ -49,8 +49,8 @@ export interface RangePart {
 /** The parameters of a call with the number of a block in place of its tag. */
 interface PinnedParams {
   readonly number: bigint;
-  /** Of the block, if the parameters name it by its hash in place of `latest`. */
-  readonly hash?: string;
+  /** The parameters name the block by its hash. */
+  readonly isHash?: boolean;
   readonly params: readonly unknown[];
   readonly text: string;
 }
@@ -134,8 +134,8 @@ export class Call {
   isMissingAtHead = false;
   /** The heads of upstreams that lag were polled for this call. */
   hasPolledHeads = false;
-  /** Upstreams that lack the pinned block were polled for this call. */
-  hasPolledReplaced = false;
+  /** `latest` may be pinned to the hash of the head: no upstream lacked it. */
+  mayPinHash = true;
   /** How often the call waited until upstreams have indexed a served block. */
   waits = 0;
 

@@ -70,20 +70,20 @@ export async function pollLagging(call: Call): Promise<boolean> {
 }
 
 /**
- * Polls the upstreams that lack the block to which `latest` is pinned, once per call: it may have been replaced.
- * @returns whether it was, so that the call can be pinned to another one
+ * When upstreams lack the block to which `latest` is pinned by its hash: it may have been replaced. Polls them, once per call;
+ * then the call is pinned to a number, so that they can serve it also before the new branch is followed.
+ * @returns whether the call can be sent again
  */
 async function pollReplaced(call: Call): Promise<boolean> {
   const { pinned, tried, failed, deadline } = call;
   const { chain } = call.router;
   const waitMs = Math.min(deadline - clock.now() - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
-  if (pinned?.hash === undefined || call.hasPolledReplaced || waitMs <= 0 || !failed.some(isMissing)) return false;
-  call.hasPolledReplaced = true;
+  if (pinned?.isHash !== true || waitMs <= 0 || !failed.some(isMissing)) return false;
   const polls = Promise.allSettled(tried.map((upstream) => chain.poll(upstream)));
   await withTimeout(polls, waitMs, () => new Error('a poll is late')).catch(
-    () => undefined, // the others show whether the block was replaced
+    () => undefined, // the call is sent again all the same
   );
-  if (chain.view.at(pinned.number)?.hash === pinned.hash) return false;
+  call.mayPinHash = false;
   call.pinned = undefined;
   call.isMissingAtHead = false;
   for (const upstream of tried) forgetAttempt(call, upstream);

@@ -50,17 +50,16 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
   };
   let pinned: unknown;
-  let hash: string | undefined;
+  let isHash = false;
   let number = newest;
   if (splits === undefined) {
     const isLatest = blocks.tag === 'latest' || given === undefined;
-    const canHaveHash = hashParams.includes(param) && isLatest && newest === head.number;
-    const named = canHaveHash ? undefined : await numberOf(given);
+    isHash = call.mayPinHash && hashParams.includes(param) && isLatest && newest === head.number;
+    const named = isHash ? undefined : await numberOf(given);
     // No upstream has a block for the tag.
     if (named?.startsWith('0x') === false) return;
     if (named !== undefined) number = BigInt(named);
-    if (named === undefined) hash = head.hash;
-    pinned = named ?? { blockHash: hash };
+    pinned = named ?? { blockHash: head.hash };
   } else {
     const { fromBlock, toBlock } = given as { readonly fromBlock?: unknown; readonly toBlock?: unknown };
     const isTag = (block: unknown): boolean => typeof block !== 'string' || !/^0x|^earliest/.test(block);
@@ -71,7 +70,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
     };
   }
   const sent = params.length > param ? params.with(param, pinned) : [...params, pinned];
-  call.pinned = { number, params: sent, text: JSON.stringify(sent), ...(hash !== undefined && { hash }) };
+  call.pinned = { number, params: sent, text: JSON.stringify(sent), isHash };
 }
 
 /** The poller has a head within this time after the first call. */
