@@ -14,6 +14,8 @@ export interface Clock {
   now(): number;
   /** Unix time in milliseconds. It jumps when the time of the machine is set. */
   unixMs(): number;
+  /** CPU time of the process in milliseconds. */
+  cpuMs(): number;
   setTimeout<Args extends unknown[]>(callback: (...args: Args) => void, ms: number, ...args: Args): Timer;
   clearTimeout(timer: Timer | undefined): void;
   setInterval(callback: () => void, ms: number): Timer;
@@ -34,6 +36,10 @@ export interface SleepOptions {
 const systemClock: Clock = {
   now: () => performance.now(),
   unixMs: () => Date.now(),
+  cpuMs: () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  },
   setTimeout: (callback, ms, ...args) => setTimeout(callback, ms, ...args),
   clearTimeout: (timer) => {
     clearTimeout(timer as NodeJS.Timeout | undefined);

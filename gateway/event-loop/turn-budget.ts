@@ -37,10 +37,7 @@ const eventLoop: Clock = {
     clock.setImmediate(callback);
   },
   later: (callback, ms) => void clock.setTimeout(callback, ms).unref(),
-  cpuMs() {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1_000;
-  },
+  cpuMs: () => clock.cpuMs(),
   afterStep(callback) {
     // The next tick runs after all microtasks.
     queueMicrotask(() => {

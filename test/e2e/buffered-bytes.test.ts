@@ -34,8 +34,8 @@ beforeEach(async () => {
   const upstream = (url: string): object => ({ chainId, name: 'Main', upstreams: [{ name: 'node', url }] });
   const tinyUrl = `http://127.0.0.1:${(tiny.address() as AddressInfo).port}`;
   place = new Workplace().withNetworks({ main: upstream(node.url), tiny: upstream(tinyUrl) });
-  key = await createKey('neighbour');
-  attackerKey = await createKey('attacker');
+  key = await place.addKey();
+  attackerKey = await place.addKey();
   // The memory of one process is watched.
   const env = { LOG_LEVEL: 'silent', NODE_ENV: 'production', WORKERS: '1' };
   gateway = await place.start({ ...env, DRAIN_DELAY_MS: '0', DRAIN_TIMEOUT_MS: '200' });
@@ -45,11 +45,6 @@ afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   await place.close();
 });
-
-async function createKey(name: string): Promise<string> {
-  const { stdout } = await place.run(['keys', 'create', '--name', name]);
-  return /gh_\w+/.exec(stdout)?.[0] ?? '';
-}
 
 /** Opens a connection that sends bytes and reads nothing. */
 function sendUnread(bytes: string | Buffer): Socket {

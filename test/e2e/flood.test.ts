@@ -58,13 +58,6 @@ afterAll(async () => {
   await redis.stop();
 });
 
-async function makeKey(...flags: string[]): Promise<string> {
-  const { stdout } = await place.run(['keys', 'create', '--name', 'leaked', '--json', ...flags], {
-    REDIS_URL: redis.url,
-  });
-  return (JSON.parse(stdout) as { key: string }).key;
-}
-
 async function post(gateway: Gateway, key: string): Promise<number> {
   const response = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body: call() });
   const text = await response.text();
@@ -73,7 +66,10 @@ async function post(gateway: Gateway, key: string): Promise<number> {
 }
 
 it('a leaked key that floods two gateways at ten times its limit gets at most limit + burst calls per second', async () => {
-  const key = await makeKey('--rate', String(rate), '--burst', String(burst));
+  const key = await place.addKey({
+    permissions: { rate: String(rate), burst: String(burst) },
+    redisUrl: redis.url,
+  });
   // Opens connections and checks the chain, then waits until the bucket is full again.
   for (const gateway of gateways) expect(await post(gateway, key)).toBe(200);
   const limit = `gatehouse:limit:${keyIdOf(digestOf(key))}`;

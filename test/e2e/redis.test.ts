@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from '../auth/tcp-proxy.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -78,14 +78,14 @@ describe('a gateway with Redis', () => {
   });
 
   it('rejects a key within a second after a manual DEL', async () => {
-    const { key } = await make('bob');
+    const { key } = await add('bob');
     await used(key);
     expect(await redis.cli('DEL', `gatehouse:key:${digestOf(key)}`)).toBe('1');
     await rejectedWithin(second, key, gateway, remote);
   });
 
   it('rejects a key within a second after its revocation on the command line', async () => {
-    const { id, key } = await make('carol');
+    const { id, key } = await add('carol');
     await used(key);
     const revoked = place.spawn(['keys', 'revoke', id], redisUrl());
     await eventually(() => revoked.stdout().includes(`Key ${id} (carol) is revoked.`));
@@ -94,14 +94,14 @@ describe('a gateway with Redis', () => {
   });
 
   it('rejects all keys within a second after FLUSHALL', async () => {
-    const keys = (await Promise.all(['dave', 'erin'].map(make))).map(({ key }) => key);
+    const keys = (await Promise.all(['dave', 'erin'].map(add))).map(({ key }) => key);
     for (const key of keys) await used(key);
     await redis.cli('FLUSHALL');
     for (const key of keys) await rejectedWithin(second, key, gateway, remote);
   });
 
   it('accepts keys in its memory while Redis is unreachable', async () => {
-    const { key } = await make('frank');
+    const { key } = await add('frank');
     await used(key);
     redis.pause();
     await eventually(async () => !(await keyStoreOf(gateway)), 3 * second);
@@ -114,7 +114,7 @@ describe('a gateway with Redis', () => {
   });
 
   it('rejects a key revoked during the disconnection within a second after reconnecting', async () => {
-    const [{ id, key }, other] = await Promise.all([make('grace'), make('heidi')]);
+    const [{ id, key }, other] = await Promise.all([add('grace'), add('heidi')]);
     for (const made of [key, other.key]) await used(made);
     await wire.cut();
     await eventually(async () => !(await keyStoreOf(remote)), 3 * second);
@@ -128,7 +128,7 @@ describe('a gateway with Redis', () => {
   });
 
   it('accepts keys in its memory after Redis is killed, and checks them again when Redis is back', async () => {
-    const [{ key: cached }, { key: lost }] = await Promise.all([make('ivan'), make('judy')]);
+    const [{ key: cached }, { key: lost }] = await Promise.all([add('ivan'), add('judy')]);
     for (const key of [cached, lost]) await used(key);
     await redis.kill();
     await eventually(async () => !(await keyStoreOf(gateway)), 2 * second);
@@ -141,7 +141,7 @@ describe('a gateway with Redis', () => {
   });
 
   it('stops while Redis is unavailable, and has logged no key', async () => {
-    const seen = (await make('kim')).key;
+    const seen = (await add('kim')).key;
     await used(seen);
     await redis.kill();
     for (const { code, stdout, stderr } of await Promise.all([gateway.stop(), remote.stop()])) {
@@ -156,6 +156,12 @@ async function make(name: string): Promise<Made> {
   const { stdout, stderr } = await place.run(['keys', 'create', '--name', name, '--json'], redisUrl());
   expect(stderr).toBe('');
   return JSON.parse(stdout) as Made;
+}
+
+/** Creates a key without a process. */
+async function add(name: string): Promise<Made> {
+  const key = await place.addKey({ name, redisUrl: redis.url });
+  return { id: keyIdOf(digestOf(key)), key };
 }
 
 /** Both gateways have accepted the key, and so have it in memory. */

@@ -37,8 +37,7 @@ function start(port: number | undefined): Promise<Gateway> {
 
 it('two gateways behind nginx restart one after the other under load, without a failed call', async () => {
   const gateways = await Promise.all(ports.map(start));
-  const { stdout } = await place.run(['keys', 'create', '--name', 'test', '--json'], { REDIS_URL: redis.url });
-  const { key } = JSON.parse(stdout) as { key: string };
+  const key = await place.addKey({ redisUrl: redis.url });
   // A gateway that ends without draining cuts off calls that the node has received, and nginx must not repeat those.
   node.always(slow(15));
   const load = startLoad(node, `${balancer.address}/main/v3/${key}`, 12);

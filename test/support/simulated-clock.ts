@@ -30,6 +30,11 @@ export class SimulatedClock implements Clock {
     return this.#now + this.#unixOffsetMs;
   }
 
+  /** Work takes no time. */
+  cpuMs(): number {
+    return 0;
+  }
+
   setTimeout<Args extends unknown[]>(callback: (...args: Args) => void, ms: number, ...args: Args): Timer {
     return this.#set(() => {
       callback(...args);

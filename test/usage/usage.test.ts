@@ -165,8 +165,8 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     });
     const env = { ...(redis !== undefined && { REDIS_URL: redis.url }) };
     const gateway = await workplace.start(env);
-    const { stdout } = await workplace.run(['keys', 'create', '--name', 'a', '--json'], env);
-    const { id, key } = JSON.parse(stdout) as { id: string; key: string };
+    const key = await workplace.addKey({ redisUrl: redis?.url });
+    const id = keyIdOf(digestOf(key));
     const [method, params] = storage;
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
     const send = async (): Promise<number> =>
