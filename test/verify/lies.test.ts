@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
+import { eventually } from '../support/eventually.ts';
 import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import type { Lie } from './lying-node.ts';
@@ -174,4 +175,21 @@ describe('an honest upstream', limit, () => {
       expect(await count('node-0', 'differs')).toBe(0);
     }
   });
+});
+
+it('a result of another branch is not returned, and its upstream has not lied', limit, async () => {
+  const { caller } = anvil.chain;
+  await callLocalNode(other.url, 'eth_sendTransaction', [{ from: caller, to: `0x${'12'.repeat(20)}`, value: '0x1' }]);
+  const number = (await callLocalNode(other.url, 'eth_blockNumber', [])) as string;
+  // Their branch is longer: the network follows it.
+  await callLocalNode(anvil.url, 'anvil_mine', ['0x3']);
+  const balanceAt = (url: string): Promise<unknown> => callLocalNode(url, 'eth_getBalance', [caller, number]);
+  const [right, wrong] = await Promise.all([balanceAt(anvil.url), balanceAt(other.url)]);
+  expect(wrong).not.toBe(right);
+  const { send, count } = await withVerification(CHAIN_ID, [other.url, anvil.url, anvil.url]);
+  const proven = { result: right, verified: 'proof' };
+  await eventually(async () => (await send('eth_getBalance', [caller, number])).verified === 'proof');
+  expect(await send('eth_getBalance', [caller, number])).toMatchObject(proven);
+  expect(await count('node-0', 'differs')).toBe(0);
+  expect(await count('node-0', 'cannot-tell')).toBeGreaterThan(0);
 });
