@@ -1,4 +1,5 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { compileFileSchema } from './options/compile-file-schema.ts';
 import { checkFailsafe } from './checks/check-failsafe.ts';
 import { checkCoverage, checkRoutes, checkTransactions } from './check-routes.ts';
 import { checkUnits } from './checks/check-units.ts';
@@ -37,7 +38,7 @@ export function readNetwork(slug: string, yaml: string, options: LoadOptions, de
     const message = `the file is empty: expected a ${networkFile.title}`;
     return { network: undefined, diagnostics: [locate({ path: [], message })], locate };
   }
-  const { values, diagnostics: schemaDiagnostics } = readValues(validate, value);
+  const { values, diagnostics: schemaDiagnostics } = readValues(validator(), value);
   const { diagnostics: contentDiagnostics, network } = completeNetwork(slug, values, options);
   if (schemaDiagnostics.length + contentDiagnostics.length === 0)
     contentDiagnostics.push(...checkCoverage(network, options));
@@ -93,9 +94,12 @@ function findDuplicateNames(upstreams: readonly UpstreamConfig[], diagnostics: D
   }
 }
 
-/** A test validates the schema itself, so that the start does not. */
-const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false, useDefaults: true });
-const validate: ValidateFunction = ajv.compile(networkSchema());
+let validate: ValidateFunction | undefined;
+
+/** Compiled for the first file. */
+function validator(): ValidateFunction {
+  return (validate ??= compileFileSchema(networkSchema(), { useDefaults: true }));
+}
 
 /** @param names of `public.methods`  @param served methods and wildcards of the network */
 function checkPublicMethods(names: readonly string[] = [], served: readonly string[]): Diagnostic[] {

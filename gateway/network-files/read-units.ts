@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { errorCode } from '../config/log.ts';
+import { compileFileSchema } from './options/compile-file-schema.ts';
 import { checkUnits, type CountsOf } from './checks/check-units.ts';
 import { explainErrors } from './diagnostics/explain-diagnostic.ts';
 import { parseYaml } from './diagnostics/parse-yaml.ts';
@@ -31,7 +31,7 @@ export function readUnits(
 ): UnitsByMethod {
   if (file === undefined) return {};
   const { value, diagnostics, locate } = parseYaml(readText(file));
-  const validate = new Ajv2020({ allErrors: true, verbose: true, strict: true }).compile(jsonSchemaOf(unitsMap));
+  const validate = compileFileSchema(jsonSchemaOf(unitsMap));
   const found = diagnostics.length > 0 || validate(value) ? [] : explainErrors(validate.errors ?? []).map(locate);
   const units = (value ?? {}) as UnitsByMethod;
   if (found.length + diagnostics.length === 0) {

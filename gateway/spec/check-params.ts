@@ -13,8 +13,17 @@ import { strictAjv } from './strict-ajv.ts';
  */
 export type ParamCheck = (params: readonly unknown[], given?: string) => string | undefined;
 
-/** One check for each method of the spec, from schemas/generated/params.json; compiled at the first call. */
+let paramChecks: ReadonlyMap<string, ParamCheck> | undefined;
+
+/**
+ * One check for each method of the spec, from schemas/generated/params.json; compiled at the first call. All gateways of a
+ * process share them.
+ */
 export function compileParamChecks(): ReadonlyMap<string, ParamCheck> {
+  return (paramChecks ??= readParamChecks());
+}
+
+function readParamChecks(): ReadonlyMap<string, ParamCheck> {
   const text = readFileSync(join(packageRoot, 'schemas/generated/params.json'), 'utf8');
   const schemas = JSON.parse(text) as Record<string, ParamsSchema>;
   const ajv = strictAjv(true);

@@ -7,8 +7,17 @@ import { strictAjv } from './strict-ajv.ts';
 /** Returns where a result deviates from the spec. Undefined: it does not, or the spec does not have the method. */
 export type ResultCheck = (method: string, result: unknown) => string | undefined;
 
-/** Compiles the check from schemas/generated/results.json; each schema is compiled at its first result. */
+let resultCheck: ResultCheck | undefined;
+
+/**
+ * The check by schemas/generated/results.json; each schema is compiled at its first result. All gateways of a process share
+ * it.
+ */
 export function compileResultCheck(): ResultCheck {
+  return (resultCheck ??= readResultCheck());
+}
+
+function readResultCheck(): ResultCheck {
   const text = readFileSync(join(packageRoot, 'schemas/generated/results.json'), 'utf8');
   const schemas = JSON.parse(text) as Record<string, object>;
   const ajv = strictAjv(true);

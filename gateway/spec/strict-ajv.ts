@@ -1,4 +1,5 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import type * as Ajv from 'ajv/dist/2020.js';
+import { loadPackage } from '../config/load-package.ts';
 
 /**
  * Creates the Ajv instance for all schemas of this project. It is strict, so that a misspelt keyword is an error. There
@@ -7,7 +8,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
  * @param isProven whether the schemas are from `npm run generate`, which has compiled them. Validating them again would
  * compile the meta-schema (50 ms, 1 MB).
  */
-export function strictAjv(isProven = false): Ajv2020 {
+export function strictAjv(isProven = false): Ajv.Ajv2020 {
+  const { Ajv2020 } = loadPackage('ajv/dist/2020.js') as typeof Ajv;
   const ajv = new Ajv2020({
     ...{ strict: true, strictTuples: false, allowUnionTypes: true, verbose: true },
     validateSchema: !isProven,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { errorCode } from '../../config/log.ts';
 import { SettingsError } from '../../config/settings.ts';
+import { compileFileSchema } from '../../network-files/options/compile-file-schema.ts';
 import { explainErrors } from '../../network-files/diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../../network-files/diagnostics/parse-yaml.ts';
 import { formatDiagnostic } from '../../network-files/load-networks.ts';
@@ -36,7 +36,7 @@ export function isClaimable(name: string): boolean {
 export function readPlans(file: string | undefined): Plans {
   if (file === undefined) return { plans: {} };
   const { value, diagnostics, locate } = parseYaml(readText(file));
-  const validate = new Ajv2020({ allErrors: true, verbose: true, strict: true, allowUnionTypes: true }).compile(schema);
+  const validate = compileFileSchema(schema, { validateSchema: true, allowUnionTypes: true });
   const found = diagnostics.length > 0 || validate(value) ? [] : explainErrors(validate.errors ?? []);
   const raw = value as RawPlans;
   const problems = [...diagnostics, ...found.map(locate)];

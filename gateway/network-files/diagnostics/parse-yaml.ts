@@ -1,16 +1,6 @@
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  parseDocument,
-  visit,
-  type Document,
-  type Node,
-  type Pair,
-  type YAMLMap,
-} from 'yaml';
+import type * as Yaml from 'yaml';
+import type { Document, Node, Pair, YAMLMap } from 'yaml';
+import { loadPackage } from '../../config/load-package.ts';
 import type { Diagnostic, Path } from './diagnostic.ts';
 
 /** A message with its position in the text. */
@@ -30,6 +20,9 @@ export interface ParsedYaml {
   readonly diagnostics: readonly Located[];
   readonly locate: (diagnostic: Diagnostic) => Located;
 }
+
+/** Loaded with the first file: commands that read none start sooner. */
+const yaml = (): typeof Yaml => loadPackage('yaml') as typeof Yaml;
 
 /** A hand-written network file has a few kilobytes. */
 const MAX_CHARACTERS = 256 * 1024;
@@ -62,6 +55,7 @@ const messagesByStart: Readonly<Record<string, string>> = {
 
 /** Parses YAML 1.2 with anchors, aliases and merge keys (`<<`), and retains the position of each value. */
 export function parseYaml(text: string): ParsedYaml {
+  const { LineCounter, parseDocument } = yaml();
   const lines = new LineCounter();
   const at = (offset: number, message: string): Located => {
     const { line, col } = lines.linePos(offset);
@@ -97,7 +91,7 @@ export function parseYaml(text: string): ParsedYaml {
 
 function unresolvedAliases(document: Document): number[] {
   const offsets: number[] = [];
-  visit(document, {
+  yaml().visit(document, {
     Alias(_, alias) {
       if (alias.resolve(document) === undefined) offsets.push(alias.range?.[0] ?? 0);
     },
@@ -132,6 +126,7 @@ interface Step {
 }
 
 function stepInto(document: Document, from: Node | null, part: Path[number]): Step | undefined {
+  const { isAlias, isMap, isSeq } = yaml();
   const node = isAlias(from) ? from.resolve(document) : from;
   if (isSeq(node)) {
     const value = node.items[Number(part)] as Node | undefined;
@@ -141,6 +136,7 @@ function stepInto(document: Document, from: Node | null, part: Path[number]): St
 }
 
 function findMember(document: Document, map: YAMLMap, name: string): Step | undefined {
+  const { isScalar, isSeq } = yaml();
   const findPair = (key: string): Pair | undefined =>
     map.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === key);
   const pair = findPair(name);

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { basename } from 'node:path';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { compileFileSchema } from '../options/compile-file-schema.ts';
 import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts';
 import { explainErrors } from '../diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../diagnostics/parse-yaml.ts';
@@ -29,7 +29,7 @@ export function readDefaults(yaml: string): { readonly defaults?: Defaults; read
   const given = isObject(value) ? value : {};
   const own = Object.keys(given).filter((name) => identifying.has(name));
   const shared = value === null ? {} : isObject(value) ? withoutMembers(value, identifying) : value;
-  const validate = compileSchema();
+  const validate = compileFileSchema(defaultsSchema());
   const found = validate(shared) ? [] : explainErrors(validate.errors ?? []);
   const misplaced = own.map((name): Diagnostic => ({ path: [name], isAtName: true, message: misplacedText(name) }));
   const members = Object.fromEntries(Object.entries(given).filter(([name]) => isShared(name)));
@@ -84,10 +84,6 @@ export function joinShared(
     const more = others.length === 0 ? '' : ` and ${others.length} more`;
     return { ...diagnostic, message: `${diagnostic.message} (for ${first}${more})` };
   });
-}
-
-function compileSchema(): ReturnType<Ajv2020['compile']> {
-  return new Ajv2020({ allErrors: true, verbose: true, strict: true, validateSchema: false }).compile(defaultsSchema());
 }
 
 function isShared(name: string): boolean {

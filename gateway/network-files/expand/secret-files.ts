@@ -1,5 +1,6 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { isScalar, parseDocument, visit } from 'yaml';
+import type * as Yaml from 'yaml';
+import { loadPackage } from '../../config/load-package.ts';
 import { errorCode } from '../../config/log.ts';
 
 /** A token of a cloud provider has a few kB, the public authorities of a system 200 kB. */
@@ -35,6 +36,7 @@ export function secretFilesIn(texts: readonly string[]): string[] {
 
 /** The values that start with a slash: only paths do. */
 function pathsIn(yaml: string): string[] {
+  const { isScalar, parseDocument, visit } = loadPackage('yaml') as typeof Yaml;
   const paths: string[] = [];
   visit(parseDocument(yaml, { logLevel: 'silent' }), {
     Pair(_, { value }) {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ErrorObject } from 'ajv/dist/2020.js';
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import { adminRoles, type AdminRole } from '../../config/admin-tokens.ts';
 import { packageRoot } from '../../config/package.ts';
 import { suggest } from '../../config/suggest.ts';
@@ -49,7 +49,7 @@ export function readAdminApi(): { text: string; operations: readonly Operation[]
   const document = JSON.parse(text) as {
     paths: Record<string, Partial<Record<(typeof verbs)[number], OperationObject>>>;
   };
-  const ajv = strictAjv();
+  const ajv = strictAjv(true);
   ajv.addVocabulary(openApiKeywords);
   ajv.addSchema(document, 'admin');
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -57,12 +57,11 @@ export function readAdminApi(): { text: string; operations: readonly Operation[]
       const operation = item[verb];
       if (operation === undefined) return [];
       const pointer = `paths/${path.replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D')}/${verb}`;
-      const validate =
-        operation.requestBody === undefined
-          ? undefined
-          : ajv.compile({ $ref: `admin#/${pointer}/requestBody/content/application~1json/schema` });
+      // Compiled at the first request, so that the start does not wait for all of them.
+      let validate: ValidateFunction | undefined;
       const checkBody = (body: unknown): void => {
-        if (validate?.(body) === false) throw toAdminError(validate.errors?.[0]);
+        validate ??= ajv.compile({ $ref: `admin#/${pointer}/requestBody/content/application~1json/schema` });
+        if (!validate(body)) throw toAdminError(validate.errors?.[0]);
       };
       return [
         {
@@ -70,7 +69,7 @@ export function readAdminApi(): { text: string; operations: readonly Operation[]
           verb,
           path: path.replace(/\{(\w+)\}/g, ':$1'),
           role: roleOf(operation),
-          checkBody: validate === undefined ? undefined : checkBody,
+          checkBody: operation.requestBody === undefined ? undefined : checkBody,
         },
       ];
     }),
