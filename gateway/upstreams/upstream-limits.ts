@@ -42,7 +42,9 @@ export class UpstreamLimits {
     if (short === undefined) return undefined;
     short.waiting++;
     const granted = short.lease?.requestMore();
-    const ended = (): void => void short.waiting--;
+    const ended = (): void => {
+      short.waiting--;
+    };
     if (granted !== undefined) return granted.finally(ended);
     ended();
     return undefined;

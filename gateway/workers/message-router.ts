@@ -103,7 +103,13 @@ export class MessageRouter {
   }
 
   /** @param end called with the responses; undefined: the sender needs none */
-  #send(from: number, to: readonly number[], topic: string, body: unknown, end: PendingRequest['end'] | undefined): void {
+  #send(
+    from: number,
+    to: readonly number[],
+    topic: string,
+    body: unknown,
+    end: PendingRequest['end'] | undefined,
+  ): void {
     const present = to.filter((worker) => this.#workers.has(worker));
     const key = ++this.#lastId;
     const id = end === undefined ? undefined : key;

@@ -6,7 +6,7 @@ import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { WorkerSlots } from '../../gateway/workers/worker-slots.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
-import { LinkedWorkers, linkedWorkers } from './linked-workers.ts';
+import { linkedWorkers, type LinkedWorkers } from './linked-workers.ts';
 
 const owner: SlotOwner = { weight: 1 };
 
