@@ -19,12 +19,9 @@ export interface RequestMessage {
   readonly needed: number;
 }
 
-export interface ReturnMessage extends ReturnedSlots {
+export interface ReturnMessage {
   readonly name: string;
   readonly id: number;
-}
-
-export interface ReturnedSlots {
   readonly slots: number;
   /** As in `RequestMessage`: a lease that has idle slots needs none. */
   readonly needed: number;
@@ -38,14 +35,12 @@ export interface GrantMessage {
   readonly share: number;
 }
 
-/** To a worker that has slots which others wait for. The response is what it returns at once: `ReturnedSlots`. */
+/** To a worker that has slots which others wait for. It responds after the message that returns those that it does not use. */
 export interface RecallMessage {
   readonly id: number;
   readonly slots: number;
   readonly share: number;
 }
-
-const nothing: ReturnedSlots = { slots: 0, needed: 0 };
 
 /** A lease of one worker. */
 interface LeasedSlots {
@@ -100,8 +95,7 @@ export class MachineSlots {
     await this.#lease(name);
   }
 
-  async #returned(name: string, lease: LeasedSlots, { slots, needed }: ReturnedSlots): Promise<void> {
-    if (slots === 0 || this.#find(name, lease.worker, lease.id) !== lease) return;
+  async #returned(name: string, lease: LeasedSlots, { slots, needed }: ReturnMessage): Promise<void> {
     lease.held -= slots;
     lease.needed = Math.min(lease.needed, needed);
     lease.recalled = Math.max(0, lease.recalled - slots);
@@ -136,16 +130,13 @@ export class MachineSlots {
     // Below 0 after a limit became lower.
     const wanted = sumOf(leases, ({ needed }) => needed) - Math.min(0, free);
     const recalled = leases.filter(({ held, needed, recalled }) => held > 0 && wanted - needed > recalled);
-    await Promise.all(recalled.map((lease) => this.#recall(name, lease, wanted - lease.needed, share)));
+    await Promise.all(recalled.map((lease) => this.#recall(lease, wanted - lease.needed, share)));
   }
 
-  async #recall(name: string, lease: LeasedSlots, slots: number, share: number): Promise<void> {
+  async #recall(lease: LeasedSlots, slots: number, share: number): Promise<void> {
     lease.recalled = slots;
     const message: RecallMessage = { id: lease.id, slots, share };
-    const returned = this.#router
-      .request(lease.worker, RECALL_TOPIC, message)
-      .then(async (result) => this.#returned(name, lease, (result as ReturnedSlots | undefined) ?? nothing));
-    await Promise.race([returned, clock.sleep(MAX_RECALL_MS)]);
+    await Promise.race([this.#router.request(lease.worker, RECALL_TOPIC, message), clock.sleep(MAX_RECALL_MS)]);
   }
 
   #find(name: string, worker: number, id: number): LeasedSlots | undefined {

@@ -8,7 +8,6 @@ import {
   type GrantMessage,
   type RecallMessage,
   type RequestMessage,
-  type ReturnedSlots,
   type ReturnMessage,
 } from './machine-slots.ts';
 import type { WorkerLink } from './worker-link.ts';
@@ -31,7 +30,9 @@ export class WorkerSlots implements SlotLeases {
       if (lease !== undefined) lease.granted(message);
       else void link.request('primary', RETURN_TOPIC, { name, id, slots, needed: 0 } satisfies ReturnMessage);
     });
-    link.on(RECALL_TOPIC, (message: RecallMessage) => this.#known.get(message.id)?.recalled(message));
+    link.on(RECALL_TOPIC, (message: RecallMessage) => {
+      this.#known.get(message.id)?.recalled(message);
+    });
     clock
       .setInterval(() => {
         for (const lease of this.#known.values()) lease.check();
@@ -103,21 +104,25 @@ class WorkerLease implements SlotLease {
   }
 
   granted({ slots, share }: GrantMessage): void {
+    const { pool } = this.#parts;
     this.#isWaiting = false;
     this.#share = share;
+    // What it owes is decided anew when a request ends. Two workers that paid each other would do so for ever.
+    const owed = this.held - pool.size;
+    this.#wanted += owed;
     // Before `held`: until now, tokens of a rate have returned for fewer slots.
-    this.#parts.pool.size += slots;
+    pool.size += slots + owed;
     this.held += slots;
-    // Those that are owed to others first.
-    if (this.held > Math.max(this.#parts.pool.size, this.#parts.pool.inFlight)) this.#return();
     this.#requestIfShort();
   }
 
-  /** Other workers wait for slots. @returns what is returned now */
-  recalled({ slots, share }: RecallMessage): ReturnedSlots {
+  /** Other workers wait for slots. */
+  recalled({ slots, share }: RecallMessage): void {
+    const { size, inFlight, waiting } = this.#parts.pool;
     this.#share = share;
-    this.#wanted = Math.max(0, slots - (this.held - this.#parts.pool.size));
-    return this.#release();
+    this.#wanted = Math.max(0, slots - (this.held - size));
+    // Calls to an upstream that waited, and were granted slots, are about to take them.
+    this.#return(waiting > 0 && inFlight < size ? size : share);
   }
 
   /** Returns what is idle, and tokens of a rate, which come back without `requestEnded`. */
@@ -132,33 +137,27 @@ class WorkerLease implements SlotLease {
     this.#return();
   }
 
-  #return(): void {
-    const { name, id, link } = this.#parts;
-    const message: ReturnMessage = { name, id, ...this.#release() };
-    if (message.slots > 0) void link.request('primary', RETURN_TOPIC, message);
-  }
-
   /**
-   * Takes the slots that others wait for from the pool: idle ones, and beyond the share also those in use.
-   * @returns those that no request has any more
+   * Returns slots that others wait for: idle ones at once, and others as their requests end.
+   * @param min used slots that it keeps
    */
-  #release(): ReturnedSlots {
-    const { pool, known, id } = this.#parts;
+  #return(min = this.#share): void {
+    const { name, id, pool, link, known } = this.#parts;
     const used = pool.inFlight + pool.waiting;
-    // A request that waited, and was granted a slot, is about to take it.
-    const isTaking = pool.waiting > 0 && pool.inFlight < pool.size;
-    const kept = Math.max(Math.min(used, isTaking ? pool.size : this.#share), pool.size - this.#wanted);
+    const kept = Math.max(Math.min(used, min), pool.size - this.#wanted);
     if (kept < pool.size) {
       this.#wanted -= pool.size - kept;
       pool.size = kept;
     }
-    const slots = Math.max(0, this.held - Math.max(pool.size, pool.inFlight));
-    this.held -= slots;
-    if (slots > 0 && pool.waiting === 0) this.#isWaiting = false;
-    if (this.held === 0 && !this.#isWaiting) known.delete(id);
-    const needed = this.#isWaiting ? pool.waiting : 0;
+    const slots = this.held - Math.max(pool.size, pool.inFlight);
+    if (slots > 0) {
+      this.held -= slots;
+      if (pool.waiting === 0) this.#isWaiting = false;
+      if (this.held === 0 && !this.#isWaiting) known.delete(id);
+      const message: ReturnMessage = { name, id, slots, needed: this.#isWaiting ? Math.max(1, pool.waiting) : 0 };
+      void link.request('primary', RETURN_TOPIC, message);
+    }
     this.#requestIfShort();
-    return { slots, needed };
   }
 
   #requestIfShort(): void {

@@ -262,6 +262,6 @@ it('requests of all workers never exceed the limit, and no slot is lost, whateve
       expect(all[0]?.gate.inFlight).toBe(limit);
       expect(workers.errors).toEqual([]);
     }),
-    { numRuns: 100 },
+    { numRuns: 400 },
   );
 });
