@@ -15,6 +15,7 @@ import { MachineCharges } from './limits/machine-charges.ts';
 import { isPackageFolder } from './network-files/load-networks.ts';
 import type { Gateway } from './server/app.ts';
 import { isWorker, openWorkerLink } from './workers/open-worker-link.ts';
+import { MachineSlots } from './workers/machine-slots.ts';
 import { Primary } from './workers/primary.ts';
 import type { WorkerLink } from './workers/worker-link.ts';
 import { settingsOfWorker, thisMachine, workersOf } from './workers/worker-count.ts';
@@ -96,6 +97,7 @@ function stopWithSignals(
 async function startPrimary(active: Settings, count: number, log: Log): Promise<void> {
   const primary = new Primary({ count, log });
   new MachineCharges().serve(primary.router);
+  new MachineSlots(primary.router, count).serve();
   stopWithSignals(active, log, {
     reload: () => {
       primary.reload();

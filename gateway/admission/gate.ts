@@ -2,6 +2,7 @@ import { clock } from '../clock/clock.ts';
 import { LinkedList, type Linked } from '../collections/linked-list.ts';
 import type { Holder } from '../memory/holder.ts';
 import { Deadlines, type Timed } from './deadlines.ts';
+import type { SlotLease, SlotPool } from './slot-lease.ts';
 
 /** The owner of a request: a key, an address, or Gatehouse itself. Requests of one object share its slots. */
 export interface SlotOwner {
@@ -81,7 +82,9 @@ class Flow {
  * per weight, to those with equally many in turn. Some slots stay free for owners that have none, so that a request of
  * theirs need not wait for another one to end. A request that need not wait costs no promise, timer or allocation.
  */
-export class Gate {
+export class Gate implements SlotPool {
+  /** Sets the size, if other workers share the slots. */
+  lease: SlotLease | undefined;
   readonly #options: GateOptions;
   #slots: number;
   #free: number;
@@ -90,7 +93,7 @@ export class Gate {
   #perOwner: number | undefined;
   readonly #flows = new WeakMap<SlotOwner, Flow>();
   /** With waiting requests, which each start looks at: at most as many as requests wait. */
-  #waiting: Flow[] = [];
+  #waitingFlows: Flow[] = [];
   #waitingCount = 0;
   #turn = 0;
   readonly #deadlines = new Deadlines();
@@ -117,6 +120,10 @@ export class Gate {
     return this.#slots - this.#free;
   }
 
+  get waiting(): number {
+    return this.#waitingCount;
+  }
+
   get hasWaiting(): boolean {
     return this.#waitingCount > 0;
   }
@@ -132,7 +139,10 @@ export class Gate {
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
   tryEnter(owner: SlotOwner): boolean {
     const flow = this.#flowOf(owner);
-    if (flow.waitingCount > 0 || !(this.#mayTake(flow) || this.#mayExceed(flow))) return false;
+    if (flow.waitingCount > 0 || !(this.#mayTake(flow) || this.#mayExceed(flow))) {
+      void this.lease?.requestMore();
+      return false;
+    }
     this.#take(flow);
     return true;
   }
@@ -169,6 +179,7 @@ export class Gate {
     if (--flow.taken === 0) this.#owners--;
     flow.turn = ++this.#turn;
     this.#free++;
+    this.lease?.requestEnded();
     if (this.#waitingCount > 0) this.#startWaiting();
   }
 
@@ -191,7 +202,7 @@ export class Gate {
   #next(): Flow | undefined {
     if (this.#free <= 0) return undefined;
     let first: Flow | undefined;
-    for (const flow of this.#waiting) {
+    for (const flow of this.#waitingFlows) {
       if (this.#mayTake(flow) && (first === undefined || isBefore(flow, first))) first = flow;
     }
     return first;
@@ -225,7 +236,7 @@ export class Gate {
 
   #add(flow: Flow, request: WaitingRequest): void {
     if (flow.waitingCount === 0) {
-      flow.place = this.#waiting.push(flow) - 1;
+      flow.place = this.#waitingFlows.push(flow) - 1;
       flow.turn = ++this.#turn;
     }
     flow.waiting.push(request);
@@ -249,9 +260,9 @@ export class Gate {
 
   /** The last one takes its place: the order is that of `turn`. */
   #stopWaiting({ place }: Flow): void {
-    const last = this.#waiting.pop() as Flow;
-    if (place === this.#waiting.length) return;
-    this.#waiting[place] = last;
+    const last = this.#waitingFlows.pop() as Flow;
+    if (place === this.#waitingFlows.length) return;
+    this.#waitingFlows[place] = last;
     last.place = place;
   }
 

@@ -1,6 +1,7 @@
 import { RpcError, type Allowance } from '../jsonrpc/errors.ts';
 import type { Holder } from '../memory/holder.ts';
 import { Gate, type SlotOwner } from './gate.ts';
+import type { SlotLeases } from './slot-lease.ts';
 
 /** Requests in flight of a key without `--concurrency`. */
 export const DEFAULT_CONCURRENCY = 256;
@@ -27,34 +28,34 @@ export class KeyShare implements CallerShare {
   readonly holder: Holder;
   weight = 1;
   keptValues = 0;
-  readonly #defaultConcurrency: number;
-  #concurrency: number;
+  #concurrency = DEFAULT_CONCURRENCY;
   /** Of the keys that set one. */
   readonly #limits = new Map<string, number>();
   readonly requests: Gate;
 
-  /** @param workers that serve the account together, each with a part of the default concurrency */
-  constructor(account: string, workers = 1) {
+  /** @param leases of the workers that serve the account together; undefined: this is the only one */
+  constructor(account: string, leases?: SlotLeases) {
     this.name = account;
     this.holder = { name: account, isAddress: false, bytes: 0 };
-    this.#defaultConcurrency = Math.max(1, Math.floor(DEFAULT_CONCURRENCY / workers));
-    this.#concurrency = this.#defaultConcurrency;
     this.requests = new Gate({
-      slots: this.#concurrency,
+      slots: leases === undefined ? DEFAULT_CONCURRENCY : 0,
       hasOneOwner: true,
       queueMax: 2 * DEFAULT_CONCURRENCY,
       maxWaitMs: MAX_WAIT_MS,
       rejection: () => new RpcError('too-many-requests', undefined, { allowance: this.#allowance() }),
     });
+    this.requests.lease = leases?.open(`key:${account}`, DEFAULT_CONCURRENCY, this.requests);
   }
 
   /** The lowest limit of the account's keys holds for all of them. @param requests undefined: the key sets no limit */
   limitConcurrency(key: string, requests: number | undefined): void {
     if (requests === undefined) this.#limits.delete(key);
     else this.#limits.set(key, requests);
-    this.#concurrency = this.#limits.size === 0 ? this.#defaultConcurrency : Math.min(...this.#limits.values());
-    this.weight = Math.max(1, this.#concurrency / this.#defaultConcurrency);
-    this.requests.size = this.#concurrency;
+    this.#concurrency = this.#limits.size === 0 ? DEFAULT_CONCURRENCY : Math.min(...this.#limits.values());
+    this.weight = Math.max(1, this.#concurrency / DEFAULT_CONCURRENCY);
+    const { lease } = this.requests;
+    if (lease === undefined) this.requests.size = this.#concurrency;
+    else lease.limit = this.#concurrency;
   }
 
   /** Of a rejected request: all are in flight, and one may have ended when the client tries again. */

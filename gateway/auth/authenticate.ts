@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { clock } from '../clock/clock.ts';
 import { Gate, type SlotOwner } from '../admission/gate.ts';
+import type { SlotLeases } from '../admission/slot-lease.ts';
 import { expiringEntries, maxEntries } from '../config/max-entries.ts';
 import type { Log } from '../config/log.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -36,8 +37,8 @@ export interface AuthenticatorOptions {
   readonly allowDevelopmentKeys?: boolean;
   /** Undefined: tokens are not accepted. */
   readonly tokens?: TokenOptions | undefined;
-  /** Workers that serve each account together. Default: 1. */
-  readonly workers?: number;
+  /** Of the workers that serve each account together; undefined: this is the only one. */
+  readonly leases?: SlotLeases | undefined;
   readonly log: Log;
 }
 
@@ -103,7 +104,7 @@ export class Authenticator {
     this.#store = store;
     this.#maxGuesses = options.unknownKeysMax;
     this.#log = options.log;
-    this.#shares = new KeyShares(options.workers);
+    this.#shares = new KeyShares(options.leases);
     this.#staleMaxMs = options.keyStaleMaxS * 1000;
     this.#allowDevelopmentKeys = options.allowDevelopmentKeys ?? false;
     if (options.tokens !== undefined) {

@@ -9,7 +9,7 @@ import {
 } from './permissions/call-permissions.ts';
 import { EntryPermissions, type EntryCheck } from './permissions/entry-permissions.ts';
 import type { Capabilities } from './permissions/field-kinds.ts';
-import { lowerLimits, lowerNumbers, noLimits, workerLimits, type KeyLimits } from './permissions/key-limits.ts';
+import { lowerLimits, lowerNumbers, noLimits, type KeyLimits } from './permissions/key-limits.ts';
 import { permissionFields, permissionNames } from './permissions/permission-fields.ts';
 import { parsePermissions, type PermissionTexts } from './permissions/permissions.ts';
 import type { Bounds } from '../spec/bounds.ts';
@@ -58,12 +58,10 @@ export function namesOrigin({ record }: KeyAccess, origin: string): boolean {
 
 /** Where the shares of accounts are: `KeyShares`. */
 interface Shares {
-  /** The number of workers that serve the account. */
-  readonly workers: number;
   of(account: string, key: string, concurrency: number | undefined): CallerShare;
 }
 
-const newShares: Shares = { workers: 1, of: (account) => new KeyShare(account) };
+const newShares: Shares = { of: (account) => new KeyShare(account) };
 
 const noCapabilities: Capabilities = { explain: false, private: false, verify: false, verifyLevel: 'off' };
 
@@ -97,7 +95,7 @@ export function compileAccess(
   const permissions = given.ceiling === undefined ? own : narrow(own, compilePermissions(given.ceiling));
   const { entry, methods, params, bounds } = permissions;
   const { account = given.account ?? id, capabilities = noCapabilities } = own;
-  const limits = permissions.limits && workerLimits({ ...noLimits(account), ...permissions.limits }, shares.workers);
+  const limits = permissions.limits && { ...noLimits(account), ...permissions.limits };
   return {
     record,
     account,

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { KeyShare } from '../admission/key-share.ts';
+import type { SlotLeases } from '../admission/slot-lease.ts';
 import { maxEntries } from '../config/max-entries.ts';
 
 /** Twice the keys and tokens that are cached, so that the share of one that is in use is not dropped. */
@@ -12,18 +13,21 @@ const MAX_SHARES = 40_000;
 export class KeyShares {
   /** The share with the limit of a key, by key. */
   readonly #limited = new LRUCache<string, KeyShare>(maxEntries(MAX_SHARES));
-  readonly #shares = new LRUCache<string, KeyShare>(maxEntries(MAX_SHARES));
-  readonly workers: number;
+  readonly #shares = new LRUCache<string, KeyShare>({
+    ...maxEntries(MAX_SHARES),
+    dispose: ({ requests }) => requests.lease?.close(),
+  });
+  readonly #leases: SlotLeases | undefined;
 
-  /** @param workers that serve each account together */
-  constructor(workers = 1) {
-    this.workers = workers;
+  /** @param leases of the workers that serve each account together; undefined: this is the only one */
+  constructor(leases?: SlotLeases) {
+    this.#leases = leases;
   }
 
   /** @param concurrency requests in flight that the key permits its account; undefined: it sets no limit */
   of(account: string, key: string, concurrency: number | undefined): KeyShare {
     let share = this.#shares.get(account);
-    if (share === undefined) this.#shares.set(account, (share = new KeyShare(account, this.workers)));
+    if (share === undefined) this.#shares.set(account, (share = new KeyShare(account, this.#leases)));
     // Its record may have another team than before.
     if (concurrency === undefined || this.#limited.get(key) !== share) this.forget(key);
     if (concurrency === undefined) return share;

@@ -50,7 +50,7 @@ export class PublicAccess implements PublicGroup {
     this.#workers = workers;
     this.shares = previous?.shares ?? new PublicShares(account, holderOf);
     if (previous === undefined) this.limitConcurrency();
-    const shares = { workers, of: (): KeyAccess['share'] => this.shares.of('') };
+    const shares = { of: (): KeyAccess['share'] => this.shares.of('') };
     const record = { id: PUBLIC_ID, name: PUBLIC_ID, createdAt: '', permissions: publicTexts(options) };
     const methodCheck = checkOf(options.methods, developmentMethods);
     this.#common = compileAccess(record, shares, { account, methodCheck });

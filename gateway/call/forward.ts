@@ -18,7 +18,7 @@ import { lowerGas } from './gas-cap.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
 import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
-import { catchUp, selectUpstream } from './select.ts';
+import { catchUp, moreCapacity, selectUpstream } from './select.ts';
 import { sendAtOnce } from './send-at-once.ts';
 import { pinVerified, proveRaised, requireProof } from './verify-outcome.ts';
 
@@ -40,7 +40,10 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
     prepare(call);
     const { verification } = call;
     const route = transactionRouteOf(call);
-    if (route?.isAtOnce === true) return await sendAtOnce(call, route);
+    if (route?.isAtOnce === true) {
+      await moreCapacity(call, true);
+      return await sendAtOnce(call, route);
+    }
     const mayCount = verification === undefined && call.preferred !== undefined;
     const accepted = mayCount ? call.router.sent.acceptedFor(call.method, call.params) : undefined;
     const count = accepted && (await pendingCount(call, accepted));
@@ -49,6 +52,8 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       if (verification !== undefined) await pinVerified(call, verification);
       const poll = catchUp(call, clock.now());
       if (poll !== undefined) await poll;
+      const more = moreCapacity(call, false);
+      if (more !== undefined) await more;
       const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {

@@ -110,6 +110,42 @@ export function catchUp({ router, group, blocks, tried, candidates }: Call, now:
   return recovering && chain.catchUp(recovering, now);
 }
 
+/**
+ * With several workers: requests what other workers do not use of the `limits` of upstreams that would be selected before the
+ * first one with capacity.
+ * @param isAtOnce the call is sent to all upstreams
+ * @returns resolves when there is no more to get; undefined: the call does not wait
+ */
+export function moreCapacity(call: Call, isAtOnce: boolean): Promise<void> | undefined {
+  const now = clock.now();
+  if (call.router.all.every(({ limits }) => limits?.hasCapacity(now) !== false)) return undefined;
+  const granted = requestCapacity(call, now, isAtOnce);
+  return granted && whenGranted(call, granted, isAtOnce);
+}
+
+/** Other calls that wait may take the slots first. */
+async function whenGranted(call: Call, first: Promise<void>, isAtOnce: boolean): Promise<void> {
+  let granted: Promise<void> | undefined = first;
+  while (granted !== undefined) {
+    await granted;
+    const now = clock.now();
+    granted = now < call.deadline ? requestCapacity(call, now, isAtOnce) : undefined;
+  }
+}
+
+function requestCapacity(call: Call, now: number, isAtOnce: boolean): Promise<void> | undefined {
+  const { router, group, tried, candidates } = call;
+  for (const upstream of router.ranking.order(group, now)) {
+    const { limits, circuit, drain } = upstream;
+    if (tried.includes(upstream) || candidates?.includes(upstream) === false) continue;
+    if (drain !== undefined || !circuit.isClosed) continue;
+    const granted = limits?.moreCapacity(now);
+    if (granted !== undefined) return granted;
+    if (!isAtOnce && limits?.hasCapacity(now) !== false) return undefined;
+  }
+  return undefined;
+}
+
 /** The upstreams that all calls skip now. */
 export function skipReasons(router: Router, now: number): Map<Upstream, SkipReason> {
   return new Map(skippedFor(headPoll(router), now));

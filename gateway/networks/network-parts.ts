@@ -1,3 +1,4 @@
+import type { SlotLeases } from '../admission/slot-lease.ts';
 import type { ResponseCache } from '../cache/response-cache.ts';
 import type { RedisCache } from '../cache/redis-cache.ts';
 import type { Log } from '../config/log.ts';
@@ -33,6 +34,8 @@ export interface NetworkParts {
   readonly redisCache: RedisCache | undefined;
   /** Undefined: the gateway has one worker. */
   readonly link?: WorkerLink | undefined;
+  /** Of the slots that the workers share, with `link`. */
+  readonly leases?: SlotLeases | undefined;
   readonly localChains: LocalChains;
   /** All open upstreams by identity. A rebuilt network reuses those of equal identity and adds new ones. */
   readonly openUpstreams: Map<string, Upstream>;

@@ -347,7 +347,7 @@ function openUpstreams(config: NetworkConfig, parts: NetworkParts, log: Log): Up
 function openUpstream(
   chain: ChainConfig,
   config: UpstreamConfig,
-  { settings, metrics, localChains, memory, link }: NetworkParts,
+  { settings, metrics, localChains, memory, leases }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
   const fixed: FixedUpstreamOptions = config;
@@ -371,7 +371,7 @@ function openUpstream(
     defaultTimeoutMs: settings.UPSTREAM_TIMEOUT_MS ?? attemptTimesMs.lookup,
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
-    workers: link?.count ?? 1,
+    shared: leases && { leases, name: `${chain.slug}/${fixed.name}` },
     metrics: metrics.upstreamMetrics(chain.slug, fixed.name),
     log,
   });

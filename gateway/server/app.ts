@@ -52,6 +52,7 @@ import { openTracing } from '../observability/tracing.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
+import { WorkerSlots } from '../workers/worker-slots.ts';
 import { WebSocketUpgrades } from './websocket/upgrade.ts';
 
 const REDIS_CHECK_TIMEOUT_MS = 2_000;
@@ -114,12 +115,13 @@ export async function openGateway(
   metrics.watchWorkers(() => machineMetrics.workers);
   const tokens = await openTokens(settings, log);
   const keys = openKeyStore(settings, log);
+  const leases = link && new WorkerSlots(link);
   const authenticator = new Authenticator(keys, {
     keyStaleMaxS: settings.KEY_STALE_MAX_S,
     unknownKeysMax: settings.UNKNOWN_KEYS_MAX,
     allowDevelopmentKeys: isDevelopment(settings),
     tokens,
-    workers: link?.count ?? 1,
+    leases,
     log,
   });
   const limiter = openLimiter(settings, log, link);
@@ -145,7 +147,7 @@ export async function openGateway(
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
   const networks = new NetworkRegistry(
-    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache, link },
+    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache, link, leases },
     files,
   );
   const tellDrained = async (): Promise<unknown> => link?.requestOthers('drains', undefined);

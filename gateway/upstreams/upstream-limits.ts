@@ -1,58 +1,167 @@
+import type { SlotLease, SlotLeases, SlotPool } from '../admission/slot-lease.ts';
+import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { UpstreamLimitsConfig } from '../network-files/network-config.ts';
 
 const MIN_WAIT_MS = 100;
+
+/** Sums of refilled parts of tokens are not exact. */
+const ROUNDING = 1e-9;
+
+/** The workers that send requests to an upstream together. */
+export interface SharedLimits {
+  readonly leases: SlotLeases;
+  /** Of the upstream, among all networks. */
+  readonly name: string;
+}
 
 /**
  * Limits the request rate and concurrency of one upstream to its plan. Requests that the gateway itself makes, such as
  * polls, also take tokens but are never rejected. The number of tokens can therefore be negative.
  */
 export class UpstreamLimits {
-  readonly #perSecond: number;
-  readonly #burst: number;
-  readonly #concurrency: number;
-  #tokens: number;
-  #refilledAt = -Infinity;
-  #inFlight = 0;
+  readonly #tokens: Tokens | undefined;
+  readonly #requests: RequestSlots | undefined;
 
-  /** @param workers that send requests: each has a part, of the burst and of the concurrency at least 1 */
-  constructor(
-    { perSecond = Infinity, burst = Math.max(1, perSecond), concurrency = Infinity }: UpstreamLimitsConfig,
-    workers = 1,
-  ) {
-    this.#perSecond = perSecond / workers;
-    this.#burst = Math.max(1, burst / workers);
-    this.#concurrency = Math.max(1, Math.floor(concurrency / workers));
-    this.#tokens = this.#burst;
+  /** @param shared undefined: this process has the limits alone */
+  constructor({ perSecond, burst, concurrency }: UpstreamLimitsConfig, shared?: SharedLimits) {
+    if (perSecond !== undefined) this.#tokens = new Tokens(perSecond, burst ?? Math.max(1, perSecond), shared);
+    if (concurrency !== undefined) this.#requests = new RequestSlots(concurrency, shared);
   }
 
+  /** If it has none, slots that other workers do not use are requested. */
   hasCapacity(now: number): boolean {
-    this.#refill(now);
-    return this.#tokens >= 1 && this.#inFlight < this.#concurrency;
+    const short = this.#shortage(now);
+    void short?.lease?.requestMore();
+    return short === undefined;
+  }
+
+  /** @returns resolves when other workers have returned what they do not use; undefined: it has capacity, or they use all */
+  moreCapacity(now: number): Promise<void> | undefined {
+    const short = this.#shortage(now);
+    if (short === undefined) return undefined;
+    short.waiting++;
+    const granted = short.lease?.requestMore();
+    const ended = (): void => {
+      short.waiting--;
+    };
+    if (granted !== undefined) return granted.finally(ended);
+    ended();
+    return undefined;
   }
 
   beginRequest(now: number): void {
-    this.#refill(now);
-    // The gateway's own requests may exceed the limit, by one burst at most: that bounds the delay for callers.
-    this.#tokens = Math.max(this.#tokens - 1, -this.#burst);
-    this.#inFlight++;
+    this.#tokens?.take(now);
+    this.#requests?.take();
   }
 
   endRequest(): void {
-    this.#inFlight--;
+    this.#requests?.release();
   }
 
   /** Estimated time until the upstream has capacity. */
   waitMs(now: number): number {
+    return Math.max(MIN_WAIT_MS, this.#tokens?.waitMs(now) ?? 0);
+  }
+
+  /** Returns what it has to the other workers. */
+  close(): void {
+    this.#tokens?.lease?.close();
+    this.#requests?.lease?.close();
+  }
+
+  #shortage(now: number): Tokens | RequestSlots | undefined {
+    if (this.#tokens?.isEmpty(now) === true) return this.#tokens;
+    return this.#requests?.isFull === true ? this.#requests : undefined;
+  }
+}
+
+/** Requests in flight. */
+class RequestSlots implements SlotPool {
+  size: number;
+  inFlight = 0;
+  /** Calls that wait for slots of other workers. */
+  waiting = 0;
+  readonly lease: SlotLease | undefined;
+
+  constructor(limit: number, shared: SharedLimits | undefined) {
+    this.size = shared === undefined ? limit : 0;
+    this.lease = shared?.leases.open(`upstream:${shared.name}:concurrency`, limit, this);
+  }
+
+  get isFull(): boolean {
+    return this.inFlight >= this.size;
+  }
+
+  take(): void {
+    this.inFlight++;
+  }
+
+  release(): void {
+    this.inFlight--;
+    this.lease?.requestEnded();
+  }
+}
+
+/**
+ * A bucket of tokens, each of which is a slot that is in use until it is refilled. A worker refills those that it has, at their
+ * part of the rate, and returns full ones: so the workers together never send more than the burst and the rate.
+ */
+class Tokens implements SlotPool {
+  /** As in `RequestSlots`. */
+  waiting = 0;
+  readonly lease: SlotLease | undefined;
+  /** Tokens at once, in all workers together. */
+  readonly #burst: number;
+  readonly #perSecond: number;
+  #size: number;
+  #missing = 0;
+  #refilledAt: number | undefined;
+
+  constructor(perSecond: number, burst: number, shared: SharedLimits | undefined) {
+    this.#perSecond = perSecond;
+    this.#burst = shared === undefined ? burst : Math.floor(burst);
+    this.#size = shared === undefined ? burst : 0;
+    this.lease = shared?.leases.open(`upstream:${shared.name}:rate`, this.#burst, this);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  set size(size: number) {
+    this.#refill(clock.now());
+    this.#size = size;
+  }
+
+  get inFlight(): number {
+    this.#refill(clock.now());
+    return Math.ceil(this.#missing - ROUNDING);
+  }
+
+  isEmpty(now: number): boolean {
     this.#refill(now);
-    if (this.#perSecond === Infinity) return MIN_WAIT_MS;
-    return Math.max(MIN_WAIT_MS, ((1 - this.#tokens) / this.#perSecond) * 1_000);
+    return this.#missing + 1 > this.#size + ROUNDING;
+  }
+
+  take(now: number): void {
+    if (this.isEmpty(now)) void this.lease?.requestMore();
+    // The gateway's own requests may exceed the limit, by one burst at most: that bounds the delay for callers.
+    this.#missing = Math.min(this.#missing + 1, 2 * Math.max(this.#size, 1));
+  }
+
+  waitMs(now: number): number {
+    this.#refill(now);
+    return ((this.#missing + 1 - this.#size) / (this.#refillPerSecond || this.#perSecond)) * 1_000;
+  }
+
+  get #refillPerSecond(): number {
+    return this.lease === undefined ? this.#perSecond : (this.#perSecond * this.lease.held) / this.#burst;
   }
 
   #refill(now: number): void {
-    if (this.#perSecond === Infinity) return;
-    const elapsedMs = Math.max(0, now - this.#refilledAt);
-    this.#tokens = Math.min(this.#burst, this.#tokens + (elapsedMs * this.#perSecond) / 1_000);
+    const elapsedMs = Math.max(0, now - (this.#refilledAt ?? now));
+    this.#missing = Math.max(0, this.#missing - (elapsedMs * this.#refillPerSecond) / 1_000);
     this.#refilledAt = now;
   }
 }

@@ -1,13 +1,14 @@
 import type { Log } from '../config/log.ts';
 import type { FailedOutcome } from './outcome.ts';
 import type { ErrorResponse } from './transport/upstream-response.ts';
+import type { SharedLimits } from './upstream-limits.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import type { Transport } from './transport/transport.ts';
 import type { SubscriptionLink } from './transport/websocket-subscription.ts';
 
 export interface UpstreamOptions {
-  /** Workers that send requests to it. Default: 1. */
-  readonly workers?: number;
+  /** The workers that share its limits; undefined: this is the only one. */
+  readonly shared?: SharedLimits | undefined;
   readonly chainId: number;
   /** Classifies an error in response to eth_chainId. Undefined: it is not an upstream failure. */
   readonly classifyError?: (error: ErrorResponse) => FailedOutcome | undefined;

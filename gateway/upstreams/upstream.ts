@@ -120,7 +120,7 @@ export class Upstream {
     this.health = new UpstreamHealth(name, options.log);
     this.circuit = this.health.circuit;
     this.methods = new UnsupportedMethods(name, options.log);
-    this.limits = limits && new UpstreamLimits(limits, options.workers);
+    this.limits = limits && new UpstreamLimits(limits, options.shared);
     this.concurrency = new ConcurrencyLimit(options.transport.slots);
     this.metrics = options.metrics;
     this.#options = options;
@@ -401,6 +401,7 @@ export class Upstream {
   }
 
   async close(): Promise<void> {
+    this.limits?.close();
     await Promise.all([this.#options.transport.close(), this.#options.webSocket?.close()]);
   }
 

@@ -3,12 +3,15 @@ import type { MessageToPrimary, MessageToWorker } from './messages.ts';
 /** Handles a request of a worker. Its result, or that of its promise, is the response. */
 export type RequestHandler = (body: never, from: number) => unknown;
 
+/** The sender of the primary's own requests, in place of the id of a worker. */
+const PRIMARY = 0;
+
 /** A request that waits for the responses of its recipients. */
 interface PendingRequest {
   readonly from: number;
-  readonly id: number;
   readonly waiting: Set<number>;
   readonly results: unknown[];
+  readonly end: (results: readonly unknown[]) => void;
 }
 
 /**
@@ -20,6 +23,7 @@ export class MessageRouter {
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #pending = new Map<number, PendingRequest>();
   readonly #onError: (error: unknown) => void;
+  #onEnd: (worker: number) => void = () => undefined;
   #lastId = 0;
 
   /** @param onError a defect of a handler, whose request has no result */
@@ -36,6 +40,24 @@ export class MessageRouter {
     this.#handlers.set(topic, handler);
   }
 
+  /** @param handler called when a worker has ended, after its last request */
+  onEnd(handler: (worker: number) => void): void {
+    this.#onEnd = handler;
+  }
+
+  /** Whether the worker has joined and not ended. */
+  has(worker: number): boolean {
+    return this.#workers.has(worker);
+  }
+
+  /** A request of the primary. @returns undefined: the worker has ended, or its handler failed */
+  async request(worker: number, topic: string, body: unknown): Promise<unknown> {
+    const [result] = await new Promise<readonly unknown[]>((end) => {
+      this.#send(PRIMARY, [worker], topic, body, end);
+    });
+    return result;
+  }
+
   /** The worker gets requests from now on. */
   add(worker: number, send: (message: MessageToWorker) => void): void {
     this.#workers.set(worker, send);
@@ -50,6 +72,7 @@ export class MessageRouter {
       else if (request.waiting.delete(worker)) this.#endIfComplete(key, request);
     }
     this.sendAll({ kind: 'workers', ids: this.ids });
+    this.#onEnd(worker);
   }
 
   sendAll(message: MessageToWorker): void {
@@ -72,12 +95,27 @@ export class MessageRouter {
       return;
     }
     const recipients = to === 'others' ? [...this.#workers.keys()].filter((worker) => worker !== from) : [to];
-    const present = recipients.filter((worker) => this.#workers.has(worker));
+    const respond =
+      id === undefined
+        ? undefined
+        : (results: readonly unknown[]): void => this.#workers.get(from)?.({ kind: 'responses', id, results });
+    this.#send(from, recipients, topic, body, respond);
+  }
+
+  /** @param end called with the responses; undefined: the sender needs none */
+  #send(
+    from: number,
+    to: readonly number[],
+    topic: string,
+    body: unknown,
+    end: PendingRequest['end'] | undefined,
+  ): void {
+    const present = to.filter((worker) => this.#workers.has(worker));
     const key = ++this.#lastId;
-    for (const worker of present)
-      this.#workers.get(worker)?.({ kind: 'request', id: id === undefined ? undefined : key, from, topic, body });
-    if (id === undefined) return;
-    const request = { from, id, waiting: new Set(present), results: [] };
+    const id = end === undefined ? undefined : key;
+    for (const worker of present) this.#workers.get(worker)?.({ kind: 'request', id, from, topic, body });
+    if (end === undefined) return;
+    const request = { from, waiting: new Set(present), results: [], end };
     this.#pending.set(key, request);
     this.#endIfComplete(key, request);
   }
@@ -92,9 +130,9 @@ export class MessageRouter {
     if (id !== undefined) this.#workers.get(from)?.({ kind: 'responses', id, results: [result] });
   }
 
-  #endIfComplete(key: number, { from, id, waiting, results }: PendingRequest): void {
+  #endIfComplete(key: number, { waiting, results, end }: PendingRequest): void {
     if (waiting.size > 0) return;
     this.#pending.delete(key);
-    this.#workers.get(from)?.({ kind: 'responses', id, results });
+    end(results);
   }
 }

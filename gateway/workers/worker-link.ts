@@ -19,6 +19,8 @@ export class WorkerLink {
   readonly #onError: (error: unknown) => void;
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #waiting = new Map<number, (results: readonly unknown[]) => void>();
+  /** Its requests are handled from now on. */
+  hasJoined = false;
   #ids: readonly number[] = [];
   #lastId = 0;
 
@@ -47,6 +49,7 @@ export class WorkerLink {
   /** The worker can handle requests from now on. */
   join(): void {
     this.#send({ kind: 'joined' });
+    this.hasJoined = true;
   }
 
   /** The worker listens. */

@@ -76,12 +76,6 @@ function isSameRates(one: ChargedLimits['methodRates'], other: ChargedLimits['me
   return one.size === other.size && [...one].every(([method, rate]) => isSameRate(rate, other.get(method)));
 }
 
-/** What one of several workers may have in flight: at least 1, so that the sum exceeds a limit below their number. */
-export function workerLimits(limits: KeyLimits, workers: number): KeyLimits {
-  const { concurrency } = limits;
-  return { ...limits, concurrency: concurrency && Math.max(1, Math.floor(concurrency / workers)) };
-}
-
 /** The lower of each limit. A limit that one of both lacks is the other's. */
 export function lowerLimits(
   one: Partial<KeyLimits> | undefined,

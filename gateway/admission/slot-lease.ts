@@ -1,0 +1,32 @@
+/** Slots that requests of this process take. */
+export interface SlotPool {
+  /** Requests that may have a slot. */
+  size: number;
+  /** Requests that have one. */
+  readonly inFlight: number;
+  /** Requests that wait for one. */
+  readonly waiting: number;
+}
+
+/** What this worker has of a number of slots that all workers of the machine share. */
+export interface SlotLease {
+  /** Of all workers together. The lowest limit that a worker with slots knows holds for all. */
+  limit: number;
+  /** Slots that no other worker has. With fewer in the pool, the others are owed: they are returned as requests end. */
+  readonly held: number;
+  /**
+   * To be called when a request finds no free slot: requests those that other workers do not use.
+   * @returns resolves when they are there, or the others use all; undefined: the others use all
+   */
+  requestMore(): Promise<void> | undefined;
+  /** To be called when a request has ended: another worker may wait for its slot. */
+  requestEnded(): void;
+  /** Returns all slots, those in use as requests end. A later request may need some again. */
+  close(): void;
+}
+
+/** Opens the leases of a worker. */
+export interface SlotLeases {
+  /** @param pool has no slots yet: its size is set from now on */
+  open(name: string, limit: number, pool: SlotPool): SlotLease;
+}
