@@ -109,11 +109,11 @@ function readParsed(
   if (body === undefined) throw missingResponse(status, text, retryAfter);
   const { error, result } = body;
   if (isMeaningful(error)) {
-    checkId(body, id, true);
+    checkId(body, id, true, status);
     return readError(error, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
   }
   if (result !== undefined) {
-    checkId(body, id, false);
+    checkId(body, id, false, status);
     const shown = secrets === undefined ? text : secrets.removeFromJson(text);
     const envelope = shown.trimStart().startsWith('[') ? undefined : shown;
     return {
@@ -140,11 +140,15 @@ function parse(text: string): unknown {
   }
 }
 
-/** Errors often have id null. Some nodes return the number as a string. A result must have its id. */
-function checkId(body: JsonObject, id: number, isError: boolean): void {
+/**
+ * Errors often have id null. Providers that reject requests, with 401 or 429, return one text with a fixed id for all. Some nodes
+ * return the number as a string. A result must have its id.
+ */
+function checkId(body: JsonObject, id: number, isError: boolean, status: number): void {
   const returnedId = body['id'];
   if (returnedId === id || returnedId === String(id)) return;
-  if (isError && (returnedId === null || returnedId === undefined)) return;
+  const needsNone = returnedId === null || returnedId === undefined || failureOfStatus[status] !== undefined;
+  if (isError && needsNone) return;
   throw new UpstreamFailure('malformed', 'the response has the id of another call');
 }
 

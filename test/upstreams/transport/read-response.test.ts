@@ -139,6 +139,11 @@ describe('an error', () => {
     expect(failureOf({ id: 8, error }).failure).toBe('malformed');
   });
 
+  it('with the status of a rejected request has any id: providers send one text to all', () => {
+    const body = { id: 8, error: { code: -32_005, message: 'daily request count exceeded' } };
+    expect(read(body, 429)).toMatchObject({ message: 'daily request count exceeded', status: 429 });
+  });
+
   it('has a message of at most 64 kB', () => {
     const response = read({ id: ID, error: { code: 1, message: 'x'.repeat(1_000_000) } });
     expect(response).toMatchObject({ message: 'x'.repeat(65_536) });

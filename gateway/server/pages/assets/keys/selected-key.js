@@ -33,7 +33,8 @@ async function showKey(id) {
     keys.length > 1
       ? [element('p', { class: 'hint' }, `With ${quantity(keys.length - 1, 'key')} that rotation replaced.`)]
       : [];
-  byId('usage').replaceChildren(...others, usagePlots(usage, USAGE_DAYS));
+  const calls = element('a', { href: `/calls?key=${key.id}` }, 'Latest calls, and why they were rejected');
+  byId('usage').replaceChildren(...others, usagePlots(usage, USAGE_DAYS), element('p', {}, calls));
   byId('new-name').value = key.name;
   fillPermissions('permission', key.rules ?? {});
   for (const form of ['permissions', 'rotate', 'rename']) {

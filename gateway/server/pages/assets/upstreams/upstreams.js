@@ -45,7 +45,7 @@ function cells(one) {
     act,
   );
   return [
-    network,
+    element('a', { href: `/${network}` }, network),
     upstream,
     element('span', { class: style }, text),
     drain === undefined ? '–' : drainText(drain),
