@@ -7,7 +7,7 @@ import { packageRoot } from '../gateway/config/package.ts';
 import { startPonder } from '../test/clients/ponder.ts';
 import { writeTable } from '../test/support/page-table.ts';
 import { show } from './figures.ts';
-import { cpuMicroseconds, freePorts, option, stopAll } from './processes.ts';
+import { cpuMicroseconds, freePorts, option, stopAllAndWait } from './processes.ts';
 import { addressOf } from './soak/block-parts.ts';
 import { logObject, blockObject, receiptObject } from './soak/block-objects.ts';
 import { appendBlock, makeGenesis, type TrueBlock } from './soak/true-chain.ts';
@@ -85,7 +85,7 @@ try {
   const command = `npm run bench:indexer -- --blocks ${count}`;
   writeTable(join(packageRoot, 'docs/verify.md'), 'indexer', rows, command);
 } finally {
-  stopAll();
+  await stopAllAndWait();
   node.closeAllConnections();
   node.close();
   rmSync(folder, { recursive: true, force: true });

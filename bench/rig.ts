@@ -96,7 +96,7 @@ export class Rig {
   close(): void {
     stopAll();
     this.upstream.close();
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20 });
   }
 
   async #start(name: string): Promise<Reference | undefined> {

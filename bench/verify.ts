@@ -5,7 +5,7 @@ import { packageRoot } from '../gateway/config/package.ts';
 import { startAnvil } from '../test/support/anvil.ts';
 import { writeTable } from '../test/support/page-table.ts';
 import { median, show } from './figures.ts';
-import { cpuMicroseconds, option, stopAll } from './processes.ts';
+import { cpuMicroseconds, option, stopAllAndWait } from './processes.ts';
 import { startGateway } from './start-gateway.ts';
 
 /**
@@ -91,7 +91,7 @@ try {
   }
   writeTable(join(packageRoot, 'docs/verify.md'), 'costs', rows, `npm run bench:verify -- --blocks ${count}`);
 } finally {
-  stopAll();
+  await stopAllAndWait();
   await anvil.stop();
   rmSync(folder, { recursive: true, force: true });
 }
