@@ -1,13 +1,13 @@
 import { execFileSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventLoopDelays } from './event-loop-delay.ts';
-import { freePorts, option, start, stopAll, untilReady } from './processes.ts';
+import { freePorts, option, removeFolder, start, stopAll, untilReady } from './processes.ts';
 
 /** Measures how long large batches block the gateway's event loop at a time: `npm run bench:batches`. */
 const rounds = option('rounds', 10);
@@ -115,7 +115,7 @@ async function main(): Promise<void> {
     await ended;
     upstream.close();
     upstream.closeAllConnections();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startFakeNode, type FakeNode } from '../test/support/fake-node.ts';
 import { findProgram } from '../test/support/find-program.ts';
 import { programs } from '../test/support/programs.ts';
 import { post } from './post.ts';
-import { freePorts, option, start, stopAll } from './processes.ts';
+import { freePorts, option, removeFolder, start, stopAll } from './processes.ts';
 import { startGateway } from './start-gateway.ts';
 
 /**
@@ -63,7 +63,7 @@ try {
 } finally {
   stopAll();
   await Promise.all([proxy.close(), primary.close(), secondary.close()]);
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 }
 
 interface Times {

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { packageRoot } from '../gateway/config/package.ts';
 import { startPonder } from '../test/clients/ponder.ts';
 import { writeTable } from '../test/support/page-table.ts';
 import { show } from './figures.ts';
-import { cpuMicroseconds, freePorts, option, stopAllAndWait } from './processes.ts';
+import { cpuMicroseconds, freePorts, option, removeFolder, stopAllAndWait } from './processes.ts';
 import { addressOf } from './soak/block-parts.ts';
 import { logObject, blockObject, receiptObject } from './soak/block-objects.ts';
 import { appendBlock, makeGenesis, type TrueBlock } from './soak/true-chain.ts';
@@ -88,7 +88,7 @@ try {
   await stopAllAndWait();
   node.closeAllConnections();
   node.close();
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 }
 
 function resultOf(method: string, [first, second]: readonly unknown[]): object {

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findProgram } from '../test/support/find-program.ts';
 import { programs } from '../test/support/programs.ts';
 import { FixedUpstream } from './fixed-upstream.ts';
-import { freePorts, pidOf, start, stop, stopAll, untilOpen } from './processes.ts';
+import { freePorts, pidOf, removeFolder, start, stop, stopAll, untilOpen } from './processes.ts';
 import { startPeer } from './peers.ts';
 import { startBareProxy, startHaproxy, startNginx, type Reference } from './references.ts';
 import type { CostScenario } from './scenarios.ts';
@@ -96,7 +96,7 @@ export class Rig {
   close(): void {
     stopAll();
     this.upstream.close();
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20 });
+    removeFolder(this.#folder);
   }
 
   async #start(name: string): Promise<Reference | undefined> {

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { table } from '../schemas/markdown-table.ts';
 import { median, show } from './figures.ts';
 import { openParts } from './gateway-parts.ts';
-import { freePorts, start, stopAll, untilOpen } from './processes.ts';
+import { freePorts, removeFolder, start, stopAll, untilOpen } from './processes.ts';
 import { stepsOf, type Step } from './step-list.ts';
 import { walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
 
@@ -34,7 +34,7 @@ try {
 } finally {
   await parts.close();
   stopAll();
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 }
 
 async function costRows(kinds: readonly CallKind[]): Promise<string[][]> {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { packageRoot } from '../gateway/config/package.ts';
 import { writeTable } from '../test/support/page-table.ts';
 import { runClients } from './busy-sockets.ts';
 import { addressOf, growingChain } from './growing-chain.ts';
-import { cpuMicroseconds, freePorts, option, pidOf, start, stopAll, untilReady } from './processes.ts';
+import { cpuMicroseconds, freePorts, option, pidOf, removeFolder, start, stopAll, untilReady } from './processes.ts';
 
 /**
  * Measures what subscribers cost the gateway: memory of idle sockets, memory and CPU of clients that subscribe and send
@@ -27,7 +27,7 @@ const page = join(packageRoot, 'docs/websocket.md');
 // Also runs if the measurement fails.
 process.once('exit', () => {
   stopAll();
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 });
 await run(option('idle', 5_000), option('busy', 500), option('seconds', 20));
 stopAll();

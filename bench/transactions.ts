@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { rpcError, startFakeNode, type FakeNode } from '../test/support/fake-nod
 import { writeTable } from '../test/support/page-table.ts';
 import { median, show } from './figures.ts';
 import { post } from './post.ts';
-import { option, stopAll } from './processes.ts';
+import { option, removeFolder, stopAll } from './processes.ts';
 import { startGateway } from './start-gateway.ts';
 
 /**
@@ -40,7 +40,7 @@ try {
   agent.destroy();
   stopAll();
   await Promise.all(nodes.map((node) => node.close()));
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 }
 
 async function measure(count: number): Promise<void> {

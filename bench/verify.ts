@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { startAnvil } from '../test/support/anvil.ts';
 import { writeTable } from '../test/support/page-table.ts';
 import { median, show } from './figures.ts';
-import { cpuMicroseconds, option, stopAllAndWait } from './processes.ts';
+import { cpuMicroseconds, option, removeFolder, stopAllAndWait } from './processes.ts';
 import { startGateway } from './start-gateway.ts';
 
 /**
@@ -93,7 +93,7 @@ try {
 } finally {
   await stopAllAndWait();
   await anvil.stop();
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 }
 
 /** Mines blocks with transfers. */

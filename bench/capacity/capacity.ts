@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebSocket } from 'ws';
@@ -10,7 +10,7 @@ import { CheckedCalls } from '../checked-calls.ts';
 import { FixedUpstream } from '../fixed-upstream.ts';
 import { LoadGenerator } from '../load.ts';
 import type { Measures } from '../measured-gateway.ts';
-import { cpuMicroseconds, option, stop, stopAll } from '../processes.ts';
+import { cpuMicroseconds, option, removeFolder, stop, stopAll } from '../processes.ts';
 import { startGateway, type StartedGateway } from '../start-gateway.ts';
 import { walletMix } from '../wallet-calls.ts';
 import { capacityRows, type CapacityRound } from './capacity-rows.ts';
@@ -36,7 +36,7 @@ let gateways = 0;
 // Also runs if the measurement fails.
 process.once('exit', () => {
   stopAll();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  removeFolder(folder);
 });
 
 const load = `load average ${(loadavg()[0] ?? 0).toFixed(1)} on ${cpus().length} cores, before the start`;

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { median } from '../figures.ts';
-import { freePorts, start, stop, untilOpen } from '../processes.ts';
+import { freePorts, removeFolder, start, stop, untilOpen } from '../processes.ts';
 import { startGateway } from '../start-gateway.ts';
 
 /** How the gateway reaches the upstream. */
@@ -74,7 +74,7 @@ export async function measureFairShares(transport: UpstreamTransport): Promise<F
     };
   } finally {
     await Promise.all([stop(gateway.child), stop(upstream)]);
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   }
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
@@ -9,7 +9,7 @@ import { programs } from '../../test/support/programs.ts';
 import { CheckedCalls } from '../checked-calls.ts';
 import { FixedUpstream } from '../fixed-upstream.ts';
 import { LoadGenerator } from '../load.ts';
-import { cpuMicroseconds, freePorts, option, pidOf, start, stopAll, untilOpen } from '../processes.ts';
+import { cpuMicroseconds, freePorts, option, pidOf, removeFolder, start, stopAll, untilOpen } from '../processes.ts';
 import { startGateway, type StartedGateway } from '../start-gateway.ts';
 import { walletMix } from '../wallet-calls.ts';
 import { replicaRows, type ReplicaCost } from './replica-rows.ts';
@@ -29,7 +29,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gatehouse-replicas-'));
 // Also runs if the measurement fails.
 process.once('exit', () => {
   stopAll();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  removeFolder(folder);
 });
 const upstream = new FixedUpstream();
 const url = `http://127.0.0.1:${await upstream.listen()}`;

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { stopAllAndWait } from '../processes.ts';
+import { removeFolder, stopAllAndWait } from '../processes.ts';
 import { Random } from '../random.ts';
 import { runChainFaults } from './chain-faults.ts';
 import { ChainNetwork } from './chain-network.ts';
@@ -80,6 +80,6 @@ async function findViolation({ name, edits, network, kinds }: Mutation): Promise
   } finally {
     await stopAllAndWait();
     await chain.close();
-    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+    removeFolder(folder);
   }
 }

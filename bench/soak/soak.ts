@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readMetrics } from '../../test/metrics/read-metrics.ts';
-import { stopAllAndWait } from '../processes.ts';
+import { removeFolder, stopAllAndWait } from '../processes.ts';
 import { Random } from '../random.ts';
 import { runChainFaults } from './chain-faults.ts';
 import { ChainNetwork } from './chain-network.ts';
@@ -61,7 +61,7 @@ try {
 } finally {
   await stopAllAndWait();
   for (const close of closing) await close();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  removeFolder(folder);
 }
 
 function openEvents(): RecentEvents | undefined {

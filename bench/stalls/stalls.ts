@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
@@ -7,7 +7,7 @@ import { table } from '../../schemas/markdown-table.ts';
 import { CheckedCalls } from '../checked-calls.ts';
 import { LoadGenerator } from '../load.ts';
 import { pinThisProcess } from '../pinning.ts';
-import { option, stop } from '../processes.ts';
+import { option, removeFolder, stop } from '../processes.ts';
 import { Random } from '../random.ts';
 import { Rig } from '../rig.ts';
 import { startGateway } from '../start-gateway.ts';
@@ -74,7 +74,7 @@ try {
   console.log(table([['turns of more than 1 ms of CPU', 'number', 'longest, ms', 'together, ms'], ...rows]));
 } finally {
   rig.close();
-  rmSync(folder, { recursive: true, force: true });
+  removeFolder(folder);
 }
 
 async function upstreamUrl(): Promise<string> {
