@@ -2,14 +2,14 @@ import { expect, it } from 'vitest';
 import { HOUR_TIMEOUT_MS, runSimulation } from './simulated-hour.ts';
 
 /**
- * Tests an hour of three upstreams that lag, fail and reorganise, for each seed; for even ones with results that are proven
+ * Tests an hour of three upstreams that lag, fail and reorganise, for each seed; for each fourth with results that are proven
  * before they are returned. Files with a few of them run at the same time.
  */
 export function testSeeds(seeds: readonly number[]): void {
   it.each(seeds)(
     'seed %i: callers and subscribers find no violation',
     async (seed) => {
-      const verify = seed % 2 === 0 ? 'enforce' : undefined;
+      const verify = seed % 4 === 0 ? 'enforce' : undefined;
       const { texts, counts, faults, blocks, verified } = await runSimulation(seed, 60, { verify });
       expect(texts).toEqual([]);
       // Enough has happened.
