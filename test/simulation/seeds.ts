@@ -1,24 +1,18 @@
 import { expect, it } from 'vitest';
 import { HOUR_TIMEOUT_MS, runSimulation } from './simulated-hour.ts';
 
-/**
- * Tests an hour of three upstreams that lag, fail and reorganise, for each seed; for each fourth with results that are proven
- * before they are returned. Files with a few of them run at the same time.
- */
+/** Tests an hour of three upstreams that lag, fail and reorganise, for each seed. Files with a few of them run at the same time. */
 export function testSeeds(seeds: readonly number[]): void {
   it.each(seeds)(
     'seed %i: callers and subscribers find no violation',
     async (seed) => {
-      const verify = seed % 4 === 0 ? 'enforce' : undefined;
-      const { texts, counts, faults, blocks, verified } = await runSimulation(seed, 60, { verify });
+      const { texts, counts, faults, blocks } = await runSimulation(seed);
       expect(texts).toEqual([]);
       // Enough has happened.
       expect(counts.checked).toBeGreaterThan(3_000);
       expect(blocks).toBeGreaterThan(1_700);
       expect(Object.keys(faults).sort()).toEqual(['alone', 'lag', 'mute', 'outage', 'reorg', 'stuck']);
       expect(counts.errors).toBeLessThan(counts.checked / 10);
-      expect(verified.disproved).toBe(0);
-      if (verify !== undefined) expect(verified.proofs['root']).toBeGreaterThan(1_000);
     },
     HOUR_TIMEOUT_MS,
   );

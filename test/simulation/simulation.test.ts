@@ -26,6 +26,16 @@ describe('the simulation', () => {
   );
 });
 
+it(
+  'with `verify`, results are proven, and none of a node that is late or on another branch is disproved',
+  async () => {
+    const { verified } = await runSimulation(7, 5, { verify: 'enforce' });
+    expect(verified.disproved).toBe(0);
+    expect(verified.proofs['root']).toBeGreaterThan(50);
+  },
+  HOUR_TIMEOUT_MS,
+);
+
 /** Each fourth response to some calls is wrong. */
 function plantViolations(client: Client): Client {
   let count = 0;
