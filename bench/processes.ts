@@ -44,7 +44,16 @@ export async function stop(child: ChildProcess): Promise<void> {
 
 /** Also while programs end that write to it. */
 export function removeFolder(folder: string): void {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let attempt = 1; ; attempt++) {
+    try {
+      rmSync(folder, { recursive: true, force: true });
+      return;
+    } catch (error) {
+      if (attempt === 20) throw error;
+      Atomics.wait(pause, 0, 0, 100);
+    }
+  }
 }
 
 export function pidOf(child: ChildProcess): number {

@@ -36,8 +36,10 @@ export function responseOfFailures(call: Call): UpstreamResponse {
     return unsupportedResponse(method);
   }
   if (classes.has('unproven') || classes.has('disproved')) throw new RpcError('not-proven');
-  // Without evidence from an upstream at the head, the block or object may exist: the client must retry.
-  if (failed.some(isMissing) && (!call.isMissingAtHead || isKnownNewBlock(view, call))) throw noUpstream();
+  // Without evidence from an upstream at the head, the block or object may exist: the client must retry. A block in place of
+  // a tag was not named by the client.
+  const mayExist = !call.isMissingAtHead || call.pinned !== undefined || isKnownNewBlock(view, call);
+  if (mayExist && failed.some(isMissing)) throw noUpstream();
   const blockError = missingBlockError(failed);
   const missingBlock = blockError && noSuchBlock(call, blockError, view.newestKnown);
   if (missingBlock !== undefined) return missingBlock;

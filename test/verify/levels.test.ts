@@ -154,6 +154,14 @@ describe('the level', () => {
     expect((await one(['eth_gasPrice', []])).body.error?.message).toContain('cannot be proven');
   });
 
+  it('names a block in place of a tag, and a client that did not name it gets no error about it', async () => {
+    const { one, nodes } = await start(['0x01', '0x01'], { verify: 'enforce' });
+    nodes[0]?.response('eth_getLogs', rpcError(-32_000, 'missing trie node'));
+    nodes[1]?.response('eth_getLogs', rpcError(-32_602, 'block range extends beyond current head block'));
+    const reply = await one(['eth_getLogs', [{ fromBlock: 'latest' }]]);
+    expect(reply).toMatchObject({ status: 503, body: { error: { code: -32603 } } });
+  });
+
   it('off sends no header', async () => {
     const { one } = await start(['0x01'], {});
     expect(await one(call)).toMatchObject({ body: { result: '0x01' }, verified: null });
