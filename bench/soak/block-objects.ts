@@ -1,4 +1,4 @@
-import { addressOf, logMembers, quantity, receiptMembers, senderOf, transactionMembers } from './block-parts.ts';
+import { addressOf, logMembers, quantity, receiptMembers, sender, transactionMembers } from './block-parts.ts';
 import { logsOf, type TrueBlock, type TrueLog } from './true-chain.ts';
 
 /** The objects that nodes return. Values that the state has at a block identify the block. */
@@ -17,7 +17,7 @@ export function blockObject(block: TrueBlock, hasTransactions = false): JsonObje
 function transactionObject(block: TrueBlock, index: number): JsonObject {
   const input = block.inputs[index] ?? '';
   return {
-    ...{ ...transactionMembers(input), hash: block.transactions[index], from: senderOf(input) },
+    ...{ ...transactionMembers(input), hash: block.transactions[index], from: sender },
     ...{ blockNumber: quantity(block.number), blockHash: block.hash, transactionIndex: quantity(index) },
   };
 }
@@ -35,7 +35,7 @@ export function receiptObject(block: TrueBlock, index: number): JsonObject {
   return {
     ...{ ...receiptMembers(block, index), transactionHash: block.transactions[index] },
     ...{ transactionIndex: quantity(index), blockNumber: quantity(block.number), blockHash: block.hash },
-    ...{ from: senderOf(block.inputs[index] ?? ''), to: addressOf(0), gasUsed: '0x5208', effectiveGasPrice: '0x7' },
+    ...{ from: sender, to: addressOf(0), gasUsed: '0x5208', effectiveGasPrice: '0x7' },
     ...{ contractAddress: null, logs: index === 0 ? logsOf(block).map(logObject) : [] },
   };
 }

@@ -1,10 +1,9 @@
 import { RLP } from '@ethereumjs/rlp';
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import { decodeTransaction } from '../../gateway/upstreams/transactions/decode-transaction.ts';
 import { encodeHeader } from '../../gateway/verify/proofs/check-header.ts';
 import { encodeReceipt } from '../../gateway/verify/proofs/encode-receipt.ts';
 import { encodeTransaction } from '../../gateway/verify/proofs/encode-transaction.ts';
-import { hashOf, toHex } from '../../gateway/verify/proofs/hex.ts';
+import { hashOf } from '../../gateway/verify/proofs/hex.ts';
 
 /** What the hash of a scripted block is made of, so that its header, its two transactions and their receipts can be proven. */
 export interface BlockFacts {
@@ -32,11 +31,11 @@ const noUncles = hashOf(RLP.encode([]));
 const event = hashOf(Buffer.from('NumberSet(address,uint256)'));
 const miner = '0xcc00000000000000000000000000000000000000';
 const topics = [event, `0x${miner.slice(2).padStart(64, '0')}`];
-/** Any point of the curve is a signature of somebody. */
-const signature = {
-  ...{ r: '0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798', s: '0x1' },
-  ...{ v: '0x0', yParity: '0x0' },
-};
+/** Of secp256k1: the order of the group, and the first coordinate of its generator. */
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const GENERATOR_X = 0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798n;
+/** Signs all transactions: the account whose private key is 1. */
+export const sender = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf';
 const GAS = 21_000;
 
 export function quantity(number: number | bigint): string {
@@ -70,10 +69,20 @@ export function headerMembers(facts: BlockFacts): Members {
 }
 
 export function transactionMembers(input: string): Members {
-  return {
+  const unsigned = {
     ...{ type: '0x2', chainId: '0x1', nonce: '0x0', to: addressOf(0), value: '0x0', gas: '0x7530', input },
-    ...{ maxFeePerGas: '0x7', maxPriorityFeePerGas: '0x0', accessList: [], ...signature },
+    ...{ maxFeePerGas: '0x7', maxPriorityFeePerGas: '0x0', accessList: [] },
   };
+  const signedBytes = RLP.encode([1, 0, 0, 7, 0x7530, unsigned.to, 0, input, []]);
+  return { ...unsigned, ...signatureOf(BigInt(hashOf(Uint8Array.of(2, ...signedBytes)))) };
+}
+
+/** A signature with the private key 1 and the nonce 1, which needs no arithmetic on the curve. */
+function signatureOf(hash: bigint): Members {
+  const s = (hash + GENERATOR_X) % ORDER;
+  const isHigh = s > ORDER / 2n;
+  const yParity = isHigh ? '0x1' : '0x0';
+  return { r: quantity(GENERATOR_X), s: quantity(isHigh ? ORDER - s : s), v: yParity, yParity };
 }
 
 /** Of a receipt, what its block's root proves. The first one has all the logs. */
@@ -85,18 +94,6 @@ export function receiptMembers(facts: BlockFacts, index: number): Members {
 
 export function logMembers({ state }: BlockFacts, index: number): Members {
   return { address: addressOf(index), topics, data: state };
-}
-
-const senders = new Map<string, string>();
-
-/** Who signed a transaction. */
-export function senderOf(input: string): string {
-  let sender = senders.get(input);
-  if (sender === undefined) {
-    sender = decodeTransaction(toHex(encodeTransaction(transactionMembers(input))))?.sender() ?? '';
-    senders.set(input, sender);
-  }
-  return sender;
 }
 
 function bloomOf({ logCount }: BlockFacts): string {

@@ -1,6 +1,6 @@
 import { balanceAt, blockObject, callResultAt, logObject, rawBlock, receiptObject } from './block-objects.ts';
 import { addressOf, quantity } from './block-parts.ts';
-import { ancestorAt, blocksBetween, logsOf, type TrueBlock } from './true-chain.ts';
+import { ancestorAt, blocksBetween, findBlock, logsOf, type TrueBlock } from './true-chain.ts';
 
 /** How node software differs about blocks that the node does not have. */
 export interface NodeSoftware {
@@ -87,11 +87,9 @@ function stateAt(view: NodeView, block: unknown, valueAt: (block: TrueBlock) => 
 }
 
 function receiptOf({ head }: NodeView, transaction: unknown): NodeResponse {
-  for (let block: TrueBlock | undefined = head; block !== undefined; block = block.parent) {
-    const index = block.transactions.indexOf(String(transaction));
-    if (index !== -1) return success(receiptObject(block, index));
-  }
-  return success(null);
+  const block = findBlock(head, String(transaction));
+  const index = block?.transactions.indexOf(String(transaction)) ?? -1;
+  return success(block === undefined || index === -1 ? null : receiptObject(block, index));
 }
 
 function logsIn(view: NodeView, { blockHash, fromBlock, toBlock, address }: LogFilter): NodeResponse {
@@ -115,9 +113,8 @@ function blockAt({ head }: NodeView, block: unknown): TrueBlock | undefined {
 }
 
 function blockWith({ head }: NodeView, hash: unknown): TrueBlock | undefined {
-  let block: TrueBlock | undefined = head;
-  while (block !== undefined && block.hash !== hash) block = block.parent;
-  return block;
+  const block = findBlock(head, String(hash));
+  return block?.hash === hash ? block : undefined;
 }
 
 function numberOf(head: TrueBlock, block: unknown): number {

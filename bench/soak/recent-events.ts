@@ -54,14 +54,20 @@ export function callText(method: string, params: unknown): string {
   return `${method} ${shorten(JSON.stringify(params ?? []))}`;
 }
 
-/** A short text of a response: its block, or its first characters. */
+interface NamedBlock {
+  readonly number?: string;
+  readonly hash?: string;
+  readonly blockNumber?: string;
+  readonly blockHash?: string;
+}
+
+/** A short text of a response, or of what a notification contains: its block, or its first characters. */
 export function responseText(response: object): string {
-  const text = JSON.stringify(response);
-  const block = /"(?:blockNumber|number)":"(0x[0-9a-f]+)"/.exec(text)?.[1];
-  const hash = /"(?:blockHash|hash)":"(0x[0-9a-f]{8})/.exec(text)?.[1];
-  if (block !== undefined) return `block ${Number(block)} ${hash ?? ''}`;
-  const { result, error = result } = response as { readonly result?: unknown; readonly error?: unknown };
-  return shorten(JSON.stringify(error)).slice(0, MAX_TEXT);
+  const { result = response, error } = response as { readonly result?: unknown; readonly error?: unknown };
+  const first = (Array.isArray(result) ? result[0] : result) as NamedBlock | null | undefined;
+  const number = first?.blockNumber ?? first?.number;
+  if (number !== undefined) return `block ${Number(number)} ${(first?.blockHash ?? first?.hash ?? '').slice(0, 10)}`;
+  return shorten(JSON.stringify(error ?? result)).slice(0, MAX_TEXT);
 }
 
 function shorten(text: string): string {

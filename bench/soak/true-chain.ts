@@ -18,6 +18,8 @@ export interface TrueBlock extends BlockFacts {
   /** Numbers of the blocks with the tags `safe` and `finalized` when this block is the head. */
   readonly safe: number;
   readonly finalized: number;
+  /** A block below it whose height is a multiple of 64, so that a low block is found in few steps. */
+  readonly below: TrueBlock | undefined;
   /** The first transaction is also in the block of the same height on another branch, the second is in no other block. */
   readonly transactions: readonly [string, string];
 }
@@ -32,6 +34,11 @@ export const MAX_REORG_BLOCKS = 30;
 const SAFE_DISTANCE = MAX_REORG_BLOCKS + 1;
 const FINALIZED_DISTANCE = MAX_REORG_BLOCKS + 10;
 const MAX_LOGS = 3;
+/** Blocks between two of those that are found in few steps. */
+const STEP = 64;
+
+/** Blocks by their hashes and those of their transactions. */
+const blocksWith = new Map<string, readonly TrueBlock[]>();
 
 /** The log filters that callers use: all logs, or those of one address. */
 export const logFilters: readonly { readonly address?: string }[] = [
@@ -80,13 +87,22 @@ function makeBlock(
   const facts = { number, parent, timestamp, state, logCount, inputs };
   const transactions = [hashOfTransaction(inputs[0]), hashOfTransaction(inputs[1])] as const;
   const header = headerMembers(facts);
-  return { ...facts, header, hash: hashOfHeader(header), safe, finalized, transactions };
+  const below = parent === undefined || parent.number % STEP === 0 ? parent : parent.below;
+  const block = { ...facts, header, hash: hashOfHeader(header), safe, finalized, below, transactions };
+  for (const hash of [block.hash, ...transactions]) blocksWith.set(hash, [...(blocksWith.get(hash) ?? []), block]);
+  return block;
+}
+
+/** The block of a branch that has this hash, or a transaction with it. */
+export function findBlock(head: TrueBlock, hash: string): TrueBlock | undefined {
+  return blocksWith.get(hash)?.find((block) => includes(head, block));
 }
 
 /** The block of a branch at this height. Undefined above its head. */
 export function ancestorAt(head: TrueBlock, number: number): TrueBlock | undefined {
   let block: TrueBlock | undefined = head.number < number ? undefined : head;
-  while (block !== undefined && block.number > number) block = block.parent;
+  while (block !== undefined && block.number > number)
+    block = block.below !== undefined && block.below.number >= number ? block.below : block.parent;
   return block;
 }
 

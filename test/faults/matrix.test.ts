@@ -100,8 +100,8 @@ async function untilPolled(slug: string, bad: BadUpstream, good: FakeNode | unde
 }
 
 /** Whether a poll may fail in place of an attempt: on the same connection, or at a silent upstream on a loaded machine. */
-function mayFailPoll({ mayFailPoll = false, isSilent = false }: Fault): boolean {
-  return mayFailPoll || isSilent;
+function mayFailPoll(fault: Fault): boolean {
+  return fault.mayFailPoll === true || fault.isSilent === true;
 }
 
 describe.each(faults.map((fault, index) => ({ ...fault, index })))('$name', ({ index, ...fault }) => {

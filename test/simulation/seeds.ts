@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { HOUR_TIMEOUT_MS, runSimulation } from './simulated-hour.ts';
+import { HOUR_TIMEOUT_MS, runSimulation } from './run-simulation.ts';
 
 /** Tests an hour of three upstreams that lag, fail and reorganise, for each seed. Files with a few of them run at the same time. */
 export function testSeeds(seeds: readonly number[]): void {
   it.each(seeds)(
     'seed %i: callers and subscribers find no violation',
     async (seed) => {
-      const { texts, counts, faults, blocks } = await runSimulation(seed);
+      const { texts, counts, faults, blocks } = await runSimulation('--seed', String(seed));
       expect(texts).toEqual([]);
       // Enough has happened.
       expect(counts.checked).toBeGreaterThan(3_000);

@@ -1,16 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import type { Client } from '../../bench/soak/client.ts';
-import { HOUR_TIMEOUT_MS, runSimulation } from './simulated-hour.ts';
+import { simulate } from '../../bench/simulation/simulate.ts';
+import { networks } from '../../bench/soak/checked-network.ts';
+import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { installRandom, random } from '../../gateway/clock/random.ts';
+import { SimulatedClock } from '../support/simulated-clock.ts';
+import { SimulatedRandom } from '../support/simulated-random.ts';
+import { HOUR_TIMEOUT_MS, runSimulation } from './run-simulation.ts';
 
 describe('the simulation', () => {
   it(
     'has the same events for the same seed, and others for another seed',
     async () => {
-      const first = await runSimulation(7, 10);
-      const second = await runSimulation(7, 10);
-      const other = await runSimulation(8, 10);
+      const [first, second, other] = await Promise.all(
+        ['7', '7', '8'].map((seed) => runSimulation('--seed', seed, '--minutes', '10')),
+      );
       expect(second).toEqual(first);
-      expect(other.digest).not.toBe(first.digest);
+      expect(other?.digest).not.toBe(first?.digest);
     },
     HOUR_TIMEOUT_MS,
   );
@@ -18,7 +24,17 @@ describe('the simulation', () => {
   it(
     'finds planted violations: an older block number, and null for a block',
     async () => {
-      const { kinds } = await runSimulation(7, 10, { wrap: plantViolations });
+      const systemClock = clock;
+      const systemRandom = random;
+      const simulated = new SimulatedClock();
+      installClock(simulated);
+      installRandom(new SimulatedRandom(7));
+      const [network] = networks;
+      const running = simulate({ seed: 7, minutes: 10, network, wrap: plantViolations });
+      const { kinds } = await simulated.advanceUntil(running).finally(() => {
+        installClock(systemClock);
+        installRandom(systemRandom);
+      });
       expect(kinds).toContain('older-read');
       expect(kinds).toContain('null');
     },
@@ -29,7 +45,7 @@ describe('the simulation', () => {
 it(
   'with `verify`, results are proven, and none of a node that is late or on another branch is disproved',
   async () => {
-    const { verified } = await runSimulation(7, 5, { verify: 'enforce' });
+    const { verified } = await runSimulation('--seed', '7', '--minutes', '5', '--verify', 'enforce');
     expect(verified.disproved).toBe(0);
     expect(verified.proofs['root']).toBeGreaterThan(50);
   },

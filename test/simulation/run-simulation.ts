@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import type { SimulationResult } from '../../bench/simulation/simulate.ts';
+import { packageRoot } from '../../gateway/config/package.ts';
+
+/** An hour takes 10 to 20 s on a slow core, and more if others use it. It only ends a run that hangs: load changes no result. */
+export const HOUR_TIMEOUT_MS = 300_000;
+
+/** Runs a network of three upstreams in a process of its own. @param args as of `npm run simulation` */
+export function runSimulation(...args: string[]): Promise<SimulationResult> {
+  const program = join(packageRoot, 'dist/bench/simulation/simulation.js');
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [program, ...args], (_, stdout, stderr) => {
+      try {
+        resolve({
+          ...(JSON.parse(stdout) as Omit<SimulationResult, 'texts'>),
+          texts: stderr.split('\n').filter(Boolean),
+        });
+      } catch {
+        reject(new Error(`the simulation ended without a result: ${stderr}`));
+      }
+    });
+  });
+}
