@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { findProgram } from './find-program.ts';
 import { programs } from './programs.ts';
@@ -9,7 +10,7 @@ import { eventually } from './eventually.ts';
 
 /** A headless Chromium process. */
 export interface Chromium {
-  /** Opens a tab with its own cookies and storage. */
+  /** Opens a tab with its own cookies and storage. It is closed at the end of the test: pages of the gateway are never idle. */
   open(url: string, options?: OpenOptions): Promise<Tab>;
   close(): Promise<void>;
 }
@@ -94,6 +95,9 @@ async function openTab(
   { width = 1280, height = 800, colours = 'light', before }: OpenOptions,
 ): Promise<Tab> {
   const { browserContextId } = await connection.send<{ browserContextId: string }>('Target.createBrowserContext');
+  onTestFinished(async () => {
+    await connection.send('Target.disposeBrowserContext', { browserContextId });
+  });
   const { targetId } = await connection.send<{ targetId: string }>('Target.createTarget', {
     url: 'about:blank',
     browserContextId,

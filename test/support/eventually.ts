@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 
+/** Time between two checks: a tenth of the wait until now, so that a long one takes little CPU. Most conditions send a request. */
+const MIN_PAUSE_MS = 5;
+const MAX_PAUSE_MS = 100;
+
 type Condition = () => boolean | Promise<boolean>;
 
 /** The real clock, also in tests that move or stop `performance.now`. */
@@ -16,7 +20,7 @@ export async function eventually(condition: Condition, timeoutMs = 20_000): Prom
       expect(isTrue && elapsedMs <= timeoutMs, `the condition is true within ${timeoutMs} ms`).toBe(true);
       return elapsedMs;
     }
-    await sleep(5);
+    await sleep(Math.min(Math.max(MIN_PAUSE_MS, elapsedMs / 10), MAX_PAUSE_MS));
   }
 }
 
