@@ -1,5 +1,5 @@
 import { RLP } from '@ethereumjs/rlp';
-import { keccak_256 } from '@noble/hashes/sha3.js';
+import { keccak256 } from '../../gateway/collections/keccak.ts';
 import { encodeHeader } from '../../gateway/verify/proofs/check-header.ts';
 import { encodeReceipt } from '../../gateway/verify/proofs/encode-receipt.ts';
 import { encodeTransaction } from '../../gateway/verify/proofs/encode-transaction.ts';
@@ -102,7 +102,7 @@ function bloomOf({ logCount }: BlockFacts): string {
 
 /** The root of the Merkle Patricia tree of two values of 32 bytes or more, whose keys are 0x80 and 0x01. */
 function rootOf([first, second]: readonly [Uint8Array, Uint8Array]): string {
-  const leaf = (path: number, value: Uint8Array): Uint8Array => keccak_256(RLP.encode([Uint8Array.of(path), value]));
+  const leaf = (path: number, value: Uint8Array): Uint8Array => keccak256(RLP.encode([Uint8Array.of(path), value]));
   const branch = Array.from({ length: 17 }, (): Uint8Array => new Uint8Array());
   branch[8] = leaf(0x30, first);
   branch[0] = leaf(0x31, second);

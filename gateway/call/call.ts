@@ -134,7 +134,7 @@ export class Call {
   isMissingAtHead = false;
   /** The heads of upstreams that lag were polled for this call. */
   hasPolledHeads = false;
-  /** `latest` may be pinned to the hash of the head: no upstream lacked it. */
+  /** `latest` may be pinned to the hash of the head: upstreams were not polled because it may have been replaced. */
   mayPinHash = true;
   /** How often the call waited until upstreams have indexed a served block. */
   waits = 0;

@@ -8,6 +8,7 @@ import type { Call } from './call.ts';
 import { awaitIndex } from './confirm.ts';
 import { isMissing } from './exhausted.ts';
 import { takeRetry } from './select.ts';
+import { isOnOtherBranch } from './verify-outcome.ts';
 
 /** An upstream that was polled this recently is not polled again for a call. */
 const MIN_POLL_AGE_MS = 50;
@@ -70,15 +71,17 @@ export async function pollLagging(call: Call): Promise<boolean> {
 }
 
 /**
- * When upstreams lack the block to which `latest` is pinned by its hash: it may have been replaced. Polls them, once per call;
- * then the call is pinned to a number, so that they can serve it also before the new branch is followed.
+ * When upstreams lack the block to which `latest` is pinned by its hash, or returned a result of another branch than the
+ * followed one: blocks may have been replaced. Polls them, once per call; then the call is pinned to a number, so that they can
+ * serve it also before the new branch is followed.
  * @returns whether the call can be sent again
  */
 async function pollReplaced(call: Call): Promise<boolean> {
   const { pinned, tried, failed, deadline } = call;
   const { chain } = call.router;
   const waitMs = Math.min(deadline - clock.now() - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
-  if (pinned?.isHash !== true || waitMs <= 0 || !failed.some(isMissing)) return false;
+  const isReplaced = (pinned?.isHash === true && failed.some(isMissing)) || failed.some(isOnOtherBranch);
+  if (!isReplaced || !call.mayPinHash || waitMs <= 0) return false;
   const polls = Promise.allSettled(tried.map((upstream) => chain.poll(upstream)));
   await withTimeout(polls, waitMs, () => new Error('a poll is late')).catch(
     () => undefined, // the call is sent again all the same

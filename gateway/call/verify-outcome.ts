@@ -4,7 +4,7 @@ import type { Proof } from '../jsonrpc/proof.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { ProvenPart } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
-import type { FinalOutcome, Outcome } from '../upstreams/outcome.ts';
+import type { FailedOutcome, FinalOutcome, Outcome } from '../upstreams/outcome.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -82,6 +82,13 @@ function isPending(block: unknown): boolean {
   return fromBlock === 'pending' || toBlock === 'pending';
 }
 
+const OTHER_BRANCH = 'of another branch';
+
+/** Whether the result was of another branch than the followed one. */
+export function isOnOtherBranch({ detail }: FailedOutcome): boolean {
+  return detail === OTHER_BRANCH;
+}
+
 const nothingShown = { finding: unknown, result: undefined };
 
 /** A result that is disproved is an upstream failure; so is one that nothing proves, if it must be proven. */
@@ -120,7 +127,7 @@ export async function verifyOutcome(
     case 'disproved':
       return { final: false, failure: 'disproved', response, detail: finding.reason };
     case 'other-branch':
-      return { final: false, failure: 'unproven', response: undefined, detail: 'of another branch' };
+      return { final: false, failure: 'unproven', response: undefined, detail: OTHER_BRANCH };
     case 'unknown':
       if (agree !== undefined) return agreeing(call, outcome, agree, work);
       if (isRequired) return { final: false, failure: 'unproven', response: undefined, detail: 'not proven' };

@@ -1,4 +1,4 @@
-import { keccak_256 } from '@noble/hashes/sha3.js';
+import { keccak256 } from '../../collections/keccak.ts';
 import { LRUCache } from 'lru-cache';
 import { maxEntries } from '../../config/max-entries.ts';
 import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
@@ -69,6 +69,6 @@ function bitsOf(value: string): readonly number[] {
 
 /** Returns the three bits that an address or a topic sets. @param value in hexadecimal */
 export function hashToBits(value: string): number[] {
-  const hash = keccak_256(Buffer.from(value.slice(2), 'hex'));
+  const hash = keccak256(Buffer.from(value.slice(2), 'hex'));
   return [0, 2, 4].map((at) => (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047);
 }

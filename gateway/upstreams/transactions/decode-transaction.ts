@@ -1,5 +1,5 @@
 import type * as Curve from '@noble/curves/secp256k1.js';
-import { keccak_256 } from '@noble/hashes/sha3.js';
+import { keccak256 } from '../../collections/keccak.ts';
 import { loadPackage } from '../../config/load-package.ts';
 import { encodeNumber, FIRST_LIST_BYTE, listHeader } from './rlp.ts';
 
@@ -56,7 +56,7 @@ function decode(bytes: Buffer): Transaction | undefined {
   const members = readMembers(bytes, list);
   if (!list.isList || members.length !== count) return undefined;
   return {
-    hash: hex(keccak_256(Buffer.concat([typeByte, bytes.subarray(list.start, list.end)]))),
+    hash: hex(keccak256(Buffer.concat([typeByte, bytes.subarray(list.start, list.end)]))),
     nonce: readNonce(bytes, members[isLegacy ? 0 : 1]),
     sender: () => recoverSender(bytes, typeByte, members),
   };
@@ -78,10 +78,10 @@ function recoverSender(bytes: Buffer, typeByte: Buffer, members: readonly RlpIte
   if (isReplayProtected) unsigned.push(encodeNumber((v - 35n) / 2n), Buffer.from([0x80, 0x80]));
   const parity = isReplayProtected ? (v - 35n) % 2n : typeByte.length === 0 ? v - 27n : v;
   const content = Buffer.concat(unsigned);
-  const signed = keccak_256(Buffer.concat([typeByte, listHeader(content.length), content]));
+  const signed = keccak256(Buffer.concat([typeByte, listHeader(content.length), content]));
   try {
     const key = new (curve().secp256k1.Signature)(r, s, Number(parity)).recoverPublicKey(signed).toBytes(false);
-    return hex(keccak_256(key.subarray(1)).subarray(12));
+    return hex(keccak256(key.subarray(1)).subarray(12));
   } catch {
     return undefined; // not a point of the curve: nodes reject it too
   }

@@ -1,4 +1,4 @@
-import { keccak_256 } from '@noble/hashes/sha3.js';
+import { keccak256 } from '../../collections/keccak.ts';
 
 /** Thrown for a value that has no encoding: its object has an unknown form. Created once, because its stack is not needed. */
 export const unknownForm = new Error('unknown form');
@@ -22,7 +22,7 @@ export function toHex(bytes: Uint8Array): string {
 
 /** keccak-256 in hexadecimal. */
 export function hashOf(bytes: Uint8Array): string {
-  return toHex(keccak_256(bytes));
+  return toHex(keccak256(bytes));
 }
 
 /** Whether two hexadecimal texts have the same bytes. */

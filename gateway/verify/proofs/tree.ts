@@ -1,6 +1,6 @@
 import type * as Mpt from '@ethereumjs/mpt';
 import { RLP, type NestedUint8Array } from '@ethereumjs/rlp';
-import { keccak_256 } from '@noble/hashes/sha3.js';
+import { keccak256 } from '../../collections/keccak.ts';
 import { loadPackage } from '../../config/load-package.ts';
 import type { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { hashOf, toBytes } from './hex.ts';
@@ -53,7 +53,7 @@ async function nodeOf(entries: readonly Entry[], depth: number, steps: OwnedStep
 
 function referenceTo(node: NestedUint8Array): Reference {
   const bytes = RLP.encode(node);
-  return bytes.length < 32 ? node : keccak_256(bytes);
+  return bytes.length < 32 ? node : keccak256(bytes);
 }
 
 function nibblesOf(bytes: Uint8Array): number[] {
@@ -82,7 +82,7 @@ export async function valueIn(
   try {
     const nodes = proof.map(toBytes);
     if (nodes[0] === undefined || hashOf(nodes[0]) !== root) return 'invalid';
-    return (await mpt().verifyMerkleProof(keccak_256(toBytes(key)), nodes)) ?? undefined;
+    return (await mpt().verifyMerkleProof(keccak256(toBytes(key)), nodes)) ?? undefined;
   } catch {
     return 'invalid';
   }
