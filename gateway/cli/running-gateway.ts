@@ -51,6 +51,7 @@ interface Readiness {
         readonly up: number;
         readonly drained?: readonly string[];
         readonly failing: Readonly<Record<string, string>>;
+        readonly degraded?: Readonly<Record<string, string>>;
       }
     >
   >;
@@ -229,9 +230,9 @@ function statusText(
     configuration.refused === null
       ? ''
       : `Network files: rejected ${shortTime(configuration.refused.at)}, those of ${shortTime(configuration.loadedAt)} are active\n`;
-  const rows = Object.entries(networks).map(([slug, { upstreams, up, drained = [], failing }]) => {
+  const rows = Object.entries(networks).map(([slug, { upstreams, up, drained = [], failing, degraded = {} }]) => {
     const troubles = [
-      ...Object.entries(failing).map(([name, why]) => `${name}: ${why}`),
+      ...Object.entries({ ...failing, ...degraded }).map(([name, why]) => `${name}: ${why}`),
       ...drained.map((name) => `${name}: drained`),
     ];
     return [slug, `${up} of ${upstreams}`, troubles.join('; ')];
