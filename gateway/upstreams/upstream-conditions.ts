@@ -6,7 +6,7 @@ import type { Upstream } from './upstream.ts';
 import type { ConnectionState } from './upstream-state.ts';
 
 /** `behind`: by more blocks than the network allows. `paused`: its rate limit is used up. `differs`: audits found other results. */
-export type UpstreamConditionState = ConnectionState | 'behind' | 'paused' | 'slow' | 'differs';
+export type UpstreamConditionState = Exclude<ConnectionState, 'overtaken'> | 'behind' | 'paused' | 'slow' | 'differs';
 
 /** What pages, probes, commands and the list of events show of an upstream. */
 export interface UpstreamCondition {
@@ -57,6 +57,7 @@ export class UpstreamConditions {
     if (state === 'drained') return { state, reason: 'an operator has drained it' };
     if (state === 'other-chain') return { state, reason: trouble?.reason ?? 'it serves another chain' };
     if (state === 'failing') return { state, reason: trouble?.reason ?? 'no response yet' };
+    if (state === 'overtaken') return { state: 'slow', reason: 'hedged requests to other upstreams respond first' };
     const lag = lagOf(upstream, network, now);
     if (lag !== undefined) return { state: 'behind', reason: `${lag} blocks behind` };
     if (upstream.circuit.pauseMs(now) !== undefined) return { state: 'paused', reason: 'its rate limit is used up' };

@@ -12,8 +12,11 @@ export interface MarkState {
   readonly forS: number;
 }
 
-/** `unused`: no response yet. `failing`: the circuit is not closed, or no request was successful. */
-export type ConnectionState = 'up' | 'unused' | 'failing' | 'other-chain' | 'drained';
+/**
+ * `unused`: no response yet. `failing`: the circuit is not closed, or no request was successful. `overtaken`: the circuit is
+ * not closed, but only because hedged requests responded first.
+ */
+export type ConnectionState = 'up' | 'unused' | 'overtaken' | 'failing' | 'other-chain' | 'drained';
 
 /** Facts of an upstream for the status page. Contains no secrets. */
 export interface UpstreamState {
@@ -48,7 +51,7 @@ export function connectionStateOf(
 ): ConnectionState {
   if (drain !== undefined) return 'drained';
   if (isOnOtherChain) return 'other-chain';
-  if (!health.circuit.isClosed) return 'failing';
+  if (!health.circuit.isClosed) return health.isOnlyOvertaken ? 'overtaken' : 'failing';
   if (respondedAt !== -Infinity) return 'up';
   return metrics.history().some(({ sent }) => sent > 0) ? 'failing' : 'unused';
 }

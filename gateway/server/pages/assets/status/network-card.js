@@ -67,7 +67,7 @@ function markLine({ method, reason, forS }) {
 
 /** Why it is not as it should be. An open circuit has lines of its own. */
 function reasonLine({ state, reason, trouble }) {
-  if (reason === undefined || state === 'drained' || trouble !== undefined) return [];
+  if (reason === undefined || state === 'drained' || (isFailing({ state }) && trouble !== undefined)) return [];
   return [element('div', { class: isFailing({ state }) ? 'bad' : 'warn' }, reason)];
 }
 
