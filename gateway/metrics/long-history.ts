@@ -16,7 +16,15 @@ export const rangeNames = Object.keys(historyRanges) as HistoryRange[];
 /** Counts of a network: calls, and those without a result by class of their outcome. */
 export const networkCounts = ['calls', 'rejected', 'upstreamErrors', 'failed'] as const;
 /** Counts of an upstream: requests, and failures by kind. */
-export const upstreamCounts = ['sent', 'unreachable', 'limited', 'unsupported', 'invalid', 'credentials', 'otherChain'] as const;
+export const upstreamCounts = [
+  'sent',
+  'unreachable',
+  'limited',
+  'unsupported',
+  'invalid',
+  'credentials',
+  'otherChain',
+] as const;
 export const COUNTS = upstreamCounts.length;
 /** Buckets of the durations: those of `DURATION_BUCKETS_S`, and one without an upper bound. */
 const BUCKETS = DURATION_BUCKETS_S.length + 1;

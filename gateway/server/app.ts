@@ -49,6 +49,7 @@ import { UpstreamConditions } from '../upstreams/upstream-conditions.ts';
 import { summariseUpstreams, upstreamLags } from '../upstreams/upstream-status.ts';
 import { EventList } from '../observability/event-list.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
+import { ShownParams } from '../observability/shown-params.ts';
 import { openTracing } from '../observability/tracing.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
@@ -147,8 +148,26 @@ export async function openGateway(
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
+  // Equal calls have the same hash in all workers.
+  const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
+  const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS, secret);
   const networks = new NetworkRegistry(
-    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache, link, leases },
+    {
+      shownParams,
+      settings,
+      specs,
+      unitsTable,
+      checks,
+      resultCheck,
+      metrics,
+      usage,
+      log,
+      memory,
+      cache,
+      redisCache,
+      link,
+      leases,
+    },
     files,
   );
   const tellDrained = async (): Promise<unknown> => link?.requestOthers('drains', undefined);
@@ -206,9 +225,7 @@ export async function openGateway(
   };
   events.watch(() => currentConditions(sources));
   const adminTokens = adminTokensOf(settings);
-  // Equal calls have the same hash in all workers.
-  const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
-  const recentCalls = adminTokens.length > 0 ? new RecentCalls(settings.RECENT_CALLS_PARAMS, secret) : undefined;
+  const recentCalls = adminTokens.length > 0 ? new RecentCalls(shownParams) : undefined;
   const requestOptions = {
     networks: networks.finder,
     authenticator,
@@ -250,7 +267,7 @@ export async function openGateway(
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
       upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network, conditions.of(network))),
       port: () => listeners[0]?.port ?? 0,
-      ...{ lists: new MachineLists(recentCalls, events, link), events, links: opsLinks },
+      ...{ lists: new MachineLists(recentCalls, shownParams.mode, events, link), events, links: opsLinks },
     };
     ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }

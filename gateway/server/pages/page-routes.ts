@@ -60,12 +60,13 @@ export function pageRoutes(options: PageRouteOptions): Router {
     const now = clock.now();
     const rendered = renderedStatus.get(network ?? options);
     if (rendered !== undefined && now - rendered.at < STATUS_MAX_AGE_MS) return rendered.text;
+    const isPublic = port() === undefined;
     const networks =
       network === undefined
         ? finder.all.map((one) => summaryOf(one, options, now))
-        : [{ ...statusOf(network, options, now), ...methodsOf(network) }];
+        : [{ ...statusOf(network, options, now), ...methodsOf(network), ...differencesOf(network, isPublic) }];
     const scope = network === undefined ? 'gateway' : 'network';
-    const configuration = displayedConfiguration(options.configuration(), port() === undefined);
+    const configuration = displayedConfiguration(options.configuration(), isPublic);
     const text = JSON.stringify({ version, scope, docs: options.hasDocs, port: port(), configuration, networks });
     renderedStatus.set(network ?? options, { at: now, text });
     return text;
@@ -140,6 +141,13 @@ function upstreamsOf(network: Network, { conditions }: StatusSources, now: numbe
 function methodsOf({ config }: Network): object {
   const { methods, openMethods } = config;
   return { methods: [...methods, ...openMethods.wildcards], table: methodsByUpstreams(config, methodFacts) };
+}
+
+/** In the status of one network only. Public pages do not show what callers request. */
+function differencesOf({ differences }: Network, isPublic: boolean): object {
+  return {
+    differences: differences.latest().map(({ params, ...others }) => (isPublic ? others : { ...others, params })),
+  };
 }
 
 /** Origins to which the method reference may send calls, besides its own. */
