@@ -142,15 +142,17 @@ function compilePermissions(texts: PermissionTexts): CompiledPermissions {
   for (const name of namesInOrder) {
     const [row, value] = [permissionFields[name], permissions[name]];
     if (value === undefined) continue;
+    const text = texts[name] ?? '';
+    const rule = { name, value: row.display?.(text) ?? text };
     switch (row.kind) {
       case 'entry':
-        entry.push({ name, rejection: row.rejection, isAllowed: row.check(value) });
+        entry.push({ ...rule, rejection: row.rejection, isAllowed: row.check(value) });
         break;
       case 'method':
-        methods.push({ rule: { name }, isAllowed: row.check(value) });
+        methods.push({ rule, isAllowed: row.check(value) });
         break;
       case 'params':
-        params.push({ rule: { name }, isAllowed: row.check(value, permissions) });
+        params.push({ rule, isAllowed: row.check(value, permissions) });
         break;
       case 'charged':
         limits = { ...limits, ...row.limit(value, permissions), isCharged: true };

@@ -95,7 +95,12 @@ export function limitRejection(
   const rejection = new RpcError(reason, messageOf(shortage) + detailOf(shortage), {
     retryAfterS: waitS,
     ...(allowance !== undefined && { allowance }),
-    rule: { name: limit, units: roundUnits(units), available: Math.max(0, roundUnits(available)) },
+    rule: {
+      name: limit,
+      ...(allowance !== undefined && { value: String(allowance.limit) }),
+      units: roundUnits(units),
+      available: Math.max(0, roundUnits(available)),
+    },
   });
   for (const sink of context.sinks) {
     for (const item of items) {

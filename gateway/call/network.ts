@@ -6,6 +6,7 @@ import type { ChainPoller } from '../chain/poller.ts';
 import type { AuditCounts } from '../metrics/audit-metrics.ts';
 import type { CallMetric } from '../metrics/call-metrics.ts';
 import type { SocketMetrics } from '../metrics/metrics.ts';
+import type { Differences } from '../observability/differences.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import type { RangeLimits } from '../ranges/range-limits.ts';
 import type { RangedMethod } from '../ranges/ranged-method.ts';
@@ -41,6 +42,8 @@ export interface Network {
   readonly audit: Auditor | undefined;
   /** Outcomes of the audits of an upstream, and of its results that were checked. Undefined: there were none. */
   readonly auditsOf: (upstream: string) => AuditCounts | undefined;
+  /** Results in which its upstreams differ. */
+  readonly differences: Differences;
   /** Whether results of a method are proven for all callers. */
   readonly isVerified: boolean;
   /** Joins identical calls before they have a slot. */

@@ -122,7 +122,7 @@ export function recordOvertaken(call: Call, upstream: Upstream, startedAt: numbe
   // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
   if (upstream.hasResponded(startedAt)) return;
   const failure = new UpstreamFailure('slow', 'the hedged request responded first');
-  const failed = failedCall(call, startedAt, failure);
+  const failed: FailedCall = { ...failedCall(call, startedAt, failure), isOvertaken: true };
   const outcome = recordFailure(upstream, method.name, failure, failed);
   // The hedged request was successful before.
   if (failed.isIgnored === true) recordServedElsewhere({ upstream, outcome, failed }, now);

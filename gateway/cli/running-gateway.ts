@@ -5,6 +5,7 @@ import { isObject } from '../collections/is-object.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/configuration.ts';
+import type { AuditReport } from '../observability/audit-report.ts';
 import type { GatewayEvent } from '../observability/event-list.ts';
 import { addressOf } from './banner.ts';
 import { columns, shortTime } from './columns.ts';
@@ -51,6 +52,7 @@ interface Readiness {
         readonly up: number;
         readonly drained?: readonly string[];
         readonly failing: Readonly<Record<string, string>>;
+        readonly degraded?: Readonly<Record<string, string>>;
       }
     >
   >;
@@ -65,6 +67,8 @@ interface ExplainedCall {
   readonly outcome?: string;
   readonly cache?: string;
   readonly skipped?: Readonly<Record<string, string>>;
+  readonly verified?: string;
+  readonly audit?: AuditReport;
   readonly attempts: readonly { readonly upstream: string; readonly ms?: number; readonly outcome?: string }[];
 }
 
@@ -229,9 +233,9 @@ function statusText(
     configuration.refused === null
       ? ''
       : `Network files: rejected ${shortTime(configuration.refused.at)}, those of ${shortTime(configuration.loadedAt)} are active\n`;
-  const rows = Object.entries(networks).map(([slug, { upstreams, up, drained = [], failing }]) => {
+  const rows = Object.entries(networks).map(([slug, { upstreams, up, drained = [], failing, degraded = {} }]) => {
     const troubles = [
-      ...Object.entries(failing).map(([name, why]) => `${name}: ${why}`),
+      ...Object.entries({ ...failing, ...degraded }).map(([name, why]) => `${name}: ${why}`),
       ...drained.map((name) => `${name}: drained`),
     ];
     return [slug, `${up} of ${upstreams}`, troubles.join('; ')];
@@ -259,7 +263,17 @@ function explainText(method: string, network: string, { answer, explanation }: E
     }),
   ];
   const table = rows.length === 0 ? 'No upstream was used.\n' : columns([['UPSTREAM', 'TIME', 'OUTCOME', ''], ...rows]);
-  return `${method} on ${network}: ${facts.join(', ')}\n\n${table}\n${JSON.stringify(answer)}\n`;
+  const { verified, audit } = call ?? {};
+  const checks = [
+    ...(verified === undefined ? [] : [`Verification: ${verified}`]),
+    ...(audit === undefined ? [] : [`Audit: ${auditText(audit)}`]),
+  ].map((line) => `${line}\n`);
+  return `${method} on ${network}: ${facts.join(', ')}\n\n${table}${checks.join('')}\n${JSON.stringify(answer)}\n`;
+}
+
+function auditText({ outcome, reason, answers }: AuditReport): string {
+  const upstreams = answers.map(({ upstream, outcome: own }) => `${upstream} ${own}`).join(', ');
+  return `${outcome}, ${reason}${upstreams === '' ? '' : ` (${upstreams})`}`;
 }
 
 /** Those that began, lasted or ended at a Unix time in milliseconds, or later. */

@@ -3,44 +3,56 @@ import { isObject } from '../collections/is-object.ts';
 import { knownMethods } from './known-methods.ts';
 import type { ProbeClient, ProbeResult } from './probe-client.ts';
 
-/** No node has this method. */
-const NO_METHOD = 'debug_gatehouseNoSuchMethod';
+/** No node has one of these methods. The first that the upstream's rules permit is sent. */
+const noMethods = ['debug_gatehouseNoSuchMethod', 'eth_gatehouseNoSuchMethod'];
 /** A node that lacks this many methods of a namespace is assumed to lack the others. */
 const MAX_MISSES = 3;
+
+interface FoundMethods {
+  readonly found: readonly string[];
+  readonly lacking: readonly string[];
+}
 
 /**
  * Finds out which methods outside the spec an upstream has: it requests each without parameters, of the namespaces that
  * `rpc_modules` names, or of all if the node does not know that method. An error about parameters shows that it has one.
  * @param served methods that need no request
  * @param deadline by clock.now(); methods that are not tested by then are not found
- * @returns undefined if the upstream does not distinguish unknown methods
+ * @returns undefined if the upstream does not distinguish unknown methods; a method whose request failed, as by a timeout, is
+ * in neither list
  */
 export async function findMethods(
   probeClient: ProbeClient,
   served: readonly string[],
   deadline: number,
-): Promise<string[] | undefined> {
+): Promise<FoundMethods | undefined> {
   const client = probeClient.until(deadline);
-  if (!isUnsupported(await client.request(NO_METHOD, []))) return undefined;
+  const noMethod = noMethods.find((method) => client.permits(method));
+  if (noMethod === undefined || !isUnsupported(await client.request(noMethod, []))) return undefined;
   const modules = modulesIn(await client.request('rpc_modules', []));
-  const namespaces = Object.entries(knownMethods).filter(([namespace]) => modules?.has(namespace) !== false);
-  const found = await Promise.all(
-    namespaces.map(([, methods]) => {
+  const all = await Promise.all(
+    Object.entries(knownMethods).map(async ([namespace, methods]): Promise<FoundMethods> => {
       const others = methods.filter((method) => !served.includes(method) && client.permits(method));
+      if (modules?.has(namespace) === false) return { found: [], lacking: others };
       return methodsOf(client, others, deadline);
     }),
   );
-  return found.flat();
+  return { found: all.flatMap(({ found }) => found), lacking: all.flatMap(({ lacking }) => lacking) };
 }
 
 /** One at a time: a public endpoint limits the rate. */
-async function methodsOf(client: ProbeClient, methods: readonly string[], deadline: number): Promise<string[]> {
+async function methodsOf(client: ProbeClient, methods: readonly string[], deadline: number): Promise<FoundMethods> {
   const found: string[] = [];
+  const lacking: string[] = [];
   for (const [index, method] of methods.entries()) {
-    if ((index === MAX_MISSES && found.length === 0) || clock.now() >= deadline) break;
-    if (hasMethod(await client.request(method, []))) found.push(method);
+    if (index === MAX_MISSES && found.length === 0)
+      return { found, lacking: lacking.length === MAX_MISSES ? methods : lacking };
+    if (clock.now() >= deadline) break;
+    const probed = await client.request(method, []);
+    if (hasMethod(probed)) found.push(method);
+    else if (isUnsupported(probed)) lacking.push(method);
   }
-  return found;
+  return { found, lacking };
 }
 
 /** Namespaces that the node serves. The methods of the spec are in several, so those of `eth` and `net` always count. */

@@ -19,6 +19,8 @@ export interface MethodFindings {
   readonly lacking: readonly string[];
   /** Methods outside the spec that the upstream has and the network does not serve. */
   readonly others: readonly string[];
+  /** Methods outside the spec that it returned not to have. */
+  readonly lackingOthers: readonly string[];
 }
 
 /**
@@ -30,7 +32,7 @@ export async function probeMethods(
   client: ProbeClient,
   methods: readonly string[],
   head: string,
-): Promise<Omit<MethodFindings, 'others'>> {
+): Promise<Omit<MethodFindings, 'others' | 'lackingOthers'>> {
   const served: string[] = [];
   const lacking: string[] = [];
   for (const method of methods) {

@@ -126,6 +126,10 @@ export interface Allowance {
 export interface RejectionRule {
   /** The field of the key, and the method if it is a limit of one: `origins`, `daily`, `methodRates of eth_call`. */
   readonly name: string;
+  /** Of the permission as text, or the size of the limit or bound. */
+  readonly value?: string;
+  /** Of `origins`: the header of the request; undefined: it had none. */
+  readonly received?: string | undefined;
   /** Of a limit: units of the request that count for it, and those that are left. */
   readonly units?: number;
   readonly available?: number;
@@ -187,7 +191,12 @@ export function methodNotFound(method: string, hint?: string): RpcError {
 
 /** The call or its response is beyond a bound. @param message begins with the name of the bound: `maxAddresses is 5: …` */
 export function beyondBound(message: string): RpcError {
-  return new RpcError('beyond-bound', message, { rule: { name: message.split(' ', 1)[0] ?? '' } });
+  return new RpcError('beyond-bound', message, { rule: boundOf(message) });
+}
+
+function boundOf(message: string): RejectionRule {
+  const [, name = '', value] = /^(\S+)(?: is ([^:]+):)?/.exec(message) ?? [];
+  return { name, ...(value !== undefined && { value }) };
 }
 
 /** Some responses of a batch do not fit. */

@@ -1,4 +1,5 @@
 import type { Counter, Registry } from 'prom-client';
+import { clock } from '../clock/clock.ts';
 import type { GaugeMetric } from './counters.ts';
 import { counter, fastGauge } from './instruments.ts';
 
@@ -7,8 +8,13 @@ export const auditOutcomes = ['agrees', 'differs', 'cannot-tell'] as const;
 
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
-/** How many audits and checks of one upstream had which outcome, since the gateway started. */
-export type AuditCounts = Readonly<Record<AuditOutcome, number>>;
+/** The audits and checks of one upstream since the gateway started. */
+export interface AuditCounts {
+  /** How many had which outcome. */
+  readonly outcomes: Readonly<Record<AuditOutcome, number>>;
+  /** When the last one differed, by clock.now(); undefined: none did. */
+  readonly differedAt: number | undefined;
+}
 
 /** The metrics of the audits of one network. */
 export interface NetworkAuditMetrics {
@@ -23,7 +29,7 @@ export class AuditMetrics {
   readonly #audits: Counter<'network' | 'upstream' | 'outcome'>;
   readonly #inProgress: GaugeMetric;
   /** By network and upstream. */
-  readonly #counts = new Map<string, Record<AuditOutcome, number>>();
+  readonly #counts = new Map<string, { outcomes: Record<AuditOutcome, number>; differedAt: number | undefined }>();
 
   constructor(registry: Registry) {
     this.#audits = counter(registry, 'gatehouse_audits_total');
@@ -44,14 +50,16 @@ export class AuditMetrics {
       },
       audited: (upstream, outcome) => {
         this.#audits.inc({ network, upstream, outcome });
-        const counts = this.#counts.get(keyOf(network, upstream)) ?? { agrees: 0, differs: 0, 'cannot-tell': 0 };
-        counts[outcome]++;
+        const none = { outcomes: { agrees: 0, differs: 0, 'cannot-tell': 0 }, differedAt: undefined };
+        const counts = this.#counts.get(keyOf(network, upstream)) ?? none;
+        counts.outcomes[outcome]++;
+        if (outcome === 'differs') counts.differedAt = clock.now();
         this.#counts.set(keyOf(network, upstream), counts);
       },
     };
   }
 
-  /** For the status page. Undefined: no audit of the upstream has ended, and no result of it was checked. */
+  /** Undefined: no audit of the upstream has ended, and no result of it was checked. */
   countsOf(network: string, upstream: string): AuditCounts | undefined {
     return this.#counts.get(keyOf(network, upstream));
   }

@@ -16,7 +16,15 @@ export const rangeNames = Object.keys(historyRanges) as HistoryRange[];
 /** Counts of a network: calls, and those without a result by class of their outcome. */
 export const networkCounts = ['calls', 'rejected', 'upstreamErrors', 'failed'] as const;
 /** Counts of an upstream: requests, and failures by kind. */
-export const upstreamCounts = ['sent', 'unreachable', 'limited', 'unsupported', 'invalid'] as const;
+export const upstreamCounts = [
+  'sent',
+  'unreachable',
+  'limited',
+  'unsupported',
+  'invalid',
+  'credentials',
+  'otherChain',
+] as const;
 export const COUNTS = upstreamCounts.length;
 /** Buckets of the durations: those of `DURATION_BUCKETS_S`, and one without an upper bound. */
 const BUCKETS = DURATION_BUCKETS_S.length + 1;
@@ -93,7 +101,7 @@ export type Lags = ReadonlyMap<string, number>;
 
 const failureKinds: Readonly<Record<string, number>> = {
   ...{ transport: 1, slow: 1 },
-  ...{ rate: 2, quota: 2, auth: 2 },
+  ...{ rate: 2, quota: 2, auth: 5, 'wrong-chain': 6 },
   ...{ unsupported: 3, 'too-large': 3, 'not-found': 3, 'node-state': 3, 'no-block': 3 },
 };
 const INVALID = 4;

@@ -34,8 +34,8 @@ export interface ActiveUpstream {
   readonly circuit: CircuitState;
   /** Unix time in seconds at which it was drained; undefined: it is not. */
   readonly drainedS: number | undefined;
-  /** It has responded or failed before. */
-  readonly isUsed: boolean;
+  /** It has responded or failed before, and its circuit is not open only because hedged requests responded first. */
+  readonly isMeasured: boolean;
   /** The calls that may be in progress there. */
   readonly concurrencyLimit: number;
 }

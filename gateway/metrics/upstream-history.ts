@@ -99,10 +99,10 @@ export class UpstreamHistory {
 
   #sampleAvailability(active: readonly ActiveUpstream[]): void {
     const names = new Set<string>();
-    for (const { network, upstream, circuit, isUsed } of active) {
+    for (const { network, upstream, circuit, isMeasured } of active) {
       const name = `${network} ${upstream}`;
       names.add(name);
-      if (!isUsed) continue;
+      if (!isMeasured) continue;
       const periods = this.#periods.get(name) ?? [];
       let period = periods.at(-1);
       if (period === undefined || period.samples === SAMPLES_PER_PERIOD) {

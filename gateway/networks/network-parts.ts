@@ -6,6 +6,7 @@ import type { Settings } from '../config/settings.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
 import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { ShownParams } from '../observability/shown-params.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { UnitsTable } from '../spec/request-units.ts';
@@ -26,6 +27,8 @@ export interface NetworkParts {
   readonly metrics: Metrics;
   readonly usage: UsageLedger;
   readonly log: Log;
+  /** Undefined: no parameters are shown. */
+  readonly shownParams?: ShownParams;
   /** Undefined: upstream responses are not accounted. */
   readonly memory?: MemoryBudget;
   /** Undefined: responses are not cached. */

@@ -1,3 +1,4 @@
+import { Differences } from '../observability/differences.ts';
 import { PublicAccess } from '../auth/public-access.ts';
 import { Auditor, type AuditorOptions } from '../verify/observe/auditor.ts';
 import type { FinalChain } from '../cache/final-chain.ts';
@@ -70,6 +71,7 @@ export class Network implements ServedNetwork {
   readonly router: Router;
   readonly audit: Auditor | undefined;
   readonly auditsOf: ServedNetwork['auditsOf'];
+  readonly differences: Differences;
   readonly isVerified: boolean;
   readonly coalesced: CoalescedCalls;
   readonly rangeLimits: Map<string, RangeLimits<Upstream>>;
@@ -114,11 +116,18 @@ export class Network implements ServedNetwork {
     this.chain = chain;
     const levels = typeof replaceable.verify === 'string' ? { '*': replaceable.verify } : replaceable.verify;
     this.auditsOf = (upstream) => metrics.audits.countsOf(slug, upstream);
+    this.differences = reusable?.differences ?? new Differences(parts.shownParams);
     this.#verificationOf = (method) => verificationOf(method, levels, replaceable.agree);
     this.isVerified =
       Object.keys(replaceable.agree).length > 0 || Object.values(levels).some((level) => isStronger(level, 'observe'));
     const observes = (method: string): boolean => this.#verificationOf(method).level === 'observe';
-    this.audit = openAudit(replaceable, observes, slug, metrics, { upstreams, permitted, chain, log });
+    this.audit = openAudit(replaceable, observes, slug, metrics, {
+      upstreams,
+      permitted,
+      chain,
+      differences: this.differences,
+      log,
+    });
     const { UPSTREAM_TIMEOUT_MS: timeoutMs, CALL_TIMEOUT_MS: callTimeoutMs } = settings;
     const { NETWORK_CONCURRENCY: concurrency, NETWORK_QUEUE_MAX: queueMax } = settings;
     const onQueued = metrics.calls.queueMetric(slug);
@@ -136,7 +145,7 @@ export class Network implements ServedNetwork {
       // Calls in progress still count towards the concurrency.
       slots: reusable?.router.slots ?? openSlots(concurrency, queueMax, onQueued),
       verifier: new Verifier({
-        ...{ upstreams, permitted, chain, log },
+        ...{ upstreams, permitted, chain, differences: this.differences, log },
         openMetrics: () => metrics.audits.networkMetrics(slug, namesOf(upstreams)),
         request: (name, ...request) => requestEvidence(this.router, evidenceInFlight, specOf(name, specs), ...request),
         sendToOther: (...call) => sendToOther(this.router, ...call),

@@ -67,9 +67,10 @@ export class NetworkRegistry {
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, router }) =>
         router.all.map(
-          ({ name, circuit: { state: circuit }, drain, isUsed, concurrency: { limit: concurrencyLimit } }) => {
+          ({ name, health, circuit: { state: circuit }, drain, isUsed, concurrency: { limit: concurrencyLimit } }) => {
             const drainedS = drain && Date.parse(drain.at) / 1000;
-            return { network: slug, upstream: name, circuit, drainedS, isUsed, concurrencyLimit };
+            const isMeasured = isUsed && !health.isOnlyOvertaken;
+            return { network: slug, upstream: name, circuit, drainedS, isMeasured, concurrencyLimit };
           },
         ),
       ),

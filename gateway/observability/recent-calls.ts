@@ -1,11 +1,8 @@
-import { createHmac } from 'node:crypto';
 import { clock } from '../clock/clock.ts';
-import { random } from '../clock/random.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
-import type { MethodSpec } from '../spec/method-spec.ts';
-import { isRead } from '../spec/method-group.ts';
 import { methods } from '../spec/methods.generated.ts';
 import { ExplainedCall } from './explanation.ts';
+import type { ShownParams } from './shown-params.ts';
 import type { CallEnd, CallSink, CallSinks } from './call-sink.ts';
 
 /** Rows of rejected and failed calls, and of a sample of the others. A row takes about 1 kB. */
@@ -15,11 +12,10 @@ const MAX_SAMPLED = 1_000;
 const MERGE_MS = 60_000;
 /** Of the calls that do not fail, one is recorded in this time. */
 const SAMPLE_MS = 100;
+/** A permission may have thousands of entries. */
+const MAX_RULE_LENGTH = 200;
 /** Recorded parts of a range. */
 const MAX_PARTS = 8;
-const MAX_PARAMS_LENGTH = 1_000;
-/** Larger parameters are not recorded: their text would take a part of a turn. */
-const MAX_PARAM_VALUES = 200;
 
 const known: ReadonlySet<string> = new Set(methods.map(({ name }) => name));
 
@@ -42,6 +38,9 @@ export interface RecentCall {
   /** The permission, limit or bound that rejected it, and of a limit the units that it has left. */
   readonly rule: string | undefined;
   readonly unitsLeft: number | undefined;
+  /** Of the rule, and of `origins` also the header that the request had. */
+  readonly ruleValue: string | undefined;
+  readonly received: string | undefined;
   readonly ms: number;
   readonly params: string | undefined;
   /** As in an explanation; undefined: it was no call yet. */
@@ -78,19 +77,15 @@ export interface RecentCallFilter {
  * addresses, and parameters only of methods with a schema that change nothing.
  */
 export class RecentCalls {
-  /** The value of RECENT_CALLS_PARAMS. `hashed`: nobody outside this gateway can compute the hash of a guess. */
-  readonly paramsMode: string;
-  readonly #secret: Uint8Array;
+  readonly #params: ShownParams;
   /** By what equal failures have in common; the one with the latest failure is last. */
   readonly #failed = new Map<string, FailedRow>();
   /** Oldest first. */
   readonly #sampled: RecentCall[] = [];
   #nextSampleAt = -Infinity;
 
-  /** @param secret of the hashes: that of all workers */
-  constructor(paramsMode: string, secret: Uint8Array = random.bytes(32)) {
-    this.paramsMode = paramsMode;
-    this.#secret = secret;
+  constructor(params: ShownParams) {
+    this.#params = params;
   }
 
   /** The sinks for the calls of a request. */
@@ -106,11 +101,12 @@ export class RecentCalls {
     end: CallEnd,
     call: ExplainedCall | undefined,
   ): void {
-    const { outcome, rejection } = end;
+    const { outcome, rejection, method: spec, params } = end;
     const now = clock.now();
     const build = (): RecentCall => ({
       ...factsOf(request, rejection, outcome, now - startedAt),
-      ...{ method, code: end.code ?? rejection?.code, params: this.#paramsOf(end) },
+      ...{ method, code: end.code ?? rejection?.code },
+      params: spec === undefined || params === undefined ? undefined : this.#params.of(spec, params),
       explanation: call?.withParts(MAX_PARTS),
     });
     if (!noFailures.has(outcome)) {
@@ -164,15 +160,6 @@ export class RecentCalls {
     const [oldest] = this.#failed.keys();
     if (oldest !== undefined) this.#failed.delete(oldest);
   }
-
-  #paramsOf({ method, params }: CallEnd): string | undefined {
-    if (this.paramsMode === 'off' || method === undefined || params === undefined || !canRecordParams(method))
-      return undefined;
-    if (!isSmall(params)) return undefined;
-    const text = JSON.stringify(params);
-    if (this.paramsMode === 'shown') return hideCredentials(text);
-    return createHmac('sha256', this.#secret).update(`${method.name} ${text}`).digest('hex').slice(0, 16);
-  }
 }
 
 /** Equal failures, with the facts of a late one. */
@@ -189,9 +176,10 @@ function factsOf(
   outcome: string,
   ms: number,
 ): Omit<RecentCall, 'method' | 'code' | 'params' | 'explanation'> {
-  const { name: rule, available: unitsLeft } = rejection?.rule ?? { name: undefined };
+  const { name: rule, value, received, available: unitsLeft } = rejection?.rule ?? { name: undefined };
+  const ruleValue = value?.slice(0, MAX_RULE_LENGTH);
   const at = new Date(clock.unixMs()).toISOString();
-  return { at, count: 1, requestId, network, key, outcome, rule, unitsLeft, ms: Math.round(ms) };
+  return { at, count: 1, requestId, network, key, outcome, rule, unitsLeft, ruleValue, received, ms: Math.round(ms) };
 }
 
 /** Of one request. */
@@ -257,36 +245,4 @@ function matches(call: RecentCall, { key, network, method, outcome, upstream, re
   if (upstream === undefined) return true;
   const { attempts = [], skipped = {} } = call.explanation ?? {};
   return attempts.some((attempt) => attempt.upstream === upstream) || Object.hasOwn(skipped, upstream);
-}
-
-/** Transactions are never recorded, nor the parameters of pass-through methods: those may be transactions or passwords. */
-function canRecordParams(method: MethodSpec): boolean {
-  return method.isPassThrough !== true && isRead(method);
-}
-
-/** Whether the parameters have few values and short texts. */
-function isSmall(params: unknown): boolean {
-  let values = 0;
-  let length = 0;
-  const waiting = [params];
-  while (waiting.length > 0) {
-    const value = waiting.pop();
-    if (typeof value === 'string') length += value.length;
-    else if (typeof value === 'object' && value !== null) {
-      const members: unknown[] = Object.values(value);
-      values += members.length;
-      if (values > MAX_PARAM_VALUES) return false;
-      waiting.push(...members);
-    }
-    if (length > MAX_PARAMS_LENGTH) return false;
-  }
-  return true;
-}
-
-/** A caller may put its key, secret or token into the parameters by mistake. */
-function hideCredentials(text: string): string {
-  return text.replace(
-    /ghs?_[0-9A-Za-z]{32}|eyJ[\w-]+\.[\w-]+\.[\w-]*|(?<![0-9A-Za-z])[0-9A-Fa-f]{32}(?![0-9A-Za-z])/g,
-    '…',
-  );
 }

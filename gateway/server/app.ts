@@ -11,7 +11,7 @@ import { adminRoutes } from './ops/admin-routes.ts';
 import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
-import { CurrentConditions } from './ops/current-conditions.ts';
+import { currentConditions } from './ops/current-conditions.ts';
 import { opsRoutes } from './ops/ops-routes.ts';
 import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
@@ -45,9 +45,11 @@ import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
 import { compileResultCheck } from '../spec/result-check.ts';
 import { methods as specs } from '../spec/methods.generated.ts';
 import type { LocalChains } from '../local-chain/local-chains.ts';
+import { UpstreamConditions } from '../upstreams/upstream-conditions.ts';
 import { summariseUpstreams, upstreamLags } from '../upstreams/upstream-status.ts';
 import { EventList } from '../observability/event-list.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
+import { ShownParams } from '../observability/shown-params.ts';
 import { openTracing } from '../observability/tracing.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
@@ -146,8 +148,26 @@ export async function openGateway(
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
+  // Equal calls have the same hash in all workers.
+  const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
+  const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS, secret);
   const networks = new NetworkRegistry(
-    { settings, specs, unitsTable, checks, resultCheck, metrics, usage, log, memory, cache, redisCache, link, leases },
+    {
+      shownParams,
+      settings,
+      specs,
+      unitsTable,
+      checks,
+      resultCheck,
+      metrics,
+      usage,
+      log,
+      memory,
+      cache,
+      redisCache,
+      link,
+      leases,
+    },
     files,
   );
   const tellDrained = async (): Promise<unknown> => link?.requestOthers('drains', undefined);
@@ -174,6 +194,7 @@ export async function openGateway(
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
   const hasOpsPort = settings.OPS_PORT !== undefined;
+  const conditions = new UpstreamConditions();
   const reasonNotReady = (): string | undefined => {
     if (isDraining) return 'the gateway stops';
     if (keys.isFull) return 'the disk of DATA_DIR is full';
@@ -189,23 +210,22 @@ export async function openGateway(
       keyStore: { kind: keys.kind, available: keys.isAvailable && !keys.isFull },
       configuration: hasOpsPort ? networks.configuration : displayedConfiguration(networks.configuration, true),
       networks: Object.fromEntries(
-        networks.finder.all.map(({ config, router }) => [config.slug, summariseUpstreams(router.all)]),
+        networks.finder.all.map((network) => [network.config.slug, summariseUpstreams(conditions.of(network))]),
       ),
     },
   }));
   const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
   const events = new EventList(log);
-  const conditions = new CurrentConditions({
+  const sources = {
     networks: () => networks.finder.all,
+    upstreams: conditions,
     keys,
     memoryState: () => guard.state,
     configuration: () => networks.configuration,
-  });
-  events.watch(() => conditions.read());
+  };
+  events.watch(() => currentConditions(sources));
   const adminTokens = adminTokensOf(settings);
-  // Equal calls have the same hash in all workers.
-  const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
-  const recentCalls = adminTokens.length > 0 ? new RecentCalls(settings.RECENT_CALLS_PARAMS, secret) : undefined;
+  const recentCalls = adminTokens.length > 0 ? new RecentCalls(shownParams) : undefined;
   const requestOptions = {
     networks: networks.finder,
     authenticator,
@@ -245,9 +265,9 @@ export async function openGateway(
     const stores = { keys, usage: usageStore, dataDir, drains, limiter };
     const active = {
       networks: () => networks.finder.all.map(({ config }) => networkFacts(config)),
-      upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network)),
+      upstreams: () => networks.finder.all.flatMap((network) => upstreamFacts(network, conditions.of(network))),
       port: () => listeners[0]?.port ?? 0,
-      ...{ lists: new MachineLists(recentCalls, events, link), events, links: opsLinks },
+      ...{ lists: new MachineLists(recentCalls, shownParams.mode, events, link), events, links: opsLinks },
     };
     ops.use(adminRoutes({ tokens: adminTokens, proxies, onRejected, ...stores, ...active, log, explain, logLevel }));
   }
@@ -291,6 +311,7 @@ export async function openGateway(
   const pageOptions = {
     finder: networks.finder,
     proxies,
+    conditions,
     history: metrics.networkHistory,
     historyStore,
     configuration: () => networks.configuration,

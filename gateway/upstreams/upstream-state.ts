@@ -12,11 +12,15 @@ export interface MarkState {
   readonly forS: number;
 }
 
-/** State of an upstream for the status page. Contains no secrets. */
+/**
+ * `unused`: no response yet. `failing`: the circuit is not closed, or no request was successful. `overtaken`: the circuit is
+ * not closed, but only because hedged requests responded first.
+ */
+export type ConnectionState = 'up' | 'unused' | 'overtaken' | 'failing' | 'other-chain' | 'drained';
+
+/** Facts of an upstream for the status page. Contains no secrets. */
 export interface UpstreamState {
   readonly name: string;
-  /** `unused`: no response yet. `failing`: the circuit is not closed, or no request was successful. */
-  readonly state: 'up' | 'unused' | 'failing' | 'other-chain' | 'drained';
   /** Since when and until when it is drained; undefined: it is not. */
   readonly drain: Pick<Drain, 'at' | 'until'> | undefined;
   /** Why and since when the circuit is open; undefined: it is closed. */
@@ -33,10 +37,28 @@ export interface UpstreamState {
   readonly marks: readonly MarkState[];
 }
 
+interface ConnectionParts {
+  readonly health: UpstreamHealth;
+  readonly isOnOtherChain: boolean;
+  readonly drain: Drain | undefined;
+  readonly metrics: Pick<UpstreamMetrics, 'history'>;
+}
+
+/** @param respondedAt time of its last response; -Infinity: none */
+export function connectionStateOf(
+  { health, isOnOtherChain, drain, metrics }: ConnectionParts,
+  respondedAt: number,
+): ConnectionState {
+  if (drain !== undefined) return 'drained';
+  if (isOnOtherChain) return 'other-chain';
+  if (!health.circuit.isClosed) return health.isOnlyOvertaken ? 'overtaken' : 'failing';
+  if (respondedAt !== -Infinity) return 'up';
+  return metrics.history().some(({ sent }) => sent > 0) ? 'failing' : 'unused';
+}
+
 interface UpstreamParts {
   readonly name: string;
   readonly health: UpstreamHealth;
-  readonly isOnOtherChain: boolean;
   readonly drain: Drain | undefined;
   readonly methods: UnsupportedMethods;
   readonly concurrency: Pick<ConcurrencyLimit, 'limit' | 'isLowered'>;
@@ -45,20 +67,16 @@ interface UpstreamParts {
 
 /** @param respondedAt time of its last response; -Infinity: none @param now on the same clock */
 export function upstreamStateOf(
-  { name, health, isOnOtherChain, drain, methods, concurrency, metrics }: UpstreamParts,
+  { name, health, drain, methods, concurrency, metrics }: UpstreamParts,
   respondedAt: number,
   now: number,
 ): UpstreamState {
   const history = metrics.history();
   const hasResponded = respondedAt !== -Infinity;
   const trouble = health.trouble(now);
-  const isFailing = trouble !== undefined || (!hasResponded && history.some(({ sent }) => sent > 0));
-  const connectionState = (): UpstreamState['state'] =>
-    isOnOtherChain ? 'other-chain' : isFailing ? 'failing' : hasResponded ? 'up' : 'unused';
   const workedS = Math.round((now - respondedAt) / 1000);
   return {
     name,
-    state: drain !== undefined ? 'drained' : connectionState(),
     // The page may be public: it does not name the operator.
     drain: drain && { at: drain.at, ...(drain.until !== undefined && { until: drain.until }) },
     trouble,

@@ -1,17 +1,12 @@
 import { clock } from '../clock/clock.ts';
-import type { ChainView } from '../chain/view.ts';
-import type { AuditCounts } from '../metrics/audit-metrics.ts';
+import type { AuditOutcome } from '../metrics/audit-metrics.ts';
 import { describeTrouble } from './health/upstream-health.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
-import { slowUpstreams } from './slow-upstreams.ts';
 import type { Upstream } from './upstream.ts';
+import { isWorking, type ShownNetwork, type UpstreamCondition } from './upstream-conditions.ts';
 import type { UpstreamState } from './upstream-state.ts';
 
-export interface UpstreamStatus extends Omit<UpstreamState, 'state'> {
-  /** `slow`: it works, and is clearly slower than the others. */
-  readonly state: UpstreamState['state'] | 'slow';
-  /** How slow it is, in words. */
-  readonly slow: string | undefined;
+export interface UpstreamStatus extends UpstreamState, UpstreamCondition {
   /** Number of the newest block that the upstream returned; undefined if there is none. */
   readonly head: number | undefined;
   /** Seconds since that head was polled. */
@@ -21,7 +16,7 @@ export interface UpstreamStatus extends Omit<UpstreamState, 'state'> {
   /** Why a read at `latest` would skip it now; undefined: it would not. */
   readonly skipReason: SkipReason | undefined;
   /** Outcomes of its audits since the start of the gateway; undefined: there were none. */
-  readonly audits: AuditCounts | undefined;
+  readonly audits: Readonly<Record<AuditOutcome, number>> | undefined;
 }
 
 /** Status of a network and of its upstreams, by priority. */
@@ -35,46 +30,58 @@ export interface NetworkStatus {
 /** For readiness probes. */
 export interface UpstreamSummary {
   readonly upstreams: number;
-  /** Number of those whose circuit is closed, and that are not drained. */
+  /** Number of those that are neither failing nor drained. */
   readonly up: number;
   /** Names of drained upstreams; absent: none. */
   readonly drained?: readonly string[];
-  /** Of the others: why their circuits are open, by name. */
+  /** Of the others: why they get no calls, by name. */
   readonly failing: Readonly<Record<string, string>>;
+  /** What is wrong with those that are up, by name; absent: nothing. */
+  readonly degraded?: Readonly<Record<string, string>>;
 }
 
-export function summariseUpstreams(all: readonly Upstream[]): UpstreamSummary {
-  const now = clock.now();
-  const drained = all.flatMap(({ name, drain }) => (drain === undefined ? [] : [name]));
-  const failing = all.flatMap(({ name, health, drain }) => {
-    const trouble = drain === undefined ? health.trouble(now) : undefined;
-    return trouble === undefined ? [] : [[name, describeTrouble(trouble)] as const];
-  });
-  const up = all.length - failing.length - drained.length;
-  return { upstreams: all.length, up, ...(drained.length > 0 && { drained }), failing: Object.fromEntries(failing) };
+/** @param now by clock.now() */
+export function summariseUpstreams(
+  conditions: ReadonlyMap<Upstream, UpstreamCondition>,
+  now = clock.now(),
+): UpstreamSummary {
+  const drained: string[] = [];
+  const failing: Record<string, string> = {};
+  const degraded: Record<string, string> = {};
+  for (const [{ name, health }, condition] of conditions) {
+    const { state, reason } = condition;
+    if (reason === undefined) continue;
+    const trouble = health.trouble(now);
+    if (state === 'drained') drained.push(name);
+    else if (isWorking(condition)) degraded[name] = reason;
+    else failing[name] = trouble === undefined ? reason : describeTrouble(trouble);
+  }
+  return {
+    upstreams: conditions.size,
+    up: conditions.size - Object.keys(failing).length - drained.length,
+    ...(drained.length > 0 && { drained }),
+    failing,
+    ...(Object.keys(degraded).length > 0 && { degraded }),
+  };
 }
 
-/** @param now by clock.now() @param auditsOf the audits of an upstream by its name */
+/** @param now by clock.now() */
 export function networkStatus(
-  all: readonly Upstream[],
-  view: ChainView<Upstream>,
+  { chain: { view }, auditsOf }: ShownNetwork,
+  conditions: ReadonlyMap<Upstream, UpstreamCondition>,
   skipReasons: ReadonlyMap<Upstream, SkipReason>,
   now: number,
-  auditsOf?: (upstream: string) => AuditCounts | undefined,
 ): NetworkStatus {
-  const slowness = slowUpstreams(all, now);
-  const upstreams = all.map((upstream): UpstreamStatus => {
+  const upstreams = [...conditions].map(([upstream, condition]): UpstreamStatus => {
     const polled = view.headOf(upstream);
-    const status = upstream.status(now);
-    const slow = status.state === 'up' ? slowness.get(upstream) : undefined;
     return {
-      ...status,
-      ...{ state: slow === undefined ? status.state : 'slow', slow },
+      ...upstream.status(now),
+      ...condition,
       head: polled === undefined ? undefined : Number(polled.number),
       headSeenS: polled === undefined ? undefined : Math.round((now - polled.at) / 1000),
       lag: polled === undefined ? undefined : view.lagOf(upstream, now),
       skipReason: skipReasons.get(upstream),
-      audits: auditsOf?.(upstream.name),
+      audits: auditsOf(upstream.name)?.outcomes,
     };
   });
   const head = view.number === undefined ? undefined : Number(view.number);
@@ -84,11 +91,7 @@ export function networkStatus(
 
 /** The blocks that upstreams are behind, by `network upstream`; of those whose heads are known. */
 export function upstreamLags(
-  networks: readonly {
-    readonly config: { readonly slug: string };
-    readonly router: { readonly all: readonly Upstream[] };
-    readonly chain: { readonly view: ChainView<Upstream> };
-  }[],
+  networks: readonly Pick<ShownNetwork, 'config' | 'router' | 'chain'>[],
 ): ReadonlyMap<string, number> {
   const now = clock.now();
   const lags = new Map<string, number>();

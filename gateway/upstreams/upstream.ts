@@ -37,7 +37,7 @@ import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { isCallerTimeout } from './health/with-timeout.ts';
 import { UpstreamHealth } from './health/upstream-health.ts';
-import { upstreamStateOf, type UpstreamState } from './upstream-state.ts';
+import { connectionStateOf, upstreamStateOf, type ConnectionState, type UpstreamState } from './upstream-state.ts';
 
 /** Slow calls within this time count once. */
 const SLOW_SAMPLE_INTERVAL_MS = 20;
@@ -306,9 +306,13 @@ export class Upstream {
       );
   }
 
-  /** State for the status page. Sends no request. @param now by clock.now() */
+  /** Facts for the status page. Sends no request. @param now by clock.now() */
   status(now: number): UpstreamState {
     return upstreamStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt), now);
+  }
+
+  get connectionState(): ConnectionState {
+    return connectionStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt));
   }
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */

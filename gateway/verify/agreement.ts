@@ -1,4 +1,5 @@
 import { RpcError } from '../jsonrpc/errors.ts';
+import type { UpstreamValue } from '../observability/differences.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import {
   parseResponse,
@@ -36,6 +37,7 @@ interface Group {
 /**
  * Sends a call to other upstreams, one after the other, until enough of all returned the same.
  * @param count how many are enough
+ * @param onDifference called if not all returned the same, also before it throws
  * @returns those that returned what most did, and those that returned something else
  * @throws RpcError if no upstream is left before enough agree (rejects with it)
  */
@@ -43,21 +45,35 @@ export async function agreement(
   { method, params, response, work }: Claim,
   count: number,
   send: SendToOther,
+  onDifference: (values: readonly UpstreamValue[]) => void,
 ): Promise<{ readonly agreeing: readonly Upstream[]; readonly others: readonly Upstream[] }> {
   const groups: Group[] = [{ response: parseResponse(response), upstreams: [work.upstream] }];
   for (;;) {
     const tried = groups.flatMap(({ upstreams }) => upstreams);
     await work.charge(method.name, params);
     const other = await send(method, params, work.deadline, tried);
-    if (other === undefined)
+    if (other === undefined) {
+      if (groups.length > 1) onDifference(valuesOf(groups));
       throw new RpcError('not-proven', `${describe(groups)}: ${count} must return the same, see \`agree\``);
+    }
     const parsed = parseResponse(other.response);
     let group = groups.find((one) => isSame(method, one.response, parsed));
     if (group === undefined) groups.push((group = { response: parsed, upstreams: [] }));
     group.upstreams.push(other.upstream);
     const agreeing = group.upstreams;
-    if (agreeing.length >= count) return { agreeing, others: tried.filter((one) => !agreeing.includes(one)) };
+    if (agreeing.length < count) continue;
+    if (groups.length > 1) onDifference(valuesOf(groups));
+    return { agreeing, others: tried.filter((one) => !agreeing.includes(one)) };
   }
+}
+
+function valuesOf(groups: readonly Group[]): UpstreamValue[] {
+  return groups.flatMap(({ response, upstreams }) =>
+    upstreams.map(({ name }) => ({
+      upstream: name,
+      value: response.kind === 'error' ? response.message : response.result,
+    })),
+  );
 }
 
 function isSame(method: MethodSpec, one: Group['response'], other: Group['response']): boolean {

@@ -3,6 +3,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { NetworkAuditMetrics } from '../metrics/audit-metrics.ts';
+import type { Differences } from '../observability/differences.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec, ProvenPart } from '../spec/method-spec.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';
@@ -43,6 +44,7 @@ export interface VerifierOptions extends Pick<EvidenceOptions, 'chain' | 'reques
   readonly upstreams: readonly Upstream[];
   readonly permitted: PermittedUpstreams<Upstream>;
   readonly sendToOther: SendToOther;
+  readonly differences: Differences;
   /** Called with the first check: the series of a network begin then. */
   readonly openMetrics: () => NetworkAuditMetrics;
   /** Of the network. */
@@ -81,12 +83,15 @@ export class Verifier {
    * @throws RpcError if there are not enough (rejects with it)
    */
   async agree(claim: Claim, count: number): Promise<boolean> {
-    const { sendToOther } = this.#options;
-    const { agreeing, others } = await agreement(claim, count, sendToOther);
+    const { sendToOther, differences } = this.#options;
+    const { method, params } = claim;
+    const { agreeing, others } = await agreement(claim, count, sendToOther, (values) => {
+      differences.add(method, params, `agree: ${count} upstreams must return the same`, values);
+    });
     for (const { name } of agreeing) this.#metrics.audited(name, 'agrees');
     for (const { name } of others) this.#metrics.audited(name, 'differs');
     const upstreams = others.map(({ name }) => name);
-    if (others.length > 0) this.#warn({ method: claim.method.name, upstreams }, 'verify: other upstreams agree');
+    if (others.length > 0) this.#warn({ method: method.name, upstreams }, 'verify: other upstreams agree');
     return agreeing.includes(claim.work.upstream);
   }
 
@@ -125,6 +130,8 @@ export class Verifier {
     else if (finding.kind === 'disproved') {
       this.#metrics.audited(upstream.name, 'differs');
       this.#warn({ method: method.name, upstreams: [upstream.name] }, `verify: ${finding.reason}`);
+      const values = [{ upstream: upstream.name, value: result }];
+      this.#options.differences.add(method, params, `disproved: ${finding.reason}`, values);
     } else this.#metrics.audited(upstream.name, 'cannot-tell');
     return { finding, result };
   }

@@ -148,6 +148,14 @@ describe('the methods that gatehouse doctor finds', () => {
     expect(upstreams[0]?.methods?.others).toEqual([]);
   });
 
+  it('are not denied at an upstream whose request for one timed out', async () => {
+    erigon.always(hang, 'debug_traceTransaction');
+    place.withNetworks({ five: { name: 'Five', chainId: 5, upstreams: twoUpstreams() } });
+    const { offer } = await examine('--limit', '4');
+    expect(offer).toContain('debug_traceTransaction');
+    expect(offer).toMatch(/name: erigon\n {4}methods: \{ deny: \[(?!.*debug_traceTransaction)/);
+  });
+
   it('are no problem if the search takes too long', async () => {
     erigon.always(hang, 'trace_block');
     place.withNetworks({ five: { name: 'Five', chainId: 5, upstreams: [{ name: 'erigon', url: erigon.url }] } });

@@ -141,7 +141,7 @@ describe.each(['a file', 'Redis'])('drained upstreams in %s', (kind) => {
     expect((await send(gateway, 'GET', '/admin/upstreams')).body).toEqual({
       upstreams: [
         {
-          ...{ network: 'main', upstream: 'node-0', state: 'drained' },
+          ...{ network: 'main', upstream: 'node-0', state: 'drained', reason: 'an operator has drained it' },
           drain: { at: expect.any(String) as string, by: expect.any(String) as string },
         },
         { network: 'main', upstream: 'node-1', state: 'unused' },

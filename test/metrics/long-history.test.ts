@@ -16,6 +16,10 @@ it('has the calls of a network and the requests to its upstreams in each step', 
   upstream.succeeded(0.02);
   upstream.failed('transport', 0.02);
   upstream.failed('quota', 0.02);
+  upstream.failed('auth', 0.02);
+  upstream.failed('wrong-chain', 0.02);
+  // A hedged request responded first.
+  upstream.failed('cancelled', 0.02);
   // Not at the end of a step.
   history.sample(600_020, none);
   expect(history.pointsOf('1h')).toEqual([]);
@@ -28,9 +32,8 @@ it('has the calls of a network and the requests to its upstreams in each step', 
   expect(last(hour.network['calls'])).toBe(11);
   expect([last(hour.network['failed']), last(hour.network['rejected'])]).toEqual([1, 1]);
   const one = hour.upstreams['one'];
-  expect(['sent', 'unreachable', 'limited', 'invalid', 'lag'].map((name) => last(one?.[name]))).toEqual([
-    3, 1, 1, 0, 12,
-  ]);
+  const counts = { sent: 6, unreachable: 1, limited: 1, credentials: 1, otherChain: 1, invalid: 0, lag: 12 };
+  expect(Object.keys(counts).map((name) => last(one?.[name]))).toEqual(Object.values(counts));
   expect(last(one?.['p50Ms'])).toBeGreaterThan(0);
   // Steps before the start are unknown.
   expect(hour.network['calls']?.[0]).toBeNull();

@@ -44,13 +44,13 @@ describe('the calls of a network in the last minute', () => {
 });
 
 describe('the availability of an upstream', () => {
-  const at = (isUp: boolean, isUsed = true) =>
+  const at = (isUp: boolean, isMeasured = true) =>
     [
       {
         network: 'five',
         upstream: 'one',
         circuit: isUp ? 'closed' : 'open',
-        isUsed,
+        isMeasured,
         drainedS: undefined,
         concurrencyLimit: 256,
       },

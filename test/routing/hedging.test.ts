@@ -213,6 +213,16 @@ it('the circuit of an upstream that never responds opens, although hedges end it
   for (const at of ['11', '22']) await all.send('eth_getBalance', [`0x${at.repeat(20)}`, 'latest']);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(2);
+  // It may respond after its attempts were cancelled: it is slow, and this time does not count as one without it.
+  const reason = 'hedged requests to other upstreams respond first';
+  const status = async () => {
+    const response = await fetch(`${all.gateway.address}/test`, { headers: { accept: 'application/json' } });
+    return ((await response.json()) as { networks: { upstreams: object[] }[] }).networks[0]?.upstreams[0];
+  };
+  expect(await status()).toMatchObject({ state: 'slow', reason });
+  expect(await (await fetch(`${all.gateway.address}/readyz`)).json()).toMatchObject({
+    networks: { test: { up: 2, failing: {}, degraded: { 'node-0': reason } } },
+  });
 });
 
 it('a call at an upstream with a half-open circuit is hedged soon', async () => {

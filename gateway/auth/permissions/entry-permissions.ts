@@ -9,9 +9,14 @@ export interface Caller {
   readonly headers: Pick<IncomingHttpHeaders, 'origin' | 'user-agent' | 'authorization'>;
 }
 
+/** Longer texts of requests are cut. */
+const MAX_RECEIVED_LENGTH = 200;
+
 export interface EntryCheck {
   /** The field of the key. */
   readonly name: string;
+  /** The permission as it may be shown. */
+  readonly value: string;
   /** Reason of the rejection if the caller is not allowed. */
   readonly rejection: Reason;
   readonly isAllowed: (caller: Caller) => boolean;
@@ -28,8 +33,10 @@ export class EntryPermissions {
 
   /** @throws RpcError with the rejection of the first check that fails */
   check(caller: Caller): void {
-    for (const { name, rejection, isAllowed } of this.#checks) {
-      if (!isAllowed(caller)) throw new RpcError(rejection, undefined, { rule: { name } });
+    for (const { name, value, rejection, isAllowed } of this.#checks) {
+      if (isAllowed(caller)) continue;
+      const received = name === 'origins' ? caller.headers.origin?.slice(0, MAX_RECEIVED_LENGTH) : undefined;
+      throw new RpcError(rejection, undefined, { rule: { name, value, received } });
     }
   }
 }

@@ -13,20 +13,16 @@ type FindAll<Filter, Row> = (filter: Filter, limit: number) => Promise<Row[][]>;
 
 /** The latest calls and events of a gateway: of this process, or of all workers together. */
 export class MachineLists {
-  readonly #recentCalls: RecentCalls;
+  /** The value of RECENT_CALLS_PARAMS. */
+  readonly paramsMode: string;
   readonly #findCalls: FindAll<RecentCallFilter, RecentCall>;
   readonly #findEvents: FindAll<EventFilter, GatewayEvent>;
 
   /** @param link undefined: this process is the whole gateway */
-  constructor(recentCalls: RecentCalls, events: EventList, link: WorkerLink | undefined) {
-    this.#recentCalls = recentCalls;
+  constructor(recentCalls: RecentCalls, paramsMode: string, events: EventList, link: WorkerLink | undefined) {
+    this.paramsMode = paramsMode;
     this.#findCalls = finderOf('recent-calls', recentCalls.find.bind(recentCalls), link);
     this.#findEvents = finderOf('events', events.find.bind(events), link);
-  }
-
-  /** The value of RECENT_CALLS_PARAMS. */
-  get paramsMode(): string {
-    return this.#recentCalls.paramsMode;
   }
 
   /** The latest ones first. */

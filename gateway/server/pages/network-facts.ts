@@ -1,8 +1,9 @@
 import { knownChain } from '../../network-files/chains/known-chain.ts';
-import { clock } from '../../clock/clock.ts';
 import type { Network } from '../../call/network.ts';
 import type { Drain } from '../../drains/drain-store.ts';
 import type { NetworkConfig, PublicOptions } from '../../network-files/network-config.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import type { UpstreamCondition } from '../../upstreams/upstream-conditions.ts';
 
 /** What a client needs to connect to a network; wallets require the currency to add a chain. */
 export interface NetworkFacts {
@@ -38,16 +39,18 @@ function limitsOf({ rate, daily }: PublicOptions): NonNullable<NetworkFacts['pub
 export interface UpstreamFacts {
   readonly network: string;
   readonly upstream: string;
-  readonly state: string;
+  readonly state: UpstreamCondition['state'];
+  /** Of trouble, in words; undefined: there is none. */
+  readonly reason: string | undefined;
   readonly drain: Omit<Drain, 'network' | 'upstream'> | undefined;
 }
 
-export function upstreamFacts({ config, router }: Pick<Network, 'config' | 'router'>): UpstreamFacts[] {
-  const now = clock.now();
-  return router.all.map((upstream) => {
-    const { name, drain } = upstream;
-    const { state } = upstream.status(now);
+export function upstreamFacts(
+  { config }: Pick<Network, 'config'>,
+  conditions: ReadonlyMap<Upstream, UpstreamCondition>,
+): UpstreamFacts[] {
+  return [...conditions].map(([{ name, drain }, { state, reason }]) => {
     const shown = drain && { at: drain.at, by: drain.by, ...(drain.until !== undefined && { until: drain.until }) };
-    return { network: config.slug, upstream: name, state, drain: shown };
+    return { network: config.slug, upstream: name, state, reason, drain: shown };
   });
 }

@@ -1,16 +1,10 @@
 import type { NetworkActivity } from '../../metrics/network-history.ts';
 import type { NetworkStatus, UpstreamStatus } from '../../upstreams/upstream-status.ts';
 
-/** What the overview shows of an upstream. Facts that an upstream without trouble does not have are left out. */
-interface UpstreamSummary extends Pick<UpstreamStatus, 'name' | 'state'> {
-  readonly trouble?: UpstreamStatus['trouble'];
-  readonly slow?: string | undefined;
-  readonly skipReason?: UpstreamStatus['skipReason'];
-  readonly lag?: number | undefined;
-  /** Number of audits whose results differ from those of others. */
-  readonly differences?: number;
-  /** Number of methods that are sent to other upstreams first. */
-  readonly marks?: number;
+/** What the overview shows of an upstream. */
+interface UpstreamSummary extends Pick<UpstreamStatus, 'name' | 'state' | 'reason'> {
+  /** Seconds since the circuit opened; undefined: it is closed. */
+  readonly forS: number | undefined;
 }
 
 /** A row of the overview: 200 of them are less than 60 kB. */
@@ -32,21 +26,6 @@ export function networkSummary(
   return { slug, name, chainId, head, headSeenS, activity, upstreams: upstreams.map(upstreamSummary) };
 }
 
-function upstreamSummary({
-  name,
-  state,
-  trouble,
-  slow,
-  skipReason,
-  lag,
-  audits,
-  marks,
-}: UpstreamStatus): UpstreamSummary {
-  // JSON has no undefined members.
-  return {
-    ...{ name, state, trouble, slow, skipReason },
-    ...(lag !== undefined && lag > 0 && { lag }),
-    ...(audits !== undefined && audits.differs > 0 && { differences: audits.differs }),
-    ...(marks.length > 0 && { marks: marks.length }),
-  };
+function upstreamSummary({ name, state, reason, trouble }: UpstreamStatus): UpstreamSummary {
+  return { name, state, reason, forS: trouble?.forS };
 }

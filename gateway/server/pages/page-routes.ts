@@ -11,7 +11,8 @@ import { methodsByUpstreams } from '../../routing-policy/methods-by-upstreams.ts
 import { methodFacts } from '../../spec/method-facts.ts';
 import { documentedUrls, openRpcDocument, OpenRpcText, serversAt } from '../../spec/openrpc-document.ts';
 import { skipReasons } from '../../call/select.ts';
-import { networkStatus } from '../../upstreams/upstream-status.ts';
+import type { UpstreamConditions } from '../../upstreams/upstream-conditions.ts';
+import { networkStatus, type NetworkStatus } from '../../upstreams/upstream-status.ts';
 import { networkFacts } from './network-facts.ts';
 import { networkOverTime } from './network-over-time.ts';
 import { networkSummary, type NetworkSummary } from './network-summary.ts';
@@ -31,6 +32,7 @@ export interface PageRouteOptions {
   /** Whether to serve the method reference and openrpc.json. */
   readonly hasDocs: boolean;
   readonly configuration: () => Configuration;
+  readonly conditions: Pick<UpstreamConditions, 'of'>;
   readonly history: Pick<NetworkHistory, 'activityOf'>;
   /** Undefined if no port has the status page. */
   readonly historyStore: Pick<HistoryStore, 'read'> | undefined;
@@ -46,7 +48,7 @@ export interface PageRouteOptions {
  */
 export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router();
-  const { finder, proxies, history, historyStore, port } = options;
+  const { finder, proxies, historyStore, port } = options;
   const { links } = options;
   const statusPage = readPage('status/status.html', {}, links);
   const networkPage = readPage('status/network.html', {}, links);
@@ -58,12 +60,13 @@ export function pageRoutes(options: PageRouteOptions): Router {
     const now = clock.now();
     const rendered = renderedStatus.get(network ?? options);
     if (rendered !== undefined && now - rendered.at < STATUS_MAX_AGE_MS) return rendered.text;
+    const isPublic = port() === undefined;
     const networks =
       network === undefined
-        ? finder.all.map((one) => summaryOf(one, history, now))
-        : [{ ...statusOf(network, history, now), ...methodsOf(network) }];
+        ? finder.all.map((one) => summaryOf(one, options, now))
+        : [{ ...statusOf(network, options, now), ...methodsOf(network), ...differencesOf(network, isPublic) }];
     const scope = network === undefined ? 'gateway' : 'network';
-    const configuration = displayedConfiguration(options.configuration(), port() === undefined);
+    const configuration = displayedConfiguration(options.configuration(), isPublic);
     const text = JSON.stringify({ version, scope, docs: options.hasDocs, port: port(), configuration, networks });
     renderedStatus.set(network ?? options, { at: now, text });
     return text;
@@ -112,30 +115,39 @@ export function displayedConfiguration(
   return { digest, loadedAt, refused: { at, mistakes: isPublic ? places : diagnostics } };
 }
 
+type StatusSources = Pick<PageRouteOptions, 'conditions' | 'history'>;
+
 /** The status of one network has the other facts. */
-function summaryOf(
-  { config, router, chain, auditsOf }: Network,
-  history: PageRouteOptions['history'],
-  now: number,
-): NetworkSummary {
-  const status = networkStatus(router.all, chain.view, skipReasons(router, now), now, auditsOf);
-  return networkSummary(config, history.activityOf(config.slug), status);
+function summaryOf(network: Network, sources: StatusSources, now: number): NetworkSummary {
+  const { config } = network;
+  return networkSummary(config, sources.history.activityOf(config.slug), upstreamsOf(network, sources, now));
 }
 
-function statusOf(network: Network, history: PageRouteOptions['history'], now: number): object {
-  const { config, router, chain, auditsOf, subscriptions } = network;
+function statusOf(network: Network, sources: StatusSources, now: number): object {
+  const { config, subscriptions } = network;
   return {
     ...networkFacts(config),
-    activity: history.activityOf(config.slug),
+    activity: sources.history.activityOf(config.slug),
     ...(subscriptions.isBloomWrong && { bloomCheck: 'off' }),
-    ...networkStatus(router.all, chain.view, skipReasons(router, now), now, auditsOf),
+    ...upstreamsOf(network, sources, now),
   };
+}
+
+function upstreamsOf(network: Network, { conditions }: StatusSources, now: number): NetworkStatus {
+  return networkStatus(network, conditions.of(network, now), skipReasons(network.router, now), now);
 }
 
 /** In the status of one network only: they are most of its bytes. */
 function methodsOf({ config }: Network): object {
   const { methods, openMethods } = config;
   return { methods: [...methods, ...openMethods.wildcards], table: methodsByUpstreams(config, methodFacts) };
+}
+
+/** In the status of one network only. Public pages do not show what callers request. */
+function differencesOf({ differences }: Network, isPublic: boolean): object {
+  return {
+    differences: differences.latest().map(({ params, ...others }) => (isPublic ? others : { ...others, params })),
+  };
 }
 
 /** Origins to which the method reference may send calls, besides its own. */

@@ -30,6 +30,8 @@ export interface FailedCall {
   readonly sentAt: number;
   /** Another upstream served the call afterwards, so the call is not the cause. */
   readonly wasServed?: boolean;
+  /** A hedged request responded first: the upstream was slow, and its attempt was cancelled. */
+  readonly isOvertaken?: boolean;
   /** Set if the failure did not count, because the call may be the cause. */
   isIgnored?: boolean;
 }

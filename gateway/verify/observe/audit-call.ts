@@ -79,7 +79,7 @@ async function confirmDifference(
     requests.send(upstream, method, repeated, deadline);
   const [ofFirst, ofSecond] = await Promise.all([send(first), send(second)]);
   const both = (reason: AuditReason, outcome: AuditOutcome): AuditFinding => {
-    return { reason, outcomes: [one(first, outcome, ofFirst), one(second, outcome, ofSecond)] };
+    return { reason, params, outcomes: [one(first, outcome, ofFirst), one(second, outcome, ofSecond)] };
   };
   if (ofFirst === undefined || ofSecond === undefined) return both('no-answer', 'cannot-tell');
   const compared = compareResponses(method, ofFirst, ofSecond);
@@ -104,6 +104,7 @@ async function confirmDifference(
   if (isLikeFirst === isLikeSecond) return both('undecided', 'differs');
   return {
     reason: 'two-to-one',
+    params,
     outcomes: [
       one(first, isLikeFirst ? 'agrees' : 'differs', ofFirst),
       one(second, isLikeSecond ? 'agrees' : 'differs', ofSecond),

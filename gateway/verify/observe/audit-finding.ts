@@ -29,5 +29,7 @@ export interface UpstreamOutcome {
 /** What an audit found. Without outcomes, nothing was compared. */
 export interface AuditFinding {
   readonly reason: AuditReason;
+  /** Of the repeated call; undefined: as in the call. */
+  readonly params?: readonly unknown[];
   readonly outcomes: readonly UpstreamOutcome[];
 }

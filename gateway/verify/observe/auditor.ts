@@ -3,6 +3,7 @@ import { clock } from '../../clock/clock.ts';
 import { LineLimit } from '../../config/line-limit.ts';
 import { causeOf, type Log } from '../../config/log.ts';
 import type { NetworkAuditMetrics } from '../../metrics/audit-metrics.ts';
+import type { Differences } from '../../observability/differences.ts';
 import type { AuditReport } from '../../observability/audit-report.ts';
 import type { CallSink } from '../../observability/call-sink.ts';
 import type { PermittedUpstreams } from '../../routing-policy/permitted-upstreams.ts';
@@ -14,7 +15,7 @@ import { answerHash } from './answer-hash.ts';
 import { auditCall, type AuditParts } from './audit-call.ts';
 import { auditReasons, type AuditFinding } from './audit-finding.ts';
 import { AuditRequests, toAudited } from './audit-requests.ts';
-import { isComparable } from './compare-responses.ts';
+import { isComparable, valueOf } from './compare-responses.ts';
 import { HeaderChecks } from './header-checks.ts';
 import { isAuditable } from './pin-call.ts';
 
@@ -42,6 +43,7 @@ export interface AuditorOptions {
   readonly permitted: PermittedUpstreams<Upstream>;
   readonly chain: AuditParts['chain'];
   readonly metrics: NetworkAuditMetrics;
+  readonly differences: Differences;
   /** Of the network. */
   readonly log: Log;
 }
@@ -86,7 +88,7 @@ export class Auditor {
     params: readonly unknown[],
     given: UpstreamResponse,
   ): Promise<AuditReport | undefined> {
-    const { metrics, chain, log } = this.#options;
+    const { metrics, differences, chain, log } = this.#options;
     this.#inProgress++;
     metrics.begun();
     try {
@@ -101,7 +103,14 @@ export class Auditor {
       if (this.#isClosed) return undefined;
       for (const { upstream, outcome } of finding.outcomes) metrics.audited(upstream.name, outcome);
       const report = reportOf(method, finding);
-      if (report.outcome === 'differs') this.#logDifference(method, report);
+      if (report.outcome === 'differs') {
+        this.#logDifference(method, report);
+        const values = finding.outcomes.map(({ upstream, answer }) => ({
+          upstream: upstream.name,
+          value: valueOf(answer),
+        }));
+        differences.add(method, finding.params ?? params, report.reason, values);
+      }
       return report;
     } catch (error) {
       log.error(causeOf(error), 'an audit failed');

@@ -14,6 +14,11 @@ export type AuditedResponse = ResultResponse | ErrorResponse;
 const REVERT = 3;
 const NO_DATA = '0x';
 
+/** The result, or the data of a revert. */
+export function valueOf(response: AuditedResponse | undefined): unknown {
+  return response?.kind === 'error' ? response.data : response?.result;
+}
+
 /** Whether a response can be compared: a result that is not null, or a revert with its payload. */
 export function isComparable(response: AuditedResponse): boolean {
   if (response.kind === 'result') return response.result !== null;

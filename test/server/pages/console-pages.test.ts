@@ -74,9 +74,35 @@ describe('the page of calls', () => {
     await tab.press('Enter');
     await tab.waitFor(`location.search === '?outcome=method-not-found'`);
     await tab.waitFor(`document.querySelectorAll('#calls > table > tbody > tr').length === 1`);
-    await fill(tab, 'outcome', 'nothing');
+    await fill(tab, 'method', 'nothing');
     await tab.press('Enter');
     await tab.waitFor(`!document.querySelector('#none').hidden`);
+    const optionsOf = (id: string): Promise<string[]> =>
+      tab.evaluate(`[...document.querySelectorAll('#${id} option')].map(({ value }) => value)`);
+    expect(await optionsOf('network')).toEqual(['', 'five', 'six']);
+    expect(await optionsOf('upstream')).toEqual(['', 'node-0', 'node-1']);
+    expect(await optionsOf('outcome')).toContain('no-upstream');
+    expect(tab.errors).toEqual([]);
+  });
+
+  it('shows the name of the key, the permission with its value, the Origin that was received, and who served a call', async () => {
+    const headers = { authorization: `Bearer ${adminToken}` };
+    const body = JSON.stringify({ name: 'web app', rules: { origins: 'https://app.example.org' } });
+    const created = await fetch(`${ops}/admin/keys`, { method: 'POST', headers, body });
+    const { key } = (await created.json()) as { key: string };
+    const call = { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_gasPrice' }) };
+    const rejected = await fetch(`${gateway.address}/five/v3/${key}`, {
+      ...call,
+      headers: { 'content-type': 'application/json', origin: 'https://other.example.org' },
+    });
+    expect(rejected.status).toBe(403);
+    const tab = await open('/calls');
+    await tab.waitFor(`document.querySelector('#calls').innerText.includes('web app')`);
+    const text = await textOf(tab, '#calls');
+    expect(text).toContain('permission origins https://app.example.org: received https://other.example.org');
+    expect(await tab.evaluate(`document.querySelector('#calls th:nth-child(6)').innerText`)).toBe('Served by');
+    // Times are in UTC, and say so.
+    expect(await textOf(tab, '#calls time')).toMatch(/^\d\d:\d\d:\d\dZ$/);
     expect(tab.errors).toEqual([]);
   });
 

@@ -84,6 +84,7 @@ describe('the keys page', () => {
       await tab.evaluate(`showKey(location.hash.slice(1))`);
       return (await tab.evaluate(`${usageText}.includes('Errors by reason: 1 methods')`)) === true;
     });
+    expect(await tab.evaluate(usageText)).toMatch(/Today \(UTC\): \d+ calls?, 1 error, .*In 30 days: .*By method/s);
     await fill(tab, 'permission-rate', '50');
     await fill(tab, 'permission-methods', '');
     await submit(tab, 'permissions');

@@ -130,7 +130,9 @@ describe('the status page', () => {
         `performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/ten/history.json?range=${range}'))`,
       );
     }
-    expect(await textOf(tab, '#failures')).toContain('node-0');
+    expect(await textOf(tab, '#failures')).toMatch(
+      /Credentials rejected\s+Wrong chain\s+Unsupported\s+Invalid\s+node-0[\s\S]*Polls and probes .* do not count/,
+    );
     const invalid = await fetch(`${gateway.address}/ten/history.json?range=2h`);
     expect([invalid.status, await invalid.json()]).toEqual([
       400,

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { Auditor } from '../../../gateway/verify/observe/auditor.ts';
 import { AuditRequests } from '../../../gateway/verify/observe/audit-requests.ts';
+import { Differences } from '../../../gateway/observability/differences.ts';
 import { openLog } from '../../../gateway/config/log.ts';
 import { AuditMetrics } from '../../../gateway/metrics/audit-metrics.ts';
 import { removeSeries } from '../../../gateway/metrics/remove-series.ts';
@@ -70,6 +71,7 @@ describe('an audit', () => {
       permitted,
       chain: poller,
       metrics,
+      differences: new Differences(undefined),
       log: openLog('silent'),
     };
     const auditor = new Auditor(options);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { shiftClock } from '../../routing/with-nodes.ts';
 import { balanceCall, blocksTo, withAudits, type WithAudits } from './with-audits.ts';
 
 const blocks = blocksTo();
@@ -59,5 +60,23 @@ describe('the status of a network', limit, () => {
     const differs = await count('node-0', 'differs');
     expect(networks[0].upstreams[0]?.audits).toMatchObject({ agrees: 0, differs });
     expect(networks[0].upstreams[1]?.audits).toMatchObject({ differs: 0 });
+  });
+
+  it('shows an upstream whose audits found a difference in the last hour, and then only its counts', async () => {
+    const { gateway, nodes, untilAudited } = await withAudits([blocks, blocks, blocks]);
+    nodes[0]?.response('eth_getBalance', '0xffff');
+    await untilAudited(balanceCall, 'node-0', 'differs');
+    const shown = async (): Promise<unknown> => {
+      const response = await fetch(`${gateway.address}/test`, { headers: { accept: 'application/json' } });
+      const [one] = ((await response.json()) as { networks: { upstreams: Record<string, unknown>[] }[] }).networks;
+      return one?.upstreams.slice(0, 2);
+    };
+    const reason = 'audits found other results, last 0 min ago';
+    expect(await shown()).toMatchObject([{ state: 'differs', reason }, { state: 'up' }]);
+    const ready = async (): Promise<unknown> => (await fetch(`${gateway.address}/readyz`)).json();
+    expect(await ready()).toMatchObject({ networks: { test: { up: 3, degraded: { 'node-0': reason } } } });
+    shiftClock({ isRunning: true }).forward(3_601_000);
+    expect(await shown()).toMatchObject([{ state: 'up', audits: { differs: expect.any(Number) as number } }, {}]);
+    expect(await ready()).toMatchObject({ networks: { test: { up: 3, failing: {} } } });
   });
 });

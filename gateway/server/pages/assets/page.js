@@ -55,6 +55,19 @@ function age(seconds) {
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
+/** The style and the label of each state of an upstream. */
+const upstreamStates = {
+  up: ['good', '● up'],
+  slow: ['warn', '◆ slow'],
+  behind: ['warn', '◆ behind'],
+  paused: ['warn', '◆ paused'],
+  differs: ['warn', '◆ differs'],
+  unused: ['quiet', '○ unused'],
+  failing: ['bad', '▲ failing'],
+  'other-chain': ['bad', '▲ wrong chain'],
+  drained: ['warn', '◌ drained'],
+};
+
 /** Creates a table; each cell is text or an element, and a head may be empty. Narrow screens show the head above each cell. */
 function table(heads, rows) {
   const headCell = (text) => (text === '' ? element('td') : element('th', { scope: 'col' }, text));

@@ -22,11 +22,11 @@ async function loadRows(path, form) {
   return sendRequest('GET', `${path}?${filters}`);
 }
 
-/** A time of today is shown without its date. */
+/** In UTC; a time of today is shown without its date. */
 function shortTime(text) {
-  const time = new Date(text);
-  const isToday = time.toDateString() === new Date().toDateString();
-  return element('time', { datetime: text, title: text }, isToday ? time.toLocaleTimeString() : time.toLocaleString());
+  const isToday = text.slice(0, 10) === new Date().toISOString().slice(0, 10);
+  const time = isToday ? text.slice(11, 19) : text.slice(0, 19).replace('T', ' ');
+  return element('time', { datetime: text, title: text }, `${time}Z`);
 }
 
 /** Suggests the values that rows have for a filter. */

@@ -8,26 +8,49 @@ async function showCalls() {
   const { params, calls } = await loadRows('/calls', byId('filters'));
   byId('summary').textContent = `${quantity(calls.length, 'row')}, parameters ${params}`;
   byId('none').hidden = calls.length > 0;
-  const heads = ['Time', 'Key', 'Network', 'Method', 'Outcome', 'Why', 'Time taken', ''];
+  const heads = ['Time', 'Key', 'Network', 'Method', 'Outcome', 'Served by', 'Why', 'Time taken', ''];
   const shown = calls.length === 0 ? [] : [table(heads, calls.map(callRow))];
   byId('calls').replaceChildren(...shown);
   for (const [index, row] of [...byId('calls').querySelectorAll('tbody tr')].entries()) addDetails(row, calls[index]);
-  const upstreams = calls.flatMap(({ explanation }) => (explanation?.attempts ?? []).map(({ upstream }) => upstream));
-  const values = { keys: 'key', networks: 'network', methods: 'method', outcomes: 'outcome' };
-  for (const [id, name] of Object.entries(values)) {
+  for (const id of ['key', 'method'])
     suggestValues(
-      id,
-      calls.map((call) => call[name]),
+      `${id}s`,
+      calls.map((call) => call[id]),
     );
-  }
-  suggestValues('upstreams', upstreams);
+  offer(
+    'outcome',
+    calls.map(({ outcome }) => outcome),
+  );
+}
+
+/** Adds options to a select, which begins with `all`. */
+function offer(id, values) {
+  const select = byId(id);
+  const { value } = select;
+  const known = new Set([...[...select.options].map((option) => option.value), ...values].filter(Boolean));
+  const options = [...known].sort().map((name) => element('option', { value: name }, name));
+  select.replaceChildren(element('option', { value: '' }, 'all'), ...options);
+  select.value = value;
+}
+
+/** The networks and upstreams of the gateway, and the filters of the page's address. */
+async function openPage() {
+  const { upstreams } = await sendRequest('GET', '/upstreams');
+  const wanted = new URLSearchParams(location.search);
+  offer('network', [...upstreams.map(({ network }) => network), wanted.get('network')]);
+  offer('upstream', [...upstreams.map(({ upstream }) => upstream), wanted.get('upstream')]);
+  offer('outcome', [wanted.get('outcome')]);
+  fillFilters(byId('filters'));
+  await showCalls();
 }
 
 function callRow(call) {
-  const { at, count, key, network = '–', method = '–', outcome, ms } = call;
+  const { at, count, key, keyName, network = '–', method = '–', outcome, ms } = call;
   return [
     shortTime(at),
-    key === undefined ? 'no valid key' : element('a', { href: `/keys#${key}`, class: 'code' }, key),
+    key === undefined
+      ? 'no valid key'
+      : element('a', { href: `/keys#${key}`, title: key, class: keyName === undefined && 'code' }, keyName ?? key),
     network,
     element('span', {}, ...breakable(method)),
     element(
@@ -36,23 +59,35 @@ function callRow(call) {
       outcome,
       count > 1 ? ` × ${formatNumber(count)}` : '',
     ),
+    servedBy(call),
     whyText(call),
     `${formatNumber(ms)} ms`,
     '',
   ];
 }
 
-/** The rule that rejected the call, else the failures of its attempts. */
-function whyText({ outcome, rule, unitsLeft, explanation }) {
-  if (rule !== undefined && unitsLeft !== undefined) return `limit ${rule}: ${quantity(unitsLeft, 'unit')} left`;
-  if (rule !== undefined) return `${permissionOutcomes.has(outcome) ? 'permission' : 'bound'} ${rule}`;
+/** The upstream whose response the call got. */
+function servedBy({ outcome, explanation }) {
+  const { attempts = [], cache } = explanation ?? {};
+  const served = attempts.findLast((attempt) => isUsable(attempt.outcome))?.upstream;
+  if (served !== undefined) return served;
+  return cache === 'hit' && usualOutcomes.has(outcome) ? 'the cache' : '–';
+}
+
+/** The rule that rejected the call with its value, else the failures of its attempts. */
+function whyText({ outcome, rule, ruleValue, received, unitsLeft, explanation }) {
+  const value = ruleValue === undefined ? '' : ` ${ruleValue}`;
+  if (rule !== undefined && unitsLeft !== undefined)
+    return `limit ${rule}${value}: ${quantity(unitsLeft, 'unit')} left`;
+  if (rule === 'origins') return `permission origins${value}: received ${received ?? 'no Origin'}`;
+  if (rule !== undefined) return `${permissionOutcomes.has(outcome) ? 'permission' : 'bound'} ${rule}${value}`;
   const { attempts = [], skipped = {} } = explanation ?? {};
   const failed = attempts.filter((attempt) => !isUsable(attempt.outcome));
   const texts = [
     ...failed.map((attempt) => `${attempt.upstream}: ${attempt.outcome ?? 'in progress'}`),
     ...Object.entries(skipped).map(([upstream, reason]) => `${upstream}: skipped, ${reason}`),
   ];
-  return texts.length === 0 ? (attempts.at(-1)?.upstream ?? '') : texts.join('; ');
+  return texts.join('; ');
 }
 
 /** A button that opens a row with the picture of the call. */
@@ -64,7 +99,7 @@ function addDetails(row, call) {
   button.addEventListener('click', () => {
     const isOpen = details !== undefined;
     if (isOpen) details.remove();
-    details = isOpen ? undefined : element('tr', {}, element('td', { colspan: '8' }, callDetails(call)));
+    details = isOpen ? undefined : element('tr', {}, element('td', { colspan: '9' }, callDetails(call)));
     if (details !== undefined) row.after(details);
     button.setAttribute('aria-expanded', String(!isOpen));
   });
@@ -92,9 +127,10 @@ byId('filters').addEventListener('submit', (event) => {
   event.preventDefault();
   void run(showCalls);
 });
+for (const select of byId('filters').querySelectorAll('select'))
+  select.addEventListener('change', () => void run(showCalls));
 byId('clear').addEventListener('click', () => {
   for (const input of byId('filters').elements) input.value = '';
   void run(showCalls);
 });
-fillFilters(byId('filters'));
-openSession(showCalls);
+openSession(openPage);

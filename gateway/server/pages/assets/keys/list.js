@@ -85,7 +85,9 @@ function keyTable(keys) {
 function keyCells(key) {
   const { id, name, rules, createdAt, state, usage, quotas } = key;
   const box = element('input', { type: 'checkbox', value: id, 'aria-label': `Select ${name}`, change: showSelection });
-  const errors = usage?.errors > 0 ? element('span', { class: 'quiet' }, `, ${quantity(usage.errors, 'error')}`) : '';
+  const onlyErrors = usage?.errors > 0 && usage.errors >= usage.calls;
+  const errorText = onlyErrors ? ', ▲ all errors' : `, ${quantity(usage?.errors ?? 0, 'error')}`;
+  const errors = usage?.errors > 0 ? element('span', { class: onlyErrors ? 'bad' : 'quiet' }, errorText) : '';
   // Without the usage store, the gateway leaves out the usage.
   const calls = usage === undefined ? '–' : formatNumber(usage.calls);
   return [

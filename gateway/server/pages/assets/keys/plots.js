@@ -11,7 +11,13 @@ function usagePlots(rows, days) {
     'div',
     { class: 'plots' },
     dayPlot(rows, days),
-    element('div', {}, ...(networks.size > 1 ? [bars(rows, 'network')] : []), bars(rows, 'method')),
+    element(
+      'div',
+      {},
+      ...(networks.size > 1 ? [element('h3', {}, 'By network'), bars(rows, 'network')] : []),
+      element('h3', {}, 'By method'),
+      bars(rows, 'method'),
+    ),
     dayTable(rows, days),
   );
 }
@@ -82,17 +88,19 @@ function dayPlot(rows, days) {
   );
   svg.append(svgElement('text', { x: 0, y: 10 }, `${formatNumber(maxCalls)} calls a day`));
   const reasons = reasonsText(total.reasons);
+  const today = all.at(-1);
   return element(
     'div',
     {},
-    element(
-      'p',
-      {},
-      `${quantity(total.calls, 'call')}, ${quantity(total.errors, 'error')}, ${quantity(total.units, 'request unit')}`,
-    ),
+    element('p', {}, `Today (UTC): ${sumText(today)}`),
+    element('p', {}, `In ${quantity(days, 'day')}: ${sumText(total)}`),
     svg,
     ...(reasons === '' ? [] : [element('p', {}, `Errors by reason: ${reasons}`)]),
   );
+}
+
+function sumText({ calls, errors, units }) {
+  return `${quantity(calls, 'call')}, ${quantity(errors, 'error')}, ${quantity(units, 'request unit')}`;
 }
 
 /** @param place `network` or `method` */
@@ -112,7 +120,11 @@ function bars(rows, place) {
       bar.append(svgElement('rect', { class: kind, x: 0, y: 0, height: 8, width: (value / maxCalls) * 100 }));
     }
     const text = errors === 0 ? formatNumber(calls) : `${formatNumber(calls)}, ${quantity(errors, 'error')}`;
-    return [element('code', {}, ...breakable(name)), element('span', {}, text), bar];
+    const isOther = place === 'method' && name === 'other';
+    const label = isOther
+      ? 'rejected before the method was read, or not served'
+      : element('code', {}, ...breakable(name));
+    return [isOther ? element('span', {}, label) : label, element('span', {}, text), bar];
   });
   return element('div', { class: 'bars' }, ...cells);
 }

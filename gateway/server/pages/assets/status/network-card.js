@@ -60,18 +60,15 @@ function milliseconds(ms) {
 let isLost = false;
 const lostState = ['quiet', '? unknown'];
 
-const upstreamStates = {
-  up: ['good', '● up'],
-  slow: ['warn', '◆ slow'],
-  unused: ['quiet', '○ unused'],
-  failing: ['bad', '▲ failing'],
-  'other-chain': ['bad', '▲ wrong chain'],
-  drained: ['warn', '◌ drained'],
-};
-
 /** A method that is sent to other upstreams first, with the reason and the remaining time. */
 function markLine({ method, reason, forS }) {
   return element('div', { class: 'warn' }, `${method}: ${reason}, for ${age(forS)}`);
+}
+
+/** Why it is not as it should be. An open circuit has lines of its own. */
+function reasonLine({ state, reason, trouble }) {
+  if (reason === undefined || state === 'drained' || (isFailing({ state }) && trouble !== undefined)) return [];
+  return [element('div', { class: isFailing({ state }) ? 'bad' : 'warn' }, reason)];
 }
 
 /** Why a read at `latest` skips the upstream. An open circuit has lines of its own. */
@@ -107,7 +104,7 @@ function auditLines(audits) {
 }
 
 function upstreamRow(upstream) {
-  const { name, state, slow, skipReason, trouble, head, lag, history, availability, marks, audits, concurrencyLimit } =
+  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits, concurrencyLimit } =
     upstream;
   const [style, label] = isLost ? lostState : (upstreamStates[state] ?? ['quiet', state]);
   const isDead = isLost || isFailing(upstream);
@@ -121,7 +118,7 @@ function upstreamRow(upstream) {
       {},
       element('span', { class: style }, label),
       ...troubleLines(upstream),
-      ...(slow === undefined ? [] : [element('div', { class: 'warn' }, slow)]),
+      ...reasonLine(upstream),
       ...skipLine(skipReason, trouble),
       ...marks.map(markLine),
       ...limitLine(concurrencyLimit),

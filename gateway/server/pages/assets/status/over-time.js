@@ -35,7 +35,16 @@ const upstreamPlots = [
   { title: 'Blocks behind', valueOf: ({ lag }, _, index) => lag[index] },
 ];
 
-const failureKinds = ['unreachable', 'limited', 'unsupported', 'invalid'];
+/** Kinds of failures, with their heads in the table. */
+const failureHeads = {
+  unreachable: 'Unreachable',
+  limited: 'At its limit',
+  credentials: 'Credentials rejected',
+  otherChain: 'Wrong chain',
+  unsupported: 'Unsupported',
+  invalid: 'Invalid',
+};
+const failureKinds = Object.keys(failureHeads);
 
 function failedOf(columns, index) {
   return failureKinds.reduce((sum, kind) => sum + (columns[kind][index] ?? 0), 0);
@@ -118,7 +127,16 @@ function failureTable(upstreams) {
     name,
     ...['sent', ...failureKinds].map((column) => formatNumber(Math.round(sum(columns[column])))),
   ]);
-  return table(['Upstream', 'Requests', 'Unreachable', 'At its limit', 'Unsupported', 'Invalid'], rows);
+  return element(
+    'div',
+    {},
+    table(['Upstream', 'Requests', ...Object.values(failureHeads)], rows),
+    element(
+      'p',
+      { class: 'hint' },
+      'Requests of callers. Polls and probes of the gateway itself do not count, and an attempt that a hedged request overtook is no failure.',
+    ),
+  );
 }
 
 function chooseRange(chosen) {

@@ -1,26 +1,23 @@
 'use strict';
 
-/** 3: no upstream works; 2: one fails; 1: one is slow, skipped or marked; 0: no trouble. */
+/** 3: no upstream works; 2: one fails; 1: one is drained or has other trouble; 0: no trouble. */
 function troubleOf({ upstreams }) {
-  const failing = upstreams.filter(isFailing).length;
-  if (failing > 0) return failing === upstreams.length ? 3 : 2;
-  return upstreams.some((upstream) => upstreamTrouble(upstream) !== undefined) ? 1 : 0;
+  if (!upstreams.some(isWorking)) return 3;
+  if (upstreams.some(isFailing)) return 2;
+  return upstreams.some(({ reason }) => reason !== undefined) ? 1 : 0;
 }
 
 function isFailing({ state }) {
   return state === 'failing' || state === 'other-chain';
 }
 
-/** In words; undefined: there is none. */
-function upstreamTrouble(upstream) {
-  const { state, trouble, slow, skipReason, lag, differences, marks } = upstream;
-  if (state === 'other-chain') return 'wrong chain';
-  if (isFailing(upstream)) return trouble === undefined ? 'failing' : `${trouble.reason}, for ${age(trouble.forS)}`;
-  if (slow !== undefined) return slow;
-  if (skipReason === 'behind' && lag !== undefined) return `${quantity(lag, 'block')} behind`;
-  if (skipReason !== undefined && skipReason !== 'excluded') return `skipped: ${skipReason}`;
-  if (differences !== undefined) return `${quantity(differences, 'audit')} found other results`;
-  return marks === undefined ? undefined : `${quantity(marks, 'method')} at other upstreams first`;
+function isWorking(upstream) {
+  return !isFailing(upstream) && upstream.state !== 'drained';
+}
+
+/** With its duration, if the circuit is open. */
+function reasonOf({ reason, forS }) {
+  return forS === undefined ? reason : `${reason}, for ${age(forS)}`;
 }
 
 /** Heads are followed while a network is used, and for three minutes after that. */
@@ -75,10 +72,9 @@ function nameCell({ slug, name, chainId }) {
 /** The state, and the reason of trouble. */
 function stateCell(network) {
   const [style, label] = isLost ? lostState : stateOf(network);
-  const reasons = network.upstreams.flatMap((upstream) => {
-    const reason = upstreamTrouble(upstream);
-    return reason === undefined ? [] : [`${upstream.name}: ${reason}`];
-  });
+  const reasons = network.upstreams
+    .filter(({ reason }) => reason !== undefined)
+    .map((upstream) => `${upstream.name}: ${reasonOf(upstream)}`);
   const [first, ...others] = reasons;
   const more = others.length === 0 ? '' : `, and ${others.length} more`;
   return element(
@@ -110,11 +106,10 @@ function latency(ms) {
 
 /** A dot for each upstream, with its name and state. */
 function upstreamsCell({ upstreams }) {
-  const working = upstreams.filter((upstream) => !isFailing(upstream)).length;
+  const working = upstreams.filter(isWorking).length;
   const dots = upstreams.slice(0, 12).map((upstream) => {
     const [style, label] = isLost ? lostState : (upstreamStates[upstream.state] ?? ['quiet', upstream.state]);
-    const reason = upstreamTrouble(upstream);
-    const title = `${upstream.name}: ${reason ?? label}`;
+    const title = `${upstream.name}: ${reasonOf(upstream) ?? label}`;
     return element('span', { class: `dot ${style}`, title, 'aria-hidden': 'true' }, label.slice(0, 1));
   });
   const count = isLost ? `of ${upstreams.length}` : `${working} of ${upstreams.length}`;

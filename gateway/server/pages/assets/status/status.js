@@ -80,6 +80,7 @@ function show({ scope, networks, docs, port, configuration }) {
   byId('search').hidden = shown.length <= MANY_NETWORKS;
   showNetworks();
   showConfiguration(configuration);
+  if (isOne) showDifferences(networks[0].differences);
   if (isOne && byId('connect').hidden) {
     const [network] = networks;
     byId('docs').hidden = !docs;
@@ -92,6 +93,24 @@ function show({ scope, networks, docs, port, configuration }) {
     byId('methods').hidden = false;
     connect(network, addressOf(network, port), pathParts[2] ?? '');
   }
+}
+
+/** The latest results in which upstreams of the network differ. */
+function showDifferences(differences) {
+  byId('differences').hidden = differences.length === 0;
+  const rows = differences.map(({ at, method, block = '–', params, reason, member, values }) => [
+    `${at.slice(0, 19).replace('T', ' ')}Z`,
+    element('div', {}, element('div', {}, ...breakable(method)), element('div', { class: 'quiet' }, params ?? '')),
+    block,
+    member === '' ? 'result' : member,
+    element(
+      'div',
+      {},
+      ...values.map(({ upstream, value }) => element('div', { class: 'code' }, `${upstream}: ${value}`)),
+    ),
+    reason,
+  ]);
+  byId('difference-table').replaceChildren(table(['Time', 'Method', 'Block', 'Member', 'Values', 'Found'], rows));
 }
 
 /** Shows the networks that match the filter; of many, idle ones are folded. */

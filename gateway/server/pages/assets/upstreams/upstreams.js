@@ -1,13 +1,5 @@
 'use strict';
 
-const states = {
-  up: ['good', '● up'],
-  unused: ['quiet', '○ unused'],
-  failing: ['bad', '▲ failing'],
-  'other-chain': ['bad', '▲ wrong chain'],
-  drained: ['warn', '◌ drained'],
-};
-
 let upstreams = [];
 
 function showErrors(form, { message }) {
@@ -17,16 +9,17 @@ function showErrors(form, { message }) {
 async function load() {
   ({ upstreams } = await sendRequest('GET', '/upstreams'));
   const drained = upstreams.filter(({ drain }) => drain !== undefined).length;
+  const troubled = upstreams.filter(({ reason, drain }) => reason !== undefined && drain === undefined).length;
   byId('summary').textContent =
-    `${quantity(upstreams.length, 'upstream')}, ${drained === 0 ? 'none' : drained} drained`;
+    `${quantity(upstreams.length, 'upstream')}, ${troubled === 0 ? 'none' : troubled} with trouble, ${drained === 0 ? 'none' : drained} drained`;
   byId('list-view').hidden = false;
   showList();
 }
 
 function showList() {
   const words = byId('filter').value.toLowerCase().split(/\s+/);
-  const matching = upstreams.filter(({ network, upstream, state }) =>
-    words.every((word) => `${network} ${upstream} ${state}`.toLowerCase().includes(word)),
+  const matching = upstreams.filter(({ network, upstream, state, reason = '' }) =>
+    words.every((word) => `${network} ${upstream} ${state} ${reason}`.toLowerCase().includes(word)),
   );
   byId('list').replaceChildren(
     matching.length === 0
@@ -36,8 +29,8 @@ function showList() {
 }
 
 function cells(one) {
-  const { network, upstream, state, drain } = one;
-  const [style, text] = states[state] ?? ['quiet', state];
+  const { network, upstream, state, reason, drain } = one;
+  const [style, text] = upstreamStates[state] ?? ['quiet', state];
   const act = drain === undefined ? 'Drain' : 'Return';
   const button = element(
     'button',
@@ -47,7 +40,12 @@ function cells(one) {
   return [
     element('a', { href: `/${network}` }, network),
     upstream,
-    element('span', { class: style }, text),
+    element(
+      'div',
+      {},
+      element('span', { class: style }, text),
+      reason === undefined || drain !== undefined ? undefined : element('div', { class: 'quiet' }, reason),
+    ),
     drain === undefined ? '–' : drainText(drain),
     button,
   ];
