@@ -163,7 +163,7 @@ async function soak(): Promise<RunResult> {
   const failures = [
     ...(total > 0 ? [`${total} violations`] : []),
     ...known.failures(),
-    ...gateways.flatMap((gateway) => gateway.failures()),
+    ...gateways.flatMap((gateway) => gateway.failures(verify !== undefined)),
     ...(await Promise.all(gateways.map(verificationFailures))).flat(),
   ];
   const reads = checks.map(({ name, checker: { counts } }) => {

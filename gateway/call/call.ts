@@ -50,7 +50,6 @@ export interface RangePart {
 interface PinnedParams {
   readonly number: bigint;
   /** The parameters name the block by its hash. */
-  readonly isHash?: boolean;
   readonly params: readonly unknown[];
   readonly text: string;
 }
@@ -134,8 +133,8 @@ export class Call {
   isMissingAtHead = false;
   /** The heads of upstreams that lag were polled for this call. */
   hasPolledHeads = false;
-  /** `latest` may be pinned to the hash of the head: upstreams were not polled because it may have been replaced. */
-  mayPinHash = true;
+  /** `latest` may be pinned to the head: no upstream that was asked lacked it. */
+  mayPinHead = true;
   /** How often the call waited until upstreams have indexed a served block. */
   waits = 0;
 

@@ -71,22 +71,22 @@ export async function pollLagging(call: Call): Promise<boolean> {
 }
 
 /**
- * When upstreams lack the block to which `latest` is pinned by its hash, or returned a result of another branch than the
- * followed one: blocks may have been replaced. Polls them, once per call; then the call is pinned to a number, so that they can
- * serve it also before the new branch is followed.
+ * When upstreams lack the block to which a tag is pinned, or returned a result of another branch than the followed one: blocks
+ * may have been replaced, or the upstream that has the newest one has failed. Polls them, once per call; then the call is
+ * pinned to the number of the newest block that callers were served.
  * @returns whether the call can be sent again
  */
 async function pollReplaced(call: Call): Promise<boolean> {
   const { pinned, tried, failed, deadline } = call;
   const { chain } = call.router;
   const waitMs = Math.min(deadline - clock.now() - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
-  const isReplaced = (pinned?.isHash === true && failed.some(isMissing)) || failed.some(isOnOtherBranch);
-  if (!isReplaced || !call.mayPinHash || waitMs <= 0) return false;
+  const isReplaced = (pinned !== undefined && failed.some(isMissing)) || failed.some(isOnOtherBranch);
+  if (call.verification === undefined || !isReplaced || !call.mayPinHead || waitMs <= 0) return false;
   const polls = Promise.allSettled(tried.map((upstream) => chain.poll(upstream)));
   await withTimeout(polls, waitMs, () => new Error('a poll is late')).catch(
     () => undefined, // the call is sent again all the same
   );
-  call.mayPinHash = false;
+  call.mayPinHead = false;
   call.pinned = undefined;
   call.isMissingAtHead = false;
   for (const upstream of tried) forgetAttempt(call, upstream);

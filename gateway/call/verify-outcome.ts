@@ -44,17 +44,17 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const { verifier } = router.options;
   // Callers may have been served a block whose header is not followed yet.
   const { newestServed } = chain.view;
-  const newest = newestServed > head.number ? newestServed : head.number;
+  const isServed = newestServed > head.number || (!call.mayPinHead && newestServed > 0n);
+  const newest = isServed ? newestServed : head.number;
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
   };
   let pinned: unknown;
-  let isHash = false;
   let number = newest;
   if (splits === undefined) {
     const isLatest = blocks.tag === 'latest' || given === undefined;
-    isHash = call.mayPinHash && hashParams.includes(param) && isLatest && newest === head.number;
+    const isHash = call.mayPinHead && hashParams.includes(param) && isLatest && newest === head.number;
     const named = isHash ? undefined : await numberOf(given);
     // No upstream has a block for the tag.
     if (named?.startsWith('0x') === false) return;
@@ -70,7 +70,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
     };
   }
   const sent = params.length > param ? params.with(param, pinned) : [...params, pinned];
-  call.pinned = { number, params: sent, text: JSON.stringify(sent), isHash };
+  call.pinned = { number, params: sent, text: JSON.stringify(sent) };
 }
 
 /** The poller has a head within this time after the first call. */

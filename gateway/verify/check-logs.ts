@@ -10,7 +10,7 @@ import { clock } from '../clock/clock.ts';
 import type { JsonObject } from '../collections/is-object.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
 import { isSameHex } from './proofs/hex.ts';
-import { disproved, isLike, proven, unknown, type Subject, type Finding } from './subject.ts';
+import { disproved, isLike, otherBranch, proven, unknown, type Subject, type Finding } from './subject.ts';
 
 /** A wider range needs more headers than arrive in the time for one call. */
 const MAX_BLOCKS = 10_000n;
@@ -34,11 +34,34 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
     if (expected === undefined) return unknown;
     const logs = byBlock.get(BigInt(String(header['number']))) ?? [];
     found += logs.length;
-    if (logs.length !== expected.length)
-      return disproved(logs.length < expected.length ? 'a missing log' : 'an added log');
-    if (!expected.every((log, at) => isSameLog(logs[at], log))) return disproved('an altered log');
+    const difference = differenceOf(logs, expected);
+    if (difference !== undefined)
+      return (await differsByHash(header, expected, given, subject)) ? disproved(difference) : otherBranch;
   }
   return found === result.length ? proven('root') : disproved('logs of other blocks');
+}
+
+/** In words. Undefined: there is none. */
+function differenceOf(logs: readonly unknown[], expected: readonly JsonObject[]): string | undefined {
+  if (logs.length !== expected.length) return logs.length < expected.length ? 'a missing log' : 'an added log';
+  return expected.every((log, at) => isSameLog(logs[at] as JsonObject, log)) ? undefined : 'an altered log';
+}
+
+/**
+ * Whether the upstream returns other logs for a block also by its hash. Behind one URL may be several nodes, of which one lags
+ * or is on another branch: it returns fewer or other logs for a range, without a sign of it.
+ */
+async function differsByHash(
+  header: JsonObject,
+  expected: readonly JsonObject[],
+  given: FilterParams,
+  { evidence, work }: Subject,
+): Promise<boolean> {
+  if (typeof given.blockHash === 'string') return true;
+  const { address, topics } = given;
+  const filter = { blockHash: String(header['hash']).toLowerCase(), address, topics };
+  const logs = await evidence.logsOf(filter, work);
+  return logs !== undefined && differenceOf(logs, expected) !== undefined;
 }
 
 /** Undefined: a log is before one of an earlier block. */

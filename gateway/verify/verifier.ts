@@ -59,6 +59,7 @@ interface Checked {
 
 const specs = new Map(methods.map((spec) => [spec.name, spec]));
 const blockByNumber = specs.get(nodeMethods.blockByNumber) as MethodSpec;
+const logs = specs.get(nodeMethods.logs) as MethodSpec;
 
 /** Checks results of one network before they are returned: what a hash, a root or a proof of state shows about them. */
 export class Verifier {
@@ -75,6 +76,10 @@ export class Verifier {
       ...{ chain, request, isAlone: upstreams.length === 1 },
       others: (upstream) => requests.others(blockByNumber, upstream),
       blockHash: (upstream, number, deadline) => requests.blockHash(upstream, number, deadline),
+      logsOf: async (upstream, filter, deadline) => {
+        const response = await requests.send(upstream, logs, [filter], deadline);
+        return response?.kind === 'result' && Array.isArray(response.result) ? response.result : undefined;
+      },
     });
   }
 

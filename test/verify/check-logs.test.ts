@@ -13,21 +13,33 @@ const log = (block: number, index: number): object => ({
 /** Two logs in each of the blocks 1 and 2. */
 const [first, second, third, fourth] = [log(1, 0), log(1, 1), log(2, 0), log(2, 1)];
 const logsOf: Readonly<Record<string, readonly unknown[]>> = { [hash(1)]: [first, second], [hash(2)]: [third, fourth] };
-const evidence = {
-  async *headers() {
-    for (const number of [2, 1]) {
-      yield await Promise.resolve({ number: `0x${number}`, hash: hash(number), logsBloom: `0x${'ff'.repeat(256)}` });
-    }
-  },
-  receipts: (block: string) => Promise.resolve([{ logs: logsOf[block] }]),
-} as unknown as Evidence;
+/** @param byHash the logs that the upstream returns for a block by its hash */
+function evidenceWith(byHash: readonly unknown[]): Evidence {
+  return {
+    async *headers() {
+      for (const number of [2, 1]) {
+        yield await Promise.resolve({ number: `0x${number}`, hash: hash(number), logsBloom: `0x${'ff'.repeat(256)}` });
+      }
+    },
+    receipts: (block: string) => Promise.resolve([{ logs: logsOf[block] }]),
+    logsOf: () => Promise.resolve(byHash),
+  } as unknown as Evidence;
+}
 
 it.each([
-  ['in the order of the chain', [first, second, third, fourth], 'proven'],
-  ['of which a block is before an earlier one', [third, fourth, first, second], 'disproved'],
-  ['of which a block is inside another one', [first, third, fourth, second], 'disproved'],
-  ['of which two of one block are exchanged', [first, second, fourth, third], 'disproved'],
-])('a list of logs %s', async (_, result, kind) => {
+  ['in the order of the chain', [first, second, third, fourth], [], 'proven'],
+  ['of which a block is before an earlier one', [third, fourth, first, second], [], 'disproved'],
+  ['of which a block is inside another one', [first, third, fourth, second], [], 'disproved'],
+  ['of which two of one block are exchanged', [first, second, fourth, third], [fourth, third], 'disproved'],
+  ['without those of the last block', [first, second], [], 'disproved'],
+  [
+    'without those of the last block, which the upstream has by its hash',
+    [first, second],
+    [third, fourth],
+    'other-branch',
+  ],
+])('a list of logs %s', async (_, result, byHash, kind) => {
+  const evidence = evidenceWith(byHash);
   const method = methods.find(({ name }) => name === 'eth_getLogs');
   const work = { deadline: Infinity, caller: new Cancellation() } as unknown as Work;
   const params = [{ fromBlock: '0x1', toBlock: '0x2' }];

@@ -74,6 +74,8 @@ export interface EvidenceOptions {
   /** The other upstreams from which blocks may be requested, and the hash that one of them has for a number. */
   readonly others: (upstream: Upstream) => readonly Upstream[];
   readonly blockHash: (upstream: Upstream, number: bigint, deadline: number) => Promise<string | undefined>;
+  /** The logs that an upstream returns for a filter. Undefined: it returns none. */
+  readonly logsOf: (upstream: Upstream, filter: object, deadline: number) => Promise<readonly unknown[] | undefined>;
 }
 
 /** A block of which everything is proven. */
@@ -181,6 +183,12 @@ export class Evidence {
   async receipts(hash: string, work: Work): Promise<readonly JsonObject[] | undefined> {
     return (await this.#find(`receipts ${hash}`, work, nodeMethods.blockReceipts, [hash])) as
       readonly JsonObject[] | undefined;
+  }
+
+  /** What the upstream whose result is checked returns for a filter, unproven. */
+  async logsOf(filter: object, { upstream, deadline, charge }: Work): Promise<readonly unknown[] | undefined> {
+    await charge(nodeMethods.logs, [filter]);
+    return this.#options.logsOf(upstream, filter, deadline);
   }
 
   /** @param slots of 32 bytes, whose values are needed too */
