@@ -18,7 +18,7 @@ await import(main);
 function isFresh() {
   if (!existsSync(main)) return false;
   const builtAt = existsSync(stamp) ? statSync(stamp).mtimeMs : statSync(main).mtimeMs;
-  return ['gateway', 'schemas', 'bench']
+  return ['gateway', 'schemas']
     .filter((folder) => existsSync(join(root, folder)))
     .every((folder) =>
       readdirSync(join(root, folder), { recursive: true })

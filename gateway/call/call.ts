@@ -46,10 +46,9 @@ export interface RangePart {
   returned(upstream: Upstream): void;
 }
 
-/** The parameters of a call with the number of a block in place of its tag. */
+/** The parameters of a call with the number or the hash of a block in place of its tag. */
 interface PinnedParams {
   readonly number: bigint;
-  /** The parameters name the block by its hash. */
   readonly params: readonly unknown[];
   readonly text: string;
 }

@@ -73,7 +73,7 @@ export async function pollLagging(call: Call): Promise<boolean> {
 /**
  * When upstreams lack the block to which a tag is pinned, or returned a result of another branch than the followed one: blocks
  * may have been replaced, or the upstream that has the newest one has failed. Polls them, once per call; then the call is
- * pinned to the number of the newest block that callers were served.
+ * pinned to the number of the newest block that an upstream has, or callers were served.
  * @returns whether the call can be sent again
  */
 async function pollReplaced(call: Call): Promise<boolean> {
@@ -82,6 +82,7 @@ async function pollReplaced(call: Call): Promise<boolean> {
   const waitMs = Math.min(deadline - clock.now() - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
   const isReplaced = (pinned !== undefined && failed.some(isMissing)) || failed.some(isOnOtherBranch);
   if (call.verification === undefined || !isReplaced || !call.mayPinHead || waitMs <= 0) return false;
+  if (!takeRetry(call, clock.now())) return false;
   const polls = Promise.allSettled(tried.map((upstream) => chain.poll(upstream)));
   await withTimeout(polls, waitMs, () => new Error('a poll is late')).catch(
     () => undefined, // the call is sent again all the same

@@ -34,8 +34,10 @@ export function recordServed(
   const isLogs = method.resultIs === 'logs';
   const isHead = method.resultIs === 'head-number';
   // State at a block shows that the upstream has it.
-  if (blocks?.readsState === true && blocks.highest > Number(chain.view.newestServed) && response.kind !== 'error')
-    chain.served(upstream, { number: BigInt(blocks.highest) }, now);
+  const pinnedState = method.blockAt?.readsState === true && pinned !== undefined ? Number(pinned.number) : undefined;
+  const stateAt = pinnedState ?? (blocks?.readsState === true ? blocks.highest : undefined);
+  if (stateAt !== undefined && stateAt > Number(chain.view.newestServed) && response.kind !== 'error')
+    chain.served(upstream, { number: BigInt(stateAt) }, now);
   if (!isHead && !isLogs && !typesWithBlock.has(method.shape?.type)) return;
   // The number of the pending block is not yet that of a block.
   if (params[0] === 'pending' || response.kind === 'error') return;

@@ -44,8 +44,11 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const { verifier } = router.options;
   // Callers may have been served a block whose header is not followed yet.
   const { newestServed } = chain.view;
-  const isServed = newestServed > head.number || (!call.mayPinHead && newestServed > 0n);
-  const newest = isServed ? newestServed : head.number;
+  const reachable = call.mayPinHead ? head.number : newestReachable(call, head.number);
+  const named = splits === undefined ? undefined : (given as { readonly fromBlock?: unknown }).fromBlock;
+  const lowest =
+    typeof named === 'string' && named.startsWith('0x') && BigInt(named) > reachable ? head.number : reachable;
+  const newest = newestServed > lowest ? newestServed : lowest;
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
@@ -55,11 +58,11 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   if (splits === undefined) {
     const isLatest = blocks.tag === 'latest' || given === undefined;
     const isHash = call.mayPinHead && hashParams.includes(param) && isLatest && newest === head.number;
-    const named = isHash ? undefined : await numberOf(given);
+    const quantity = isHash ? undefined : await numberOf(given);
     // No upstream has a block for the tag.
-    if (named?.startsWith('0x') === false) return;
-    if (named !== undefined) number = BigInt(named);
-    pinned = named ?? { blockHash: head.hash };
+    if (quantity?.startsWith('0x') === false) return;
+    if (quantity !== undefined) number = BigInt(quantity);
+    pinned = quantity ?? { blockHash: head.hash };
   } else {
     const { fromBlock, toBlock } = given as { readonly fromBlock?: unknown; readonly toBlock?: unknown };
     const isTag = (block: unknown): boolean => typeof block !== 'string' || !/^0x|^earliest/.test(block);
@@ -71,6 +74,14 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   }
   const sent = params.length > param ? params.with(param, pinned) : [...params, pinned];
   call.pinned = { number, params: sent, text: JSON.stringify(sent) };
+}
+
+/** The newest block of the upstreams that have not failed since their last polls, at most the head; the head if there is none. */
+function newestReachable({ router, candidates = router.all }: Call, head: bigint): bigint {
+  const { view } = router.chain;
+  const numbers = candidates.flatMap((one) => (one.isHeadUncertain ? [] : (view.headOf(one)?.number ?? [])));
+  const newest = numbers.reduce((highest, number) => (number > highest ? number : highest), 0n);
+  return newest === 0n || newest > head ? head : newest;
 }
 
 /** The poller has a head within this time after the first call. */
@@ -85,8 +96,8 @@ function isPending(block: unknown): boolean {
 const OTHER_BRANCH = 'of another branch';
 
 /** Whether the result was of another branch than the followed one. */
-export function isOnOtherBranch({ detail }: FailedOutcome): boolean {
-  return detail === OTHER_BRANCH;
+export function isOnOtherBranch({ failure, detail }: FailedOutcome): boolean {
+  return failure === 'unproven' && detail === OTHER_BRANCH;
 }
 
 const nothingShown = { finding: unknown, result: undefined };

@@ -8,6 +8,7 @@ import {
 import { LogsBloom } from '../chain/logs/logs-bloom.ts';
 import { clock } from '../clock/clock.ts';
 import type { JsonObject } from '../collections/is-object.ts';
+import { isOld } from '../routing-policy/candidate.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
 import { isSameHex } from './proofs/hex.ts';
 import { disproved, isLike, otherBranch, proven, unknown, type Subject, type Finding } from './subject.ts';
@@ -57,7 +58,10 @@ async function differsByHash(
   given: FilterParams,
   { evidence, work }: Subject,
 ): Promise<boolean> {
-  if (typeof given.blockHash === 'string') return true;
+  const { head } = evidence.view;
+  // No node lags so far.
+  const isLong = head !== undefined && isOld(Number(header['number']), Number(head.number));
+  if (typeof given.blockHash === 'string' || isLong) return true;
   const { address, topics } = given;
   const filter = { blockHash: String(header['hash']).toLowerCase(), address, topics };
   const logs = await evidence.logsOf(filter, work);

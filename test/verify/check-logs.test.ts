@@ -5,44 +5,56 @@ import { methods } from '../../gateway/spec/methods.generated.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
 
 const hash = (digit: number): string => `0x${String(digit).repeat(64)}`;
+const address = `0x${'a'.repeat(40)}`;
 const log = (block: number, index: number): object => ({
-  ...{ address: `0x${'a'.repeat(40)}`, topics: [], data: '0x01', removed: false },
+  ...{ address, topics: [], data: '0x01', removed: false },
   ...{ blockNumber: `0x${block}`, blockHash: hash(block), transactionHash: hash(9), transactionIndex: '0x0' },
   logIndex: `0x${index}`,
 });
 /** Two logs in each of the blocks 1 and 2. */
 const [first, second, third, fourth] = [log(1, 0), log(1, 1), log(2, 0), log(2, 1)];
 const logsOf: Readonly<Record<string, readonly unknown[]>> = { [hash(1)]: [first, second], [hash(2)]: [third, fourth] };
-/** @param byHash the logs that the upstream returns for a block by its hash */
-function evidenceWith(byHash: readonly unknown[]): Evidence {
+/** @param byHash the logs that the upstream returns for block 2 by its hash; undefined: none @param head of the network */
+function evidenceWith(byHash: readonly unknown[] | undefined, head: bigint): Evidence {
   return {
+    view: { head: { number: head } },
     async *headers() {
       for (const number of [2, 1]) {
         yield await Promise.resolve({ number: `0x${number}`, hash: hash(number), logsBloom: `0x${'ff'.repeat(256)}` });
       }
     },
     receipts: (block: string) => Promise.resolve([{ logs: logsOf[block] }]),
-    logsOf: () => Promise.resolve(byHash),
+    logsOf: (filter: object) => {
+      expect(filter).toEqual({ blockHash: hash(2), address, topics: [] });
+      return Promise.resolve(byHash);
+    },
   } as unknown as Evidence;
 }
 
 it.each([
-  ['in the order of the chain', [first, second, third, fourth], [], 'proven'],
-  ['of which a block is before an earlier one', [third, fourth, first, second], [], 'disproved'],
-  ['of which a block is inside another one', [first, third, fourth, second], [], 'disproved'],
-  ['of which two of one block are exchanged', [first, second, fourth, third], [fourth, third], 'disproved'],
-  ['without those of the last block', [first, second], [], 'disproved'],
+  ['in the order of the chain', [first, second, third, fourth], undefined, 'proven'],
+  ['of which a block is before an earlier one', [third, fourth, first, second], undefined, 'disproved'],
+  ['of which a block is inside another one', [first, third, fourth, second], undefined, 'disproved'],
+  [
+    'of which two of one block are exchanged, also by its hash',
+    [first, second, fourth, third],
+    [fourth, third],
+    'disproved',
+  ],
+  ['without those of the last block, also by its hash', [first, second], [], 'disproved'],
   [
     'without those of the last block, which the upstream has by its hash',
     [first, second],
     [third, fourth],
     'other-branch',
   ],
-])('a list of logs %s', async (_, result, byHash, kind) => {
-  const evidence = evidenceWith(byHash);
+  ['without those of the last block, which the upstream does not have', [first, second], undefined, 'other-branch'],
+  ['without those of an old block', [first, second], [third, fourth], 'disproved', 200n],
+])('a list of logs %s', async (_, result, byHash, kind, head = 2n) => {
+  const evidence = evidenceWith(byHash, head);
   const method = methods.find(({ name }) => name === 'eth_getLogs');
   const work = { deadline: Infinity, caller: new Cancellation() } as unknown as Work;
-  const params = [{ fromBlock: '0x1', toBlock: '0x2' }];
+  const params = [{ fromBlock: '0x1', toBlock: '0x2', address, topics: [] }];
   const finding = await checkLogs({ method: method as NonNullable<typeof method>, params, result, work, evidence });
   expect(finding.kind).toBe(kind);
 });

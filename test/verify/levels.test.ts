@@ -1,5 +1,6 @@
 import { onTestFinished, describe, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
@@ -160,6 +161,25 @@ describe('the level', () => {
     nodes[1]?.response('eth_getLogs', rpcError(-32_602, 'block range extends beyond current head block'));
     const reply = await one(['eth_getLogs', [{ fromBlock: 'latest' }]]);
     expect(reply).toMatchObject({ status: 503, body: { error: { code: -32603 } } });
+  });
+
+  it('returns state at a block that another upstream has when the one with the newest block fails, unless that was served', async () => {
+    const { one, nodes, gateway } = await start(['0x01', '0x01'], { verify: 'enforce', cache: 'off' });
+    const [newest] = nodes as [FakeNode, FakeNode];
+    for (const [method, response] of Object.entries(honest(blocksTo(111)))) newest.response(method, response);
+    // It shows no block to the caller.
+    await eventually(async () => {
+      await one(['eth_gasPrice', []]);
+      return (
+        (await readMetrics(gateway.address)).value('gatehouse_upstream_head_block', { upstream: 'node-0' }) === 111
+      );
+    });
+    await newest.refuse();
+    expect(await one(balance)).toMatchObject({ status: 200, body: { result: '0x6e' } });
+    await newest.listen();
+    await eventually(async () => (await one(balance)).body.result === '0x6f');
+    await newest.refuse();
+    expect(await one(balance)).toMatchObject({ status: 503 });
   });
 
   it('off sends no header', async () => {

@@ -139,7 +139,9 @@ describe.each(lies)('an upstream that lies about %s', limit, (_, callOf, lie, ex
     expect(error).toBeUndefined();
     expect(result).toEqual(truth);
     expect(verified).toBe(expected);
-    expect((await count('node-0', 'differs')) + (await count('node-0', 'cannot-tell'))).toBeGreaterThan(0);
+    // Of a block of another branch an upstream may be late.
+    const outcomes = [await count('node-0', 'differs'), await count('node-0', 'cannot-tell')] as const;
+    expect(method === 'eth_getLogs' ? outcomes[0] : outcomes[0] + outcomes[1]).toBeGreaterThan(0);
     for (const other of ['node-1', 'node-2']) expect(await count(other, 'differs')).toBe(0);
   });
 });
