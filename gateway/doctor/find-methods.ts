@@ -10,7 +10,8 @@ const MAX_MISSES = 3;
 
 interface FoundMethods {
   readonly found: readonly string[];
-  readonly lacking: readonly string[];
+  /** Their request failed, as by a timeout: the node may have them. */
+  readonly failed: readonly string[];
 }
 
 /**
@@ -18,8 +19,7 @@ interface FoundMethods {
  * `rpc_modules` names, or of all if the node does not know that method. An error about parameters shows that it has one.
  * @param served methods that need no request
  * @param deadline by clock.now(); methods that are not tested by then are not found
- * @returns undefined if the upstream does not distinguish unknown methods; a method whose request failed, as by a timeout, is
- * in neither list
+ * @returns undefined if the upstream does not distinguish unknown methods, or not by the deadline
  */
 export async function findMethods(
   probeClient: ProbeClient,
@@ -33,26 +33,24 @@ export async function findMethods(
   const all = await Promise.all(
     Object.entries(knownMethods).map(async ([namespace, methods]): Promise<FoundMethods> => {
       const others = methods.filter((method) => !served.includes(method) && client.permits(method));
-      if (modules?.has(namespace) === false) return { found: [], lacking: others };
+      if (modules?.has(namespace) === false) return { found: [], failed: [] };
       return methodsOf(client, others, deadline);
     }),
   );
-  return { found: all.flatMap(({ found }) => found), lacking: all.flatMap(({ lacking }) => lacking) };
+  return { found: all.flatMap(({ found }) => found), failed: all.flatMap(({ failed }) => failed) };
 }
 
 /** One at a time: a public endpoint limits the rate. */
 async function methodsOf(client: ProbeClient, methods: readonly string[], deadline: number): Promise<FoundMethods> {
   const found: string[] = [];
-  const lacking: string[] = [];
+  const failed: string[] = [];
   for (const [index, method] of methods.entries()) {
-    if (index === MAX_MISSES && found.length === 0)
-      return { found, lacking: lacking.length === MAX_MISSES ? methods : lacking };
-    if (clock.now() >= deadline) break;
+    if ((index === MAX_MISSES && found.length === 0) || clock.now() >= deadline) break;
     const probed = await client.request(method, []);
     if (hasMethod(probed)) found.push(method);
-    else if (isUnsupported(probed)) lacking.push(method);
+    else if (!isUnsupported(probed)) failed.push(method);
   }
-  return { found, lacking };
+  return { found, failed };
 }
 
 /** Namespaces that the node serves. The methods of the spec are in several, so those of `eth` and `net` always count. */

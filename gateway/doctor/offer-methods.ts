@@ -29,9 +29,9 @@ export function offerMethods(network: Offered, all: readonly Found[], known: rea
   // The wildcards of the file open a method, or have an exception for it.
   const unnamed = added.filter((method) => !network.openMethods.wildcards.some((one) => coversMethod(one, method)));
   const methods = [...named.filter((method) => !removed.includes(method)), ...unnamed];
-  const rules = found.flatMap(({ name, methods: { lacking, lackingOthers } }) => {
+  const rules = found.flatMap(({ name, methods: { lacking, others, failedOthers } }) => {
     const given = network.upstreams.find((upstream) => upstream.name === name)?.methods;
-    const addedElsewhere = added.filter((method) => lackingOthers.includes(method));
+    const addedElsewhere = added.filter((method) => !others.includes(method) && !failedOthers.includes(method));
     const denied = [...lacking.filter((method) => !removed.includes(method)), ...addedElsewhere].filter((method) =>
       permitsMethod(given, method),
     );

@@ -19,8 +19,8 @@ export interface MethodFindings {
   readonly lacking: readonly string[];
   /** Methods outside the spec that the upstream has and the network does not serve. */
   readonly others: readonly string[];
-  /** Methods outside the spec that it returned not to have. */
-  readonly lackingOthers: readonly string[];
+  /** Methods outside the spec whose request failed, as by a timeout: it may have them. It is assumed to lack all others. */
+  readonly failedOthers: readonly string[];
 }
 
 /**
@@ -32,7 +32,7 @@ export async function probeMethods(
   client: ProbeClient,
   methods: readonly string[],
   head: string,
-): Promise<Omit<MethodFindings, 'others' | 'lackingOthers'>> {
+): Promise<Omit<MethodFindings, 'others' | 'failedOthers'>> {
   const served: string[] = [];
   const lacking: string[] = [];
   for (const method of methods) {

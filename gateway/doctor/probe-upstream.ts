@@ -111,10 +111,10 @@ async function probeCalls(
   if (head === undefined) return;
   if (client.permits('eth_getBalance')) found.history = await probeHistory(client, head);
   const ofNetwork = await probeMethods(client, methods, quantity(head));
-  found.methods = { ...ofNetwork, others: [], lackingOthers: [] };
+  found.methods = { ...ofNetwork, others: [], failedOthers: [] };
   const remainingMs = startedAt + timeoutMs - clock.now();
   const others = await findMethods(client, methods, clock.now() + remainingMs * FIND_SHARE);
-  if (others !== undefined) found.methods = { ...ofNetwork, others: others.found, lackingOthers: others.lacking };
+  if (others !== undefined) found.methods = { ...ofNetwork, others: others.found, failedOthers: others.failed };
 }
 
 async function probeWebSocket(client: ProbeClient, chainId: number, found: UpstreamFindings): Promise<void> {

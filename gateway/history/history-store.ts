@@ -1,4 +1,4 @@
-import { FIELDS, type HistoryPoint, type HistoryRange } from '../metrics/long-history.ts';
+import { valuesFrom, type HistoryPoint, type HistoryRange } from '../metrics/long-history.ts';
 
 /** The history of a network, with that of its upstreams. */
 export interface ReadHistory {
@@ -27,8 +27,10 @@ export function parsePoint(text: string): HistoryPoint | undefined {
     const [at, names, values] = JSON.parse(text) as [unknown, unknown, unknown];
     if (typeof at !== 'number' || !Array.isArray(names) || !names.every((name) => typeof name === 'string'))
       return undefined;
-    if (!Array.isArray(values) || values.length !== names.length * FIELDS) return undefined;
-    return { at, names, values: Float32Array.from(values, (value) => (typeof value === 'number' ? value : NaN)) };
+    if (!Array.isArray(values)) return undefined;
+    const numbers = values.map((value) => (typeof value === 'number' ? value : NaN));
+    const read = valuesFrom(numbers, names.length);
+    return read && { at, names, values: read };
   } catch {
     return undefined;
   }

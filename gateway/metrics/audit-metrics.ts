@@ -12,16 +12,23 @@ export type AuditOutcome = (typeof auditOutcomes)[number];
 export interface AuditCounts {
   /** How many had which outcome. */
   readonly outcomes: Readonly<Record<AuditOutcome, number>>;
-  /** When the last one differed, by clock.now(); undefined: none did. */
-  readonly differedAt: number | undefined;
+  /** The last one that differed; undefined: none did. */
+  readonly difference: LastDifference | undefined;
+}
+
+interface LastDifference {
+  /** By clock.now(). */
+  readonly at: number;
+  /** The upstream of which the result differed, and no third one decided; undefined: others agree. */
+  readonly from: string | undefined;
 }
 
 /** The metrics of the audits of one network. */
 export interface NetworkAuditMetrics {
   begun(): void;
   ended(): void;
-  /** @param outcome of one upstream in one audit */
-  audited(upstream: string, outcome: AuditOutcome): void;
+  /** @param outcome of one upstream in one audit @param from `differs`: the other one, if no third one decides */
+  audited(upstream: string, outcome: AuditOutcome, from?: string): void;
 }
 
 /** Counts the audits of upstreams: reads that are repeated on another upstream. */
@@ -29,7 +36,10 @@ export class AuditMetrics {
   readonly #audits: Counter<'network' | 'upstream' | 'outcome'>;
   readonly #inProgress: GaugeMetric;
   /** By network and upstream. */
-  readonly #counts = new Map<string, { outcomes: Record<AuditOutcome, number>; differedAt: number | undefined }>();
+  readonly #counts = new Map<
+    string,
+    { outcomes: Record<AuditOutcome, number>; difference: LastDifference | undefined }
+  >();
 
   constructor(registry: Registry) {
     this.#audits = counter(registry, 'gatehouse_audits_total');
@@ -48,12 +58,12 @@ export class AuditMetrics {
       ended: () => {
         inProgress.value--;
       },
-      audited: (upstream, outcome) => {
+      audited: (upstream, outcome, from) => {
         this.#audits.inc({ network, upstream, outcome });
-        const none = { outcomes: { agrees: 0, differs: 0, 'cannot-tell': 0 }, differedAt: undefined };
+        const none = { outcomes: { agrees: 0, differs: 0, 'cannot-tell': 0 }, difference: undefined };
         const counts = this.#counts.get(keyOf(network, upstream)) ?? none;
         counts.outcomes[outcome]++;
-        if (outcome === 'differs') counts.differedAt = clock.now();
+        if (outcome === 'differs') counts.difference = { at: clock.now(), from };
         this.#counts.set(keyOf(network, upstream), counts);
       },
     };
@@ -64,7 +74,7 @@ export class AuditMetrics {
     return this.#counts.get(keyOf(network, upstream));
   }
 
-  /** Forgets the counts of upstreams that were removed. Their series are removed with those of other metrics. */
+  /** Forgets the counts of upstreams that were closed. Their series are removed with those of other metrics. */
   forget(network: string, upstreams: readonly string[]): void {
     for (const upstream of upstreams) this.#counts.delete(keyOf(network, upstream));
   }

@@ -31,6 +31,9 @@ const BUCKETS = DURATION_BUCKETS_S.length + 1;
 /** After the counts and the buckets; of upstreams only. */
 const LAG = COUNTS + BUCKETS;
 export const FIELDS = LAG + 1;
+/** Points of before 2026-11-27 have no `credentials` and no `otherChain`, which are the last of the counts. */
+const OLD_COUNTS = COUNTS - 2;
+const OLD_FIELDS = FIELDS - 2;
 
 /** One step, or a part of it. Series without traffic are left out. */
 export interface HistoryPoint {
@@ -47,6 +50,18 @@ export interface SeriesStep {
   readonly counts: Float32Array;
   readonly buckets: Float32Array;
   readonly lag: number;
+}
+
+/** @param given numbers of stored series @returns undefined if their count is not that of a point */
+export function valuesFrom(given: readonly number[], series: number): Float32Array | undefined {
+  if (given.length === series * FIELDS) return Float32Array.from(given);
+  if (given.length !== series * OLD_FIELDS) return undefined;
+  const values = new Float32Array(series * FIELDS);
+  for (let index = 0; index < series; index++) {
+    const row = given.slice(index * OLD_FIELDS, (index + 1) * OLD_FIELDS);
+    values.set([...row.slice(0, OLD_COUNTS), 0, 0, ...row.slice(OLD_COUNTS)], index * FIELDS);
+  }
+  return values;
 }
 
 /** @returns undefined if the series had no traffic */

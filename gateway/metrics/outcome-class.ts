@@ -1,9 +1,12 @@
-import { isServerFault } from '../jsonrpc/errors.ts';
+import { isServerFault, reasons } from '../jsonrpc/errors.ts';
 
 /** How a call ended, for its caller: `failed` by Gatehouse or all upstreams, `rejected` for what the caller or its key did. */
 export type OutcomeClass = 'served' | 'upstream-error' | 'rejected' | 'failed';
 
 const served: ReadonlySet<string> = new Set(['result', 'null', 'notification', 'revert', 'caller-left']);
+
+/** Of a call, or of a request that was rejected before its calls were read. */
+export const outcomes: readonly string[] = [...served, 'upstream-error', 'incomplete', ...reasons];
 
 /** @param outcome a label of `gatehouse_calls_total` */
 export function outcomeClassOf(outcome: string): OutcomeClass {

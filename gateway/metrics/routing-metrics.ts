@@ -34,7 +34,7 @@ export interface ActiveUpstream {
   readonly circuit: CircuitState;
   /** Unix time in seconds at which it was drained; undefined: it is not. */
   readonly drainedS: number | undefined;
-  /** It has responded or failed before, and its circuit is not open only because hedged requests responded first. */
+  /** It has responded or failed before, and its state is not `overtaken`. */
   readonly isMeasured: boolean;
   /** The calls that may be in progress there. */
   readonly concurrencyLimit: number;

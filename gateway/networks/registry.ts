@@ -66,13 +66,13 @@ export class NetworkRegistry {
     parts.link?.on(FILTER_TOPIC, (request: FilterRequest) => this.finder.get(request.network)?.filters.serve(request));
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, router }) =>
-        router.all.map(
-          ({ name, health, circuit: { state: circuit }, drain, isUsed, concurrency: { limit: concurrencyLimit } }) => {
-            const drainedS = drain && Date.parse(drain.at) / 1000;
-            const isMeasured = isUsed && !health.isOnlyOvertaken;
-            return { network: slug, upstream: name, circuit, drainedS, isMeasured, concurrencyLimit };
-          },
-        ),
+        router.all.map((upstream) => {
+          const { name, circuit, drain, isUsed, concurrency } = upstream;
+          const drainedS = drain && Date.parse(drain.at) / 1000;
+          const isMeasured = isUsed && upstream.connectionState() !== 'overtaken';
+          const facts = { network: slug, upstream: name, circuit: circuit.state, drainedS, isMeasured };
+          return { ...facts, concurrencyLimit: concurrency.limit };
+        }),
       ),
     );
   }
@@ -215,12 +215,15 @@ export class NetworkRegistry {
     await this.localChains.keepOnly(used);
     if (retired === undefined) return;
     retired.audit?.close();
+    const { config } = retired;
+    // One that has another URL is another upstream, also with the same name.
+    const closed = config.upstreams.filter((upstream) => !used.has(upstreamIdentity(config, upstream)));
     if (![...this.#open].some(({ chain }) => chain === retired.chain)) retired.chain.close();
-    const { slug, upstreams } = retired.config;
+    const { slug, upstreams } = config;
     const open = [...this.#open].filter(({ config }) => config.slug === slug);
     const names = open.flatMap(({ config }) => config.upstreams).map(({ name }) => name);
     const removed = upstreams.map(({ name }) => name).filter((name) => !names.includes(name));
-    metrics.audits.forget(slug, removed);
+    metrics.audits.forget(slug, [...closed.map(({ name }) => name), ...removed]);
     if (open.length === 0) {
       usage.removeNetwork(slug);
       await removeSeries(metrics.registry, { network: slug });

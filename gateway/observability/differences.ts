@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import { cutText } from '../collections/cut-text.ts';
 import { isObject } from '../collections/is-object.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { ShownParams } from './shown-params.ts';
@@ -6,88 +7,99 @@ import type { ShownParams } from './shown-params.ts';
 const MAX_DIFFERENCES = 20;
 /** A hash of 32 bytes in hexadecimal. */
 const MAX_VALUE_LENGTH = 66;
+/** Names of members may be of an upstream. */
+const MAX_MEMBER_LENGTH = 100;
 
-/** What an upstream returned: a result, or the data of a revert. */
+/** What an upstream returned: a result, the data of a revert, or the code of an error. */
 export interface UpstreamValue {
   readonly upstream: string;
   readonly value: unknown;
 }
 
-/** Results of upstreams that differ, or one that is disproved. It has neither keys nor URLs. */
-export interface Difference {
-  readonly at: string;
-  readonly method: string;
+/** Results of upstreams that differ, or one that is disproved. */
+export interface FoundDifference {
+  readonly method: MethodSpec;
+  readonly params: readonly unknown[];
+  /** In words: what was found about them. */
+  readonly reason: string;
+  /** To the first member in which they differ; empty: as a whole. */
+  readonly path: readonly string[];
+  readonly values: readonly UpstreamValue[];
+}
+
+/** Equal differences, with the facts of the latest one. It has neither keys nor URLs. */
+export interface Difference extends PublicDifference {
   /** As the call names it; undefined: it names none. */
   readonly block: string | undefined;
   /** As RECENT_CALLS_PARAMS allows. */
   readonly params: string | undefined;
-  /** In words: what was found about them. */
-  readonly reason: string;
   /** The first member in which they differ; empty: they are no objects or lists. */
   readonly member: string;
   /** At most 66 characters of each value. */
   readonly values: readonly { readonly upstream: string; readonly value: string }[];
 }
 
+/** What everybody may see of a difference: nothing that a caller requested or got. */
+export interface PublicDifference {
+  readonly at: string;
+  readonly count: number;
+  readonly method: string;
+  readonly reason: string;
+  readonly upstreams: readonly string[];
+}
+
 /** The latest differences between the upstreams of one network, which audits, `agree` and `verify` found. */
 export class Differences {
   readonly #params: ShownParams | undefined;
-  /** Oldest first. */
-  readonly #rows: Difference[] = [];
+  /** By what equal differences have in common: one method cannot push out those of others. Oldest first. */
+  readonly #rows = new Map<string, Difference>();
 
   constructor(params: ShownParams | undefined) {
     this.#params = params;
   }
 
-  /** The latest ones first. */
+  /** The latest ones first. For operators. */
   latest(): readonly Difference[] {
-    return this.#rows.toReversed();
+    return [...this.#rows.values()].reverse();
   }
 
-  add(method: MethodSpec, params: readonly unknown[], reason: string, given: readonly UpstreamValue[]): void {
-    const [member, values] = differingPart(given.map(({ value }) => value));
-    this.#rows.push({
-      at: new Date(clock.unixMs()).toISOString(),
-      method: method.name,
+  /** The latest ones first. For everybody. */
+  latestPublic(): readonly PublicDifference[] {
+    return this.latest().map(({ at, count, method, reason, upstreams }) => ({ at, count, method, reason, upstreams }));
+  }
+
+  add({ method, params, reason, path, values }: FoundDifference): void {
+    const upstreams = values.map(({ upstream }) => upstream);
+    const member = cutText(path.join('.'), MAX_MEMBER_LENGTH);
+    // The places of elements in lists differ from call to call.
+    const name = JSON.stringify([method.name, upstreams, reason, member.replace(/(?<=^|\.)\d+(?=\.|$)/g, '')]);
+    const count = (this.#rows.get(name)?.count ?? 0) + 1;
+    this.#rows.delete(name);
+    this.#rows.set(name, {
+      ...{ at: new Date(clock.unixMs()).toISOString(), count, method: method.name },
       block: blockNamed(method, params),
       params: this.#params?.of(method, params),
-      ...{ reason, member },
-      values: given.map(({ upstream }, index) => ({ upstream, value: textOf(values[index]) })),
+      ...{ reason, upstreams, member },
+      values: values.map(({ upstream, value }) => ({ upstream, value: textOf(partAt(value, path)) })),
     });
-    if (this.#rows.length > MAX_DIFFERENCES) this.#rows.shift();
+    const [oldest] = this.#rows.keys();
+    if (this.#rows.size > MAX_DIFFERENCES && oldest !== undefined) this.#rows.delete(oldest);
   }
 }
 
-/** The path to the first part in which values differ, as `logs.0.data`, and the parts. */
-function differingPart(values: readonly unknown[], path: readonly string[] = []): [string, readonly unknown[]] {
-  const [first] = values;
-  const others = values.slice(1);
-  const isList = values.every((value) => Array.isArray(value) && value.length === (first as unknown[]).length);
-  if (others.length > 0 && (isList || values.every((value) => isObject(value)))) {
-    for (const name of Object.keys(first as object)) {
-      const parts = values.map((value) => (value as Readonly<Record<string, unknown>>)[name]);
-      // A member that one of them lacks is not compared.
-      if (parts.includes(undefined) || parts.includes(null)) continue;
-      if (parts.some((part) => !isEqual(part, parts[0]))) return differingPart(parts, [...path, name]);
-    }
-  }
-  return [path.join('.'), values];
+function partAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((part, name) => (isObjectOrList(part) ? part[name] : undefined), value);
 }
 
-/** Nodes write hexadecimal digits in both cases. */
-function isEqual(one: unknown, other: unknown): boolean {
-  if (typeof one === 'string' && typeof other === 'string') return one.toLowerCase() === other.toLowerCase();
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return one === other;
-  const [members, others] = [Object.entries(one), other as Readonly<Record<string, unknown>>];
-  return members.length === Object.keys(other).length && members.every(([name, value]) => isEqual(value, others[name]));
+function isObjectOrList(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isObject(value) || Array.isArray(value);
 }
 
 /** Never the text of a whole object, which may be large. */
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} elements`;
   if (isObject(value)) return typeof value['hash'] === 'string' ? `hash ${textOf(value['hash'])}` : 'an object';
-  const text = String(value);
-  return text.length <= MAX_VALUE_LENGTH ? text : `${text.slice(0, MAX_VALUE_LENGTH - 1)}…`;
+  return cutText(String(value), MAX_VALUE_LENGTH);
 }
 
 function blockNamed({ blockAt }: MethodSpec, params: readonly unknown[]): string | undefined {

@@ -31,6 +31,8 @@ export interface RecentCall {
   readonly network: string | undefined;
   /** The id of the key; undefined: it was not authenticated. */
   readonly key: string | undefined;
+  /** At the time of the call. */
+  readonly keyName: string | undefined;
   /** Undefined: the request was rejected before its calls were read. */
   readonly method: string | undefined;
   readonly outcome: string;
@@ -59,7 +61,8 @@ interface ExplainedFacts {
 export interface RecordedRequest {
   readonly requestId: string;
   readonly network?: string | undefined;
-  readonly key?: string | undefined;
+  /** Undefined: it was not authenticated. */
+  readonly key?: { readonly id: string; readonly name: string } | undefined;
 }
 
 /** All that are given must be equal; `upstream` is one that got the call or was skipped. */
@@ -147,7 +150,7 @@ export class RecentCalls {
     const minute = Math.floor(clock.unixMs() / MERGE_MS);
     // A caller can invent names for a wildcard.
     const named = rejection === undefined || method === undefined || known.has(method) ? method : 'other';
-    const name = [minute, network, key, named, outcome, rejection?.rule?.name].join('\n');
+    const name = [minute, network, key?.id, named, outcome, rejection?.rule?.name].join('\n');
     const before = this.#failed.get(name);
     const count = (before?.count ?? 0) + 1;
     if (before !== undefined && now - before.builtAt < SAMPLE_MS) {
@@ -179,7 +182,8 @@ function factsOf(
   const { name: rule, value, received, available: unitsLeft } = rejection?.rule ?? { name: undefined };
   const ruleValue = value?.slice(0, MAX_RULE_LENGTH);
   const at = new Date(clock.unixMs()).toISOString();
-  return { at, count: 1, requestId, network, key, outcome, rule, unitsLeft, ruleValue, received, ms: Math.round(ms) };
+  const facts = { at, count: 1, requestId, network, key: key?.id, keyName: key?.name, outcome };
+  return { ...facts, rule, unitsLeft, ruleValue, received, ms: Math.round(ms) };
 }
 
 /** Of one request. */

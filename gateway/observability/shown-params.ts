@@ -11,12 +11,11 @@ const MAX_PARAM_VALUES = 200;
 export class ShownParams {
   /** The value of RECENT_CALLS_PARAMS. `hashed`: nobody outside this gateway can compute the hash of a guess. */
   readonly mode: string;
-  readonly #secret: Uint8Array;
+  /** Of the hashes. A worker sets that of all workers. */
+  secret: Uint8Array = random.bytes(32);
 
-  /** @param secret of the hashes: that of all workers */
-  constructor(mode: string, secret: Uint8Array = random.bytes(32)) {
+  constructor(mode: string) {
     this.mode = mode;
-    this.#secret = secret;
   }
 
   /** Undefined: they are not shown. */
@@ -24,7 +23,7 @@ export class ShownParams {
     if (this.mode === 'off' || !canRecordParams(method) || !isSmall(params)) return undefined;
     const text = JSON.stringify(params);
     if (this.mode === 'shown') return hideCredentials(text);
-    return createHmac('sha256', this.#secret).update(`${method.name} ${text}`).digest('hex').slice(0, 16);
+    return createHmac('sha256', this.secret).update(`${method.name} ${text}`).digest('hex').slice(0, 16);
   }
 }
 

@@ -148,9 +148,7 @@ export async function openGateway(
   metrics.watchMemory(() => memory);
   const cache = settings.CACHE_MAX_BYTES > 0 ? new ResponseCache(settings.CACHE_MAX_BYTES) : undefined;
   if (cache !== undefined) metrics.cache.watch(() => cache.counts);
-  // Equal calls have the same hash in all workers.
-  const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
-  const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS, secret);
+  const shownParams = new ShownParams(settings.RECENT_CALLS_PARAMS);
   const networks = new NetworkRegistry(
     {
       shownParams,
@@ -181,6 +179,9 @@ export async function openGateway(
   try {
     await networks.open(configs, content);
     await networks.join();
+    // Equal calls have the same hash in all workers. Before `join`, the primary sends no response: a request would never end.
+    const secret = (await link?.request('primary', 'secret', undefined)) as Uint8Array | undefined;
+    if (secret !== undefined) shownParams.secret = secret;
     // A worker that replaces another one takes the level of the others, which an operator may have set.
     const [level] = (await link?.requestOthers('current-log-level', undefined)) ?? [];
     if (typeof level === 'string' && level !== logLevel.current) logLevel.apply(level);

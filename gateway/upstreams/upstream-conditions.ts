@@ -5,7 +5,10 @@ import { slowUpstreams } from './slow-upstreams.ts';
 import type { Upstream } from './upstream.ts';
 import type { ConnectionState } from './upstream-state.ts';
 
-/** `behind`: by more blocks than the network allows. `paused`: its rate limit is used up. `differs`: audits found other results. */
+/**
+ * `behind`: by more blocks than the network allows. `paused`: it requested a pause with `Retry-After`. `differs`: audits found
+ * other results.
+ */
 export type UpstreamConditionState = Exclude<ConnectionState, 'overtaken'> | 'behind' | 'paused' | 'slow' | 'differs';
 
 /** What pages, probes, commands and the list of events show of an upstream. */
@@ -13,6 +16,8 @@ export interface UpstreamCondition {
   readonly state: UpstreamConditionState;
   /** Why it is not as it should be, in words, without secrets; undefined: there is no trouble. */
   readonly reason: string | undefined;
+  /** Whether it gets calls, as far as is known. */
+  readonly isWorking: boolean;
 }
 
 /** A network, of which the upstreams are shown. */
@@ -26,15 +31,24 @@ export interface ShownNetwork {
   readonly auditsOf: (upstream: string) => AuditCounts | undefined;
 }
 
+/** By upstream, in the order of the router. */
+export type UpstreamConditionMap = ReadonlyMap<Upstream, UpstreamCondition>;
+
 /** Comparing the latencies of all upstreams takes milliseconds, so each second does it for this number of networks. */
 const COMPARED_NETWORKS = 20;
 
 /** An upstream whose audits found a difference is shown for this time. */
-const DIFFERENCE_MS = 3_600_000;
+const SHOWN_DIFFERENCE_MS = 3_600_000;
+
+/** Conditions are made at most once in this time: anybody may request /readyz and the status, as often as they want. */
+const MAX_AGE_MS = 1_000;
+
+const withoutCalls: ReadonlySet<UpstreamConditionState> = new Set(['failing', 'other-chain', 'drained', 'paused']);
 
 /** The only place where the state of an upstream and the reason of its trouble are made. */
 export class UpstreamConditions {
   readonly #slow = new WeakMap<ShownNetwork, ReadonlyMap<object, string>>();
+  readonly #made = new WeakMap<ShownNetwork, { readonly at: number; readonly conditions: UpstreamConditionMap }>();
   #compared = 0;
 
   /** Compares latencies. To be called once a second. */
@@ -45,28 +59,49 @@ export class UpstreamConditions {
     }
   }
 
-  /** @param now by clock.now() */
-  of(network: ShownNetwork, now = clock.now()): ReadonlyMap<Upstream, UpstreamCondition> {
-    return new Map(network.router.all.map((upstream) => [upstream, this.#conditionOf(upstream, network, now)]));
+  /** At most 1 s old, unless an operator has drained or returned an upstream since. @param now by clock.now() */
+  of(network: ShownNetwork, now = clock.now()): UpstreamConditionMap {
+    const made = this.#made.get(network);
+    if (made !== undefined && now - made.at < MAX_AGE_MS && [...made.conditions].every(hasCurrentDrain))
+      return made.conditions;
+    const conditions = new Map(
+      network.router.all.map((upstream) => {
+        const { state, reason } = this.#troubleOf(upstream, network, now);
+        return [upstream, { state, reason, isWorking: !withoutCalls.has(state) }];
+      }),
+    );
+    this.#made.set(network, { at: now, conditions });
+    return conditions;
   }
 
   /** The worst of its troubles. */
-  #conditionOf(upstream: Upstream, network: ShownNetwork, now: number): UpstreamCondition {
-    const state = upstream.connectionState;
+  #troubleOf(upstream: Upstream, network: ShownNetwork, now: number): Omit<UpstreamCondition, 'isWorking'> {
+    const state = upstream.connectionState(network.chain.view.headOf(upstream)?.at);
     const trouble = upstream.health.trouble(now);
     if (state === 'drained') return { state, reason: 'an operator has drained it' };
     if (state === 'other-chain') return { state, reason: trouble?.reason ?? 'it serves another chain' };
+    // Its circuit is open meanwhile.
+    if (upstream.circuit.pauseMs(now) !== undefined)
+      return { state: 'paused', reason: trouble?.reason ?? 'it requested a pause' };
     if (state === 'failing') return { state, reason: trouble?.reason ?? 'no response yet' };
     if (state === 'overtaken') return { state: 'slow', reason: 'hedged requests to other upstreams respond first' };
     const lag = lagOf(upstream, network, now);
     if (lag !== undefined) return { state: 'behind', reason: `${lag} blocks behind` };
-    if (upstream.circuit.pauseMs(now) !== undefined) return { state: 'paused', reason: 'its rate limit is used up' };
     const slowness = this.#slow.get(network)?.get(upstream);
     if (slowness !== undefined) return { state: 'slow', reason: slowness };
-    const differedMs = now - (network.auditsOf(upstream.name)?.differedAt ?? -Infinity);
-    if (differedMs > DIFFERENCE_MS) return { state, reason: undefined };
-    return { state: 'differs', reason: `audits found other results, last ${Math.floor(differedMs / 60_000)} min ago` };
+    const difference = network.auditsOf(upstream.name)?.difference;
+    if (difference === undefined || now - difference.at > SHOWN_DIFFERENCE_MS) return { state, reason: undefined };
+    const minutes = Math.floor((now - difference.at) / 60_000);
+    const found =
+      difference.from === undefined
+        ? 'audits found other results'
+        : `audits: differs from ${difference.from}, no third decides`;
+    return { state: 'differs', reason: `${found}, last ${minutes} min ago` };
   }
+}
+
+function hasCurrentDrain([{ drain }, { state }]: readonly [Upstream, UpstreamCondition]): boolean {
+  return (drain !== undefined) === (state === 'drained');
 }
 
 /** Undefined: within what the network allows, or its head is not known. */
@@ -74,9 +109,4 @@ function lagOf(upstream: Upstream, { router, chain: { view } }: ShownNetwork, no
   if (router.all.length === 1 || view.headOf(upstream) === undefined) return undefined;
   const lag = view.lagOf(upstream, now);
   return lag > (router.options.maxLagBlocks ?? view.maxLag) ? lag : undefined;
-}
-
-/** Whether the upstream gets calls, as far as is known. */
-export function isWorking({ state }: UpstreamCondition): boolean {
-  return state !== 'failing' && state !== 'other-chain' && state !== 'drained';
 }

@@ -13,8 +13,8 @@ export interface MarkState {
 }
 
 /**
- * `unused`: no response yet. `failing`: the circuit is not closed, or no request was successful. `overtaken`: the circuit is
- * not closed, but only because hedged requests responded first.
+ * `unused`: no response and no failure yet. `failing`: the circuit is not closed, or calls failed without any response.
+ * `overtaken`: the circuit is not closed, but only because hedged requests responded first, and it has responded since.
  */
 export type ConnectionState = 'up' | 'unused' | 'overtaken' | 'failing' | 'other-chain' | 'drained';
 
@@ -41,19 +41,21 @@ interface ConnectionParts {
   readonly health: UpstreamHealth;
   readonly isOnOtherChain: boolean;
   readonly drain: Drain | undefined;
-  readonly metrics: Pick<UpstreamMetrics, 'history'>;
+  /** A call of this process failed. The history does not show that: it has the calls of all workers, and of a previous URL. */
+  readonly hasFailed: boolean;
 }
 
 /** @param respondedAt time of its last response; -Infinity: none */
 export function connectionStateOf(
-  { health, isOnOtherChain, drain, metrics }: ConnectionParts,
+  { health, isOnOtherChain, drain, hasFailed }: ConnectionParts,
   respondedAt: number,
 ): ConnectionState {
   if (drain !== undefined) return 'drained';
   if (isOnOtherChain) return 'other-chain';
-  if (!health.circuit.isClosed) return health.isOnlyOvertaken ? 'overtaken' : 'failing';
+  if (!health.circuit.isClosed)
+    return health.isOnlyOvertaken && respondedAt > health.openedAt ? 'overtaken' : 'failing';
   if (respondedAt !== -Infinity) return 'up';
-  return metrics.history().some(({ sent }) => sent > 0) ? 'failing' : 'unused';
+  return hasFailed ? 'failing' : 'unused';
 }
 
 interface UpstreamParts {

@@ -3,7 +3,7 @@ import type { AuditOutcome } from '../metrics/audit-metrics.ts';
 import { describeTrouble } from './health/upstream-health.ts';
 import type { SkipReason } from '../routing-policy/skip-reasons.ts';
 import type { Upstream } from './upstream.ts';
-import { isWorking, type ShownNetwork, type UpstreamCondition } from './upstream-conditions.ts';
+import type { ShownNetwork, UpstreamCondition, UpstreamConditionMap } from './upstream-conditions.ts';
 import type { UpstreamState } from './upstream-state.ts';
 
 export interface UpstreamStatus extends UpstreamState, UpstreamCondition {
@@ -30,7 +30,7 @@ export interface NetworkStatus {
 /** For readiness probes. */
 export interface UpstreamSummary {
   readonly upstreams: number;
-  /** Number of those that are neither failing nor drained. */
+  /** Number of those that get calls: neither failing, paused nor drained. */
   readonly up: number;
   /** Names of drained upstreams; absent: none. */
   readonly drained?: readonly string[];
@@ -41,19 +41,15 @@ export interface UpstreamSummary {
 }
 
 /** @param now by clock.now() */
-export function summariseUpstreams(
-  conditions: ReadonlyMap<Upstream, UpstreamCondition>,
-  now = clock.now(),
-): UpstreamSummary {
+export function summariseUpstreams(conditions: UpstreamConditionMap, now = clock.now()): UpstreamSummary {
   const drained: string[] = [];
   const failing: Record<string, string> = {};
   const degraded: Record<string, string> = {};
-  for (const [{ name, health }, condition] of conditions) {
-    const { state, reason } = condition;
+  for (const [{ name, health }, { state, reason, isWorking }] of conditions) {
     if (reason === undefined) continue;
     const trouble = health.trouble(now);
     if (state === 'drained') drained.push(name);
-    else if (isWorking(condition)) degraded[name] = reason;
+    else if (isWorking) degraded[name] = reason;
     else failing[name] = trouble === undefined ? reason : describeTrouble(trouble);
   }
   return {
@@ -68,7 +64,7 @@ export function summariseUpstreams(
 /** @param now by clock.now() */
 export function networkStatus(
   { chain: { view }, auditsOf }: ShownNetwork,
-  conditions: ReadonlyMap<Upstream, UpstreamCondition>,
+  conditions: UpstreamConditionMap,
   skipReasons: ReadonlyMap<Upstream, SkipReason>,
   now: number,
 ): NetworkStatus {

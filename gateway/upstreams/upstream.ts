@@ -109,6 +109,8 @@ export class Upstream {
   inFlight = 0;
   /** Time of the last response to a call. */
   #respondedAt = -Infinity;
+  /** A call failed, and not because its caller had too little time. */
+  hasFailed = false;
   #id = 0;
   /** Results do not flow before. */
   #collectsUntil = -Infinity;
@@ -266,6 +268,7 @@ export class Upstream {
     const failure = isSlow ? new UpstreamFailure('slow', 'timed out, while other calls were successful') : error;
     failure.isUnsent = error.isUnsent;
     failure.isCallerTimeout = isCallerTimeout(error, timeLimitMs, timeoutMs);
+    if (!failure.isCallerTimeout) this.hasFailed = true;
     this.metrics.failed(failure.failure, seconds);
     return failure;
   }
@@ -311,8 +314,9 @@ export class Upstream {
     return upstreamStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt), now);
   }
 
-  get connectionState(): ConnectionState {
-    return connectionStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt));
+  /** @param polledAt when another worker polled it last, by clock.now() */
+  connectionState(polledAt = -Infinity): ConnectionState {
+    return connectionStateOf(this, Math.max(this.#respondedAt, this.#own.respondedAt, polledAt));
   }
 
   /** Whether limits and circuit permit a call now. A half-open circuit permits one call per second: this one, if true. */

@@ -9,7 +9,7 @@ import {
 } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Work } from './evidence/evidence.ts';
-import { compareResponses } from './observe/compare-responses.ts';
+import { compareResponses, isComparable } from './observe/compare-responses.ts';
 
 /** A response that others confirm. */
 export interface Claim {
@@ -37,7 +37,7 @@ interface Group {
 /**
  * Sends a call to other upstreams, one after the other, until enough of all returned the same.
  * @param count how many are enough
- * @param onDifference called if not all returned the same, also before it throws
+ * @param onDifference called with the first member that differs if not all returned the same, also before it throws
  * @returns those that returned what most did, and those that returned something else
  * @throws RpcError if no upstream is left before enough agree (rejects with it)
  */
@@ -45,7 +45,7 @@ export async function agreement(
   { method, params, response, work }: Claim,
   count: number,
   send: SendToOther,
-  onDifference: (values: readonly UpstreamValue[]) => void,
+  onDifference: (path: readonly string[], values: readonly UpstreamValue[]) => void,
 ): Promise<{ readonly agreeing: readonly Upstream[]; readonly others: readonly Upstream[] }> {
   const groups: Group[] = [{ response: parseResponse(response), upstreams: [work.upstream] }];
   for (;;) {
@@ -53,7 +53,7 @@ export async function agreement(
     await work.charge(method.name, params);
     const other = await send(method, params, work.deadline, tried);
     if (other === undefined) {
-      if (groups.length > 1) onDifference(valuesOf(groups));
+      reportDifference(method, groups, onDifference);
       throw new RpcError('not-proven', `${describe(groups)}: ${count} must return the same, see \`agree\``);
     }
     const parsed = parseResponse(other.response);
@@ -62,18 +62,29 @@ export async function agreement(
     group.upstreams.push(other.upstream);
     const agreeing = group.upstreams;
     if (agreeing.length < count) continue;
-    if (groups.length > 1) onDifference(valuesOf(groups));
+    reportDifference(method, groups, onDifference);
     return { agreeing, others: tried.filter((one) => !agreeing.includes(one)) };
   }
 }
 
-function valuesOf(groups: readonly Group[]): UpstreamValue[] {
-  return groups.flatMap(({ response, upstreams }) =>
-    upstreams.map(({ name }) => ({
-      upstream: name,
-      value: response.kind === 'error' ? response.message : response.result,
-    })),
+function reportDifference(
+  method: MethodSpec,
+  groups: readonly Group[],
+  onDifference: (path: readonly string[], values: readonly UpstreamValue[]) => void,
+): void {
+  const [first, second] = groups;
+  if (first === undefined || second === undefined) return;
+  const compared = compareResponses(method, first.response, second.response);
+  const values = groups.flatMap(({ response, upstreams }) =>
+    upstreams.map(({ name }) => ({ upstream: name, value: shownValueOf(response) })),
   );
+  onDifference(typeof compared === 'string' ? [] : compared, values);
+}
+
+/** Of an error, what is compared: never its message, in which an upstream may repeat the call. */
+function shownValueOf(response: Group['response']): unknown {
+  if (response.kind === 'result') return response.result;
+  return isComparable(response) ? response.data : `error ${response.code}`;
 }
 
 function isSame(method: MethodSpec, one: Group['response'], other: Group['response']): boolean {

@@ -90,8 +90,8 @@ export class Verifier {
   async agree(claim: Claim, count: number): Promise<boolean> {
     const { sendToOther, differences } = this.#options;
     const { method, params } = claim;
-    const { agreeing, others } = await agreement(claim, count, sendToOther, (values) => {
-      differences.add(method, params, `agree: ${count} upstreams must return the same`, values);
+    const { agreeing, others } = await agreement(claim, count, sendToOther, (path, values) => {
+      differences.add({ method, params, reason: `agree: ${count} upstreams must return the same`, path, values });
     });
     for (const { name } of agreeing) this.#metrics.audited(name, 'agrees');
     for (const { name } of others) this.#metrics.audited(name, 'differs');
@@ -136,7 +136,7 @@ export class Verifier {
       this.#metrics.audited(upstream.name, 'differs');
       this.#warn({ method: method.name, upstreams: [upstream.name] }, `verify: ${finding.reason}`);
       const values = [{ upstream: upstream.name, value: result }];
-      this.#options.differences.add(method, params, `disproved: ${finding.reason}`, values);
+      this.#options.differences.add({ method, params, reason: `disproved: ${finding.reason}`, path: [], values });
     } else this.#metrics.audited(upstream.name, 'cannot-tell');
     return { finding, result };
   }

@@ -156,6 +156,28 @@ describe('the methods that gatehouse doctor finds', () => {
     expect(offer).toMatch(/name: erigon\n {4}methods: \{ deny: \[(?!.*debug_traceTransaction)/);
   });
 
+  it.each([
+    [
+      'returns no error about unknown methods',
+      (): void => {
+        erigon.response('debug_gatehouseNoSuchMethod', null);
+      },
+    ],
+    [
+      'does not respond to the search in time',
+      (): void => {
+        erigon.always(hang, 'debug_gatehouseNoSuchMethod');
+      },
+    ],
+  ])('are denied at an upstream that %s', async (_, change) => {
+    change();
+    place.withNetworks({ five: { name: 'Five', chainId: 5, upstreams: twoUpstreams() } });
+    const { offer } = await examine('--limit', '4');
+    expect(offer).toMatch(
+      /name: erigon\n {4}methods: \{ deny: \[eth_getProof, eth_callMany, debug_traceTransaction, debug_traceCall, debug_getRawBlock\]/,
+    );
+  });
+
   it('are no problem if the search takes too long', async () => {
     erigon.always(hang, 'trace_block');
     place.withNetworks({ five: { name: 'Five', chainId: 5, upstreams: [{ name: 'erigon', url: erigon.url }] } });

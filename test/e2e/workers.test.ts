@@ -55,11 +55,12 @@ function call(
   of = key,
   slug = 'main',
   agent: Agent | false = false,
+  address = gateway.address,
 ): Promise<Reply> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
-    const sent = request(`${gateway.address}/${slug}/v3/${of}`, { method: 'POST', agent, headers }, (response) => {
+    const sent = request(`${address}/${slug}/v3/${of}`, { method: 'POST', agent, headers }, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (part: string) => (text += part));
       response.on('end', () => {
@@ -300,6 +301,36 @@ describe('a worker that ends', () => {
 
 describe('the whole gateway', () => {
   const start = (env: Record<string, string> = {}): Promise<Gateway> => place.start({ WORKERS: '2', ...env });
+
+  it('has the same healthy upstreams in a worker that sends nothing, while another one sends all', async () => {
+    const opsPort = await freePort();
+    const own = await start({ OPS_PORT: String(opsPort), ADMIN_TOKEN: token });
+    const ownOps = `http://127.0.0.1:${opsPort}`;
+    await eventually(async () => (await readMetrics(ownOps)).value('gatehouse_workers') === 2);
+    // Its first connection is one to the first worker, which also polls for all.
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const json = async <Body>(path: string): Promise<Body> => {
+      const headers = { authorization: `Bearer ${token}`, accept: 'application/json', connection: 'close' };
+      return (await (await fetch(`${ownOps}${path}`, { headers })).json()) as Body;
+    };
+    type Shown = { networks: { upstreams: { state: string; reason?: string; history: unknown[] }[] }[] };
+    const shown = (): Promise<Shown[]> => onAll(() => json<Shown>('/main'));
+    // The history has the calls of all workers.
+    await eventually(async () => {
+      expect(await call('eth_blockNumber', [], key, 'main', agent, own.address)).toHaveProperty('result');
+      return (await shown()).every(({ networks }) => networks[0]?.upstreams[0]?.history.length);
+    }, 40_000);
+    for (const { networks } of await shown()) {
+      expect(networks[0]?.upstreams[0]?.state).toMatch(/^(up|unused)$/);
+      expect(networks[0]?.upstreams[0]).not.toHaveProperty('reason');
+    }
+    for (const { networks } of await onAll(() => json<{ networks: object }>('/readyz')))
+      expect(networks).toMatchObject({ main: { upstreams: 1, up: 1, failing: {} } });
+    const { events } = await json<{ events: { kind: string }[] }>('/admin/events');
+    expect(events.filter(({ kind }) => kind === 'upstream' || kind === 'network')).toEqual([]);
+    agent.destroy();
+    await own.stop();
+  }, 90_000);
 
   it('drains all workers with SIGTERM', async () => {
     const own = await start();

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -6,6 +6,7 @@ import type { Log } from '../../gateway/config/log.ts';
 import type { HistoryStore } from '../../gateway/history/history-store.ts';
 import { openHistoryStore } from '../../gateway/history/open-history-store.ts';
 import type { HistoryRange } from '../../gateway/metrics/long-history.ts';
+import { DURATION_BUCKETS_S } from '../../gateway/metrics/instruments.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
 import { networkOverTime, type NetworkOverTime } from '../../gateway/server/pages/network-over-time.ts';
 import { silent } from '../auth/auth-setup.ts';
@@ -95,8 +96,40 @@ async function eventuallyCalls(gateway: Counting, expected: readonly (number | n
 }
 
 describe.each(['files', 'Redis'])('the history in %s', (kind) => {
+  let redis: RedisServer | undefined;
   beforeEach(async () => {
-    if (kind === 'Redis') await useRedis();
+    redis = kind === 'Redis' ? await useRedis() : undefined;
+  });
+
+  it('has the steps that an older version stored, which counted fewer kinds of failures', async () => {
+    const durations = Array.from({ length: DURATION_BUCKETS_S.length + 1 }, (_, index) => (index === 3 ? 7 : 0));
+    const ofNetwork = [7, 1, 0, 2, 0, ...durations, null];
+    const ofUpstream = [9, 1, 2, 0, 3, ...durations, 12];
+    const values = [...ofNetwork, ...ofUpstream];
+    const line = JSON.stringify([BEGIN_S, ['five', 'five one'], values]);
+    if (redis === undefined) {
+      mkdirSync(join(env.DATA_DIR, 'history'));
+      writeFileSync(join(env.DATA_DIR, 'history/1h.jsonl'), `${line}\n`);
+    } else {
+      await redis.cli('ZADD', 'gatehouse:history:1h', String(BEGIN_S), String(BEGIN_S));
+      await redis.cli('ZADD', 'gatehouse:history:1h:five', String(BEGIN_S), line);
+    }
+    nowS = BEGIN_S + 30;
+    const gateway = await open();
+    await eventuallyCalls(gateway, [null, 7]);
+    const { network, upstreams } = await gateway.overTime();
+    expect([network['failed']?.at(-1), network['p50Ms']?.at(-1)]).toEqual([2, upstreams['one']?.['p50Ms']?.at(-1)]);
+    const one = {
+      sent: 9,
+      unreachable: 1,
+      limited: 2,
+      unsupported: 0,
+      invalid: 3,
+      credentials: 0,
+      otherChain: 0,
+      lag: 12,
+    };
+    expect(Object.keys(one).map((name) => upstreams['one']?.[name]?.at(-1))).toEqual(Object.values(one));
   });
 
   it('survives a restart in the middle of a step', async () => {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { cutText } from '../../collections/cut-text.ts';
 import { RpcError, type Reason } from '../../jsonrpc/errors.ts';
 
 /** The facts about a request that are known before its body is read. */
@@ -35,7 +36,8 @@ export class EntryPermissions {
   check(caller: Caller): void {
     for (const { name, value, rejection, isAllowed } of this.#checks) {
       if (isAllowed(caller)) continue;
-      const received = name === 'origins' ? caller.headers.origin?.slice(0, MAX_RECEIVED_LENGTH) : undefined;
+      const { origin } = caller.headers;
+      const received = name === 'origins' && origin !== undefined ? cutText(origin, MAX_RECEIVED_LENGTH) : undefined;
       throw new RpcError(rejection, undefined, { rule: { name, value, received } });
     }
   }

@@ -163,7 +163,7 @@ async function rejectedAfterWait(
       throw rejection;
     }
     const body = await readBody(request, bodyMaxBytes, reservation);
-    recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record.id }, rejection);
+    recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record }, rejection);
     const rejected = rejectBody(body, rejection, context, batch) ?? bodyRejectionResponse(rejection);
     writeAccounted(response, requestId, rejected, reservation);
     return rejection.reason;
@@ -207,7 +207,7 @@ function respondToBody(
       explanation,
       tracing?.under(request.headers),
       logEntry,
-      recentCalls?.of({ requestId, network: network.config.slug, key: access.record.id }),
+      recentCalls?.of({ requestId, network: network.config.slug, key: access.record }),
       openDecisionLog(log, requestId, access.record.id),
     ),
     log,
@@ -288,7 +288,7 @@ function reject(
   metrics.rejected(rejection.reason);
   logEntry?.rejectedBy(rejection);
   const network = target.network?.config.slug;
-  recentCalls?.addRejection({ requestId, network, key: access?.record.id }, rejection);
+  recentCalls?.addRejection({ requestId, network, key: access?.record }, rejection);
   if (access !== undefined && target.network !== undefined) countRejection(rejection, target.network, access);
   if (!response.headersSent) writeResponse(response, requestId, bodyRejectionResponse(rejection));
   reservation.setTo(0);

@@ -3,7 +3,6 @@ import { importKeys } from '../../auth/manage/import-keys.ts';
 import {
   KeyStoreUnreachable,
   mergePermissions,
-  type KeyRecord,
   type KeyStore,
   type PermissionChange,
 } from '../../auth/stores/key-store.ts';
@@ -20,7 +19,6 @@ import type { ActiveDrains } from '../../drains/active-drains.ts';
 import { newDrain } from '../../drains/drain-store.ts';
 import type { NetworkFacts, UpstreamFacts } from '../pages/network-facts.ts';
 import { suggest } from '../../config/suggest.ts';
-import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import { AdminError } from './read-admin-api.ts';
 import type { ExplainCalls } from './explain-route.ts';
 import { listKeys, readWhole } from './list-keys.ts';
@@ -126,12 +124,10 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     const keys = await manager.idsOf(id, rotated === 'true');
     return ok({ keys, usage: await readUsage(usage, keys, own) });
   },
-  calls: async ({ query, lists, keys }) => {
+  calls: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...filter } = query;
     const calls = await lists.calls(readTexts(filter, callFilters), readWhole('limit', limit, 1, MAX_ROWS));
-    const names = await namesOf(keys, new Set(calls.flatMap(({ key }) => key ?? [])));
-    const named = calls.map((call) => ({ ...call, keyName: call.key === undefined ? undefined : names.get(call.key) }));
-    return ok({ params: lists.paramsMode, calls: named });
+    return ok({ params: lists.paramsMode, calls });
   },
   events: async ({ query, lists }) => {
     const { limit = DEFAULT_ROWS, ...filter } = query;
@@ -222,19 +218,6 @@ function readTexts<Name extends string>(
     if (typeof value !== 'string') throw new AdminError(400, `${name}: expected one text`, { field: name });
   }
   return query as Partial<Record<Name, string>>;
-}
-
-/** The names of some keys by id, in time slices. Without the key store, none. */
-async function namesOf(store: KeyStore, ids: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
-  const names = new Map<string, string>();
-  if (ids.size === 0) return names;
-  const entries = await store.entries().catch(() => new Map<string, KeyRecord>());
-  for (const { id, name } of entries.values()) {
-    const pause = timeSlicer.next();
-    if (pause !== undefined) await pause;
-    if (ids.has(id)) names.set(id, name);
-  }
-  return names;
 }
 
 /** @throws AdminError 404 */

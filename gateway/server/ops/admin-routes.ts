@@ -8,6 +8,7 @@ import { KeyStoreError, KeyStoreFull, KeyStoreUnreachable, type KeyStore } from 
 import { KeyOperationError } from '../../auth/manage/key-operation-error.ts';
 import { KeyManager } from '../../auth/manage/manage-keys.ts';
 import { methodNames } from '../../spec/method-facts.ts';
+import { outcomes } from '../../metrics/outcome-class.ts';
 import type { EventList } from '../../observability/event-list.ts';
 import type { Limiter } from '../../limits/limiter.ts';
 import type { UsageStore } from '../../usage/usage-store.ts';
@@ -72,7 +73,7 @@ export function adminRoutes(options: AdminRouteOptions): Router {
   const pages = {
     '/keys': readPage('keys/keys.html', { fields: editableFields }, links),
     '/upstreams': readPage('upstreams/upstreams.html', {}, links),
-    '/calls': readPage('calls/calls.html', {}, links),
+    '/calls': readPage('calls/calls.html', { outcomes }, links),
     '/events': readPage('events/events.html', {}, links),
   };
   for (const [path, page] of Object.entries(pages)) {

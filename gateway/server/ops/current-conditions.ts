@@ -3,7 +3,7 @@ import type { Network } from '../../call/network.ts';
 import type { KeyStore } from '../../auth/stores/key-store.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { Condition } from '../../observability/event-list.ts';
-import { isWorking, type UpstreamConditions } from '../../upstreams/upstream-conditions.ts';
+import type { UpstreamConditions } from '../../upstreams/upstream-conditions.ts';
 
 export interface ConditionSources {
   readonly networks: () => readonly Network[];
@@ -13,8 +13,8 @@ export interface ConditionSources {
   readonly configuration: () => Configuration;
 }
 
-/** A difference between upstreams counts as present for this time. */
-const DIFFERENCE_MS = 60_000;
+/** The event of a difference between upstreams lasts for this time after the last one. */
+const DIFFERENCE_EVENT_MS = 60_000;
 
 /** Finds everything that is wrong now, for the list of events. To be called once a second. */
 export function currentConditions({ networks, upstreams, ...sources }: ConditionSources): Condition[] {
@@ -37,16 +37,16 @@ function conditionsOf(network: Network, upstreams: UpstreamConditions, now: numb
   const { slug } = network.config;
   const conditions: Condition[] = [];
   const found = upstreams.of(network, now);
-  if (![...found.values()].some(isWorking))
+  if (![...found.values()].some(({ isWorking }) => isWorking))
     conditions.push({ kind: 'network', network: slug, reason: 'no upstream works' });
-  for (const [{ name }, condition] of found) {
-    const { state, reason } = condition;
+  for (const [{ name, health }, { state, reason }] of found) {
     const subject = { network: slug, upstream: name };
     // An operation of an operator is an event of its own.
     if (reason !== undefined && state !== 'drained' && state !== 'differs')
-      conditions.push({ ...subject, kind: 'upstream', reason, isLogged: !isWorking(condition) });
-    const differedAt = network.auditsOf(name)?.differedAt ?? -Infinity;
-    if (now - differedAt <= DIFFERENCE_MS) conditions.push({ ...subject, ...differs, isLogged: true });
+      // The log has a line of each circuit that opens.
+      conditions.push({ ...subject, kind: 'upstream', reason, isLogged: health.trouble(now) !== undefined });
+    const differedAt = network.auditsOf(name)?.difference?.at ?? -Infinity;
+    if (now - differedAt <= DIFFERENCE_EVENT_MS) conditions.push({ ...subject, ...differs, isLogged: true });
   }
   return conditions;
 }

@@ -143,11 +143,9 @@ function methodsOf({ config }: Network): object {
   return { methods: [...methods, ...openMethods.wildcards], table: methodsByUpstreams(config, methodFacts) };
 }
 
-/** In the status of one network only. Public pages do not show what callers request. */
+/** In the status of one network only. Public pages do not show what callers request and get. */
 function differencesOf({ differences }: Network, isPublic: boolean): object {
-  return {
-    differences: differences.latest().map(({ params, ...others }) => (isPublic ? others : { ...others, params })),
-  };
+  return { differences: isPublic ? differences.latestPublic() : differences.latest() };
 }
 
 /** Origins to which the method reference may send calls, besides its own. */

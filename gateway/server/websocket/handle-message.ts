@@ -58,7 +58,7 @@ function reject(
 ): MessageResponse {
   const rejection = rejectionOf(error, requestId, log);
   metrics.rejected(rejection.reason);
-  recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record.id }, rejection);
+  recentCalls?.addRejection({ requestId, network: network.config.slug, key: access.record }, rejection);
   logEntry?.rejectedBy(rejection);
   logEntry?.write(rejection.reason);
   return { body: bodyRejectionResponse(rejection).body, isRejected: true };

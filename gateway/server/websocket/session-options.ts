@@ -61,7 +61,7 @@ export function createContext(
   const logEntry = openAccessLogEntry(accessLog, requestId);
   logEntry?.setNetwork(network.config.slug);
   logEntry?.setKey(access.record.id);
-  const recorded = recentCalls?.of({ requestId, network: network.config.slug, key: access.record.id });
+  const recorded = recentCalls?.of({ requestId, network: network.config.slug, key: access.record });
   const deadline = clock.now() + callTimeoutMs;
   const reservation = new Reservation(memory, access.share.holder);
   return {

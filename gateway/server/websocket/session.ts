@@ -299,7 +299,7 @@ export class Session {
 
   #rejectMessage(message: Buffer, rejection: RpcError): void {
     const { keySessions, limiter, batch, recentCalls, requestId } = this.#options;
-    const request = { requestId, network: this.#network.config.slug, key: keySessions.access.record.id };
+    const request = { requestId, network: this.#network.config.slug, key: keySessions.access.record };
     recentCalls?.addRejection(request, rejection);
     const context = { network: this.#network, access: keySessions.access, limiter };
     const response = rejectBody(message, rejection, context, batch);

@@ -96,7 +96,7 @@ export class WebSocketUpgrades {
       const rejection = rejectionOf(error, requestId, this.#options.log);
       this.#options.metrics.rejected(rejection.reason);
       const { network, access } = rejected ?? {};
-      const recorded = { requestId, network: network?.config.slug, key: access?.record.id };
+      const recorded = { requestId, network: network?.config.slug, key: access?.record };
       this.#options.recentCalls?.addRejection(recorded, rejection);
       if (network !== undefined && access !== undefined) countRejection(rejection, network, access);
       logEntry?.rejectedBy(rejection);

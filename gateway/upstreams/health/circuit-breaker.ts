@@ -61,6 +61,8 @@ export class CircuitBreaker {
   #isOpenedByServed = false;
   /** Failures of calls since the last response, until the circuit opened. */
   failuresInRow = 0;
+  /** Of the failures that count, each was a call that a hedged request overtook. */
+  isOnlyOvertaken = true;
   /** Owners of those that may be the cause of their failure. */
   readonly #suspects = new Set<unknown>();
   #lastError: object | undefined;
@@ -101,6 +103,7 @@ export class CircuitBreaker {
    */
   recordSuccess(sentAt = Infinity, isOwn = false): void {
     if (this.#excessSlowCalls > 0) this.#excessSlowCalls--;
+    if (this.#excessSlowCalls === 0) this.isOnlyOvertaken = true;
     if (sentAt >= this.#pausedAt) this.#pausedUntil = 0;
     this.failuresInRow = 0;
     if (this.#suspects.size > 0) this.#suspects.clear();
@@ -124,7 +127,11 @@ export class CircuitBreaker {
     hasResponded = false,
     call?: FailedCall,
   ): boolean {
-    if (failure === 'slow' && (this.#isRepeated(call) || ++this.#excessSlowCalls < MAX_EXCESS_SLOW_CALLS)) return false;
+    if (failure === 'slow') {
+      if (this.#isRepeated(call)) return false;
+      this.#count(call);
+      if (++this.#excessSlowCalls < MAX_EXCESS_SLOW_CALLS) return false;
+    }
     if (retryAfterMs !== undefined && call !== undefined && this.#pausedOwners.size < 2)
       this.#pausedOwners.add(call.owner);
     // Calls in flight together, and last-resort calls while the circuit is open, count as one failure.
@@ -147,11 +154,13 @@ export class CircuitBreaker {
       }
       if (this.isClosed && call.error !== undefined && call.error === this.#lastError) return false;
       this.#lastError = call.error;
+      this.#count(call);
       if (this.isClosed && ++this.failuresInRow < FAILURES_IN_A_ROW) return false;
     }
     const maxPauseMs = call === undefined || this.#pausedOwners.size > 1 ? MAX_RETRY_AFTER_MS : MAX_COOLDOWN_MS;
     const cooldownMs =
       retryAfterMs === undefined ? estimateMs * (1 - this.#jitter() / 4) : Math.min(retryAfterMs, maxPauseMs);
+    if (call === undefined) this.#count(call);
     const wasClosed = this.isClosed;
     if (isNewFailure) this.#failures++;
     this.isClosed = this.#failures === 0;
@@ -165,6 +174,10 @@ export class CircuitBreaker {
     this.#excessSlowCalls = 0;
     this.#suspects.clear();
     return wasClosed;
+  }
+
+  #count(call: FailedCall | undefined): void {
+    if (call?.isOvertaken !== true) this.isOnlyOvertaken = false;
   }
 
   /** Whether the owner of a call that may be the cause is counted in this row already. If not, it is now. */

@@ -73,7 +73,6 @@ export class UpstreamHealth {
   #reason = '';
   #since = 0;
   #failures = 0;
-  #isOnlyOvertaken = false;
   /** An upstream whose circuit opens again and again has one line a minute, with the count. */
   readonly #lines = new LineLimit();
   #isLogged = true;
@@ -98,7 +97,6 @@ export class UpstreamHealth {
     const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined, call);
     if (this.circuit.isClosed) return hasOpened;
     if (hasOpened) this.#since = now;
-    this.#isOnlyOvertaken = call?.isOvertaken === true && (hasOpened || this.#isOnlyOvertaken);
     this.#failures = hasOpened ? Math.max(1, this.circuit.failuresInRow) : this.#failures + 1;
     this.#reason = detail === undefined ? failureReasons[failure] : (networkErrors[detail] ?? detail);
     return hasOpened;
@@ -106,7 +104,12 @@ export class UpstreamHealth {
 
   /** Whether the circuit is open only because hedged requests responded first: the upstream is slow, and may well work. */
   get isOnlyOvertaken(): boolean {
-    return !this.circuit.isClosed && this.#isOnlyOvertaken;
+    return !this.circuit.isClosed && this.circuit.isOnlyOvertaken;
+  }
+
+  /** When the circuit opened last, by clock.now(). */
+  get openedAt(): number {
+    return this.#since;
   }
 
   /** Logs an upstream failure: a warning if it opened the circuit, at most one a minute. */

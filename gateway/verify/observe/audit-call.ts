@@ -88,6 +88,10 @@ async function confirmDifference(
     const isTagged = blocksNamedBy(method, callParams)?.tag !== undefined;
     return isTagged ? both('same', 'agrees') : both('unsteady', 'cannot-tell');
   }
+  const undecided: AuditFinding = {
+    ...both('undecided', 'differs'),
+    path: compared === 'incomparable' ? [] : compared,
+  };
   const haveSameBlock = async (upstreams: readonly Upstream[]): Promise<boolean> => {
     if (pinned.kind !== 'by-number') return true;
     const hashes = upstreams.map((upstream) => requests.blockHash(upstream, pinned.number, deadline));
@@ -97,14 +101,13 @@ async function confirmDifference(
   if (compared === 'incomparable' || !(await haveSameBlock([first, second]))) return both('other-block', 'cannot-tell');
   const third = others.find((other) => other !== second && hasBlock(other, pinned, chain.view));
   const ofThird = third && (await send(third));
-  if (third === undefined || ofThird === undefined || !(await haveSameBlock([first, third])))
-    return both('undecided', 'differs');
+  if (third === undefined || ofThird === undefined || !(await haveSameBlock([first, third]))) return undecided;
   const isLikeFirst = compareResponses(method, ofFirst, ofThird) === 'equal';
   const isLikeSecond = compareResponses(method, ofSecond, ofThird) === 'equal';
-  if (isLikeFirst === isLikeSecond) return both('undecided', 'differs');
+  if (isLikeFirst === isLikeSecond) return undecided;
   return {
+    ...undecided,
     reason: 'two-to-one',
-    params,
     outcomes: [
       one(first, isLikeFirst ? 'agrees' : 'differs', ofFirst),
       one(second, isLikeSecond ? 'agrees' : 'differs', ofSecond),

@@ -31,5 +31,7 @@ export interface AuditFinding {
   readonly reason: AuditReason;
   /** Of the repeated call; undefined: as in the call. */
   readonly params?: readonly unknown[];
+  /** To the first member in which results differ; undefined: they are not compared with one another. */
+  readonly path?: readonly string[];
   readonly outcomes: readonly UpstreamOutcome[];
 }

@@ -101,7 +101,11 @@ export class Auditor {
       const deadline = clock.now() + TIMEOUT_MS;
       const finding = await auditCall({ method, params, first, response, deadline }, parts);
       if (this.#isClosed) return undefined;
-      for (const { upstream, outcome } of finding.outcomes) metrics.audited(upstream.name, outcome);
+      const names = finding.outcomes.map(({ upstream }) => upstream.name);
+      for (const { upstream, outcome } of finding.outcomes) {
+        const from = finding.reason === 'undecided' ? names.find((name) => name !== upstream.name) : undefined;
+        metrics.audited(upstream.name, outcome, from);
+      }
       const report = reportOf(method, finding);
       if (report.outcome === 'differs') {
         this.#logDifference(method, report);
@@ -109,7 +113,8 @@ export class Auditor {
           upstream: upstream.name,
           value: valueOf(answer),
         }));
-        differences.add(method, finding.params ?? params, report.reason, values);
+        const { path = [] } = finding;
+        differences.add({ method, params: finding.params ?? params, reason: report.reason, path, values });
       }
       return report;
     } catch (error) {

@@ -4,8 +4,11 @@ import type { MethodSpec } from '../../spec/method-spec.ts';
 import { comparedFields } from '../../spec/methods.generated.ts';
 import type { ErrorResponse, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
 
-/** `incomparable`: the responses are about different blocks, or one of them shows nothing. */
-export type Comparison = 'equal' | 'different' | 'incomparable';
+/**
+ * `incomparable`: the responses are about different blocks, or one of them shows nothing. A list: they differ, first in the
+ * member with this path; it is empty if they are no objects or lists.
+ */
+export type Comparison = 'equal' | 'incomparable' | readonly string[];
 
 /** A parsed and normalised response. */
 export type AuditedResponse = ResultResponse | ErrorResponse;
@@ -31,14 +34,12 @@ export function compareResponses(method: MethodSpec, one: AuditedResponse, other
   if (one.kind === 'error' || other.kind === 'error') {
     // The gas caps of nodes differ, so that one may revert where another does not.
     if (one.kind !== other.kind) return 'incomparable';
-    return isSameText(String((one as ErrorResponse).data), String((other as ErrorResponse).data), false)
-      ? 'equal'
-      : 'different';
+    return isSameText(String((one as ErrorResponse).data), String((other as ErrorResponse).data), false) ? 'equal' : [];
   }
   if (isAboutOtherBlock(method, one, other)) return 'incomparable';
   // Values in objects without rules of normalisation may have leading zeros.
   const isLoose = method.shape === undefined && typeof one.result === 'object';
-  return isSame(one.result, other.result, method.resultType ?? '', isLoose) ? 'equal' : 'different';
+  return differenceIn(one.result, other.result, method.resultType ?? '', isLoose) ?? 'equal';
 }
 
 /** Whether the results name different blocks. The first log of a list says nothing about the list. */
@@ -50,16 +51,28 @@ function isAboutOtherBlock({ resultIs }: MethodSpec, one: ResultResponse, other:
   return ofOne !== ofOther;
 }
 
-/** @param type of objects in the value, in schemas/types @param isLoose leading zeros do not matter */
-function isSame(one: unknown, other: unknown, type: string, isLoose: boolean): boolean {
-  if (one === other || isMissing(one) || isMissing(other)) return true;
-  if (typeof one === 'string' && typeof other === 'string') return isSameText(one, other, isLoose);
-  if (Array.isArray(one) && Array.isArray(other))
-    return one.length === other.length && one.every((element, at) => isSame(element, other[at], type, isLoose));
-  if (!isObject(one) || !isObject(other)) return false;
+/**
+ * @param type of objects in the value, in schemas/types @param isLoose leading zeros do not matter
+ * @returns the path to the first member in which the values differ; undefined: they are the same
+ */
+function differenceIn(one: unknown, other: unknown, type: string, isLoose: boolean): readonly string[] | undefined {
+  if (one === other || isMissing(one) || isMissing(other)) return undefined;
+  if (typeof one === 'string' && typeof other === 'string') return isSameText(one, other, isLoose) ? undefined : [];
+  if (Array.isArray(one) && Array.isArray(other)) {
+    if (one.length !== other.length) return [];
+    for (const [at, element] of one.entries()) {
+      const path = differenceIn(element, other[at], type, isLoose);
+      if (path !== undefined) return [String(at), ...path];
+    }
+    return undefined;
+  }
+  if (!isObject(one) || !isObject(other)) return [];
   const fields = comparedFields[type];
-  const names = fields === undefined ? Object.keys(one) : Object.keys(fields);
-  return names.every((name) => isSame(one[name], other[name], fields?.[name] ?? '', isLoose));
+  for (const name of Object.keys(fields ?? one)) {
+    const path = differenceIn(one[name], other[name], fields?.[name] ?? '', isLoose);
+    if (path !== undefined) return [name, ...path];
+  }
+  return undefined;
 }
 
 function isSameText(one: string, other: string, isLoose: boolean): boolean {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -14,6 +14,7 @@ interface Row {
   readonly requestId: string;
   readonly network?: string;
   readonly key?: string;
+  readonly keyName?: string;
   readonly method?: string;
   readonly outcome: string;
   readonly rule?: string;
@@ -75,6 +76,17 @@ afterAll(async () => {
 });
 
 describe('the latest calls', () => {
+  it('have the name of the key, without a read of the key store', async () => {
+    const { id, key } = await newKey({});
+    await call(gateway, 'six', key, 'eth_nope');
+    const entries = vi.spyOn(gateway.gateway.keys, 'entries');
+    onTestFinished(() => {
+      entries.mockRestore();
+    });
+    expect(await rows(`key=${id}`)).toMatchObject([{ key: id, keyName: 'app' }]);
+    expect(entries).not.toHaveBeenCalled();
+  });
+
   it.each([
     ['origins', { origins: ['app.example.org'] }, 'five', 'eth_gasPrice', 'key-settings'],
     ['networks', { networks: ['six'] }, 'five', 'eth_gasPrice', 'key-settings'],

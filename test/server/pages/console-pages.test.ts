@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../gateway/config/package.ts';
+import { outcomes } from '../../../gateway/metrics/outcome-class.ts';
 import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -79,9 +80,10 @@ describe('the page of calls', () => {
     await tab.waitFor(`!document.querySelector('#none').hidden`);
     const optionsOf = (id: string): Promise<string[]> =>
       tab.evaluate(`[...document.querySelectorAll('#${id} option')].map(({ value }) => value)`);
-    expect(await optionsOf('network')).toEqual(['', 'five', 'six']);
-    expect(await optionsOf('upstream')).toEqual(['', 'node-0', 'node-1']);
-    expect(await optionsOf('outcome')).toContain('no-upstream');
+    expect(await optionsOf('networks')).toEqual(['five', 'six']);
+    expect(await optionsOf('upstreams')).toEqual(['node-0', 'node-1']);
+    // All that there are, also those that no row has.
+    expect(await optionsOf('outcome')).toEqual(['', ...[...outcomes].sort()]);
     expect(tab.errors).toEqual([]);
   });
 

@@ -6,9 +6,9 @@ import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../
 import { openKeys } from './keys-gateway.ts';
 import { networkNames, startPicturedGateway, type PicturedGateway } from './pictured-gateway.ts';
 
-/** `npm run docs:picture` writes docs/*-page*.png after ten minutes of traffic: the status page shows that long. */
+/** `npm run docs:picture` writes docs/*-page*.png after two minutes of traffic: the overview shows the last minute. */
 const isWritten = process.env['PICTURES'] === 'write';
-const TRAFFIC_MS = isWritten ? 600_000 : 500;
+const TRAFFIC_MS = isWritten ? 120_000 : 500;
 const MAX_PICTURE_BYTES = 250_000;
 
 const light: OpenOptions = { width: 900, height: 560, colours: 'light' };
@@ -23,9 +23,9 @@ let own: PicturedGateway;
 beforeAll(async () => {
   [browser, own] = await Promise.all([startChromium(), startPicturedGateway()]);
   const pauseMs = (): number => (isWritten ? 100 + 150 * Math.random() : 20);
-  await own.traffic(TRAFFIC_MS * 0.9, pauseMs);
+  await own.traffic(TRAFFIC_MS * 0.5, pauseMs);
   await own.fail();
-  await own.traffic(TRAFFIC_MS * 0.1, pauseMs);
+  await own.traffic(TRAFFIC_MS * 0.5, pauseMs);
 }, TRAFFIC_MS + 60_000);
 afterAll(async () => {
   await browser.close();

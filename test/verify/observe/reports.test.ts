@@ -72,7 +72,8 @@ describe('the status of a network', limit, () => {
       return one?.upstreams.slice(0, 2);
     };
     const reason = 'audits found other results, last 0 min ago';
-    expect(await shown()).toMatchObject([{ state: 'differs', reason }, { state: 'up' }]);
+    // States are made once a second.
+    await expect.poll(shown).toMatchObject([{ state: 'differs', reason }, { state: 'up' }]);
     const ready = async (): Promise<unknown> => (await fetch(`${gateway.address}/readyz`)).json();
     expect(await ready()).toMatchObject({ networks: { test: { up: 3, degraded: { 'node-0': reason } } } });
     shiftClock({ isRunning: true }).forward(3_601_000);

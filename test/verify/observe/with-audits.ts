@@ -112,7 +112,8 @@ export async function withAudits(
   const count: WithAudits['count'] = async (upstream, outcome) => {
     let counted = 0;
     await eventually(async () => {
-      const { value } = await readMetrics(gateway.address);
+      const { opsPort } = gateway.gateway;
+      const { value } = await readMetrics(opsPort === undefined ? gateway.address : `http://127.0.0.1:${opsPort}`);
       counted = value('gatehouse_audits_total', { network: 'test', upstream, outcome }) ?? 0;
       return (value('gatehouse_audits_in_progress', { network: 'test' }) ?? 0) === 0;
     });

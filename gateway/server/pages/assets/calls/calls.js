@@ -17,29 +17,22 @@ async function showCalls() {
       `${id}s`,
       calls.map((call) => call[id]),
     );
-  offer(
-    'outcome',
-    calls.map(({ outcome }) => outcome),
-  );
 }
 
-/** Adds options to a select, which begins with `all`. */
-function offer(id, values) {
-  const select = byId(id);
-  const { value } = select;
-  const known = new Set([...[...select.options].map((option) => option.value), ...values].filter(Boolean));
-  const options = [...known].sort().map((name) => element('option', { value: name }, name));
-  select.replaceChildren(element('option', { value: '' }, 'all'), ...options);
-  select.value = value;
-}
-
-/** The networks and upstreams of the gateway, and the filters of the page's address. */
+/** The networks and upstreams of the gateway, its outcomes, and the filters of the page's address. */
 async function openPage() {
   const { upstreams } = await sendRequest('GET', '/upstreams');
-  const wanted = new URLSearchParams(location.search);
-  offer('network', [...upstreams.map(({ network }) => network), wanted.get('network')]);
-  offer('upstream', [...upstreams.map(({ upstream }) => upstream), wanted.get('upstream')]);
-  offer('outcome', [wanted.get('outcome')]);
+  suggestValues(
+    'networks',
+    upstreams.map(({ network }) => network),
+  );
+  suggestValues(
+    'upstreams',
+    upstreams.map(({ upstream }) => upstream),
+  );
+  const { outcomes } = JSON.parse(byId('data').textContent);
+  const options = outcomes.toSorted().map((name) => element('option', { value: name }, name));
+  byId('outcome').replaceChildren(element('option', { value: '' }, 'all'), ...options);
   fillFilters(byId('filters'));
   await showCalls();
 }

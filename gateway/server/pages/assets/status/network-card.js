@@ -60,15 +60,22 @@ function milliseconds(ms) {
 let isLost = false;
 const lostState = ['quiet', '? unknown'];
 
+/** It gets no calls, and not because an operator has drained it. */
+function isFailing({ state, isWorking }) {
+  return !isWorking && state !== 'drained';
+}
+
 /** A method that is sent to other upstreams first, with the reason and the remaining time. */
 function markLine({ method, reason, forS }) {
   return element('div', { class: 'warn' }, `${method}: ${reason}, for ${age(forS)}`);
 }
 
 /** Why it is not as it should be. An open circuit has lines of its own. */
-function reasonLine({ state, reason, trouble }) {
-  if (reason === undefined || state === 'drained' || (isFailing({ state }) && trouble !== undefined)) return [];
-  return [element('div', { class: isFailing({ state }) ? 'bad' : 'warn' }, reason)];
+function reasonLine(upstream) {
+  const { state, reason, trouble } = upstream;
+  const isDown = isFailing(upstream);
+  if (reason === undefined || state === 'drained' || (isDown && trouble !== undefined)) return [];
+  return [element('div', { class: isDown ? 'bad' : 'warn' }, reason)];
 }
 
 /** Why a read at `latest` skips the upstream. An open circuit has lines of its own. */

@@ -2,22 +2,14 @@
 
 /** 3: no upstream works; 2: one fails; 1: one is drained or has other trouble; 0: no trouble. */
 function troubleOf({ upstreams }) {
-  if (!upstreams.some(isWorking)) return 3;
+  if (!upstreams.some((upstream) => upstream.isWorking)) return 3;
   if (upstreams.some(isFailing)) return 2;
   return upstreams.some(({ reason }) => reason !== undefined) ? 1 : 0;
 }
 
-function isFailing({ state }) {
-  return state === 'failing' || state === 'other-chain';
-}
-
-function isWorking(upstream) {
-  return !isFailing(upstream) && upstream.state !== 'drained';
-}
-
-/** With its duration, if the circuit is open. */
-function reasonOf({ reason, forS }) {
-  return forS === undefined ? reason : `${reason}, for ${age(forS)}`;
+/** With its duration, if the circuit is open, or an operator has drained it. A note is no trouble. */
+function reasonOf({ reason, note, forS }) {
+  return forS === undefined ? (reason ?? note) : `${reason}, for ${age(forS)}`;
 }
 
 /** Heads are followed while a network is used, and for three minutes after that. */
@@ -73,7 +65,7 @@ function nameCell({ slug, name, chainId }) {
 function stateCell(network) {
   const [style, label] = isLost ? lostState : stateOf(network);
   const reasons = network.upstreams
-    .filter(({ reason }) => reason !== undefined)
+    .filter((upstream) => reasonOf(upstream) !== undefined)
     .map((upstream) => `${upstream.name}: ${reasonOf(upstream)}`);
   const [first, ...others] = reasons;
   const more = others.length === 0 ? '' : `, and ${others.length} more`;
@@ -106,7 +98,7 @@ function latency(ms) {
 
 /** A dot for each upstream, with its name and state. */
 function upstreamsCell({ upstreams }) {
-  const working = upstreams.filter(isWorking).length;
+  const working = upstreams.filter(({ isWorking }) => isWorking).length;
   const dots = upstreams.slice(0, 12).map((upstream) => {
     const [style, label] = isLost ? lostState : (upstreamStates[upstream.state] ?? ['quiet', upstream.state]);
     const title = `${upstream.name}: ${reasonOf(upstream) ?? label}`;

@@ -98,19 +98,24 @@ function show({ scope, networks, docs, port, configuration }) {
 /** The latest results in which upstreams of the network differ. */
 function showDifferences(differences) {
   byId('differences').hidden = differences.length === 0;
-  const rows = differences.map(({ at, method, block = '–', params, reason, member, values }) => [
-    `${at.slice(0, 19).replace('T', ' ')}Z`,
-    element('div', {}, element('div', {}, ...breakable(method)), element('div', { class: 'quiet' }, params ?? '')),
-    block,
-    member === '' ? 'result' : member,
-    element(
-      'div',
-      {},
-      ...values.map(({ upstream, value }) => element('div', { class: 'code' }, `${upstream}: ${value}`)),
-    ),
-    reason,
-  ]);
-  byId('difference-table').replaceChildren(table(['Time', 'Method', 'Block', 'Member', 'Values', 'Found'], rows));
+  // Public pages do not have what callers request and get.
+  const isPublic = differences.every(({ values }) => values === undefined);
+  const heads = isPublic ? ['Upstreams'] : ['Block', 'Member', 'Values'];
+  const rows = differences.map((difference) => {
+    const { at, count, method, params = '', reason, upstreams } = difference;
+    return [
+      `${at.slice(0, 19).replace('T', ' ')}Z`,
+      element('div', {}, element('div', {}, ...breakable(method)), element('div', { class: 'quiet' }, params)),
+      ...(isPublic ? [upstreams.join(', ')] : differingCells(difference)),
+      count === 1 ? reason : `${reason} (${formatNumber(count)} times)`,
+    ];
+  });
+  byId('difference-table').replaceChildren(table(['Time', 'Method', ...heads, 'Found'], rows));
+}
+
+function differingCells({ block = '–', member, values }) {
+  const lines = values.map(({ upstream, value }) => element('div', { class: 'code' }, `${upstream}: ${value}`));
+  return [block, member === '' ? 'result' : member, element('div', {}, ...lines)];
 }
 
 /** Shows the networks that match the filter; of many, idle ones are folded. */

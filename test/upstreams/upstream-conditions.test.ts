@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import type { Upstream } from '../../gateway/upstreams/upstream.ts';
+import { UpstreamConditions, type ShownNetwork } from '../../gateway/upstreams/upstream-conditions.ts';
+
+/** Counts how often its state is made. */
+class CountedUpstream {
+  readonly name = 'one';
+  readonly circuit = { pauseMs: () => undefined };
+  readonly health = { trouble: () => undefined };
+  drain: object | undefined;
+  made = 0;
+
+  connectionState(): string {
+    this.made++;
+    return this.drain === undefined ? 'up' : 'drained';
+  }
+}
+
+it('conditions are made once a second for all that read them, and again when an upstream is drained', () => {
+  const upstream = new CountedUpstream();
+  const network: ShownNetwork = {
+    config: { slug: 'five' },
+    router: { all: [upstream as unknown as Upstream], options: { maxLagBlocks: undefined } },
+    chain: { view: { headOf: () => undefined } as unknown as ShownNetwork['chain']['view'] },
+    auditsOf: () => undefined,
+  };
+  const conditions = new UpstreamConditions();
+  const stateAt = (now: number): string | undefined => [...conditions.of(network, now).values()][0]?.state;
+  for (let count = 0; count < 100; count++) expect(stateAt(5_000 + count)).toBe('up');
+  expect(upstream.made).toBe(1);
+  upstream.drain = {};
+  expect([stateAt(5_200), stateAt(5_300), upstream.made]).toEqual(['drained', 'drained', 2]);
+  expect([stateAt(6_200), upstream.made]).toEqual(['drained', 3]);
+});
