@@ -31,6 +31,12 @@ export interface ShownNetwork {
   readonly auditsOf: (upstream: string) => AuditCounts | undefined;
 }
 
+interface MadeConditions {
+  readonly at: number;
+  readonly signs: string;
+  readonly conditions: UpstreamConditionMap;
+}
+
 /** By upstream, in the order of the router. */
 export type UpstreamConditionMap = ReadonlyMap<Upstream, UpstreamCondition>;
 
@@ -48,7 +54,7 @@ const withoutCalls: ReadonlySet<UpstreamConditionState> = new Set(['failing', 'o
 /** The only place where the state of an upstream and the reason of its trouble are made. */
 export class UpstreamConditions {
   readonly #slow = new WeakMap<ShownNetwork, ReadonlyMap<object, string>>();
-  readonly #made = new WeakMap<ShownNetwork, { readonly at: number; readonly conditions: UpstreamConditionMap }>();
+  readonly #made = new WeakMap<ShownNetwork, MadeConditions>();
   #compared = 0;
 
   /** Compares latencies. To be called once a second. */
@@ -59,18 +65,17 @@ export class UpstreamConditions {
     }
   }
 
-  /** At most 1 s old, unless an operator has drained or returned an upstream since. @param now by clock.now() */
+  /** At most 1 s old, and not older than a change of a circuit or a drain. @param now by clock.now() */
   of(network: ShownNetwork, now = clock.now()): UpstreamConditionMap {
     const made = this.#made.get(network);
-    if (made !== undefined && now - made.at < MAX_AGE_MS && [...made.conditions].every(hasCurrentDrain))
-      return made.conditions;
+    if (made !== undefined && now - made.at < MAX_AGE_MS && made.signs === signsOf(network)) return made.conditions;
     const conditions = new Map(
       network.router.all.map((upstream) => {
         const { state, reason } = this.#troubleOf(upstream, network, now);
         return [upstream, { state, reason, isWorking: !withoutCalls.has(state) }];
       }),
     );
-    this.#made.set(network, { at: now, conditions });
+    this.#made.set(network, { at: now, signs: signsOf(network), conditions });
     return conditions;
   }
 
@@ -100,8 +105,9 @@ export class UpstreamConditions {
   }
 }
 
-function hasCurrentDrain([{ drain }, { state }]: readonly [Upstream, UpstreamCondition]): boolean {
-  return (drain !== undefined) === (state === 'drained');
+/** What is shown at once. */
+function signsOf({ router }: ShownNetwork): string {
+  return router.all.map(({ circuit, drain }) => `${circuit.isClosed} ${drain === undefined}`).join();
 }
 
 /** Undefined: within what the network allows, or its head is not known. */

@@ -5,7 +5,7 @@ import { UpstreamConditions, type ShownNetwork } from '../../gateway/upstreams/u
 /** Counts how often its state is made. */
 class CountedUpstream {
   readonly name = 'one';
-  readonly circuit = { pauseMs: () => undefined };
+  readonly circuit = { isClosed: true, pauseMs: () => undefined };
   readonly health = { trouble: () => undefined };
   drain: object | undefined;
   made = 0;
@@ -16,7 +16,7 @@ class CountedUpstream {
   }
 }
 
-it('conditions are made once a second for all that read them, and again when an upstream is drained', () => {
+it('conditions are made once a second for all that read them, and again after a change of a circuit or a drain', () => {
   const upstream = new CountedUpstream();
   const network: ShownNetwork = {
     config: { slug: 'five' },
@@ -30,5 +30,7 @@ it('conditions are made once a second for all that read them, and again when an 
   expect(upstream.made).toBe(1);
   upstream.drain = {};
   expect([stateAt(5_200), stateAt(5_300), upstream.made]).toEqual(['drained', 'drained', 2]);
-  expect([stateAt(6_200), upstream.made]).toEqual(['drained', 3]);
+  upstream.circuit.isClosed = false;
+  expect([stateAt(5_300), upstream.made]).toEqual(['drained', 3]);
+  expect([stateAt(6_299), stateAt(6_300), upstream.made]).toEqual(['drained', 'drained', 4]);
 });
