@@ -119,7 +119,7 @@ function sendSlowBodies(): void {
 it.each([
   ['pipelined requests whose responses are not read', sendPipelined, 20_000_000],
   ['WebSockets whose responses are not read', sendOverWebSockets, 20_000_000],
-  ['request bodies in chunks of one byte', sendTinyChunks, 100_000],
+  ['request bodies in chunks of one byte', sendTinyChunks, 50_000],
   ['slow request bodies', sendSlowBodies, 50_000_000],
 ])('%s', async (_name, attack, minBuffered) => {
   const before = (await readMetrics(gateway.address)).value('process_resident_memory_bytes') ?? NaN;
