@@ -6,7 +6,8 @@ const element = { text: 'ü"\\', list: [1, 'x', { a: null }], number: '0x1' };
 const list = Array.from({ length: 4_000 }, () => element);
 
 /** An owner of its own: another test of this process may have moved the clock by which it rests. */
-const parse = (text: string): Promise<unknown> => parseInSteps(Buffer.from(text), new OwnedSteps('parse-in-steps.test'));
+const parse = (text: string): Promise<unknown> =>
+  parseInSteps(Buffer.from(text), new OwnedSteps('parse-in-steps.test'));
 
 describe('a result that is parsed in steps', () => {
   it.each([
