@@ -25,7 +25,7 @@ beforeAll(async () => {
     else response.setHeader('content-type', 'text/html').end('<!doctype html><title>a dapp</title>');
   }).listen(0, '127.0.0.1');
   await once(site, 'listening');
-  page = await chromium.open(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
+  page = await chromium.open(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`, { stays: true });
 });
 afterAll(async () => {
   await chromium.close();

@@ -19,6 +19,8 @@ export interface OpenOptions {
   readonly width?: number;
   readonly height?: number;
   readonly colours?: 'light' | 'dark';
+  /** Opened before the tests, for all of them. */
+  readonly stays?: boolean;
   /** JavaScript that runs before the page's own scripts, as a wallet extension does. */
   readonly before?: string;
 }
@@ -92,12 +94,13 @@ export async function startChromium(): Promise<Chromium> {
 async function openTab(
   connection: DevToolsConnection,
   url: string,
-  { width = 1280, height = 800, colours = 'light', before }: OpenOptions,
+  { width = 1280, height = 800, colours = 'light', stays = false, before }: OpenOptions,
 ): Promise<Tab> {
   const { browserContextId } = await connection.send<{ browserContextId: string }>('Target.createBrowserContext');
-  onTestFinished(async () => {
-    await connection.send('Target.disposeBrowserContext', { browserContextId });
-  });
+  if (!stays)
+    onTestFinished(async () => {
+      await connection.send('Target.disposeBrowserContext', { browserContextId });
+    });
   const { targetId } = await connection.send<{ targetId: string }>('Target.createTarget', {
     url: 'about:blank',
     browserContextId,
