@@ -8,7 +8,6 @@ import type { Call } from './call.ts';
 import { awaitIndex } from './confirm.ts';
 import { isMissing } from './exhausted.ts';
 import { takeRetry } from './select.ts';
-import { isOnOtherBranch } from './verify-outcome.ts';
 
 /** An upstream that was polled this recently is not polled again for a call. */
 const MIN_POLL_AGE_MS = 50;
@@ -80,7 +79,8 @@ async function pollReplaced(call: Call): Promise<boolean> {
   const { pinned, tried, failed, deadline } = call;
   const { chain } = call.router;
   const waitMs = Math.min(deadline - clock.now() - MIN_ATTEMPT_MS, MAX_POLL_WAIT_MS);
-  const isReplaced = (pinned !== undefined && failed.some(isMissing)) || failed.some(isOnOtherBranch);
+  const isReplaced =
+    (pinned !== undefined && failed.some(isMissing)) || failed.some((outcome) => outcome.isOnOtherBranch);
   if (call.verification === undefined || !isReplaced || !call.mayPinHead || waitMs <= 0) return false;
   if (!takeRetry(call, clock.now())) return false;
   const polls = Promise.allSettled(tried.map((upstream) => chain.poll(upstream)));

@@ -4,7 +4,7 @@ import type { Proof } from '../jsonrpc/proof.ts';
 import type { Reservation } from '../memory/reservation.ts';
 import type { ProvenPart } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
-import type { FailedOutcome, FinalOutcome, Outcome } from '../upstreams/outcome.ts';
+import type { FinalOutcome, Outcome } from '../upstreams/outcome.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -42,13 +42,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const given = params[param];
   if (isPending(given)) return;
   const { verifier } = router.options;
-  // Callers may have been served a block whose header is not followed yet.
-  const { newestServed } = chain.view;
-  const reachable = call.mayPinHead ? head.number : newestReachable(call, head.number);
-  const named = splits === undefined ? undefined : (given as { readonly fromBlock?: unknown }).fromBlock;
-  const lowest =
-    typeof named === 'string' && named.startsWith('0x') && BigInt(named) > reachable ? head.number : reachable;
-  const newest = newestServed > lowest ? newestServed : lowest;
+  const newest = newestFor(call, head.number, splits === undefined ? undefined : given);
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
@@ -76,6 +70,18 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   call.pinned = { number, params: sent, text: JSON.stringify(sent) };
 }
 
+/** The block in place of `latest`. @param range of blocks; undefined: the call has none */
+function newestFor(call: Call, head: bigint, range: unknown): bigint {
+  const { newestServed } = call.router.chain.view;
+  const { fromBlock } = (range ?? {}) as { readonly fromBlock?: unknown };
+  const reachable = call.mayPinHead ? head : newestReachable(call, head);
+  // A range must not end before it begins.
+  const isBefore = typeof fromBlock === 'string' && fromBlock.startsWith('0x') && reachable < BigInt(fromBlock);
+  const newest = isBefore ? head : reachable;
+  // Callers may have been served a block whose header is not followed yet.
+  return newestServed > newest ? newestServed : newest;
+}
+
 /** The newest block of the upstreams that have not failed since their last polls, at most the head; the head if there is none. */
 function newestReachable({ router, candidates = router.all }: Call, head: bigint): bigint {
   const { view } = router.chain;
@@ -93,13 +99,7 @@ function isPending(block: unknown): boolean {
   return fromBlock === 'pending' || toBlock === 'pending';
 }
 
-const OTHER_BRANCH = 'of another branch';
-
-/** Whether the result was of another branch than the followed one. */
-export function isOnOtherBranch({ failure, detail }: FailedOutcome): boolean {
-  return failure === 'unproven' && detail === OTHER_BRANCH;
-}
-
+const unproven = { final: false, failure: 'unproven', response: undefined } as const;
 const nothingShown = { finding: unknown, result: undefined };
 
 /** A result that is disproved is an upstream failure; so is one that nothing proves, if it must be proven. */
@@ -138,10 +138,10 @@ export async function verifyOutcome(
     case 'disproved':
       return { final: false, failure: 'disproved', response, detail: finding.reason };
     case 'other-branch':
-      return { final: false, failure: 'unproven', response: undefined, detail: OTHER_BRANCH };
+      return { ...unproven, detail: 'of another branch', isOnOtherBranch: true };
     case 'unknown':
       if (agree !== undefined) return agreeing(call, outcome, agree, work);
-      if (isRequired) return { final: false, failure: 'unproven', response: undefined, detail: 'not proven' };
+      if (isRequired) return { ...unproven, detail: 'not proven' };
       return withProof(outcome, response, 'no');
   }
 }

@@ -9,9 +9,9 @@ const MAX_PARAM_VALUES = 200;
 
 /** Parameters of calls as operators may see them: by RECENT_CALLS_PARAMS, and never those of transactions. */
 export class ShownParams {
-  /** The value of RECENT_CALLS_PARAMS. `hashed`: nobody outside this gateway can compute the hash of a guess. */
+  /** The value of RECENT_CALLS_PARAMS: `off`, `shown`, or `hashed`, which is an HMAC with `secret`. */
   readonly mode: string;
-  /** Of the hashes. A worker sets that of all workers. */
+  /** Random. A worker sets that of all workers. */
   secret: Uint8Array = random.bytes(32);
 
   constructor(mode: string) {

@@ -39,6 +39,8 @@ export interface FailedOutcome {
   readonly detail?: string;
   /** The circuit was open or half-open when the call was sent. */
   readonly wasCircuitOpen?: boolean;
+  /** The result is of a block that the network does not follow: the upstream may be late. */
+  readonly isOnOtherBranch?: true;
   /** From the upstream's `Retry-After`, or from its error. */
   readonly retryAfterMs?: number | undefined;
   /** `response` is a guess, which the response to this request may prove. */

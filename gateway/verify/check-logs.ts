@@ -59,9 +59,9 @@ async function differsByHash(
   { evidence, work }: Subject,
 ): Promise<boolean> {
   const { head } = evidence.view;
-  // No node lags so far.
-  const isLong = head !== undefined && isOld(Number(header['number']), Number(head.number));
-  if (typeof given.blockHash === 'string' || isLong) return true;
+  // No node lags by so many blocks.
+  const isOldBlock = head !== undefined && isOld(Number(header['number']), Number(head.number));
+  if (typeof given.blockHash === 'string' || isOldBlock) return true;
   const { address, topics } = given;
   const filter = { blockHash: String(header['hash']).toLowerCase(), address, topics };
   const logs = await evidence.logsOf(filter, work);

@@ -55,6 +55,11 @@ function age(seconds) {
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
+/** An ISO time in UTC, to the second. */
+function utcTime(iso) {
+  return `${iso.slice(0, 19).replace('T', ' ')}Z`;
+}
+
 /** The style and the label of each state of an upstream. */
 const upstreamStates = {
   up: ['good', '● up'],

@@ -25,8 +25,8 @@ async function loadRows(path, form) {
 /** In UTC; a time of today is shown without its date. */
 function shortTime(text) {
   const isToday = text.slice(0, 10) === new Date().toISOString().slice(0, 10);
-  const time = isToday ? text.slice(11, 19) : text.slice(0, 19).replace('T', ' ');
-  return element('time', { datetime: text, title: text }, `${time}Z`);
+  const time = utcTime(text);
+  return element('time', { datetime: text, title: text }, isToday ? time.slice(11) : time);
 }
 
 /** Suggests the values that rows have for a filter. */

@@ -104,7 +104,7 @@ function showDifferences(differences) {
   const rows = differences.map((difference) => {
     const { at, count, method, params = '', reason, upstreams } = difference;
     return [
-      `${at.slice(0, 19).replace('T', ' ')}Z`,
+      utcTime(at),
       element('div', {}, element('div', {}, ...breakable(method)), element('div', { class: 'quiet' }, params)),
       ...(isPublic ? [upstreams.join(', ')] : differingCells(difference)),
       count === 1 ? reason : `${reason} (${formatNumber(count)} times)`,
