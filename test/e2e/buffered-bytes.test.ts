@@ -32,13 +32,15 @@ afterAll(async () => {
   await node.close();
 });
 beforeEach(async () => {
-  const upstream = (url: string): object => ({ chainId, name: 'Main', upstreams: [{ name: 'node', url }] });
+  // Three million chunks take over 15 s beside other tests.
+  const timeoutMs = 60_000;
+  const upstream = (url: string): object => ({ chainId, name: 'Main', upstreams: [{ name: 'node', url, timeoutMs }] });
   const tinyUrl = `http://127.0.0.1:${(tiny.address() as AddressInfo).port}`;
   place = new Workplace().withNetworks({ main: upstream(node.url), tiny: upstream(tinyUrl) });
   key = await place.addKey();
   attackerKey = await place.addKey();
   // The memory of one process is watched.
-  const env = { LOG_LEVEL: 'silent', NODE_ENV: 'production', WORKERS: '1' };
+  const env = { LOG_LEVEL: 'silent', NODE_ENV: 'production', WORKERS: '1', CALL_TIMEOUT_MS: '60000' };
   gateway = await place.start({ ...env, DRAIN_DELAY_MS: '0', DRAIN_TIMEOUT_MS: '200' });
   port = Number(new URL(gateway.address).port);
 });

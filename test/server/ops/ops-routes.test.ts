@@ -107,16 +107,18 @@ describe('/readyz', () => {
   it('is 503 once the keys in memory are older than KEY_STALE_MAX_S, as calls with them are', async () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);
-    const gateway = await open({ REDIS_URL: redis.url, KEY_STALE_MAX_S: '6' });
+    const gateway = await open({ REDIS_URL: redis.url, KEY_STALE_MAX_S: '12' });
     expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x5' });
     await redis.kill();
-    await expect.poll(async () => (await get(gateway.address, '/readyz')).text).toContain('"available":false');
+    await expect
+      .poll(async () => (await get(gateway.address, '/readyz')).text, { timeout: 40_000 })
+      .toContain('"available":false');
     expect((await get(gateway.address, '/readyz')).status).toBe(200);
     expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ result: '0x5' });
-    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 20_000 }).toBe(503);
+    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 40_000 }).toBe(503);
     expect(await gateway.call('main', 'eth_chainId')).toMatchObject({ error: { code: -32603 } });
     await redis.restart();
-    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 40_000 }).toBe(200);
   }, 60_000);
 
   it('is 503 once no key can be checked also beside public networks, which are still served', async () => {
@@ -126,7 +128,7 @@ describe('/readyz', () => {
       main: network(5, [node.url]),
       open: network(5, [node.url], { public: { methods: ['eth_chainId'], rate: 10, total: { rate: 100 } } }),
     };
-    const gateway = await startGateway(files, { REDIS_URL: redis.url, KEY_STALE_MAX_S: '6' });
+    const gateway = await startGateway(files, { REDIS_URL: redis.url, KEY_STALE_MAX_S: '12' });
     opened.push(gateway);
     const callPublic = async (): Promise<unknown> => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId' });
@@ -158,7 +160,9 @@ describe('/readyz', () => {
     const gateway = await startGateway(files, { REDIS_URL: redis.url });
     opened.push(gateway);
     await redis.kill();
-    await expect.poll(async () => (await get(gateway.address, '/readyz')).text).toContain('"available":false');
+    await expect
+      .poll(async () => (await get(gateway.address, '/readyz')).text, { timeout: 40_000 })
+      .toContain('"available":false');
     expect((await get(gateway.address, '/readyz')).status).toBe(200);
   });
 

@@ -233,5 +233,6 @@ it('a trial of one caller that fails by its own fault does not lengthen the cool
     await attack('eth_call', methods[0]?.[1] ?? []);
     return (await request()).result === word(1);
   }, 10_000);
-  expect(performance.now() - startedAt).toBeLessThan(6_000);
+  // The cooldown is 5 s; a longer one would be 10 s.
+  expect(performance.now() - startedAt).toBeLessThan(9_000);
 });
