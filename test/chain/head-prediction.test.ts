@@ -1,24 +1,14 @@
 import { createHash } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Random } from '../../bench/random.ts';
 import { ChainPoller, type PolledUpstream } from '../../gateway/chain/poller.ts';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { Metrics } from '../../gateway/metrics/metrics.ts';
-import { SimulatedClock } from '../support/simulated-clock.ts';
+import { simulateTime } from '../support/simulate-time.ts';
 
-const systemClock = clock;
 const ROUND_TRIP_MS = 30;
-let time: SimulatedClock;
-
-beforeEach(() => {
-  time = new SimulatedClock();
-  installClock(time);
-});
-
-afterEach(() => {
-  installClock(systemClock);
-});
+const time = simulateTime();
 
 interface Followed {
   /** From the block at the node to its head in the gateway, in ms. */
@@ -74,7 +64,7 @@ async function follow(
   const stop = poller.watch(({ added }) => {
     for (const header of added) delays.push(clock.now() - (minedAt[Number(header.number)] ?? NaN));
   });
-  await time.advance(minutes * 60_000);
+  await time().advance(minutes * 60_000);
   stop();
   poller.close();
   return { delays, polls };

@@ -1,24 +1,16 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { noLimits, rateOf, type KeyLimits } from '../../gateway/auth/permissions/key-limits.ts';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { clock } from '../../gateway/clock/clock.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { newLimitState, shortageOf, take, type Charge } from '../../gateway/limits/limit-state.ts';
 import { Limiter } from '../../gateway/limits/limiter.ts';
 import { MachineCharges, MachineChargeStore } from '../../gateway/limits/machine-charges.ts';
 import { utcDate } from '../../gateway/limits/utc-date.ts';
-import { SimulatedClock } from '../support/simulated-clock.ts';
+import { simulateTime } from '../support/simulate-time.ts';
 import { linkedWorkers } from '../workers/linked-workers.ts';
 
-const systemClock = clock;
-let time: SimulatedClock;
-beforeEach(() => {
-  installClock((time = new SimulatedClock()));
-});
-afterEach(() => {
-  installClock(systemClock);
-});
-
+const time = simulateTime();
 const one: Charge = { units: 1, byMethod: new Map() };
 
 function limitsOf(limits: Partial<KeyLimits>): KeyLimits {
@@ -37,7 +29,7 @@ async function limiters(count: number): Promise<Limiter[]> {
 /** Charges one unit at each limiter in turn. @returns how many were taken */
 async function chargeInTurn(all: readonly Limiter[], limits: KeyLimits, count: number): Promise<number> {
   const charges = Array.from({ length: count }, async (_, index) => all[index % all.length]?.charge(limits, one));
-  await time.advance(0);
+  await time().advance(0);
   const outcomes = await Promise.all(charges);
   return outcomes.filter((outcome) => outcome?.shortage === undefined).length;
 }
@@ -54,7 +46,7 @@ it.each([
   for (let round = 0; round < 10; round++) {
     taken += await chargeInTurn(all, limits, 12);
     // A unit that a lease has not used is given back within a second.
-    await time.advance(1_100);
+    await time().advance(1_100);
   }
   expect(taken).toBe(40);
 });
@@ -68,7 +60,7 @@ it('in any time, a busy key gets its burst, its rate and one charge at most, and
   for (let ms = 0; ms < seconds * 1_000; ms += 10) {
     taken += await chargeInTurn(all, limits, 60);
     expect(taken).toBeLessThanOrEqual(burst + (perSecond * ms) / 1_000 + 1);
-    await time.advance(10);
+    await time().advance(10);
   }
   expect(taken).toBeGreaterThan(0.9 * (burst + perSecond * seconds));
   const leased = all.map(({ counts }) => counts.leased);

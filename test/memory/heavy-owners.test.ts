@@ -1,27 +1,20 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Holder } from '../../gateway/memory/holder.ts';
 import { MemoryGuard } from '../../gateway/memory/memory-guard.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
-import { SimulatedClock } from '../support/simulated-clock.ts';
+import { simulateTime } from '../support/simulate-time.ts';
 
 const CHECK_MS = 100;
-const systemClock = clock;
 /** Checks and reliefs come at intervals. In a process with much memory, one collection takes longer. */
-let time: SimulatedClock;
+const time = simulateTime();
 let guard: MemoryGuard | undefined;
 /** What was closed. */
 const closed: (string | undefined)[] = [];
-beforeEach(() => {
-  time = new SimulatedClock();
-  installClock(time);
-});
 afterEach(() => {
   guard?.close();
   closed.length = 0;
-  installClock(systemClock);
 });
 let collect: () => void;
 beforeAll(() => {
@@ -59,7 +52,7 @@ function held(bytes: number): Buffer {
 /** Makes memory high by something that no owner has sent. */
 async function becomesHigh(opened: MemoryGuard): Promise<Buffer> {
   const memory = held(Math.floor(opened.limitBytes * 0.3));
-  await time.advance(CHECK_MS);
+  await time().advance(CHECK_MS);
   expect(opened.state).toBe('high');
   return memory;
 }
@@ -112,7 +105,7 @@ it('closes nothing for Buffers that are garbage', async () => {
   held(Math.floor(opened.limitBytes * 0.15));
   opened.weigh(heavy, opened.limitBytes / 2);
   for (let checks = 0; checks < 3; checks++) {
-    await time.advance(CHECK_MS);
+    await time().advance(CHECK_MS);
     expect([opened.state, closed]).toEqual(['normal', []]);
   }
 });
@@ -122,6 +115,6 @@ it('closes nothing while bytes are accounted', async () => {
   const memory = new MemoryBudget({ requestsMax: 1, maxBytes: 1e12, guard: opened });
   memory.take(key('heavy'), opened.limitBytes / 2);
   expect(closed).toEqual([]);
-  await time.advance(CHECK_MS);
+  await time().advance(CHECK_MS);
   expect(closed).toEqual(['heavy']);
 });

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Client } from '../../bench/soak/client.ts';
 import { simulate } from '../../bench/simulation/simulate.ts';
 import { networks } from '../../bench/soak/checked-network.ts';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { installClock } from '../../gateway/clock/clock.ts';
 import { installRandom, random } from '../../gateway/clock/random.ts';
+import { endSimulation } from '../support/simulate-time.ts';
 import { SimulatedClock } from '../support/simulated-clock.ts';
 import { SimulatedRandom } from '../support/simulated-random.ts';
 import { HOUR_TIMEOUT_MS, runSimulation } from './run-simulation.ts';
@@ -24,15 +25,14 @@ describe('the simulation', () => {
   it(
     'finds planted violations: an older block number, and null for a block',
     async () => {
-      const systemClock = clock;
       const systemRandom = random;
       const simulated = new SimulatedClock();
       installClock(simulated);
       installRandom(new SimulatedRandom(7));
       const [network] = networks;
       const running = simulate({ seed: 7, minutes: 10, network, wrap: plantViolations });
-      const { kinds } = await simulated.advanceUntil(running).finally(() => {
-        installClock(systemClock);
+      const { kinds } = await simulated.advanceUntil(running).finally(async () => {
+        await endSimulation(simulated);
         installRandom(systemRandom);
       });
       expect(kinds).toContain('older-read');

@@ -1,27 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { SlotOwner } from '../../gateway/admission/gate.ts';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
-import { SimulatedClock } from '../support/simulated-clock.ts';
+import { clock } from '../../gateway/clock/clock.ts';
+import { simulateTime } from '../support/simulate-time.ts';
 import { ethCall, parallel, refusing, slowing, times, UpstreamLoad, type UpstreamModel } from './upstream-load.ts';
 
-const systemClock = clock;
-let time: SimulatedClock;
-
-beforeEach(() => {
-  time = new SimulatedClock();
-  installClock(time);
-});
-
-afterEach(() => {
-  installClock(systemClock);
-});
+const time = simulateTime();
 
 const one: SlotOwner = { weight: 1 };
 const other: SlotOwner = { weight: 1 };
 const third: SlotOwner = { weight: 1 };
 
 async function advance(seconds: number): Promise<void> {
-  await time.advance(seconds * 1_000);
+  await time().advance(seconds * 1_000);
 }
 
 interface Run {
@@ -134,7 +124,7 @@ describe('a caller cannot lower the limit for others', () => {
     load.start({ owner: one, count: 250, ms: () => -20 });
     load.start({ owner: other, count: 12, ms: steady(20) });
     load.start({ owner: third, count: 12, ms: steady(20) });
-    await time.advance(300);
+    await time().advance(300);
     // A third of the weight: never below two thirds of the limit in one window.
     expect(load.found?.limit).toBeGreaterThanOrEqual(100);
     load.stop();
@@ -149,7 +139,7 @@ it('calls that take long hold no slots that others need while a lower limit is t
   await advance(0.1);
   load.start({ owner: one, count: 60, ms: steady(20) });
   for (let step = 0; step < 300; step++) {
-    await time.advance(100);
+    await time().advance(100);
     tried.push(load.slots.size);
     // Another key sends one lookup after the other.
     expect(load.slots.tryEnter(other)).toBe(true);

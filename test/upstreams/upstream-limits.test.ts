@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { UpstreamLimits } from '../../gateway/upstreams/upstream-limits.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import { WorkerSlots } from '../../gateway/workers/worker-slots.ts';
-import { SimulatedClock } from '../support/simulated-clock.ts';
+import { simulateTime } from '../support/simulate-time.ts';
 import { linkedWorkers } from '../workers/linked-workers.ts';
 
 it('a limit of concurrency without a rate gives a finite waiting time', () => {
@@ -25,15 +25,7 @@ it('tokens for requests of the gateway itself are restored within the time of tw
 });
 
 describe('of several workers together', () => {
-  const systemClock = clock;
-  let time: SimulatedClock;
-  beforeEach(() => {
-    installClock((time = new SimulatedClock()));
-  });
-  afterEach(() => {
-    installClock(systemClock);
-  });
-
+  const time = simulateTime();
   async function sharedLimits(
     count: number,
     config: ConstructorParameters<typeof UpstreamLimits>[0],
@@ -64,7 +56,7 @@ describe('of several workers together', () => {
     expect(await send(one, 20)).toBe(7);
     expect(await send(other, 20)).toBe(0);
     for (let ended = 0; ended < 3; ended++) one.endRequest();
-    await time.advance(0);
+    await time().advance(0);
     expect(await send(other, 20)).toBe(3);
     expect(await send(one, 20)).toBe(0);
   });
@@ -90,7 +82,7 @@ describe('of several workers together', () => {
       const counts = given ?? (ms < 4_000 ? [60, 0] : [0, 60]);
       for (const [index, limits] of all.entries()) sent += await send(limits, counts[index] as number);
       expect(sent).toBeLessThanOrEqual(burst + (perSecond * ms) / 1_000);
-      await time.advance(50);
+      await time().advance(50);
     }
     expect(sent).toBeGreaterThan(0.9 * (burst + perSecond * seconds));
   });
