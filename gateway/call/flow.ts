@@ -3,6 +3,7 @@ import { FlowingBlock, isWholeBlock } from '../normalise/results/flowing-block.t
 import { FlowingList, isObjectList, listElementsOf } from '../normalise/results/flowing-list.ts';
 import { lower } from '../spec/bounds.ts';
 import { passesUnread } from '../spec/method-group.ts';
+import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FlowRequest } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
@@ -33,11 +34,22 @@ export function flowOf(call: Call): FlowRequest | undefined {
 /** Undefined: the result passes unread, or must be collected. */
 function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFor'] {
   const { method, router } = call;
+  if (mayNameNewest(call, params)) return undefined;
   if (isObjectList(method)) return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
   if (!isWholeBlock(method, params)) return undefined;
   const { chain } = router;
   const isUsable = (head: Buffer): boolean => !isOlderThanServed(chain.view, call, jsonResponse(head));
   return (isEchoed) => new ServedBlockReader(chain, new FlowingBlock(method, params, isEchoed, isUsable));
+}
+
+/**
+ * Whether a list must be complete before it is sent: receipts may be older than what callers were served, and other workers
+ * must know the newest block of logs.
+ */
+function mayNameNewest({ method, router: { chain } }: Call, params: readonly unknown[]): boolean {
+  if (!isObjectList(method) || (method.resultIs === 'logs' && !chain.isShared)) return false;
+  const blocks = blocksNamedBy(method, params);
+  return blocks !== undefined && (blocks.tag !== undefined || blocks.highest > Number(chain.view.newestServed));
 }
 
 /** Whether the first bytes may go to the caller: the result is for it alone, and nothing can replace it. */

@@ -6,7 +6,7 @@ import { namesGas } from '../spec/prepare-params.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { EvidenceRequest } from '../verify/evidence/evidence.ts';
+import type { EvidenceRequest, Work } from '../verify/evidence/evidence.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
@@ -16,6 +16,7 @@ import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { lowerGas } from './gas-cap.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
+import { namesItsBlock } from './monotonic-reads.ts';
 import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
 import { catchUp, moreCapacity, selectUpstream } from './select.ts';
@@ -38,11 +39,13 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   try {
     if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
-    const { verification } = call;
+    const { verification, router } = call;
     const route = transactionRouteOf(call);
     if (route?.isAtOnce === true) {
       await moreCapacity(call, true);
-      return await sendAtOnce(call, route);
+      const response = await sendAtOnce(call, route);
+      await router.chain.whenShared();
+      return response;
     }
     const mayCount = verification === undefined && call.preferred !== undefined;
     const accepted = mayCount ? call.router.sent.acceptedFor(call.method, call.params) : undefined;
@@ -118,10 +121,11 @@ export async function sendToOther(
   router: Router,
   method: MethodSpec,
   params: readonly unknown[],
-  deadline: number,
+  { deadline, caller }: Pick<Work, 'deadline' | 'caller'>,
   excluded: readonly Upstream[],
 ): Promise<{ readonly upstream: Upstream; readonly response: UpstreamResponse } | undefined> {
   const call = new Call(router, method, params, deadline);
+  call.cancellation = caller;
   call.excluded = excluded;
   try {
     const response = complete(await forward(call));
@@ -138,7 +142,7 @@ function prepare(call: Call): void {
   const { router, method, params } = call;
   const { all, options, sent } = router;
   // With one upstream, only blocks, and the blocks of state, are compared.
-  const needsBlocks = all.length > 1 || method.shape?.type === 'Block' || method.blockAt?.readsState === true;
+  const needsBlocks = all.length > 1 || namesItsBlock(method) || method.blockAt?.readsState === true;
   if (needsBlocks) call.blocks = blocksNamedBy(method, params);
   const candidates = options.permitted.candidatesOf(method.name);
   const { excluded } = call;

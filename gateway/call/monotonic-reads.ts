@@ -20,8 +20,13 @@ import { recordTransactions } from './served-transactions.ts';
 /** The parts of a call that name its blocks. */
 export type ReadCall = Pick<Call, 'method' | 'params' | 'blocks' | 'pinned' | 'sentAt'>;
 
-/** Types of results that name their block. */
-const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Transaction', 'Receipt']);
+/** Types of results that name their block. An uncle has a number of its own. */
+const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Header', 'Transaction', 'Receipt']);
+
+/** Whether the result names the block that the call asks for. */
+export function namesItsBlock({ resultType }: MethodSpec): boolean {
+  return typesWithBlock.has(resultType);
+}
 
 /** Records the block in a response that is served to a caller. */
 export function recordServed(
@@ -38,7 +43,7 @@ export function recordServed(
   const stateAt = pinnedState ?? (blocks?.readsState === true ? blocks.highest : undefined);
   if (stateAt !== undefined && stateAt > Number(chain.view.newestServed) && response.kind !== 'error')
     chain.served(upstream, { number: BigInt(stateAt) }, now);
-  if (!isHead && !isLogs && !typesWithBlock.has(method.shape?.type)) return;
+  if (!isHead && !isLogs && !namesItsBlock(method)) return;
   // The number of the pending block is not yet that of a block.
   if (params[0] === 'pending' || response.kind === 'error') return;
   const block: ServedBlock | undefined = isHead
@@ -74,7 +79,7 @@ export function isOlderThanServed(
   response: UpstreamResponse,
 ): boolean {
   const tag = blocks?.tag;
-  if (tag === undefined || method.shape?.type !== 'Block' || params[0] === 'pending') return false;
+  if (tag === undefined || !namesItsBlock(method) || params[0] === 'pending') return false;
   const number = blockInResult(response)?.number;
   if (number === undefined) return false;
   return number < (tag === 'latest' ? view.newestServed : (pinned?.number ?? view.newestOf(tag)));

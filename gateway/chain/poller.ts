@@ -263,6 +263,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return polls.polling;
   }
 
+  /** Whether other workers serve the network too. */
+  get isShared(): boolean {
+    return this.#peers !== undefined;
+  }
+
   /**
    * A block that was served must not be newer than what any worker would serve next.
    * @returns resolves when all other workers know the newest served blocks; undefined: they do

@@ -24,7 +24,7 @@ export interface Claim {
 export type SendToOther = (
   method: MethodSpec,
   params: readonly unknown[],
-  deadline: number,
+  work: Pick<Work, 'deadline' | 'caller'>,
   excluded: readonly Upstream[],
 ) => Promise<{ readonly upstream: Upstream; readonly response: UpstreamResponse } | undefined>;
 
@@ -51,7 +51,7 @@ export async function agreement(
   for (;;) {
     const tried = groups.flatMap(({ upstreams }) => upstreams);
     await work.charge(method.name, params);
-    const other = await send(method, params, work.deadline, tried);
+    const other = await send(method, params, work, tried);
     if (other === undefined) {
       reportDifference(method, groups, onDifference);
       throw new RpcError('not-proven', `${describe(groups)}: ${count} must return the same, see \`agree\``);

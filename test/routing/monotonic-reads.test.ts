@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
 import { shiftClock, untilHeadsPolled, withNodes } from './with-nodes.ts';
 
+const account = `0x${'11'.repeat(20)}`;
 const hashOf = (number: string): string => `0x${number.slice(2).padStart(64, 'a')}`;
 const block = (number: string) => ({
   number,
@@ -16,13 +17,24 @@ const block = (number: string) => ({
   timestamp: '0x65000000',
   transactions: [],
 });
+const placeIn = (number: string) => ({ blockHash: hashOf(number), blockNumber: number, transactionIndex: '0x0' });
+const transaction = (number: string) => ({
+  ...placeIn(number),
+  ...{ hash: hashOf('0x2'), from: account, to: account, nonce: '0x0', gas: '0x5208', gasPrice: '0x1', value: '0x0' },
+  ...{ type: '0x0', input: '0x', v: '0x1b', r: '0x1', s: '0x1' },
+});
+const receipt = (number: string) => ({
+  ...placeIn(number),
+  ...{ transactionHash: hashOf('0x2'), from: account, to: account, contractAddress: null, logs: [], type: '0x0' },
+  ...{ gasUsed: '0x5208', cumulativeGasUsed: '0x5208', effectiveGasPrice: '0x1', status: '0x1' },
+  logsBloom: `0x${'00'.repeat(256)}`,
+});
 /** An upstream failure that does not open the circuit. */
 const lacksBlock: Behaviour = ({ id, response }) => {
   const error = { code: -32000, message: 'header not found' };
   response.writeHead(200, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ jsonrpc: '2.0', id, error }));
 };
-const account = `0x${'11'.repeat(20)}`;
 
 /** Two nodes with these heads, which have been polled. `requestCounts` counts the requests of callers. */
 async function twoAt(first: string, second: string, more: object = {}) {
@@ -99,6 +111,24 @@ describe('the newest served block', () => {
     setHead(two, '0x10');
     expect(await send('eth_getBlockByNumber', ['latest', true])).toMatchObject({ status: 503 });
     expect(requestCounts('eth_getBlockByNumber')).toEqual([2, 3]);
+  });
+
+  it.each([
+    ['eth_getHeaderByNumber', ['latest'], (number: string) => block(number)],
+    ['eth_getBlockReceipts', ['latest'], (number: string) => [receipt(number)]],
+    ['eth_getBlockReceipts', ['latest'], (number: string) => Array.from({ length: 100 }, () => receipt(number))],
+    ['eth_getTransactionByBlockNumberAndIndex', ['latest', '0x0'], (number: string) => transaction(number)],
+  ])('is that of %s, too', async (method, params, resultAt) => {
+    const { one, two, number, send, requestCounts } = await twoAt('0x11', '0x11', {
+      methods: ['eth', 'eth_getHeaderByNumber'],
+    });
+    expect(await number('latest')).toBe('0x11');
+    one.response(method, resultAt('0x10'));
+    two.response(method, resultAt('0x11'));
+    const { text } = await send(method, params);
+    expect(text).toContain(hashOf('0x11'));
+    expect(text).not.toContain(hashOf('0x10'));
+    expect(requestCounts(method)).toEqual([1, 1]);
   });
 
   it('does not affect calls for a block by hash', async () => {

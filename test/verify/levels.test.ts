@@ -1,7 +1,8 @@
 import { onTestFinished, describe, expect, it } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { eventually } from '../support/eventually.ts';
+import { asUsual } from '../support/behaviours.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { blocksTo, honest } from './observe/with-audits.ts';
@@ -109,6 +110,30 @@ describe('agree', () => {
     expect(verified).toBeNull();
     const alone = await start(['0x01'], agree);
     expect((await alone.one(call)).body.error?.message).toContain('only one upstream returned a result');
+  });
+
+  it('asks no further upstream once the caller has left', async () => {
+    const { gateway, nodes } = await start(['0x01', '0x02', '0x03'], agree);
+    const [, second, third] = nodes as [FakeNode, FakeNode, FakeNode];
+    let respond: () => void = () => undefined;
+    second.always((exchange) => {
+      respond = () => {
+        asUsual(exchange);
+      };
+    }, 'eth_call');
+    const leave = new AbortController();
+    const [method, params] = call;
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const left = fetch(gateway.url('test'), { method: 'POST', body, signal: leave.signal }).catch(() => undefined);
+    await eventually(() => second.callsOf('eth_call').length === 1);
+    leave.abort();
+    await left;
+    await eventually(async () => {
+      const { value } = await readMetrics(gateway.address);
+      return value('gatehouse_calls_total', { outcome: 'caller-left' }) === 1;
+    });
+    respond();
+    await staysTrueFor(300, () => third.callsOf('eth_call').length === 0);
   });
 
   it('asks all upstreams about the same block, by its hash', async () => {
