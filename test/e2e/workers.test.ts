@@ -343,6 +343,28 @@ describe('two workers', () => {
     }
   });
 
+  it('show the differences between upstreams that both found on any of them', async () => {
+    // Each one another call, so that none is coalesced.
+    let sent = 0;
+    const balance = (): Promise<Reply> =>
+      call('eth_getBalance', [`0x${(++sent).toString(16).padStart(40, '0')}`, '0x1'], key, 'differing');
+    const replies = await onAll(balance);
+    expect(replies.every(({ error }) => error !== undefined)).toBe(true);
+    const shown = async (address: string): Promise<{ count: number; upstreams: string[]; values?: unknown }[]> => {
+      const headers = { accept: 'application/json', connection: 'close' };
+      const { networks } = (await (await fetch(`${address}/differing`, { headers })).json()) as {
+        networks: [{ differences: { count: number; upstreams: string[]; values?: unknown }[] }];
+      };
+      return networks[0].differences;
+    };
+    for (let read = 0; read < 4; read++) {
+      const differences = await shown(ops);
+      expect(differences.reduce((sum, { count }) => sum + count, 0)).toBe(CONNECTIONS);
+      expect(differences[0]).toHaveProperty('values');
+      expect((await shown(gateway.address))[0]).not.toHaveProperty('values');
+    }
+  });
+
   it('have the log level of the admin API', async () => {
     await admin('/log-level', { level: 'debug' }, 'PATCH');
     await eventually(async () => {
