@@ -60,6 +60,8 @@ interface Departing {
 /** What one owner has of the slots, and its waiting requests in order of arrival. */
 class Flow {
   readonly owner: SlotOwner;
+  /** Its own slots, which other workers share; undefined: as many as any owner. */
+  pool: OwnerPool | undefined;
   readonly waiting = new LinkedList<WaitingRequest>();
   waitingCount = 0;
   taken = 0;
@@ -77,10 +79,43 @@ class Flow {
   }
 }
 
+/** The slots that one owner may have in this worker, of those that it has in all workers together. */
+class OwnerPool implements SlotPool {
+  lease: SlotLease | undefined;
+  readonly #flow: Flow;
+  readonly #onMore: (flow: Flow) => void;
+  #slots = 0;
+
+  /** @param onMore called when requests of the owner that wait may start */
+  constructor(flow: Flow, onMore: (flow: Flow) => void) {
+    this.#flow = flow;
+    this.#onMore = onMore;
+  }
+
+  get size(): number {
+    return this.#slots;
+  }
+
+  set size(slots: number) {
+    const isMore = slots > this.#slots;
+    this.#slots = slots;
+    if (isMore) this.#onMore(this.#flow);
+  }
+
+  get inFlight(): number {
+    return this.#flow.taken;
+  }
+
+  get waiting(): number {
+    return this.#flow.waitingCount;
+  }
+}
+
 /**
  * Shares a number of slots fairly over the owners of requests. A free slot goes to a waiting owner with the fewest slots
  * per weight, to those with equally many in turn. Some slots stay free for owners that have none, so that a request of
- * theirs need not wait for another one to end. A request that need not wait costs no promise, timer or allocation.
+ * theirs need not wait for another one to end: not if workers share the slots of several owners, since each worker requests
+ * those that others do not use. A request that need not wait costs no promise, timer or allocation.
  */
 export class Gate implements SlotPool {
   /** Sets the size, if other workers share the slots. */
@@ -120,8 +155,10 @@ export class Gate implements SlotPool {
     return this.#slots - this.#free;
   }
 
+  /** Requests that wait for one of these slots, and not for one of their owner's. */
   get waiting(): number {
-    return this.#waitingCount;
+    if (this.#perOwner === undefined) return this.#waitingCount;
+    return this.#waitingFlows.reduce((sum, flow) => sum + Math.min(flow.waitingCount, this.#ownSlotsOf(flow)), 0);
   }
 
   get hasWaiting(): boolean {
@@ -136,11 +173,26 @@ export class Gate implements SlotPool {
     this.#startWaiting();
   }
 
+  /**
+   * The owner has as many slots as its lease, which its requests take besides one of these.
+   * @param open the lease of the slots
+   */
+  leaseTo(owner: SlotOwner, open: (pool: SlotPool) => SlotLease): SlotLease {
+    const flow = this.#flowOf(owner);
+    const pool = new OwnerPool(flow, (changed) => {
+      this.#startWaiting();
+      if (changed.waitingCount > 0) this.#requestMore(changed);
+    });
+    pool.lease = open(pool);
+    flow.pool = pool;
+    return pool.lease;
+  }
+
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
   tryEnter(owner: SlotOwner): boolean {
     const flow = this.#flowOf(owner);
     if (flow.waitingCount > 0 || !(this.#mayTake(flow) || this.#mayExceed(flow))) {
-      void this.lease?.requestMore();
+      this.#requestMore(flow);
       return false;
     }
     this.#take(flow);
@@ -179,6 +231,7 @@ export class Gate implements SlotPool {
     if (--flow.taken === 0) this.#owners--;
     flow.turn = ++this.#turn;
     this.#free++;
+    flow.pool?.lease?.requestEnded();
     this.lease?.requestEnded();
     if (this.#waitingCount > 0) this.#startWaiting();
   }
@@ -208,9 +261,21 @@ export class Gate implements SlotPool {
     return first;
   }
 
-  #mayTake({ taken, owner }: Flow): boolean {
+  /** Slots that the owner may take beyond those that it has, if others leave them free. */
+  #ownSlotsOf({ taken, pool }: Flow): number {
+    return Math.max(0, (pool?.size ?? this.#perOwner ?? Infinity) - taken);
+  }
+
+  #requestMore(flow: Flow): void {
+    if (this.#ownSlotsOf(flow) === 0) void flow.pool?.lease?.requestMore();
+    if (this.#free <= 0) void this.lease?.requestMore();
+  }
+
+  #mayTake(flow: Flow): boolean {
+    const { taken, owner } = flow;
     if (this.#options.hasOneOwner === true || owner === gatehouse) return this.#free > 0;
-    if (this.#perOwner !== undefined && taken >= this.#perOwner) return false;
+    if (this.#ownSlotsOf(flow) === 0) return false;
+    if (this.lease !== undefined) return this.#free > 0;
     return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
   }
 
@@ -219,7 +284,8 @@ export class Gate implements SlotPool {
    * wait for requests of others that may take long.
    */
   #mayExceed({ taken }: Flow): boolean {
-    return this.#free < 0 && taken === 0 && this.#owners < this.#slots && this.#options.hasOneOwner !== true;
+    if (this.lease !== undefined || this.#options.hasOneOwner === true) return false;
+    return this.#free < 0 && taken === 0 && this.#owners < this.#slots;
   }
 
   #take(flow: Flow): void {

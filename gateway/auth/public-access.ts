@@ -1,4 +1,5 @@
 import { PublicShares } from '../admission/public-shares.ts';
+import type { SlotLeases } from '../admission/slot-lease.ts';
 import type { Holder } from '../memory/holder.ts';
 import type { NetworkConfig, PublicOptions } from '../network-files/network-config.ts';
 import { coversMethod } from '../network-files/options/method-pattern.ts';
@@ -30,25 +31,23 @@ export class PublicAccess implements PublicGroup {
   readonly #common: KeyAccess;
   readonly #limits: KeyLimits;
   readonly #wideLimits: KeyLimits;
-  readonly #workers: number;
 
   /**
    * @param holderOf the buffered bytes of an address
    * @param previous of the same network, before a reload
-   * @param workers that serve the callers together, each with a part of the requests at once
+   * @param leases of the workers that serve the callers together; undefined: this is the only one
    */
   constructor(
     { slug, developmentMethods }: Pick<NetworkConfig, 'slug' | 'developmentMethods'>,
     options: PublicOptions,
     holderOf: (group: string) => Holder,
     previous?: PublicAccess,
-    workers = 1,
+    leases?: SlotLeases,
   ) {
     const account = `public:${slug}`;
     this.account = account;
     this.#options = options;
-    this.#workers = workers;
-    this.shares = previous?.shares ?? new PublicShares(account, holderOf);
+    this.shares = previous?.shares ?? new PublicShares(account, holderOf, leases);
     if (previous === undefined) this.limitConcurrency();
     const shares = { of: (): KeyAccess['share'] => this.shares.of('') };
     const record = { id: PUBLIC_ID, name: PUBLIC_ID, createdAt: '', permissions: publicTexts(options) };
@@ -88,8 +87,7 @@ export class PublicAccess implements PublicGroup {
   /** To be called once it is active: callers of the previous one have the same shares. */
   limitConcurrency(): void {
     const { total, concurrency } = this.#options;
-    const part = (requests: number): number => Math.max(1, Math.floor(requests / this.#workers));
-    this.shares.limitConcurrency(part(total.concurrency), part(concurrency));
+    this.shares.limitConcurrency(total.concurrency, concurrency);
   }
 }
 

@@ -277,13 +277,13 @@ function namesOf(upstreams: readonly Upstream[]): string[] {
 function openPublicAccess(
   config: NetworkConfig,
   options: ReplaceableConfig['public'],
-  { memory, link }: NetworkParts,
+  { memory, leases }: NetworkParts,
   previous: Network | undefined,
 ): PublicAccess | undefined {
   if (options === undefined) return undefined;
   const holderOf = (group: string): Holder =>
     memory?.publicHolder(group) ?? { name: `public ${group}`, isAddress: true, bytes: 0 };
-  return new PublicAccess(config, options, holderOf, previous?.publicAccess, link?.count);
+  return new PublicAccess(config, options, holderOf, previous?.publicAccess, leases);
 }
 
 function isServing({ drain }: Upstream): boolean {

@@ -63,16 +63,10 @@ export class Differences {
     return [...this.#rows.values()].reverse();
   }
 
-  /** The latest ones first. For everybody. */
-  latestPublic(): readonly PublicDifference[] {
-    return this.latest().map(({ at, count, method, reason, upstreams }) => ({ at, count, method, reason, upstreams }));
-  }
-
   add({ method, params, reason, path, values }: FoundDifference): void {
     const upstreams = values.map(({ upstream }) => upstream);
     const member = cutText(path.join('.'), MAX_MEMBER_LENGTH);
-    // The places of elements in lists differ from call to call.
-    const name = JSON.stringify([method.name, upstreams, reason, member.replace(/(?<=^|\.)\d+(?=\.|$)/g, '')]);
+    const name = nameOf({ method: method.name, upstreams, reason, member });
     const count = (this.#rows.get(name)?.count ?? 0) + 1;
     this.#rows.delete(name);
     this.#rows.set(name, {
@@ -85,6 +79,36 @@ export class Differences {
     const [oldest] = this.#rows.keys();
     if (this.#rows.size > MAX_DIFFERENCES && oldest !== undefined) this.#rows.delete(oldest);
   }
+}
+
+/**
+ * Merges the differences that several workers found: equal ones are one, with the sum of their counts.
+ * @param lists of each worker  @returns the latest ones first
+ */
+export function mergeDifferences(lists: readonly (readonly Difference[])[]): Difference[] {
+  const merged = new Map<string, Difference>();
+  for (const difference of lists.flat()) {
+    const name = nameOf(difference);
+    const other = merged.get(name);
+    const latest = other === undefined || other.at < difference.at ? difference : other;
+    merged.set(name, { ...latest, count: difference.count + (other?.count ?? 0) });
+  }
+  return [...merged.values()].sort((one, other) => (one.at < other.at ? 1 : -1)).slice(0, MAX_DIFFERENCES);
+}
+
+export function publicDifference({ at, count, method, reason, upstreams }: Difference): PublicDifference {
+  return { at, count, method, reason, upstreams };
+}
+
+/** What equal differences have in common. */
+function nameOf({
+  method,
+  upstreams,
+  reason,
+  member,
+}: Omit<Difference, 'at' | 'count' | 'block' | 'params' | 'values'>): string {
+  // The places of elements in lists differ from call to call.
+  return JSON.stringify([method, upstreams, reason, member.replace(/(?<=^|\.)\d+(?=\.|$)/g, '')]);
 }
 
 function partAt(value: unknown, path: readonly string[]): unknown {

@@ -32,7 +32,7 @@ import { openLimiter } from '../limits/open-limiter.ts';
 import type { Holder } from '../memory/holder.ts';
 import { MemoryGuard } from '../memory/memory-guard.ts';
 import { MemoryBudget } from '../memory/memory-budget.ts';
-import { MachineLists } from './ops/machine-lists.ts';
+import { differencesReader, MachineLists } from './ops/machine-lists.ts';
 import { MachineMetrics } from './ops/machine-metrics.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import type { HistoryTotals } from '../metrics/others-totals.ts';
@@ -314,6 +314,10 @@ export async function openGateway(
     proxies,
     conditions,
     history: metrics.networkHistory,
+    differencesOf: differencesReader(
+      (slug) => networks.finder.all.find(({ config }) => config.slug === slug)?.differences,
+      link,
+    ),
     historyStore,
     configuration: () => networks.configuration,
   };

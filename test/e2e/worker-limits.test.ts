@@ -54,13 +54,13 @@ async function createKey(rules: object = {}): Promise<string> {
   return ((await response.json()) as { key: string }).key;
 }
 
-/** A call over a connection of its own, which goes to the next worker. @returns the status */
+/** A call over a connection of its own, which goes to the next worker. @param key empty: none @returns the status */
 function call(key: string, slug = 'free'): Promise<number> {
   const body = JSON.stringify(readStorage(1));
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
     const sent = request(
-      `${gateway.address}/${slug}/v3/${key}`,
+      `${gateway.address}/${slug}/v3${key && `/${key}`}`,
       { method: 'POST', agent: false, headers },
       (response) => {
         response.resume().on('end', () => {
@@ -82,7 +82,7 @@ function readStorage(id: number): object {
 }
 
 async function openSockets(key: string, slug: string, count: number): Promise<Caller[]> {
-  const url = `${gateway.address.replace('http', 'ws')}/${slug}/ws/v3/${key}`;
+  const url = `${gateway.address.replace('http', 'ws')}/${slug}/ws/v3${key && `/${key}`}`;
   const opened: Caller[] = [];
   for (let open = 0; open < count; open++) opened.push(await openCaller(url));
   return opened;
@@ -103,8 +103,9 @@ async function fill(callers: readonly Caller[]): Promise<void> {
 
 const bothListen = async (): Promise<boolean> => (await readMetrics(ops)).value('gatehouse_workers') === 2;
 
-/** A key that both workers know. */
-async function knownKey(rules: object = {}): Promise<string> {
+/** A key that both workers know. @param rules undefined: calls have none */
+async function knownKey(rules: object | undefined): Promise<string> {
+  if (rules === undefined) return '';
   const key = await createKey(rules);
   node.always(undefined, 'eth_getStorageAt');
   await eventually(async () => {
@@ -129,6 +130,8 @@ beforeAll(async () => {
   place = new Workplace().withNetworks({
     free: network(10, [node.url]),
     concurrent: { ...network(10, []), upstreams: [{ ...upstream, limits: { concurrency: LIMIT } }] },
+    address: { ...network(10, [node.url]), public: { concurrency: LIMIT, sockets: 20 } },
+    addresses: { ...network(10, [node.url]), public: { concurrency: 100, sockets: 20, total: { concurrency: LIMIT } } },
     // Its polls of the head take some, too.
     rated: { ...network(10, []), upstreams: [{ ...upstream, limits: { perSecond: 0.001, burst: 30 } }] },
   });
@@ -150,6 +153,8 @@ beforeEach(async () => {
 describe.each([
   ['the concurrency of a key', 'free', { concurrency: LIMIT }],
   ['the concurrency of an upstream', 'concurrent', {}],
+  ['the concurrency of an address without a key', 'address', undefined],
+  ['the concurrency of all callers without a key', 'addresses', undefined],
 ])('two workers share %s', (_name, slug, rules) => {
   it('calls of one connection use all of it', async () => {
     const [caller] = (await openSockets(await knownKey(rules), slug, 1)) as [Caller];
@@ -207,7 +212,7 @@ describe.each([
 });
 
 it('two workers send an upstream its burst, whichever has the calls, and not more', async () => {
-  const key = await knownKey();
+  const key = await knownKey({});
   node.always(undefined, 'eth_getStorageAt');
   const before = node.callsOf('eth_getStorageAt').length;
   const statuses = await Promise.all(Array.from({ length: 20 }, () => call(key, 'rated')));

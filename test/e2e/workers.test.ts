@@ -24,6 +24,8 @@ interface Reply {
 
 let chain: ScriptedChain;
 let node: FakeNode;
+/** It returns other balances than `node`. */
+let other: FakeNode;
 let place: Workplace;
 let gateway: Gateway;
 let ops: string;
@@ -48,7 +50,10 @@ function parentOf(pid: number): number | undefined {
   }
 }
 
-/** A call over a connection of its own, or of the agent: each new connection goes to the next worker. */
+/**
+ * A call over a connection of its own, or of the agent: each new connection goes to the next worker.
+ * @param of the key; empty: none
+ */
 function call(
   method: string,
   params: unknown = [],
@@ -60,7 +65,7 @@ function call(
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
-    const sent = request(`${address}/${slug}/v3/${of}`, { method: 'POST', agent, headers }, (response) => {
+    const sent = request(`${address}/${slug}/v3${of && `/${of}`}`, { method: 'POST', agent, headers }, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (part: string) => (text += part));
       response.on('end', () => {
@@ -74,11 +79,12 @@ function call(
   });
 }
 
-const storage = (of = key): Promise<Reply> => call('eth_getStorageAt', [`0x${'12'.repeat(20)}`, '0x0', 'latest'], of);
+const storage = (of = key, slug = 'main'): Promise<Reply> =>
+  call('eth_getStorageAt', [`0x${'12'.repeat(20)}`, '0x0', 'latest'], of, slug);
 
 /** The same call over many connections, which reach all workers. */
 function onAll<Result>(send: () => Promise<Result>): Promise<Result[]> {
-  return Promise.all(Array.from({ length: CONNECTIONS }, send));
+  return Promise.all(Array.from({ length: CONNECTIONS }, () => send()));
 }
 
 async function admin(path: string, body: object, verb = 'POST'): Promise<Record<string, unknown>> {
@@ -94,6 +100,17 @@ async function createKey(rules: object = {}): Promise<{ key: string; id: string 
   return (await admin('/keys', { name: 'test', rules })) as { key: string; id: string };
 }
 
+/** Sends calls until all are 429, and at least `size` were served: a worker may not know a new key yet, which is 401. */
+async function servedOf(send: () => Promise<Reply>, size: number): Promise<number> {
+  let served = 0;
+  await eventually(async () => {
+    const replies = await Promise.all(Array.from({ length: 3 * CONNECTIONS }, () => send()));
+    served += replies.filter(({ status }) => status === 200).length;
+    return served >= size && replies.every(({ status }) => status === 429);
+  });
+  return served;
+}
+
 async function valueOf(name: string, labels?: Record<string, string>): Promise<number> {
   return (await readMetrics(ops)).value(name, labels) ?? 0;
 }
@@ -102,8 +119,16 @@ const bothListen = async (): Promise<boolean> => (await valueOf('gatehouse_worke
 
 beforeAll(async () => {
   chain = new ScriptedChain();
-  node = await startFakeNode({ chainId: 10, responses: { ...chain.responses(), eth_getStorageAt: word } });
-  place = new Workplace().withNetworks({ main: network(10, [node.url]) });
+  const responses = { ...chain.responses(), eth_getStorageAt: word };
+  node = await startFakeNode({ chainId: 10, responses: { ...responses, eth_getBalance: '0x1' } });
+  other = await startFakeNode({ chainId: 10, responses: { ...responses, eth_getBalance: '0x2' } });
+  const returnsNothing = { rate: 0.001, burst: 25 };
+  place = new Workplace().withNetworks({
+    main: network(10, [node.url]),
+    differing: network(10, [node.url, other.url], { agree: { eth_getBalance: 2 }, hedge: 'off' }),
+    address: network(10, [node.url], { public: returnsNothing }),
+    addresses: network(10, [node.url], { public: { total: returnsNothing } }),
+  });
   const opsPort = await freePort();
   ops = `http://127.0.0.1:${opsPort}`;
   gateway = await place.start({ WORKERS: '2', OPS_PORT: String(opsPort), ADMIN_TOKEN: token });
@@ -113,7 +138,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await place.close();
-  await node.close();
+  await Promise.all([node.close(), other.close()]);
 });
 beforeEach(async () => {
   node.always(undefined);
@@ -155,6 +180,47 @@ describe('two workers', () => {
     expect(taken).toBe(40);
   });
 
+  it('serve a key its burst, and a team its quota, to the last call', async () => {
+    const { key: bursting } = await createKey({ rate: 0.001, burst: 25 });
+    expect(await servedOf(() => storage(bursting), 25)).toBe(25);
+    const members = [await createKey({ team: 'one', daily: 25 }), await createKey({ team: 'one', daily: 25 })];
+    let turn = 0;
+    expect(await servedOf(() => storage(members[turn++ % 2]?.key), 25)).toBe(25);
+  });
+
+  it('count for a rotated key what the earlier one has used', async () => {
+    const { key: first, id } = await createKey({ daily: 25 });
+    expect(await servedOf(() => storage(first), 25)).toBe(25);
+    const { key: rotated } = (await admin(`/keys/${id}/rotate`, {})) as { key: string };
+    expect(await servedOf(() => storage(rotated), 0)).toBe(0);
+  });
+
+  it('serve addresses without a key, and all of them together, their burst to the last call', async () => {
+    expect(await servedOf(() => storage('', 'address'), 25)).toBe(25);
+    expect(await servedOf(() => storage('', 'addresses'), 25)).toBe(25);
+  });
+
+  it('apply changed permissions of a key', async () => {
+    const { key: changed, id } = await createKey();
+    const all = (status: number): Promise<number> =>
+      eventually(async () => (await onAll(() => storage(changed))).every((reply) => reply.status === status));
+    await all(200);
+    await admin(`/keys/${id}`, { rules: { methods: ['eth_chainId'] } }, 'PATCH');
+    await all(403);
+    await admin(`/keys/${id}`, { rules: { methods: null } }, 'PATCH');
+    await all(200);
+  });
+
+  it('close the sockets of a revoked key', async () => {
+    const { key: revoked, id } = await createKey();
+    await eventually(async () => (await onAll(() => storage(revoked))).every(({ status }) => status === 200));
+    const callers = await Promise.all(
+      Array.from({ length: 4 }, () => openCaller(`${gateway.address.replace('http', 'ws')}/main/ws/v3/${revoked}`)),
+    );
+    await admin(`/keys/${id}/revoke`, {});
+    expect(await Promise.all(callers.map(({ closed }) => closed))).toMatchObject(callers.map(() => ({ code: 1008 })));
+  });
+
   it('reject a revoked key within a second', async () => {
     const { key: revoked, id } = await createKey();
     await eventually(async () => (await onAll(() => storage(revoked))).every(({ status }) => status === 200));
@@ -174,13 +240,16 @@ describe('two workers', () => {
     expect(strangers.every(({ error }) => error?.message === 'filter not found')).toBe(true);
     const before = await onAll(() => call('eth_getFilterChanges', [id]));
     expect(before.every(({ result }) => Array.isArray(result))).toBe(true);
-    const { hash } = chain.mine().header;
     const found: unknown[] = [];
+    const hashes = [1, 2, 3].map(() => chain.mine().header.hash);
     await eventually(async () => {
       for (const { result } of await onAll(() => call('eth_getFilterChanges', [id])))
         found.push(...(result as unknown[]));
-      return found.includes(hash);
+      return found.includes(hashes.at(-1));
     });
+    // Each block once, whichever worker was polled.
+    expect(new Set(found).size).toBe(found.length);
+    expect(found).toEqual(expect.arrayContaining(hashes));
     const removed = await onAll(() => call('eth_uninstallFilter', [id]));
     expect(removed.filter(({ result }) => result === true)).toHaveLength(1);
     const after = await onAll(() => call('eth_getFilterChanges', [id]));
@@ -204,6 +273,29 @@ describe('two workers', () => {
       }
     }
   });
+
+  it('never serve an older head than one that a subscriber of either got, each head once and in order', async () => {
+    const callers = await Promise.all(
+      Array.from({ length: 4 }, () => openCaller(`${gateway.address.replace('http', 'ws')}/main/ws/v3/${key}`)),
+    );
+    for (const caller of callers) await caller.call('eth_subscribe', ['newHeads']);
+    const numbers = (): number[][] =>
+      callers.map(({ unread }) => unread.map((text) => Number(/"number":"(0x[0-9a-f]+)"/.exec(text)?.[1])));
+    let mined = 0;
+    for (let block = 0; block < 5; block++) {
+      mined = Number(chain.mine().header.number);
+      await eventually(() => numbers().some((delivered) => delivered.includes(mined)));
+      for (const { result } of await onAll(() => call('eth_blockNumber')))
+        expect(Number(result)).toBeGreaterThanOrEqual(mined);
+    }
+    await eventually(() => numbers().every((delivered) => delivered.includes(mined)));
+    for (const delivered of numbers()) {
+      const first = delivered[0] ?? 0;
+      expect(delivered).toEqual(Array.from({ length: mined - first + 1 }, (_, index) => first + index));
+      expect(delivered.length).toBeGreaterThanOrEqual(5);
+    }
+    for (const { socket } of callers) socket.terminate();
+  }, 60_000);
 
   it('deliver each new head to subscribers of both', async () => {
     const callers = await Promise.all(
@@ -248,6 +340,28 @@ describe('two workers', () => {
       expect(calls.reduce((sum, { count }) => sum + count, 0)).toBe(CONNECTIONS);
       const { events } = (await shown('/events?kind=admin')) as { events: { reason: string }[] };
       expect(events.some(({ reason }) => reason.startsWith('create'))).toBe(true);
+    }
+  });
+
+  it('show the differences between upstreams that both found on any of them', async () => {
+    // Each one another call, so that none is coalesced.
+    let sent = 0;
+    const balance = (): Promise<Reply> =>
+      call('eth_getBalance', [`0x${(++sent).toString(16).padStart(40, '0')}`, '0x1'], key, 'differing');
+    const replies = await onAll(balance);
+    expect(replies.every(({ error }) => error !== undefined)).toBe(true);
+    const shown = async (address: string): Promise<{ count: number; upstreams: string[]; values?: unknown }[]> => {
+      const headers = { accept: 'application/json', connection: 'close' };
+      const { networks } = (await (await fetch(`${address}/differing`, { headers })).json()) as {
+        networks: [{ differences: { count: number; upstreams: string[]; values?: unknown }[] }];
+      };
+      return networks[0].differences;
+    };
+    for (let read = 0; read < 4; read++) {
+      const differences = await shown(ops);
+      expect(differences.reduce((sum, { count }) => sum + count, 0)).toBe(CONNECTIONS);
+      expect(differences[0]).toHaveProperty('values');
+      expect((await shown(gateway.address))[0]).not.toHaveProperty('values');
     }
   });
 

@@ -1,4 +1,5 @@
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
+import { mergeDifferences, type Difference, type Differences } from '../../observability/differences.ts';
 import { mergeEvents, type EventFilter, type EventList, type GatewayEvent } from '../../observability/event-list.ts';
 import {
   latestCalls,
@@ -9,7 +10,7 @@ import {
 import type { WorkerLink } from '../../workers/worker-link.ts';
 
 /** @returns the rows of this process, then those of each other worker; each list has the latest ones first */
-type FindAll<Filter, Row> = (filter: Filter, limit: number) => Promise<Row[][]>;
+type FindAll<Filter, Row> = (filter: Filter, limit: number) => Promise<(readonly Row[])[]>;
 
 /** The latest calls and events of a gateway: of this process, or of all workers together. */
 export class MachineLists {
@@ -33,14 +34,30 @@ export class MachineLists {
   /** The latest ones first. What several workers found is one event. */
   async events(filter: EventFilter, limit: number): Promise<GatewayEvent[]> {
     const [own = [], ...others] = await this.#findEvents(filter, limit);
-    return others.length === 0 ? own : mergeEvents([own, ...others]).slice(0, limit);
+    return others.length === 0 ? [...own] : mergeEvents([own, ...others]).slice(0, limit);
   }
+}
+
+/**
+ * @param of the differences that this process found on a network; undefined: there is no such network
+ * @param link undefined: this process is the whole gateway
+ * @returns reads the latest differences that this process, or all workers together, found on a network
+ */
+export function differencesReader(
+  of: (slug: string) => Differences | undefined,
+  link: WorkerLink | undefined,
+): (slug: string) => Promise<readonly Difference[]> {
+  const findAll = finderOf<string, Difference>('differences', (slug) => of(slug)?.latest() ?? [], link);
+  return async (slug) => {
+    const [own = [], ...others] = await findAll(slug, Infinity);
+    return others.length === 0 ? own : mergeDifferences([own, ...others]);
+  };
 }
 
 /** Other workers send JSON texts: rows have explanations, which are no structured clones. */
 function finderOf<Filter, Row>(
   topic: string,
-  find: (filter: Filter, limit: number) => Row[],
+  find: (filter: Filter, limit: number) => readonly Row[],
   link: WorkerLink | undefined,
 ): FindAll<Filter, Row> {
   link?.on(topic, ({ filter, limit }: { filter: Filter; limit: number }) => JSON.stringify(find(filter, limit)));

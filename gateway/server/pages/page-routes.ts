@@ -3,6 +3,7 @@ import { clock } from '../../clock/clock.ts';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
+import { publicDifference, type Difference } from '../../observability/differences.ts';
 import type { HistoryStore } from '../../history/history-store.ts';
 import { rangeNames } from '../../metrics/long-history.ts';
 import type { NetworkHistory } from '../../metrics/network-history.ts';
@@ -34,6 +35,8 @@ export interface PageRouteOptions {
   readonly configuration: () => Configuration;
   readonly conditions: Pick<UpstreamConditions, 'of'>;
   readonly history: Pick<NetworkHistory, 'activityOf'>;
+  /** The latest differences that all workers found on a network. */
+  readonly differencesOf: (slug: string) => Promise<readonly Difference[]>;
   /** Undefined if no port has the status page. */
   readonly historyStore: Pick<HistoryStore, 'read'> | undefined;
   /** The pages that this port has, for navigation. */
@@ -53,23 +56,32 @@ export function pageRoutes(options: PageRouteOptions): Router {
   const statusPage = readPage('status/status.html', {}, links);
   const networkPage = readPage('status/network.html', {}, links);
   const docsPage = readPage('docs/docs.html', { hasStatus: options.hasStatus }, links);
-  const renderedStatus = new WeakMap<object, { at: number; text: string }>();
+  const renderedStatus = new WeakMap<object, { at: number; text: Promise<string> }>();
 
   /** Status of one network or of all, at most 1 s old. */
-  const statusText = (network: Network | undefined): string => {
+  const statusText = (network: Network | undefined): Promise<string> => {
     const now = clock.now();
-    const rendered = renderedStatus.get(network ?? options);
-    if (rendered !== undefined && now - rendered.at < STATUS_MAX_AGE_MS) return rendered.text;
+    let rendered = renderedStatus.get(network ?? options);
+    if (rendered === undefined || now - rendered.at >= STATUS_MAX_AGE_MS)
+      renderedStatus.set(network ?? options, (rendered = { at: now, text: renderStatus(network, now) }));
+    return rendered.text;
+  };
+
+  const renderStatus = async (network: Network | undefined, now: number): Promise<string> => {
     const isPublic = port() === undefined;
     const networks =
       network === undefined
         ? finder.all.map((one) => summaryOf(one, options, now))
-        : [{ ...statusOf(network, options, now), ...methodsOf(network), ...differencesOf(network, isPublic) }];
+        : [{ ...statusOf(network, options, now), ...methodsOf(network), differences: await shownDifferences(network) }];
     const scope = network === undefined ? 'gateway' : 'network';
     const configuration = displayedConfiguration(options.configuration(), isPublic);
-    const text = JSON.stringify({ version, scope, docs: options.hasDocs, port: port(), configuration, networks });
-    renderedStatus.set(network ?? options, { at: now, text });
-    return text;
+    return JSON.stringify({ version, scope, docs: options.hasDocs, port: port(), configuration, networks });
+  };
+
+  /** Public pages do not show what callers request and get. */
+  const shownDifferences = async ({ config }: Network): Promise<readonly object[]> => {
+    const differences = await options.differencesOf(config.slug);
+    return port() === undefined ? differences.map(publicDifference) : differences;
   };
 
   // Not `router.get`, which responds to OPTIONS too.
@@ -99,7 +111,10 @@ export function pageRoutes(options: PageRouteOptions): Router {
       void sendHistory(request, response, network, historyStore);
     } else if (page === 'docs') sendPage(response, docsPage, originsOf(finder.all));
     else if (acceptsHtml(request)) sendPage(response, network === undefined ? statusPage : networkPage);
-    else if (!isRpcAddress && acceptsJson(request)) sendJson(response, statusText(network));
+    else if (!isRpcAddress && acceptsJson(request))
+      statusText(network).then((text) => {
+        sendJson(response, text);
+      }, next);
     else next();
   });
   return router;
@@ -141,11 +156,6 @@ function upstreamsOf(network: Network, { conditions }: StatusSources, now: numbe
 function methodsOf({ config }: Network): object {
   const { methods, openMethods } = config;
   return { methods: [...methods, ...openMethods.wildcards], table: methodsByUpstreams(config, methodFacts) };
-}
-
-/** In the status of one network only. Public pages do not show what callers request and get. */
-function differencesOf({ differences }: Network, isPublic: boolean): object {
-  return { differences: isPublic ? differences.latestPublic() : differences.latest() };
 }
 
 /** Origins to which the method reference may send calls, besides its own. */
