@@ -23,9 +23,13 @@ export default defineConfig({
           // A worker imports the gateway once, for all its files.
           isolate: false,
           include: ['test/**/*.test.ts'],
-          // `npm run test:abuse`, `test:clients`, `test:helm`, `test:languages`, `test:nodes`, `test:recipes` and `test:walkthrough` run
-          // these: they need further packages, geth, and minutes.
-          exclude: ['test/{abuse,clients,helm,languages,nodes,recipes,walkthrough}/**', '**/node_modules/**', ...units],
+          // `npm run test:abuse`, `test:clients`, `test:helm`, `test:languages`, `test:nodes`, `test:pages`, `test:recipes` and
+          // `test:walkthrough` run these: they need further packages, geth, Chromium, and minutes.
+          exclude: [
+            'test/{abuse,clients,helm,languages,nodes,pages,recipes,walkthrough}/**',
+            '**/node_modules/**',
+            ...units,
+          ],
           globalSetup: ['test/support/global-setup.ts'],
           setupFiles: ['test/support/whole-day.ts'],
         },

@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/clients/*.test.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/global-setup.ts', 'test/pages/install-chromium.ts'],
     // No `requireAssertions`: with concurrent tests, Vitest counts the global `expect` for the wrong one.
     // These tests mostly wait.
     maxWorkers: 2,

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
-import { findProgram } from './find-program.ts';
-import { programs } from './programs.ts';
+import { findProgram, type Program } from './find-program.ts';
 import { eventually } from './eventually.ts';
 
 /** A headless Chromium process. */
@@ -50,9 +49,14 @@ type Message = {
 const WAIT_TIMEOUT_MS = 30_000;
 const keyCodes = { Escape: 27, Enter: 13 };
 
+const program: Program = {
+  names: ['chromium', 'chromium-browser', 'google-chrome'],
+  debianPackage: 'chromium',
+};
+
 /** Path of Chromium or Chrome. @throws if there is none and it cannot be installed */
 export function findChromium(): string {
-  return findProgram(programs.chromium);
+  return findProgram(program);
 }
 
 /** Starts a browser and controls it by https://chromedevtools.github.io/devtools-protocol. */

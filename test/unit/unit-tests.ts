@@ -6,7 +6,7 @@ import { sourcesIn } from '../structure/imports.ts';
 /** What starts a process, opens a port or waits for time. A test that has it, itself or through test/ or bench/, is no unit test. */
 const starts =
   /'node:(child_process|http|https|net|tls|cluster|worker_threads)'|'ws'|'ioredis'|inject\('redisServer'\)|support\/eventually|while \(performance\.now/;
-const excluded = /^test\/(abuse|clients|e2e|languages|nodes|recipes|walkthrough|runtimes)\//;
+const excluded = /^test\/(abuse|clients|e2e|languages|nodes|pages|recipes|walkthrough|runtimes)\//;
 
 const verdicts = new Map<string, boolean>();
 

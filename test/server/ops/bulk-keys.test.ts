@@ -11,7 +11,7 @@ import { appendUsage, linesOf } from '../../../gateway/usage/usage-file.ts';
 import { FileUsageStore } from '../../../gateway/usage/file-usage-store.ts';
 import { dayOf, lastDays } from '../../../gateway/usage/usage-store.ts';
 import { silent } from '../../auth/auth-setup.ts';
-import { adminToken, appKeys, startKeysGateway, type KeysGateway } from '../pages/keys-gateway.ts';
+import { adminToken, appKeys, startKeysGateway, type KeysGateway } from '../../pages/keys-gateway.ts';
 
 let own: KeysGateway;
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { keyRecord, type KeyRecord, type StoredKey } from '../../../gateway/auth
 import { listKeys } from '../../../gateway/server/ops/list-keys.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startRedis } from '../../support/redis.ts';
-import { adminToken, appKeys, startKeysGateway, type KeysGateway } from '../pages/keys-gateway.ts';
+import { adminToken, appKeys, startKeysGateway, type KeysGateway } from '../../pages/keys-gateway.ts';
 
 const records = (keys: readonly StoredKey[]): KeyRecord[] =>
   keys.map((key, index) => keyRecord(digestOf(String(index)), key));

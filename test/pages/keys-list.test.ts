@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
-import { eventually } from '../../support/eventually.ts';
-import { startRedis, type RedisServer } from '../../support/redis.ts';
+import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
+import { startRedis, type RedisServer } from '../support/redis.ts';
 import {
   appKeys,
   click,

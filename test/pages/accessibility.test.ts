@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../../gateway/config/package.ts';
-import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
 import {
   adminToken,
   appKeys,

@@ -1,9 +1,9 @@
-import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import type { StoredKey } from '../../../gateway/auth/stores/key-store.ts';
-import { slow } from '../../support/behaviours.ts';
-import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { scenarioPause } from '../../support/scenario-pause.ts';
+import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import type { StoredKey } from '../../gateway/auth/stores/key-store.ts';
+import { slow } from '../support/behaviours.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { scenarioPause } from '../support/scenario-pause.ts';
 import { adminToken } from './keys-gateway.ts';
 
 /** Upstreams of the networks in the pictures, by name: lag in blocks, latency in ms, and whether it fails at the end. */

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../../gateway/config/package.ts';
-import { outcomes } from '../../../gateway/metrics/outcome-class.ts';
-import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
-import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { outcomes } from '../../gateway/metrics/outcome-class.ts';
+import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { adminToken, fill } from './keys-gateway.ts';
 
 const axe = readFileSync(join(packageRoot, 'node_modules/axe-core/axe.min.js'), 'utf8');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
-import { eventually } from '../../support/eventually.ts';
+import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   adminToken,
   click,

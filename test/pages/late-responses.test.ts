@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
+import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
 import {
   appKeys,
   click,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
-import { eventually } from '../../support/eventually.ts';
-import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { contrasts } from './contrasts.ts';
 
 const CHAIN_ID = 7;

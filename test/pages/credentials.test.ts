@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { packageRoot } from '../../../gateway/config/package.ts';
-import { runCurlLine } from '../../e2e/curl.ts';
-import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { runCurlLine } from '../e2e/curl.ts';
+import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
 import {
   click,
   fill,

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Workplace } from '../../e2e/gateway-process.ts';
-import { slow, type Behaviour } from '../../support/behaviours.ts';
-import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
-import { eventually } from '../../support/eventually.ts';
-import { rpcError, startFakeNode, type FakeNode } from '../../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { Workplace } from '../e2e/gateway-process.ts';
+import { slow, type Behaviour } from '../support/behaviours.ts';
+import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { adminToken, fill } from './keys-gateway.ts';
 
 // One network for each fault: what is shown of its upstreams is the same on every page, and in every response.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCurlLine } from '../../e2e/curl.ts';
-import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
-import { eventually } from '../../support/eventually.ts';
+import { runCurlLine } from '../e2e/curl.ts';
+import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   click,
   fill,

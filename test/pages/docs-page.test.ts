@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../../gateway/config/package.ts';
-import { runCurlLine } from '../../e2e/curl.ts';
-import { startChromium, type Chromium, type Tab } from '../../support/chromium.ts';
-import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { packageRoot } from '../../gateway/config/package.ts';
+import { runCurlLine } from '../e2e/curl.ts';
+import { startChromium, type Chromium, type Tab } from '../support/chromium.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
 const run = promisify(execFile);
 

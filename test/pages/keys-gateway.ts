@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
-import { readKeyFile, writeKeyFile } from '../../../gateway/auth/stores/key-file.ts';
-import type { StoredKey } from '../../../gateway/auth/stores/key-store.ts';
-import type { Chromium, OpenOptions, Tab } from '../../support/chromium.ts';
-import { eventually } from '../../support/eventually.ts';
-import { startFakeNode } from '../../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import { readKeyFile, writeKeyFile } from '../../gateway/auth/stores/key-file.ts';
+import type { StoredKey } from '../../gateway/auth/stores/key-store.ts';
+import type { Chromium, OpenOptions, Tab } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
+import { startFakeNode } from '../support/fake-node.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
 /** Each must end within the time limit of a Redis command. */
 const MAX_CONCURRENT_ADDITIONS = 100;

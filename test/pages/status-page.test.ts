@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCurlLine } from '../../e2e/curl.ts';
-import { startChromium, type Chromium, type OpenOptions, type Tab } from '../../support/chromium.ts';
-import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { runCurlLine } from '../e2e/curl.ts';
+import { startChromium, type Chromium, type OpenOptions, type Tab } from '../support/chromium.ts';
+import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { contrasts } from './contrasts.ts';
-import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { walletExtension } from '../../support/wallet-extension.ts';
+import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { walletExtension } from '../support/wallet-extension.ts';
 
 let browser: Chromium;
 let node: FakeNode;

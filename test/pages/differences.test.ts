@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Differences } from '../../../gateway/observability/differences.ts';
-import { methods } from '../../../gateway/spec/methods.generated.ts';
-import type { MethodSpec } from '../../../gateway/spec/method-spec.ts';
-import { startChromium, type Tab } from '../../support/chromium.ts';
-import { eventually } from '../../support/eventually.ts';
-import { rpcError } from '../../support/fake-node.ts';
+import { Differences } from '../../gateway/observability/differences.ts';
+import { methods } from '../../gateway/spec/methods.generated.ts';
+import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { startChromium, type Tab } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
+import { rpcError } from '../support/fake-node.ts';
 import {
   account,
   balanceCall,
@@ -14,7 +14,7 @@ import {
   transaction,
   withAudits,
   type WithAudits,
-} from '../../verify/observe/with-audits.ts';
+} from '../verify/observe/with-audits.ts';
 
 const blocks = blocksTo();
 const lie = '0xffff';
