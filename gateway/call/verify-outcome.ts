@@ -30,19 +30,18 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const { chain } = router;
   if (isRequired && provenAs === undefined && agree === undefined)
     throw new RpcError('not-proven', `the result of ${method.name} cannot be proven: \`agree\` compares upstreams`);
-  const now = clock.now();
-  if (chain.view.head === undefined) {
-    chain.markUsed(now);
-    await chain.waitForChange(Math.min(MAX_HEAD_WAIT_MS, deadline - now));
-  }
-  const { head } = chain.view;
-  if (head === undefined || call.pinned !== undefined || blockAt === undefined || blocks?.tag === undefined) return;
-  if (agree === undefined && !pinnedParts.has(provenAs)) return;
+  const given = blockAt && params[blockAt.param];
+  const isPinned = agree !== undefined || pinnedParts.has(provenAs);
+  const pinsTag = isPinned && call.pinned === undefined && blocks?.tag !== undefined && !isPending(given);
+  // A proof needs a head, if only an old one.
+  if (!pinsTag && chain.view.head !== undefined) return;
+  const head = await chain.currentHead(Math.min(MAX_HEAD_WAIT_MS, deadline - clock.now()));
+  if (!pinsTag || head === undefined || blockAt === undefined) return;
   const { param } = blockAt;
-  const given = params[param];
-  if (isPending(given)) return;
   const { verifier } = router.options;
-  const newest = newestFor(call, head.number, splits === undefined ? undefined : given);
+  // Of the head, only the number may be known yet.
+  const { number: headNumber = head.number } = chain.view;
+  const newest = newestFor(call, headNumber, splits === undefined ? undefined : given);
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
@@ -90,7 +89,7 @@ function newestReachable({ router, candidates = router.all }: Call, head: bigint
   return newest === 0n || newest > head ? head : newest;
 }
 
-/** The poller has a head within this time after the first call. */
+/** The poller has a head within this time after the first call, or the first one after a pause. */
 const MAX_HEAD_WAIT_MS = 2_000;
 
 function isPending(block: unknown): boolean {
