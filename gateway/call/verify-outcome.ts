@@ -41,7 +41,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const { verifier } = router.options;
   // Of the head, only the number may be known yet.
   const { number: headNumber = head.number } = chain.view;
-  const newest = newestFor(call, headNumber, splits === undefined ? undefined : given);
+  const newest = newestFor(call, headNumber, agree, splits === undefined ? undefined : given);
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
@@ -70,10 +70,10 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
 }
 
 /** The block in place of `latest`. @param range of blocks; undefined: the call has none */
-function newestFor(call: Call, head: bigint, range: unknown): bigint {
+function newestFor(call: Call, head: bigint, agree: number | undefined, range: unknown): bigint {
   const { newestServed } = call.router.chain.view;
   const { fromBlock } = (range ?? {}) as { readonly fromBlock?: unknown };
-  const reachable = call.mayPinHead ? head : newestReachable(call, head);
+  const reachable = call.mayPinHead && agree === undefined ? head : newestReachable(call, head, agree);
   // A range must not end before it begins.
   const isBefore = typeof fromBlock === 'string' && fromBlock.startsWith('0x') && reachable < BigInt(fromBlock);
   const newest = isBefore ? head : reachable;
@@ -81,12 +81,20 @@ function newestFor(call: Call, head: bigint, range: unknown): bigint {
   return newestServed > newest ? newestServed : newest;
 }
 
-/** The newest block of the upstreams that have not failed since their last polls, at most the head; the head if there is none. */
-function newestReachable({ router, candidates = router.all }: Call, head: bigint): bigint {
+/**
+ * The newest block that so many of the upstreams have that have not failed since their last polls, at most the head; the head if
+ * they are too few. Several upstreams must not lag: the block would be too old.
+ */
+function newestReachable({ router, candidates = router.all }: Call, head: bigint, count = 1): bigint {
   const { view } = router.chain;
+  const oldest = count === 1 ? 0n : head - BigInt(router.options.maxLagBlocks ?? view.maxLag);
   const numbers = candidates.flatMap((one) => (one.isHeadUncertain ? [] : (view.headOf(one)?.number ?? [])));
-  const newest = numbers.reduce((highest, number) => (number > highest ? number : highest), 0n);
-  return newest === 0n || newest > head ? head : newest;
+  const newest = numbers.toSorted(descending)[count - 1];
+  return newest === undefined || newest > head || newest < oldest ? head : newest;
+}
+
+function descending(one: bigint, other: bigint): number {
+  return one > other ? -1 : one < other ? 1 : 0;
 }
 
 /** The poller has a head within this time after the first call, or the first one after a pause. */
