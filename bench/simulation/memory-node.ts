@@ -31,7 +31,7 @@ export class MemoryNode implements ChainServer, Transport, SubscriptionLink {
   readonly port: number;
   readonly secrets = { hosts: [], credentials: [] };
   readonly slots = new Gate({ slots: Infinity, rejection: () => new Error('no free slot') });
-  readonly #nodes: RespondingNodes;
+  readonly #nodes: Pick<RespondingNodes, 'respondTo'>;
   readonly #random: Random;
   readonly #deadlines = new Deadlines();
   readonly #inFlight = new Set<PendingRequest<HttpResponse>>();
@@ -41,7 +41,7 @@ export class MemoryNode implements ChainServer, Transport, SubscriptionLink {
   #fault: ConnectionFault | undefined;
   #isConnected = false;
 
-  constructor(port: number, nodes: RespondingNodes, random: Random) {
+  constructor(port: number, nodes: Pick<RespondingNodes, 'respondTo'>, random: Random) {
     this.port = port;
     this.#nodes = nodes;
     this.#random = random;

@@ -30,19 +30,18 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const { chain } = router;
   if (isRequired && provenAs === undefined && agree === undefined)
     throw new RpcError('not-proven', `the result of ${method.name} cannot be proven: \`agree\` compares upstreams`);
-  const now = clock.now();
-  if (chain.view.head === undefined) {
-    chain.markUsed(now);
-    await chain.waitForChange(Math.min(MAX_HEAD_WAIT_MS, deadline - now));
-  }
-  const { head } = chain.view;
-  if (head === undefined || call.pinned !== undefined || blockAt === undefined || blocks?.tag === undefined) return;
-  if (agree === undefined && !pinnedParts.has(provenAs)) return;
+  const given = blockAt && params[blockAt.param];
+  const isPinned = agree !== undefined || pinnedParts.has(provenAs);
+  const pinsTag = isPinned && call.pinned === undefined && blocks?.tag !== undefined && !isPending(given);
+  // A proof needs a head, if only an old one.
+  if (!pinsTag && chain.view.head !== undefined) return;
+  const head = await chain.currentHead(Math.min(MAX_HEAD_WAIT_MS, deadline - clock.now()));
+  if (!pinsTag || head === undefined || blockAt === undefined) return;
   const { param } = blockAt;
-  const given = params[param];
-  if (isPending(given)) return;
   const { verifier } = router.options;
-  const newest = newestFor(call, head.number, splits === undefined ? undefined : given);
+  // Of the head, only the number may be known yet.
+  const { number: headNumber = head.number } = chain.view;
+  const newest = newestFor(call, headNumber, agree, splits === undefined ? undefined : given);
   const numberOf = async (tag: unknown): Promise<string> => {
     if (tag !== 'safe' && tag !== 'finalized') return `0x${newest.toString(16)}`;
     return (await verifier.numberOfTag(tag, workOf(call, router.all[0] as Upstream))) ?? tag;
@@ -71,10 +70,10 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
 }
 
 /** The block in place of `latest`. @param range of blocks; undefined: the call has none */
-function newestFor(call: Call, head: bigint, range: unknown): bigint {
+function newestFor(call: Call, head: bigint, agree: number | undefined, range: unknown): bigint {
   const { newestServed } = call.router.chain.view;
   const { fromBlock } = (range ?? {}) as { readonly fromBlock?: unknown };
-  const reachable = call.mayPinHead ? head : newestReachable(call, head);
+  const reachable = call.mayPinHead && agree === undefined ? head : newestReachable(call, head, agree);
   // A range must not end before it begins.
   const isBefore = typeof fromBlock === 'string' && fromBlock.startsWith('0x') && reachable < BigInt(fromBlock);
   const newest = isBefore ? head : reachable;
@@ -82,15 +81,23 @@ function newestFor(call: Call, head: bigint, range: unknown): bigint {
   return newestServed > newest ? newestServed : newest;
 }
 
-/** The newest block of the upstreams that have not failed since their last polls, at most the head; the head if there is none. */
-function newestReachable({ router, candidates = router.all }: Call, head: bigint): bigint {
+/**
+ * The newest block that so many of the upstreams have that have not failed since their last polls, at most the head; the head if
+ * they are too few. Several upstreams must not lag: the block would be too old.
+ */
+function newestReachable({ router, candidates = router.all }: Call, head: bigint, count = 1): bigint {
   const { view } = router.chain;
+  const oldest = count === 1 ? 0n : head - BigInt(router.options.maxLagBlocks ?? view.maxLag);
   const numbers = candidates.flatMap((one) => (one.isHeadUncertain ? [] : (view.headOf(one)?.number ?? [])));
-  const newest = numbers.reduce((highest, number) => (number > highest ? number : highest), 0n);
-  return newest === 0n || newest > head ? head : newest;
+  const newest = numbers.toSorted(descending)[count - 1];
+  return newest === undefined || newest > head || newest < oldest ? head : newest;
 }
 
-/** The poller has a head within this time after the first call. */
+function descending(one: bigint, other: bigint): number {
+  return one > other ? -1 : one < other ? 1 : 0;
+}
+
+/** The poller has a head within this time after the first call, or the first one after a pause. */
 const MAX_HEAD_WAIT_MS = 2_000;
 
 function isPending(block: unknown): boolean {

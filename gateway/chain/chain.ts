@@ -489,7 +489,7 @@ export class Chain<U> {
     const head = selectHead(heads, this.#network, this.#times.blockMs);
     const from = usable.find((known) => known.head === head)?.upstream;
     if (head === undefined || from === undefined) return;
-    this.#seenAt = Math.max(this.#seenAt, head.at);
+    for (const one of heads) if (one.number === head.number) this.#seenAt = Math.max(this.#seenAt, one.at);
     this.#view = undefined;
     let isConfirmed: boolean;
     if (this.#network === undefined || head.number >= this.#network.number) {

@@ -108,7 +108,10 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #polls = new Map<U, Polls>();
   #probed: readonly Probed[] = [];
   readonly #watchers = new Set<(change: ChainChange) => void>();
+  /** Those that wait for a change of the chain. */
   readonly #waiting = new Set<() => void>();
+  /** Those that wait for the next poll or notification. */
+  readonly #waitingForNews = new Set<() => void>();
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
   readonly #prediction = new HeadPrediction();
@@ -216,16 +219,46 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /** @returns whether the chain has changed within the timeout */
   waitForChange(timeoutMs: number): Promise<boolean> {
+    return this.#waitIn(this.#waiting, timeoutMs);
+  }
+
+  /**
+   * The current head for a call, which counts as a use: one that was seen as lately as while there are many calls. If it is
+   * older, because polls are rare or have stopped, the upstreams are polled now.
+   * @returns undefined if no upstream returns the head within the timeout
+   */
+  async currentHead(timeoutMs: number): Promise<Header | undefined> {
+    const startedAt = clock.now();
+    this.markUsed(startedAt);
+    if (!this.#isHeadCurrent(startedAt) && startedAt - this.#startedAt >= this.#times.startMs)
+      this.#startRound(startedAt, true);
+    for (let now = startedAt; !this.#isHeadCurrent(now); now = clock.now())
+      if (!(await this.#waitIn(this.#waitingForNews, startedAt + timeoutMs - now))) return undefined;
+    return this.view.head;
+  }
+
+  /** Whether the chain is followed without a pause, and polls or notifications of its head are not overdue. */
+  #isHeadCurrent(now: number): boolean {
+    const { seenAt, blockMs, upstreams } = this.view;
+    const { startMs } = this.#times;
+    let maxAgeMs = pollIntervalMs(this.#times, 0, blockMs) + startMs;
+    for (const { isSubscribed } of upstreams.values())
+      if (isSubscribed) maxAgeMs = Math.max(maxAgeMs, silenceLimits(this.#times, blockMs).pollMs + startMs);
+    return this.#chain.isCurrent && now - seenAt <= maxAgeMs;
+  }
+
+  /** @returns whether those that wait are resolved within the timeout */
+  #waitIn(waiting: Set<() => void>, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const changed = (): void => {
+      const end = (): void => {
         clock.clearTimeout(timer);
         resolve(!this.#isClosed);
       };
       const timer = clock.setTimeout(() => {
-        this.#waiting.delete(changed);
+        waiting.delete(end);
         resolve(false);
       }, timeoutMs);
-      this.#waiting.add(changed);
+      waiting.add(end);
     });
   }
 
@@ -349,7 +382,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#watchers.clear();
     this.#stop();
     this.#isClosed = true;
-    this.#resolveWaiting();
+    resolveAll(this.#waiting);
+    resolveAll(this.#waitingForNews);
   }
 
   // Rounds
@@ -366,8 +400,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return this.#watchers.size > 0 || (this.#isPolling && now < this.#watchedElsewhereUntil);
   }
 
-  /** Polls all upstreams that are due, and schedules the next round. */
-  #startRound(now: number, isFirstWatch = false): void {
+  /**
+   * Polls all upstreams that are due, and schedules the next round.
+   * @param isAwaited a call or the first watcher waits for the head: all are due, unless they failed or send notifications
+   */
+  #startRound(now: number, isAwaited = false): void {
     if (this.#isClosed) return;
     const sinceUseMs = this.#isWatched(now) ? undefined : now - this.#usedAt;
     const { idleAfterMs } = this.#times;
@@ -378,7 +415,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
     this.#notifyUse(now);
     const wasStopped = this.#timer === undefined;
-    if (wasStopped || isFirstWatch) this.#startedAt = now;
+    const isStart = wasStopped || isAwaited;
+    if (isStart) this.#startedAt = now;
     if (wasStopped) this.#chain.resumed();
     const { isConfirming } = this.#chain;
     const { blockMs } = this.view;
@@ -391,11 +429,10 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const stepMs = expectedMs !== undefined && expectedMs <= 0 ? stepOf(blockMs ?? 0) : undefined;
     if (stepMs !== undefined) this.#prediction.polled();
     const ownMs = this.#isPolling ? (isConfirming ? confirmMs : (stepMs ?? minMs)) : OVERDUE_FACTOR * roundMs;
-    // The first watcher waits for the head.
-    const intervalMs = isFirstWatch ? 0 : ownMs;
+    const intervalMs = isAwaited ? 0 : ownMs;
     const silence = silenceLimits(this.#times, blockMs);
     const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
-    let nextMs = wasStopped ? Math.min(untilNextMs, this.#times.startMs) : untilNextMs;
+    let nextMs = isStart ? Math.min(untilNextMs, this.#times.startMs) : untilNextMs;
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
       const dueMs = this.#pollIfDue(upstream, polls, now, intervalMs, silence, isLate) ?? nextMs;
@@ -404,7 +441,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
       if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
-    if (wasStopped || isFirstWatch) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
+    if (isStart) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
     // A worker that does not poll for all checks then whether the network is in use.
@@ -687,6 +724,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));
       }
     }
+    resolveAll(this.#waitingForNews);
     const { number, newestServed, tagged } = this.view;
     const { latest, safe, finalized } = this.#shared;
     // After a fall, the next served blocks are announced again.
@@ -705,7 +743,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       if (sharing === undefined && this.#delivery === undefined) this.#deliverTo(this.#watchers, change);
       else this.#deliverAfter(sharing, change);
     }
-    this.#resolveWaiting();
+    resolveAll(this.#waiting);
   }
 
   /** Delivers a change to its present watchers when the other workers know its block, after those before it. */
@@ -737,11 +775,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#handle(this.#chain.fetched('unknown', clock.now()));
   }
 
-  #resolveWaiting(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
-  }
-
   async #fetch({ head, from, headers }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
     const others = [...this.#polls.keys()].filter(
       (upstream) => upstream !== from && upstream.circuit.isClosed && !upstream.isOnOtherChain,
@@ -756,6 +789,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#leaveOtherChains(now);
     this.#handle(this.#chain.verified(upstream, isRight, now));
   }
+}
+
+function resolveAll(waiting: Set<() => void>): void {
+  for (const resolve of waiting) resolve();
+  waiting.clear();
 }
 
 /** What subscriptions need of it. */

@@ -199,13 +199,15 @@ export async function checkUncle(subject: Subject): Promise<Finding> {
 }
 
 /** The number of the newest block: a block of the network has it. */
-export async function checkHeadNumber({ result, evidence, work }: Subject): Promise<Finding> {
+export async function checkHeadNumber(subject: Subject): Promise<Finding> {
+  const { result, evidence, work } = subject;
   if (typeof result !== 'string') return unknown;
   const { view } = evidence;
   const number = BigInt(result);
   const known = view.at(number);
   if (known !== undefined) return (await evidence.header(known.hash, work)) === undefined ? unknown : proven('hash');
   const block = await evidence.blockAt(result, work);
-  const isNext = block !== undefined && view.head !== undefined && isSameHex(block['parentHash'], view.head.hash);
-  return isNext && checkHeader(block) === 'verified' ? proven('hash') : unknown;
+  if (block === undefined || checkHeader(block) !== 'verified') return unknown;
+  const place = { hash: String(block['hash']).toLowerCase(), number };
+  return (await checkPlace(place, block['parentHash'], subject)) ?? proven('hash');
 }

@@ -1,0 +1,160 @@
+import { onTestFinished } from 'vitest';
+import { RLP } from '@ethereumjs/rlp';
+import { Random } from '../../bench/random.ts';
+import { MemoryNode } from '../../bench/simulation/memory-node.ts';
+import { SimulatedGateway } from '../../bench/simulation/simulated-gateway.ts';
+import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { keccak256 } from '../../gateway/collections/keccak.ts';
+import { encodeHeader } from '../../gateway/verify/proofs/check-header.ts';
+import { hashOf } from '../../gateway/verify/proofs/hex.ts';
+import { EMPTY_CODE, EMPTY_LIST, EMPTY_ROOT } from '../../gateway/verify/proofs/tree.ts';
+import type { JsonRpcResponse } from '../support/gateway.ts';
+import { SimulatedClock } from '../support/simulated-clock.ts';
+
+/** Its balance is the number of the block. */
+export const account = `0x${'ab'.repeat(20)}`;
+const FIRST_NUMBER = 1_000;
+
+type Block = Readonly<Record<string, unknown>> & { readonly number: string; readonly hash: string };
+
+/** How a node differs from one that returns the truth at once. */
+export interface SimulatedNode {
+  /** Time after which it has a block. */
+  readonly lateMs?: number;
+  /** Its head from this number on. */
+  readonly stuckAt?: number;
+}
+
+export interface SimulatedNetwork {
+  readonly time: SimulatedClock;
+  /** The number of the newest block. */
+  readonly head: () => number;
+  /** The requests that all nodes have got, as `method params`, and when. */
+  readonly requests: readonly { readonly text: string; readonly at: number }[];
+  readonly call: (method: string, params?: readonly unknown[]) => Promise<JsonRpcResponse>;
+  /** How many results had this proof. */
+  readonly count: (proof: string) => Promise<number>;
+}
+
+/** A gateway in simulated time, until the test ends, with nodes of a chain whose blocks are empty and can be proven. */
+export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number, options: object): SimulatedNetwork {
+  const systemClock = clock;
+  const time = new SimulatedClock();
+  installClock(time);
+  onTestFinished(() => {
+    installClock(systemClock);
+  });
+  const blockAt = emptyBlocks(blockMs);
+  const startedAt = time.now();
+  const headAfter = (ms: number): number => FIRST_NUMBER + Math.floor((time.now() - startedAt - ms) / blockMs);
+  const requests: { text: string; at: number }[] = [];
+  const servers = nodes.map(({ lateMs = 0, stuckAt = Infinity }, at) => {
+    const respondTo = ({ id, method, params = [] }: { id?: unknown; method: string; params?: readonly unknown[] }) => {
+      requests.push({ text: `${method} ${JSON.stringify(params)}`, at: time.now() });
+      return { jsonrpc: '2.0', id, ...resultOf(method, params, blockAt, Math.min(headAfter(lateMs), stuckAt)) };
+    };
+    return new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
+  });
+  const upstreams = servers.map(({ port }) => {
+    return { name: `node-${port}`, url: `http://127.0.0.1:${port}`, batch: false };
+  });
+  const file = { name: 'Test', chainId: 7, methods: ['eth'], hedge: 'off', cache: 'off', upstreams, ...options };
+  const gateway = new SimulatedGateway({ options: { name: 'test' }, file: () => file } as never, servers);
+  const client = gateway.connect();
+  return {
+    ...{ time, requests, head: () => headAfter(0) },
+    call: async (method, params = []) =>
+      JSON.parse(
+        await time.advanceUntil(client.post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))),
+      ) as JsonRpcResponse,
+    count: async (proof) => {
+      const lines = (await gateway.metrics()).split('\n').filter((line) => line.includes(`proof="${proof}"`));
+      return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    },
+  };
+}
+
+function resultOf(
+  method: string,
+  params: readonly unknown[],
+  blockAt: (number: number) => Block,
+  head: number,
+): object {
+  const find = (named: unknown): Block | undefined => {
+    const { blockHash, blockNumber = named } = (typeof named === 'object' && named !== null ? named : {}) as {
+      readonly blockHash?: unknown;
+      readonly blockNumber?: unknown;
+    };
+    for (let number = head; number >= FIRST_NUMBER && blockHash !== undefined; number--)
+      if (blockAt(number).hash === blockHash) return blockAt(number);
+    const number = String(blockNumber).startsWith('0x') ? Number(blockNumber) : head;
+    return blockHash !== undefined || number > head ? undefined : blockAt(number);
+  };
+  const ofBlock = (named: unknown, result: (number: number) => unknown): object => {
+    const block = find(named);
+    return block === undefined
+      ? { error: { code: -32000, message: 'header not found' } }
+      : { result: result(Number(block.number)) };
+  };
+  switch (method) {
+    case 'eth_chainId':
+      return { result: '0x7' };
+    case 'eth_blockNumber':
+      return { result: hex(head) };
+    case 'eth_getBlockByNumber':
+      return { result: find(params[0]) ?? null };
+    case 'eth_getBlockByHash':
+      return { result: find({ blockHash: params[0] }) ?? null };
+    case 'eth_getBalance':
+      return ofBlock(params[1], hex);
+    case 'eth_call':
+      return ofBlock(params[1], (number) => `0x${number.toString(16).padStart(64, '0')}`);
+    case 'eth_getProof':
+      return ofBlock(params[2], (number) => ({
+        ...{ address: account, accountProof: [stateOf(number).node], balance: hex(number), codeHash: EMPTY_CODE },
+        ...{ nonce: '0x0', storageHash: EMPTY_ROOT, storageProof: [] },
+      }));
+    case 'eth_getLogs':
+      return { result: [] };
+    default:
+      return { error: { code: -32601, message: 'the method does not exist' } };
+  }
+}
+
+/** The blocks of a chain by their numbers. They do not change. */
+function emptyBlocks(blockMs: number): (number: number) => Block {
+  const blocks: Block[] = [];
+  return (number) => {
+    for (let next = FIRST_NUMBER + blocks.length; next <= number; next++) {
+      const header = {
+        ...{ parentHash: blocks.at(-1)?.hash ?? word('11'), sha3Uncles: EMPTY_LIST, miner: account },
+        ...{ stateRoot: stateOf(next).root, transactionsRoot: EMPTY_ROOT, receiptsRoot: EMPTY_ROOT },
+        ...{ logsBloom: `0x${'00'.repeat(256)}`, difficulty: '0x0', number: hex(next), gasLimit: '0x1c9c380' },
+        ...{ gasUsed: '0x0', timestamp: hex(1_700_000_000 + Math.floor((next * blockMs) / 1_000)), extraData: '0x' },
+        ...{ mixHash: word('22'), nonce: '0x0000000000000000', baseFeePerGas: '0x7' },
+      };
+      const hash = hashOf(encodeHeader(header) as Buffer);
+      blocks.push({ ...header, hash, size: '0x200', transactions: [], uncles: [] });
+    }
+    return blocks[number - FIRST_NUMBER] as Block;
+  };
+}
+
+/** A trie of one leaf: the account. */
+function stateOf(balance: number): { readonly root: string; readonly node: string } {
+  const value = RLP.encode([new Uint8Array(), balance, bytes(EMPTY_ROOT), bytes(EMPTY_CODE)]);
+  const node = RLP.encode([Buffer.concat([Uint8Array.of(0x20), keccak256(bytes(account))]), value]);
+  return { root: hashOf(node), node: `0x${Buffer.from(node).toString('hex')}` };
+}
+
+function bytes(text: string): Buffer {
+  return Buffer.from(text.slice(2), 'hex');
+}
+
+function word(byte: string): string {
+  return `0x${byte.repeat(32)}`;
+}
+
+function hex(number: number): string {
+  return `0x${number.toString(16)}`;
+}
