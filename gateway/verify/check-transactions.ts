@@ -42,10 +42,16 @@ async function checkAbsent(subject: Subject): Promise<Finding> {
 /** Whether a transaction has this hash, and its sender signed it. Undefined: its form is not known. */
 export function isSigned(transaction: JsonObject, hash: unknown): boolean | undefined {
   try {
-    const bytes = encodeTransaction(transaction);
-    return isSameHex(hashOf(bytes), hash) && isSameHex(decodeTransaction(toHex(bytes))?.sender(), transaction['from']);
+    return (
+      isSameHex(hashOf(encodeTransaction(transaction)), hash) && isSameHex(senderOf(transaction), transaction['from'])
+    );
   } catch (error) {
     if (error === unknownForm) return undefined;
     throw error;
   }
+}
+
+/** Who signed a transaction. Undefined: its signature is malformed. @throws unknownForm */
+export function senderOf(transaction: JsonObject): string | undefined {
+  return decodeTransaction(toHex(encodeTransaction(transaction)))?.sender();
 }
