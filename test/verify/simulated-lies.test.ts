@@ -30,3 +30,20 @@ describe('a transaction of a block', () => {
     expect((await nodes.send(method, nodes.hashes[0])).error).toBeUndefined();
   });
 });
+
+describe('with `enforce`, a result that nothing proves', () => {
+  it('is not cached: once there is evidence, the result is proven', async () => {
+    const method = 'eth_getTransactionReceipt';
+    const nodes = await simulatedNodes(2, { verify: 'enforce' });
+    const [hash] = nodes.hashes;
+    await nodes.send('eth_blockNumber');
+    nodes.lie(0, method, (receipt: Json) => ({ ...receipt, status: '0x0' }));
+    nodes.lie(1, 'eth_getBlockReceipts', () => []);
+    expect((await nodes.send(method, hash)).result).toMatchObject({ status: '0x0' });
+    expect(await nodes.proven(method, 'no')).toBe(1);
+    nodes.lie(1, 'eth_getBlockReceipts', undefined);
+    await nodes.advance(1_000);
+    expect((await nodes.send(method, hash)).result).toMatchObject({ status: '0x1' });
+    expect(await nodes.proven(method, 'root')).toBe(1);
+  });
+});
