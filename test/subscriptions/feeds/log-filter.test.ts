@@ -111,7 +111,11 @@ describe('a bloom filter', () => {
       for (const bit of hashToBits(value)) bloom[255 - (bit >> 3)] = (bloom[255 - (bit >> 3)] ?? 0) | (1 << (bit & 7));
     const whole = new LogsBloom(`0x${bloom.toString('hex')}`);
     let steps = 0;
-    const counted = { afterSlice: () => void steps++ } as unknown as OwnedSteps;
+    const counted = {
+      afterSlice: () => {
+        steps++;
+      },
+    } as unknown as OwnedSteps;
     const params = [
       {},
       { address: a },
