@@ -146,7 +146,9 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
   const since = cache.missed();
   cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
   const response = await forward(call);
-  if (response.kind === 'flowing') return response;
+  // A result that could be proven, and is not, is not cached: there may be evidence at the next call.
+  const isUnproven = response.kind !== 'flowing' && response.proof === 'no' && call.method.provenAs !== undefined;
+  if (response.kind === 'flowing' || isUnproven) return response;
   // The cached JSON is reused, so that the result is serialised once.
   const result = cache.store(params, name, response, call.headHash, since);
   if (result === undefined) return response;

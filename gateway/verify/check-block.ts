@@ -103,7 +103,7 @@ async function checkLists(block: JsonObject, header: JsonObject, subject: Subjec
 async function hasTransactions(block: JsonObject, header: JsonObject, steps: OwnedSteps): Promise<boolean | undefined> {
   const { transactions } = block;
   if (!Array.isArray(transactions)) return undefined;
-  if (transactions.length === 0) return header['transactionsRoot'] === EMPTY_ROOT;
+  if (transactions.length === 0) return isSameHex(header['transactionsRoot'], EMPTY_ROOT);
   const encoded: Uint8Array[] = [];
   try {
     for (const [index, transaction] of transactions.entries()) {
@@ -118,7 +118,7 @@ async function hasTransactions(block: JsonObject, header: JsonObject, steps: Own
     if (error === unknownForm) return undefined;
     throw error;
   }
-  return (await rootOf(encoded, steps)) === header['transactionsRoot'];
+  return isSameHex(await rootOf(encoded, steps), header['transactionsRoot']);
 }
 
 /** Whether what a transaction object has beside its bytes is right: its hash and its place. */
@@ -128,7 +128,7 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
     isSameHex(hash, hashOf(bytes)) &&
     isSameHex(blockHash, block['hash']) &&
     isSameQuantity(blockNumber, block['number']) &&
-    Number(transactionIndex) === index &&
+    isSameQuantity(transactionIndex, `0x${index.toString(16)}`) &&
     hasChainIdOfSignature(transaction)
   );
 }
@@ -137,10 +137,10 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
 function hasChainIdOfSignature({ type, v, chainId }: JsonObject): boolean {
   if (Number(type ?? 0) !== 0 || isAbsent(chainId) || isAbsent(v)) return true;
   const number = BigInt(String(v));
-  return number < 35n || BigInt(String(chainId)) === (number - 35n) / 2n;
+  return number < 35n || isSameQuantity(chainId, `0x${((number - 35n) / 2n).toString(16)}`);
 }
 
-/** Whether a transaction object has the values of a proven one. Its sender is not compared: a block does not prove it. */
+/** Whether a transaction object has the values of a proven one, which has no sender: a block does not prove it. */
 export function isSameTransaction(transaction: unknown, trusted: JsonObject): boolean {
   if (!isObject(transaction)) return false;
   const type = Number(trusted['type'] ?? 0);
@@ -148,7 +148,7 @@ export function isSameTransaction(transaction: unknown, trusted: JsonObject): bo
   const hashed = ['blobVersionedHashes', ...(type < 2 ? ['gasPrice'] : []), type === 0 ? 'v' : 'chainId'];
   return (
     hasChainIdOfSignature(transaction) &&
-    isLike(transaction, { ...trusted, from: undefined }, 'Transaction') &&
+    isLike(transaction, trusted, 'Transaction') &&
     isAbsent(transaction['to']) === isAbsent(trusted['to']) &&
     hashed.every((name) => isLike(transaction[name], trusted[name], ''))
   );
@@ -157,10 +157,11 @@ export function isSameTransaction(transaction: unknown, trusted: JsonObject): bo
 async function hasWithdrawals(block: JsonObject, header: JsonObject, steps: OwnedSteps): Promise<boolean | undefined> {
   const { withdrawals } = block;
   const { withdrawalsRoot } = header;
-  if (typeof withdrawalsRoot !== 'string') return !Array.isArray(withdrawals) || withdrawals.length === 0;
+  if (isAbsent(withdrawalsRoot))
+    return isAbsent(withdrawals) || (Array.isArray(withdrawals) && withdrawals.length === 0);
   if (!Array.isArray(withdrawals)) return undefined;
   try {
-    return (await rootOf((withdrawals as JsonObject[]).map(encodeWithdrawal), steps)) === withdrawalsRoot;
+    return isSameHex(await rootOf((withdrawals as JsonObject[]).map(encodeWithdrawal), steps), withdrawalsRoot);
   } catch (error) {
     if (error === unknownForm) return undefined;
     throw error;
@@ -170,7 +171,7 @@ async function hasWithdrawals(block: JsonObject, header: JsonObject, steps: Owne
 /** Undefined: there are some, which the header does not name. */
 function hasUncles({ uncles }: JsonObject, header: JsonObject): boolean | undefined {
   if (!Array.isArray(uncles) || uncles.length > 0) return undefined;
-  return header['sha3Uncles'] === EMPTY_LIST ? true : undefined;
+  return isSameHex(header['sha3Uncles'], EMPTY_LIST) ? true : undefined;
 }
 
 /** The number of a block's transactions. */

@@ -5,9 +5,10 @@ import {
   type FilterParams,
   type LogFilter,
 } from '../chain/logs/log-filter.ts';
-import { LogsBloom } from '../chain/logs/logs-bloom.ts';
+import { filterBits, LogsBloom } from '../chain/logs/logs-bloom.ts';
 import { clock } from '../clock/clock.ts';
 import type { JsonObject } from '../collections/is-object.ts';
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { isOld } from '../routing-policy/candidate.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
 import { isSameHex } from './proofs/hex.ts';
@@ -26,12 +27,17 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
   const headers = headersOf(given, subject);
   if (headers === undefined || !Array.isArray(result)) return unknown;
   const filter = parseLogFilter({ ...given, fromBlock: null, toBlock: null, blockHash: null });
+  const steps = new OwnedSteps(work.owner);
+  const bits = await filterBits(filter, steps);
+  steps.charge();
   const byBlock = logsByBlock(result as readonly JsonObject[]);
   if (byBlock === undefined) return disproved('logs in another order');
   let found = 0;
   for await (const header of headers) {
     if (header === undefined || work.caller.isCancelled || clock.now() >= work.deadline) return unknown;
-    const expected = await logsIn(header, filter, subject);
+    const bloom = new LogsBloom(header['logsBloom']);
+    const isEmpty = bloom.isEmpty || !bloom.mayMatchBits(bits);
+    const expected = isEmpty ? [] : await logsIn(header, filter, subject);
     if (expected === undefined) return unknown;
     const logs = byBlock.get(BigInt(String(header['number']))) ?? [];
     found += logs.length;
@@ -111,8 +117,6 @@ async function logsIn(
   filter: LogFilter,
   { evidence, work }: Subject,
 ): Promise<readonly JsonObject[] | undefined> {
-  const bloom = new LogsBloom(header['logsBloom']);
-  if (bloom.isEmpty || !bloom.mayMatch(filter)) return [];
   const receipts = await evidence.receipts(String(header['hash']).toLowerCase(), work);
   const logs = receipts?.flatMap((receipt) => receipt['logs'] as readonly (JsonObject & EventLog)[]);
   return logs?.filter((log) => {

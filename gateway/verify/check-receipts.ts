@@ -2,11 +2,20 @@ import { RLP } from '@ethereumjs/rlp';
 import { isObject, type JsonObject } from '../collections/is-object.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { checkPlace } from './check-block.ts';
-import { isSigned } from './check-transactions.ts';
+import { isSigned, senderOf } from './check-transactions.ts';
 import type { ProvenBlock, Work } from './evidence/evidence.ts';
 import { encodeReceipt } from './proofs/encode-receipt.ts';
 import { effectiveGasPriceOf } from './proofs/encode-transaction.ts';
-import { hashOf, isAbsent, isSameHex, toBytes, toNumberBytes, unknownForm } from './proofs/hex.ts';
+import {
+  hashOf,
+  isAbsent,
+  isSameHex,
+  isSameQuantity,
+  toBytes,
+  toNumberBytes,
+  typeOf,
+  unknownForm,
+} from './proofs/hex.ts';
 import { rootOf } from './proofs/tree.ts';
 import { blockOf, disproved, isLike, placeOf, proven, unknown, type Subject, type Finding } from './subject.ts';
 
@@ -27,7 +36,7 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
   if (matches === true) return proven('root');
   const trusted = work.isEvidence ? undefined : await evidence.receipts(hash, work);
   if (trusted === undefined) return unknown;
-  const isSame = isLike(result, trusted.map(withoutUnproven), 'Receipt');
+  const isSame = isLike(result, trusted, 'Receipt');
   return isSame ? unknown : disproved('other receipts');
 }
 
@@ -49,18 +58,13 @@ async function haveRoot(
       const pause = steps.afterSlice();
       if (pause !== undefined) await pause;
     }
-    return (await rootOf(encoded, steps)) === header['receiptsRoot'];
+    return isSameHex(await rootOf(encoded, steps), header['receiptsRoot']);
   } catch (error) {
     if (error === unknownForm) return undefined;
     throw error;
   } finally {
     steps.charge();
   }
-}
-
-/** A block proves neither the senders of its transactions nor the price of blobs: wrong ones must not disprove other results. */
-function withoutUnproven(receipt: JsonObject): JsonObject {
-  return { ...receipt, from: undefined, blobGasPrice: undefined };
 }
 
 /** Members that a log lacks are not compared, so that logs which are evidence have all. */
@@ -90,23 +94,27 @@ function followsFrom(
     ...{ blockHash: header['hash'], blockNumber: header['number'] },
   };
   const creates = isAbsent(transaction['to']);
-  // The block does not prove the sender, on which the address of the contract depends.
-  if (creates && isSigned(transaction, transaction['hash']) !== true) return false;
-  const created = creates ? contractOf(transaction) : undefined;
+  // A block does not prove the senders. To recover one takes 1.4 ms: only where the address of a contract depends on it.
+  const sender = creates ? senderOf(transaction) : undefined;
+  const created = sender === undefined ? undefined : contractOf(sender, transaction['nonce']);
   const mayLackContract = !creates || Number(receipt['status']) !== 1;
   return (
-    isLike(receipt, { ...place, from: transaction['from'], to: transaction['to'] }, 'Receipt') &&
+    isLike(receipt, { ...place, from: sender, to: transaction['to'] }, 'Receipt') &&
     isAbsent(receipt['to']) === isAbsent(transaction['to']) &&
-    Number(receipt['type'] ?? 0) === Number(transaction['type'] ?? 0) &&
-    (typeof gasUsed !== 'string' || BigInt(gasUsed) === ownGas) &&
-    (price === undefined || typeof effectiveGasPrice !== 'string' || BigInt(effectiveGasPrice) === price) &&
-    (isAbsent(blobGasUsed) || BigInt(String(blobGasUsed)) === blobGasOf(transaction)) &&
+    typeOf(receipt) === typeOf(transaction) &&
+    (isAbsent(gasUsed) || isSameQuantity(gasUsed, quantityOf(ownGas))) &&
+    (price === undefined || isAbsent(effectiveGasPrice) || isSameQuantity(effectiveGasPrice, quantityOf(price))) &&
+    (isAbsent(blobGasUsed) || isSameQuantity(blobGasUsed, quantityOf(blobGasOf(transaction)))) &&
     (isAbsent(contractAddress) ? mayLackContract : isSameHex(contractAddress, created)) &&
     (receipt['logs'] as readonly JsonObject[]).every((log) => {
       const logIndex = `0x${(sum.logs++).toString(16)}`;
       return isLike(log, { ...place, logIndex }, 'Log') && log['removed'] !== true;
     })
   );
+}
+
+function quantityOf(number: bigint): string {
+  return `0x${number.toString(16)}`;
 }
 
 /** EIP-4844. */
@@ -117,8 +125,8 @@ function blobGasOf({ blobVersionedHashes }: JsonObject): bigint {
 }
 
 /** The address of the contract that a transaction creates. */
-function contractOf({ from, nonce }: JsonObject): string {
-  return `0x${hashOf(RLP.encode([toBytes(from), toNumberBytes(nonce)])).slice(26)}`;
+function contractOf(sender: string, nonce: unknown): string {
+  return `0x${hashOf(RLP.encode([toBytes(sender), toNumberBytes(nonce)])).slice(26)}`;
 }
 
 /** A receipt: it is that of its block. */
@@ -142,13 +150,11 @@ export async function checkReceipt(subject: Subject): Promise<Finding> {
   // The root proves no more of the trusted one.
   const logs = receipts.slice(0, index).reduce((sum, before) => sum + (before['logs'] as readonly unknown[]).length, 0);
   const sum = { gas: BigInt((receipts[index - 1]?.['cumulativeGasUsed'] ?? '0x0') as string), logs };
-  return followsFrom(result, { ...transaction, from: result['from'] }, index, block.header, sum)
-    ? proven('root')
-    : disproved('an altered receipt');
+  return followsFrom(result, transaction, index, block.header, sum) ? proven('root') : disproved('an altered receipt');
 }
 
 function isSameReceipt(receipt: JsonObject, trusted: JsonObject): boolean {
-  if (!isLike(receipt, withoutUnproven(trusted), 'Receipt')) return false;
+  if (!isLike(receipt, trusted, 'Receipt')) return false;
   const named = ['to', ...(Number(trusted['status']) === 1 ? ['contractAddress'] : [])];
   if (named.some((name) => isAbsent(receipt[name]) !== isAbsent(trusted[name]))) return false;
   try {

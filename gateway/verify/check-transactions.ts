@@ -5,13 +5,13 @@ import { encodeTransaction } from './proofs/encode-transaction.ts';
 import { hashOf, isSameHex, toHex, unknownForm } from './proofs/hex.ts';
 import { blockOf, disproved, placeOf, proven, unknown, type Subject, type Finding } from './subject.ts';
 
-/** A transaction: it is in its block, or has its hash if it is pending; and its sender signed it. */
+/** A transaction: it is in its block, and its sender signed it. That one is pending cannot be proven. */
 export async function checkTransaction(subject: Subject): Promise<Finding> {
   const { method, params, result, evidence, work } = subject;
   if (result === null) return method.looksUpHash === true && params.length === 1 ? unknown : checkAbsent(subject);
   if (!isObject(result)) return unknown;
   const place = placeOf(result);
-  if (place === undefined) return isSigned(result, params[0]) === true ? proven('hash') : unknown;
+  if (place === undefined) return unknown;
   const finding = await checkPlace(place, undefined, subject);
   if (finding !== undefined && !isSameHex(params[0], place.hash)) return finding;
   const block = await evidence.block(place.hash, work);
@@ -42,10 +42,16 @@ async function checkAbsent(subject: Subject): Promise<Finding> {
 /** Whether a transaction has this hash, and its sender signed it. Undefined: its form is not known. */
 export function isSigned(transaction: JsonObject, hash: unknown): boolean | undefined {
   try {
-    const bytes = encodeTransaction(transaction);
-    return isSameHex(hashOf(bytes), hash) && isSameHex(decodeTransaction(toHex(bytes))?.sender(), transaction['from']);
+    return (
+      isSameHex(hashOf(encodeTransaction(transaction)), hash) && isSameHex(senderOf(transaction), transaction['from'])
+    );
   } catch (error) {
     if (error === unknownForm) return undefined;
     throw error;
   }
+}
+
+/** Who signed a transaction. Undefined: its signature is malformed. @throws unknownForm */
+export function senderOf(transaction: JsonObject): string | undefined {
+  return decodeTransaction(toHex(encodeTransaction(transaction)))?.sender();
 }

@@ -89,9 +89,10 @@ export function isLike(result: unknown, provenOne: unknown, type: string): boole
   );
 }
 
-/** The hash and the number that an object has of its block. Undefined: it is pending. */
+/** The block that a transaction or receipt says it is in. Undefined: it is pending, or lacks a part of its place. */
 export function placeOf(object: JsonObject): { readonly hash: string; readonly number: bigint } | undefined {
-  const { blockHash, blockNumber } = object;
-  if (typeof blockHash !== 'string' || typeof blockNumber !== 'string') return undefined;
-  return { hash: blockHash.toLowerCase(), number: BigInt(blockNumber) };
+  const { blockHash, blockNumber, transactionIndex } = object;
+  const isWhole = [blockHash, blockNumber, transactionIndex].every((member) => typeof member === 'string');
+  if (!isWhole) return undefined;
+  return { hash: String(blockHash).toLowerCase(), number: BigInt(String(blockNumber)) };
 }

@@ -77,7 +77,7 @@ export function sizeOf({ addresses, topics }: LogFilter): number {
 
 /** A key that is equal for equal filters, whatever the order of their addresses and topics. */
 export function logFilterKey({ fromBlock, toBlock, addresses, topics }: LogFilter): string {
-  const valueLists = [addresses, ...topics].map((values) => [...(values ?? [])].join());
+  const valueLists = [addresses, ...topics].map((values) => [...(values ?? [])].toSorted().join());
   const key = [fromBlock, toBlock, ...valueLists].join('|');
   return key.length > MAX_KEY_CHARS ? createHash('sha256').update(key).digest('base64') : key;
 }
@@ -106,7 +106,7 @@ function parseTopic(param: string | readonly (string | null)[] | null): Readonly
 }
 
 function valueSet(values: readonly string[]): ReadonlySet<string> | undefined {
-  return values.length === 0 ? undefined : new Set(values.map((value) => value.toLowerCase()).toSorted());
+  return values.length === 0 ? undefined : new Set(values.map((value) => value.toLowerCase()));
 }
 
 function invalidFilter(problem: string): RpcError {

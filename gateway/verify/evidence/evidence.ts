@@ -11,6 +11,8 @@ import type { Upstream } from '../../upstreams/upstream.ts';
 import { provenAccount, provenSlot, type ProvenAccount } from '../proofs/account-proof.ts';
 import { checkHeader, encodeHeader } from '../proofs/check-header.ts';
 import type { JsonObject } from '../../collections/is-object.ts';
+import { provenReceipt } from '../proofs/encode-receipt.ts';
+import { provenMembers } from '../proofs/encode-transaction.ts';
 import { encodeList } from '../../upstreams/transactions/rlp.ts';
 import { hashOf, isSameHex } from '../proofs/hex.ts';
 import { EMPTY_LIST } from '../proofs/tree.ts';
@@ -78,11 +80,21 @@ export interface EvidenceOptions {
   readonly logsOf: (upstream: Upstream, filter: object, deadline: number) => Promise<readonly unknown[] | undefined>;
 }
 
-/** A block of which everything is proven. */
+/** @param receipts whose root was checked */
+function provenReceipts(receipts: readonly JsonObject[]): readonly JsonObject[] {
+  return receipts.map(provenReceipt);
+}
+
+/** What a block proves: its header, withdrawals and transactions, without their senders. */
 export interface ProvenBlock {
+  /** With the withdrawals. */
   readonly header: JsonObject;
-  /** Objects. */
   readonly transactions: readonly JsonObject[];
+}
+
+/** @param block whose roots were checked */
+function provenBlock({ transactions, ...header }: JsonObject): ProvenBlock {
+  return { header, transactions: (transactions as readonly JsonObject[]).map(provenMembers) };
 }
 
 /**
@@ -175,13 +187,14 @@ export class Evidence {
   }
 
   async block(hash: string, work: Work): Promise<ProvenBlock | undefined> {
-    const block = (await this.#find(`block ${hash}`, work, nodeMethods.blockByHash, [hash, true])) as
-      (JsonObject & { readonly transactions: readonly JsonObject[] }) | undefined;
-    return block && { header: block, transactions: block.transactions };
+    const name = `block ${hash}`;
+    return (await this.#find(name, work, nodeMethods.blockByHash, [hash, true], provenBlock)) as
+      ProvenBlock | undefined;
   }
 
   async receipts(hash: string, work: Work): Promise<readonly JsonObject[] | undefined> {
-    return (await this.#find(`receipts ${hash}`, work, nodeMethods.blockReceipts, [hash])) as
+    const name = `receipts ${hash}`;
+    return (await this.#find(name, work, nodeMethods.blockReceipts, [hash], provenReceipts)) as
       readonly JsonObject[] | undefined;
   }
 
@@ -212,7 +225,7 @@ export class Evidence {
   /** The uncles of a block; none without a request, if the header says so. */
   async uncles(header: JsonObject, work: Work): Promise<readonly JsonObject[] | undefined> {
     const { sha3Uncles } = header;
-    if (sha3Uncles === EMPTY_LIST) return [];
+    if (isSameHex(sha3Uncles, EMPTY_LIST)) return [];
     const hash = String(header['hash']).toLowerCase();
     const known = this.#values.get(`uncles ${hash}`) as readonly JsonObject[] | undefined;
     if (known !== undefined) return known;
@@ -223,7 +236,8 @@ export class Evidence {
       if (uncle !== undefined) uncles.push(uncle);
     }
     const encoded = uncles.map(encodeHeader);
-    if (!encoded.every((one) => one !== undefined) || hashOf(encodeList(encoded)) !== sha3Uncles) return undefined;
+    if (!encoded.every((one) => one !== undefined) || !isSameHex(hashOf(encodeList(encoded)), sha3Uncles))
+      return undefined;
     const proven = uncles.map((uncle, at) => ({ ...uncle, hash: hashOf(encoded[at] as Buffer) }));
     this.#values.set(`uncles ${hash}`, proven);
     return proven;
@@ -310,14 +324,22 @@ export class Evidence {
     return known ?? this.blockAt(`0x${number.toString(16)}`, work);
   }
 
-  async #find(name: string, work: Work, method: string, params: readonly unknown[]): Promise<object | undefined> {
+  /** @param keep of a proven result, what it proves; undefined: all of it */
+  async #find(
+    name: string,
+    work: Work,
+    method: string,
+    params: readonly unknown[],
+    keep?: (result: never) => object,
+  ): Promise<object | undefined> {
     const known = this.#values.get(name);
     if (known !== undefined) return known;
     // Counted apart, so that an upstream with wrong evidence for others has no influence on checks of its own results.
     const asked = work.isEvidence ? 'all' : `others than ${work.upstream.name}`;
     const kind = `${name.slice(0, name.indexOf(' '))} of ${asked}`;
     if (clock.now() < (this.#unproven.get(kind)?.until ?? -Infinity)) return undefined;
-    const value = await this.#request(method, params, work, kind);
+    const result = await this.#request(method, params, work, kind);
+    const value = result && keep !== undefined ? keep(result as never) : result;
     if (value !== undefined && !this.#values.has(name)) this.#values.set(name, value);
     return value;
   }

@@ -1,6 +1,6 @@
 import { RLP } from '@ethereumjs/rlp';
 import type { JsonObject } from '../../collections/is-object.ts';
-import { isAbsent, toBytes, toNumberBytes, unknownForm } from './hex.ts';
+import { isAbsent, toBytes, toNumberBytes, typeOf, unknownForm } from './hex.ts';
 
 /** The types whose receipts have no further members. */
 const HIGHEST_TYPE = 4;
@@ -12,7 +12,7 @@ const HIGHEST_TYPE = 4;
  */
 export function encodeReceipt(receipt: JsonObject): Uint8Array {
   const { status, root, cumulativeGasUsed, logsBloom, logs } = receipt;
-  const type = Number(receipt['type'] ?? 0);
+  const type = typeOf(receipt);
   if (!(type <= HIGHEST_TYPE) || !Array.isArray(logs)) throw unknownForm;
   const list = RLP.encode([
     isAbsent(status) ? toBytes(root) : toNumberBytes(status),
@@ -24,6 +24,15 @@ export function encodeReceipt(receipt: JsonObject): Uint8Array {
     }),
   ]);
   return type === 0 ? list : Buffer.concat([Uint8Array.of(type), list]);
+}
+
+/**
+ * A receipt without the members that its block does not prove: the sender of the transaction, the price of blobs, and a state
+ * root beside a status. What an upstream writes there is no evidence.
+ */
+export function provenReceipt(receipt: JsonObject): JsonObject {
+  const { status, root } = receipt;
+  return { ...receipt, from: undefined, blobGasPrice: undefined, root: isAbsent(status) ? root : undefined };
 }
 
 /** The bytes of a withdrawal object in the tree of its block (EIP-4895). @throws unknownForm */

@@ -1,6 +1,6 @@
 import { RLP } from '@ethereumjs/rlp';
 import type { JsonObject } from '../../collections/is-object.ts';
-import { isAbsent, toBytes, toNumberBytes, unknownForm } from './hex.ts';
+import { isAbsent, toBytes, toNumberBytes, typeOf, unknownForm } from './hex.ts';
 
 type Encoded = Uint8Array | Encoded[];
 
@@ -58,12 +58,25 @@ const forms: readonly Readonly<Record<string, Kind>>[] = [
  * @throws unknownForm if its type is not known (OP deposits, Arbitrum, zkSync), or a member is missing
  */
 export function encodeTransaction(transaction: JsonObject): Uint8Array {
-  const type = Number(transaction['type'] ?? 0);
+  const type = typeOf(transaction);
   const form = forms[type];
   if (form === undefined) throw unknownForm;
   const items = Object.entries(form).map(([name, kind]) => encoders[kind](memberOf(transaction, name)));
   const list = RLP.encode(items);
   return type === 0 ? list : Buffer.concat([Uint8Array.of(type), list]);
+}
+
+/**
+ * The members of a transaction object that its block proves: those that are hashed, and its place. What an upstream writes in
+ * others is no evidence.
+ * @param transaction has an encoding
+ */
+export function provenMembers(transaction: JsonObject): JsonObject {
+  const { hash, blockHash, blockNumber, transactionIndex } = transaction;
+  const type = typeOf(transaction);
+  const names = Object.keys(forms[type] ?? {});
+  const hashed = Object.fromEntries(names.map((name) => [name, memberOf(transaction, name)]));
+  return { type: `0x${type}`, hash, blockHash, blockNumber, transactionIndex, ...hashed };
 }
 
 /** Some nodes have `v` in place of `yParity`. */

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../collections/is-object.ts';
 import { keccak256 } from '../../collections/keccak.ts';
 
 /** Thrown for a value that has no encoding: its object has an unknown form. Created once, because its stack is not needed. */
@@ -11,7 +12,7 @@ export function toBytes(value: unknown): Uint8Array {
 
 /** The bytes of a quantity as RLP has them: without leading zeros, none for 0. @throws unknownForm */
 export function toNumberBytes(value: unknown): Uint8Array {
-  if (typeof value !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(value)) throw unknownForm;
+  if (!isQuantity(value)) throw unknownForm;
   const digits = value.slice(2).replace(/^0+/, '');
   return Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
 }
@@ -31,10 +32,21 @@ export function isSameHex(one: unknown, other: unknown): boolean {
   return typeof one === 'string' && typeof other === 'string' && one.toLowerCase() === other.toLowerCase();
 }
 
-/** Whether two quantities are equal. A missing one equals only a missing one. */
+/** Whether two quantities are equal. A missing one equals only a missing one. BigInt would also read `1001` and ` 0x1`. */
 export function isSameQuantity(one: unknown, other: unknown): boolean {
-  if (typeof one !== 'string' || typeof other !== 'string') return isAbsent(one) && isAbsent(other);
-  return one === other || BigInt(one) === BigInt(other);
+  if (isAbsent(one) || isAbsent(other)) return isAbsent(one) && isAbsent(other);
+  return one === other || (isQuantity(one) && isQuantity(other) && BigInt(one) === BigInt(other));
+}
+
+function isQuantity(value: unknown): value is string {
+  return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value);
+}
+
+/** The type of a transaction or receipt. Before EIP-2718, they have none. @throws unknownForm */
+export function typeOf({ type }: JsonObject): number {
+  if (isAbsent(type)) return 0;
+  if (!isQuantity(type)) throw unknownForm;
+  return Number(type);
 }
 
 export function isAbsent(value: unknown): boolean {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { RpcError } from '../../../gateway/jsonrpc/errors.ts';
 import { matchesLog, logFilterKey, parseLogFilter, sizeOf } from '../../../gateway/chain/logs/log-filter.ts';
+import type { OwnedSteps } from '../../../gateway/event-loop/owned-steps.ts';
 import { LogFilterGroups } from '../../../gateway/subscriptions/feeds/log-filter-groups.ts';
-import { hashToBits, LogsBloom } from '../../../gateway/chain/logs/logs-bloom.ts';
+import { filterBits, hashToBits, LogsBloom } from '../../../gateway/chain/logs/logs-bloom.ts';
 import { addressOf, hashOf } from '../scripted-chain.ts';
 
 const [a, b] = [addressOf('a'), addressOf('b')];
@@ -102,6 +103,29 @@ describe('a bloom filter', () => {
       whole.mayContain({ address: `0x${Buffer.from(text).toString('hex')}`, topics: [] });
     expect(['testtest', 'test', 'hallo', 'other'].map(has)).toEqual([true, true, true, true]);
     expect(['tes', 'lo'].map(has)).toEqual([false, false]);
+  });
+
+  it('is compared with the bits of a filter, which are computed in steps', async () => {
+    const bloom = Buffer.alloc(256);
+    for (const value of [a, t, u])
+      for (const bit of hashToBits(value)) bloom[255 - (bit >> 3)] = (bloom[255 - (bit >> 3)] ?? 0) | (1 << (bit & 7));
+    const whole = new LogsBloom(`0x${bloom.toString('hex')}`);
+    let steps = 0;
+    const counted = {
+      afterSlice: () => {
+        steps++;
+      },
+    } as unknown as OwnedSteps;
+    const params = [
+      {},
+      { address: a },
+      { address: b },
+      { address: [b, a], topics: [null, [v, u]] },
+      { topics: [t, v] },
+    ];
+    for (const filter of params.map(parseLogFilter))
+      expect(whole.mayMatchBits(await filterBits(filter, counted))).toBe(whole.mayMatch(filter));
+    expect(steps).toBe(8);
   });
 
   it('without bits, or from an invalid value, is empty', () => {
