@@ -58,7 +58,7 @@ export async function simulatedNodes(count: number, file: object): Promise<Simul
         return { jsonrpc: '2.0', id, error: { code: -32601, message: 'the method does not exist' } };
       return { jsonrpc: '2.0', id, result: ownLies.get(method)?.(result as never, params) ?? result };
     };
-    return new MemoryNode(at + 1, { respondTo } as never, new Random(at + 1));
+    return new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
   });
   const upstreams = nodes.map(({ port }, at) => ({
     name: `node-${at}`,
