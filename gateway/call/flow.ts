@@ -49,7 +49,9 @@ function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFo
 function mayNameNewest({ method, router: { chain } }: Call, params: readonly unknown[]): boolean {
   if (!isObjectList(method) || (method.resultIs === 'logs' && !chain.isShared)) return false;
   const blocks = blocksNamedBy(method, params);
-  return blocks !== undefined && (blocks.tag !== undefined || blocks.highest > Number(chain.view.newestServed));
+  if (blocks?.tag !== undefined) return true;
+  // A block that is named by its hash may be new.
+  return chain.isShared && (blocks === undefined || blocks.highest > Number(chain.view.newestServed));
 }
 
 /** Whether the first bytes may go to the caller: the result is for it alone, and nothing can replace it. */

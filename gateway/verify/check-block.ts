@@ -8,6 +8,7 @@ import { EMPTY_LIST, EMPTY_ROOT, rootOf } from './proofs/tree.ts';
 import {
   blockOf,
   disproved,
+  hasTimeOf,
   headerOf,
   isLike,
   otherBranch,
@@ -65,7 +66,9 @@ async function provenHeader(
   }
   const header = work.isEvidence ? undefined : await evidence.header(hash, work);
   if (header === undefined) return 'unknown';
-  return hasHeader(block, header) ? header : 'differs';
+  const matches = hasHeader(block, header);
+  if (matches === undefined) return 'unknown';
+  return matches ? header : 'differs';
 }
 
 async function checkLists(block: JsonObject, header: JsonObject, subject: Subject): Promise<Finding> {
@@ -93,7 +96,9 @@ async function checkLists(block: JsonObject, header: JsonObject, subject: Subjec
   if (!Array.isArray(transactions) || transactions.length !== trusted.transactions.length)
     return disproved('another number of transactions');
   const isSame = (trustedOne: JsonObject, at: number): boolean =>
-    isDetailed ? isSameTransaction(transactions[at], trustedOne) : isSameHex(transactions[at], trustedOne['hash']);
+    isDetailed
+      ? isSameTransaction(transactions[at], trustedOne, header)
+      : isSameHex(transactions[at], trustedOne['hash']);
   if (!trusted.transactions.every(isSame)) return disproved('other transactions');
   if (!isLike(block['withdrawals'], trusted.header['withdrawals'], 'Withdrawal')) return disproved('other withdrawals');
   return lists[0] === false || lists[1] !== true ? unknown : proven('root');
@@ -129,6 +134,7 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
     isSameHex(blockHash, block['hash']) &&
     isSameQuantity(blockNumber, block['number']) &&
     isSameQuantity(transactionIndex, `0x${index.toString(16)}`) &&
+    hasTimeOf(block, transaction) &&
     hasChainIdOfSignature(transaction)
   );
 }
@@ -141,13 +147,14 @@ function hasChainIdOfSignature({ type, v, chainId }: JsonObject): boolean {
 }
 
 /** Whether a transaction object has the values of a proven one, which has no sender: a block does not prove it. */
-export function isSameTransaction(transaction: unknown, trusted: JsonObject): boolean {
+export function isSameTransaction(transaction: unknown, trusted: JsonObject, header: JsonObject): boolean {
   if (!isObject(transaction)) return false;
   const type = Number(trusted['type'] ?? 0);
   // Correct nodes differ in them, except where they are hashed.
   const hashed = ['blobVersionedHashes', ...(type < 2 ? ['gasPrice'] : []), type === 0 ? 'v' : 'chainId'];
   return (
     hasChainIdOfSignature(transaction) &&
+    hasTimeOf(header, transaction) &&
     isLike(transaction, trusted, 'Transaction') &&
     isAbsent(transaction['to']) === isAbsent(trusted['to']) &&
     hashed.every((name) => isLike(transaction[name], trusted[name], ''))
@@ -194,9 +201,9 @@ export async function checkUncle(subject: Subject): Promise<Finding> {
     return Number(result) === uncles.length ? proven('root') : disproved('another number of uncles');
   const uncle = uncles[Number(params[1])];
   if (uncle === undefined) return result === null ? proven('root') : disproved('an uncle that its block does not have');
-  return isObject(result) && hasHeader(result, uncle) && isSameHex(result['hash'], uncle['hash'])
-    ? proven('hash')
-    : disproved('an uncle that its block does not have');
+  const matches = isObject(result) && isSameHex(result['hash'], uncle['hash']) && hasHeader(result, uncle);
+  if (matches === undefined) return unknown;
+  return matches ? proven('hash') : disproved('an uncle that its block does not have');
 }
 
 /** The number of the newest block: a block of the network has it. */

@@ -11,8 +11,17 @@ import type { JsonObject } from '../collections/is-object.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { isOld } from '../routing-policy/candidate.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
-import { isSameHex } from './proofs/hex.ts';
-import { disproved, isLike, otherBranch, proven, unknown, type Subject, type Finding } from './subject.ts';
+import {
+  disproved,
+  hasTimeOf,
+  isLike,
+  isWholeLog,
+  otherBranch,
+  proven,
+  unknown,
+  type Subject,
+  type Finding,
+} from './subject.ts';
 
 /** A wider range needs more headers than arrive in the time for one call. */
 const MAX_BLOCKS = 10_000n;
@@ -41,7 +50,8 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
     if (expected === undefined) return unknown;
     const logs = byBlock.get(BigInt(String(header['number']))) ?? [];
     found += logs.length;
-    const difference = differenceOf(logs, expected);
+    if (!logs.every(isWholeLog)) return unknown;
+    const difference = differenceOf(logs, expected, header);
     if (difference !== undefined)
       return (await differsByHash(header, expected, given, subject)) ? disproved(difference) : otherBranch;
   }
@@ -49,9 +59,13 @@ export async function checkLogs(subject: Subject): Promise<Finding> {
 }
 
 /** In words. Undefined: there is none. */
-function differenceOf(logs: readonly unknown[], expected: readonly JsonObject[]): string | undefined {
+function differenceOf(
+  logs: readonly unknown[],
+  expected: readonly JsonObject[],
+  header: JsonObject,
+): string | undefined {
   if (logs.length !== expected.length) return logs.length < expected.length ? 'a missing log' : 'an added log';
-  return expected.every((log, at) => isSameLog(logs[at] as JsonObject, log)) ? undefined : 'an altered log';
+  return expected.every((log, at) => isSameLog(logs[at] as JsonObject, log, header)) ? undefined : 'an altered log';
 }
 
 /**
@@ -71,7 +85,7 @@ async function differsByHash(
   const { address, topics } = given;
   const filter = { blockHash: String(header['hash']).toLowerCase(), address, topics };
   const logs = await evidence.logsOf(filter, work);
-  return logs !== undefined && differenceOf(logs, expected) !== undefined;
+  return logs !== undefined && differenceOf(logs, expected, header) !== undefined;
 }
 
 /** Undefined: a log is before one of an earlier block. */
@@ -125,8 +139,6 @@ async function logsIn(
   });
 }
 
-function isSameLog(log: JsonObject | undefined, expected: JsonObject): boolean {
-  const required = ['address', 'topics', 'data', 'logIndex', 'transactionHash', 'blockHash'];
-  if (log === undefined || required.some((name) => log[name] === undefined)) return false;
-  return log['removed'] !== true && isSameHex(log['data'], expected['data']) && isLike(log, expected, 'Log');
+function isSameLog(log: JsonObject, expected: JsonObject, header: JsonObject): boolean {
+  return log['removed'] !== true && hasTimeOf(header, log) && isLike(log, expected, 'Log');
 }

@@ -17,7 +17,18 @@ import {
   unknownForm,
 } from './proofs/hex.ts';
 import { rootOf } from './proofs/tree.ts';
-import { blockOf, disproved, isLike, placeOf, proven, unknown, type Subject, type Finding } from './subject.ts';
+import {
+  blockOf,
+  disproved,
+  hasTimeOf,
+  isLike,
+  isWholeLog,
+  placeOf,
+  proven,
+  unknown,
+  type Subject,
+  type Finding,
+} from './subject.ts';
 
 /** All receipts of a block: they have the root of its header, and what else they have follows from the transactions. */
 export async function checkReceipts(subject: Subject): Promise<Finding> {
@@ -33,7 +44,7 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
   const block = hash === undefined ? undefined : await evidence.block(hash, work);
   if (hash === undefined || block === undefined) return unknown;
   const matches = await haveRoot(receipts, block, work);
-  if (matches === true) return proven('root');
+  if (matches === true) return receipts.every(isWhole) ? proven('root') : unknown;
   const trusted = work.isEvidence ? undefined : await evidence.receipts(hash, work);
   if (trusted === undefined) return unknown;
   const isSame = isLike(result, trusted, 'Receipt');
@@ -44,7 +55,7 @@ export async function checkReceipts(subject: Subject): Promise<Finding> {
 async function haveRoot(
   receipts: readonly JsonObject[],
   { header, transactions }: ProvenBlock,
-  { owner, isEvidence }: Pick<Work, 'owner' | 'isEvidence'>,
+  { owner }: Pick<Work, 'owner'>,
 ): Promise<boolean | undefined> {
   if (receipts.length !== transactions.length) return false;
   const steps = new OwnedSteps(owner);
@@ -54,7 +65,6 @@ async function haveRoot(
     for (const [index, receipt] of receipts.entries()) {
       encoded.push(encodeReceipt(receipt));
       if (!followsFrom(receipt, transactions[index] as JsonObject, index, header, sum)) return false;
-      if (isEvidence && !(receipt['logs'] as readonly JsonObject[]).every(hasPlace)) return false;
       const pause = steps.afterSlice();
       if (pause !== undefined) await pause;
     }
@@ -67,10 +77,9 @@ async function haveRoot(
   }
 }
 
-/** Members that a log lacks are not compared, so that logs which are evidence have all. */
-function hasPlace(log: JsonObject): boolean {
-  const { transactionHash, transactionIndex, blockHash, blockNumber, logIndex } = log;
-  return ![transactionHash, transactionIndex, blockHash, blockNumber, logIndex].some(isAbsent);
+/** Members that a receipt lacks are not compared, so that one which is proven has those that callers rely on. */
+function isWhole({ gasUsed, logs }: JsonObject): boolean {
+  return !isAbsent(gasUsed) && (logs as readonly JsonObject[]).every(isWholeLog);
 }
 
 /**
@@ -100,6 +109,7 @@ function followsFrom(
   const mayLackContract = !creates || Number(receipt['status']) !== 1;
   return (
     isLike(receipt, { ...place, from: sender, to: transaction['to'] }, 'Receipt') &&
+    hasTimeOf(header, receipt) &&
     isAbsent(receipt['to']) === isAbsent(transaction['to']) &&
     typeOf(receipt) === typeOf(transaction) &&
     (isAbsent(gasUsed) || isSameQuantity(gasUsed, quantityOf(ownGas))) &&
@@ -108,7 +118,7 @@ function followsFrom(
     (isAbsent(contractAddress) ? mayLackContract : isSameHex(contractAddress, created)) &&
     (receipt['logs'] as readonly JsonObject[]).every((log) => {
       const logIndex = `0x${(sum.logs++).toString(16)}`;
-      return isLike(log, { ...place, logIndex }, 'Log') && log['removed'] !== true;
+      return isLike(log, { ...place, logIndex }, 'Log') && hasTimeOf(header, log) && log['removed'] !== true;
     })
   );
 }
@@ -143,24 +153,29 @@ export async function checkReceipt(subject: Subject): Promise<Finding> {
   const [receipt, transaction] = [receipts[index], block.transactions[index]];
   if (receipt === undefined || transaction === undefined || !isSameHex(transaction['hash'], params[0]))
     return disproved('a receipt that its block does not have');
-  if (!isSameReceipt(result, receipt)) return disproved('an altered receipt');
+  const isSame = isSameReceipt(result, receipt);
+  if (isSame === undefined) return unknown;
+  if (!isSame) return disproved('an altered receipt');
   const isFromSender = isSigned({ ...transaction, from: result['from'] }, params[0]);
   if (isFromSender === undefined) return unknown;
   if (!isFromSender) return disproved('another sender');
   // The root proves no more of the trusted one.
   const logs = receipts.slice(0, index).reduce((sum, before) => sum + (before['logs'] as readonly unknown[]).length, 0);
   const sum = { gas: BigInt((receipts[index - 1]?.['cumulativeGasUsed'] ?? '0x0') as string), logs };
-  return followsFrom(result, transaction, index, block.header, sum) ? proven('root') : disproved('an altered receipt');
+  if (!followsFrom(result, transaction, index, block.header, sum)) return disproved('an altered receipt');
+  return isWhole(result) ? proven('root') : unknown;
 }
 
-function isSameReceipt(receipt: JsonObject, trusted: JsonObject): boolean {
+/** Undefined: it lacks a member that is hashed. Before Byzantium, some nodes have a status in place of the state root. */
+function isSameReceipt(receipt: JsonObject, trusted: JsonObject): boolean | undefined {
   if (!isLike(receipt, trusted, 'Receipt')) return false;
   const named = ['to', ...(Number(trusted['status']) === 1 ? ['contractAddress'] : [])];
   if (named.some((name) => isAbsent(receipt[name]) !== isAbsent(trusted[name]))) return false;
+  if (isAbsent(receipt['status']) !== isAbsent(trusted['status'])) return undefined;
   try {
     return Buffer.compare(encodeReceipt(receipt), encodeReceipt(trusted)) === 0;
   } catch (error) {
-    if (error === unknownForm) return false;
+    if (error === unknownForm) return undefined;
     throw error;
   }
 }

@@ -23,7 +23,7 @@ export async function checkTransaction(subject: Subject): Promise<Finding> {
       ? isSameHex(transaction['hash'], params[0])
       : Number(params[1]) === Number(result['transactionIndex']);
   if (!isRequested) return disproved('another transaction');
-  if (!isSameTransaction(result, transaction)) return disproved('an altered transaction');
+  if (!isSameTransaction(result, transaction, block.header)) return disproved('an altered transaction');
   const isFromSender = isSigned({ ...transaction, from: result['from'] }, transaction['hash']);
   if (isFromSender === false) return disproved('another sender');
   // Members that it lacks are not compared, but hashed.

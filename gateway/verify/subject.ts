@@ -3,7 +3,7 @@ import type { Proof } from '../jsonrpc/proof.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { comparedFields } from '../spec/methods.generated.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
-import { isAbsent, isSameHex } from './proofs/hex.ts';
+import { isAbsent, isSameHex, isSameQuantity } from './proofs/hex.ts';
 
 /** A result that is checked. */
 export interface Subject {
@@ -88,6 +88,21 @@ export function isLike(result: unknown, provenOne: unknown, type: string): boole
     isLike((result as JsonObject)[name], (provenOne as JsonObject)[name], fields?.[name] ?? ''),
   );
 }
+
+/** Whether a transaction, receipt or log has the time of its block, if it has one. */
+export function hasTimeOf(header: JsonObject, { blockTimestamp }: JsonObject): boolean {
+  return isAbsent(blockTimestamp) || isSameQuantity(blockTimestamp, header['timestamp']);
+}
+
+/** Whether a log lacks nothing that callers rely on. */
+export function isWholeLog(log: JsonObject): boolean {
+  return logMembers.every((name) => !isAbsent(log[name]));
+}
+
+const logMembers = [
+  ...['address', 'topics', 'data', 'logIndex'],
+  ...['transactionHash', 'transactionIndex', 'blockHash', 'blockNumber'],
+];
 
 /** The block that a transaction or receipt says it is in. Undefined: it is pending, or lacks a part of its place. */
 export function placeOf(object: JsonObject): { readonly hash: string; readonly number: bigint } | undefined {

@@ -21,7 +21,8 @@ function evidenceWith(byHash: readonly unknown[] | undefined, head: bigint): Evi
     view: { head: { number: head } },
     async *headers() {
       for (const number of [2, 1]) {
-        yield await Promise.resolve({ number: `0x${number}`, hash: hash(number), logsBloom: `0x${'ff'.repeat(256)}` });
+        const header = { number: `0x${number}`, hash: hash(number), logsBloom: `0x${'ff'.repeat(256)}` };
+        yield await Promise.resolve({ ...header, timestamp: '0x64' });
       }
     },
     receipts: (block: string) => Promise.resolve([{ logs: logsOf[block] }]),
@@ -50,6 +51,20 @@ it.each([
     'other-branch',
   ],
   ['without those of the last block, which the upstream does not have', [first, second], undefined, 'other-branch'],
+  ['of which one has no topics', [first, { ...second, topics: null }, third, fourth], undefined, 'unknown'],
+  [
+    'of which one has no transaction',
+    [first, { ...second, transactionHash: null }, third, fourth],
+    undefined,
+    'unknown',
+  ],
+  ['with the time of its block', [first, second, third, { ...fourth, blockTimestamp: '0x64' }], undefined, 'proven'],
+  [
+    'with another time, also by its hash',
+    [first, second, third, { ...fourth, blockTimestamp: '0x65' }],
+    [third, { ...fourth, blockTimestamp: '0x65' }],
+    'disproved',
+  ],
   ['without those of an old block', [first, second], [third, fourth], 'disproved', 200n],
 ])('a list of logs %s', async (_, result, byHash, kind, head = 2n) => {
   const evidence = evidenceWith(byHash, head);

@@ -3,12 +3,13 @@ import { RLP } from '@ethereumjs/rlp';
 import { Random } from '../../bench/random.ts';
 import { MemoryNode } from '../../bench/simulation/memory-node.ts';
 import { SimulatedGateway } from '../../bench/simulation/simulated-gateway.ts';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { installClock } from '../../gateway/clock/clock.ts';
 import { keccak256 } from '../../gateway/collections/keccak.ts';
 import { encodeHeader } from '../../gateway/verify/proofs/check-header.ts';
 import { hashOf } from '../../gateway/verify/proofs/hex.ts';
 import { EMPTY_CODE, EMPTY_LIST, EMPTY_ROOT } from '../../gateway/verify/proofs/tree.ts';
 import type { JsonRpcResponse } from '../support/gateway.ts';
+import { endSimulation } from '../support/simulate-time.ts';
 import { SimulatedClock } from '../support/simulated-clock.ts';
 
 /** Its balance is the number of the block. */
@@ -38,12 +39,9 @@ export interface SimulatedNetwork {
 
 /** A gateway in simulated time, until the test ends, with nodes of a chain whose blocks are empty and can be proven. */
 export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number, options: object): SimulatedNetwork {
-  const systemClock = clock;
   const time = new SimulatedClock();
   installClock(time);
-  onTestFinished(() => {
-    installClock(systemClock);
-  });
+  onTestFinished(() => endSimulation(time));
   const blockAt = emptyBlocks(blockMs);
   const startedAt = time.now();
   const headAfter = (ms: number): number => FIRST_NUMBER + Math.floor((time.now() - startedAt - ms) / blockMs);

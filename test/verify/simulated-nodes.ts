@@ -4,10 +4,11 @@ import { onTestFinished } from 'vitest';
 import { Random } from '../../bench/random.ts';
 import { MemoryNode } from '../../bench/simulation/memory-node.ts';
 import { SimulatedGateway } from '../../bench/simulation/simulated-gateway.ts';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { installClock } from '../../gateway/clock/clock.ts';
 import { OwnedSteps } from '../../gateway/event-loop/owned-steps.ts';
 import { encodeReceipt } from '../../gateway/verify/proofs/encode-receipt.ts';
 import { EMPTY_LIST, EMPTY_ROOT, rootOf } from '../../gateway/verify/proofs/tree.ts';
+import { endSimulation } from '../support/simulate-time.ts';
 import { SimulatedClock } from '../support/simulated-clock.ts';
 import { hashedBlock, hex, type HashedBlock } from './proofs/hashed-block.ts';
 
@@ -43,12 +44,9 @@ export interface SimulatedNodes {
 
 /** A gateway in front of nodes of one chain, in simulated time, until the test ends. @param file more of the network file */
 export async function simulatedNodes(count: number, file: object): Promise<SimulatedNodes> {
-  const systemClock = clock;
   const time = new SimulatedClock();
   installClock(time);
-  onTestFinished(() => {
-    installClock(systemClock);
-  });
+  onTestFinished(() => endSimulation(time));
   const chain = await scriptedChain();
   const lies = Array.from({ length: count }, () => new Map<string, Lie | undefined>());
   const nodes = lies.map((ownLies, at) => {

@@ -73,11 +73,13 @@ export function encodeHeader(block: Block): Buffer | undefined {
 
 const unconditional = members.findIndex(({ fork }) => fork !== undefined);
 
-/** Whether a block object has the hashed members of a header. */
-export function hasHeader(block: Block, header: Block): boolean {
-  return members.every(({ name, kind }) => {
-    const value = header[name];
-    if (isAbsent(value)) return true;
-    return kind === 'number' ? isSameQuantity(block[name], value) : isSameHex(block[name], value);
-  });
+/** Whether a block object has the hashed members of a header. Undefined: it lacks some, as those of older nodes do. */
+export function hasHeader(block: Block, header: Block): boolean | undefined {
+  const hashed = members.filter(({ name }) => !isAbsent(header[name]));
+  const present = hashed.filter(({ name }) => !isAbsent(block[name]));
+  const isLike = present.every(({ name, kind }) =>
+    kind === 'number' ? isSameQuantity(block[name], header[name]) : isSameHex(block[name], header[name]),
+  );
+  if (!isLike) return false;
+  return present.length === hashed.length ? true : undefined;
 }
