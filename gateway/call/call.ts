@@ -132,6 +132,8 @@ export class Call {
   isMissingAtHead = false;
   /** The heads of upstreams that lag were polled for this call. */
   hasPolledHeads = false;
+  /** It has waited for the head of a network whose head was not polled lately. */
+  hasAwaitedHead = false;
   /** `latest` may be pinned to the head: no upstream that was asked lacked it. */
   mayPinHead = true;
   /** How often the call waited until upstreams have indexed a served block. */

@@ -1,3 +1,4 @@
+import type { Header } from '../chain/header.ts';
 import { clock } from '../clock/clock.ts';
 import { memoryReasons, RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
@@ -25,7 +26,7 @@ const pinnedParts: ReadonlySet<ProvenPart | undefined> = new Set([
  * @throws RpcError if nothing can prove the result, and it must be proven
  */
 export async function pinVerified(call: Call, { isRequired, agree }: CallVerification): Promise<void> {
-  const { method, params, blocks = blocksNamedBy(method, params), router, deadline } = call;
+  const { method, params, blocks = blocksNamedBy(method, params), router } = call;
   const { provenAs, blockAt, hashParams, splits } = method;
   const { chain } = router;
   if (isRequired && provenAs === undefined && agree === undefined)
@@ -34,8 +35,8 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const isPinned = agree !== undefined || pinnedParts.has(provenAs);
   const pinsTag = isPinned && call.pinned === undefined && blocks?.tag !== undefined && !isPending(given);
   // A proof needs a head, if only an old one.
-  if (!pinsTag && chain.view.head !== undefined) return;
-  const head = await chain.currentHead(Math.min(MAX_HEAD_WAIT_MS, deadline - clock.now()));
+  if (!pinsTag && (chain.view.head !== undefined || call.hasAwaitedHead)) return;
+  const head = (await awaitHead(call)) ?? (pinnedParts.has(provenAs) ? olderHead(call) : undefined);
   if (!pinsTag || head === undefined || blockAt === undefined) return;
   const { param } = blockAt;
   const { verifier } = router.options;
@@ -69,6 +70,19 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   call.pinned = { number, params: sent, text: JSON.stringify(sent) };
 }
 
+/** The current head. A call waits for it once, however many attempts it has. @returns undefined if it is not known in time */
+function awaitHead(call: Call): Promise<Header | undefined> {
+  const waitMs = call.hasAwaitedHead ? 0 : Math.min(MAX_HEAD_WAIT_MS, call.deadline - clock.now());
+  call.hasAwaitedHead = true;
+  return call.router.chain.currentHead(waitMs);
+}
+
+/** The last known head, if it is not too old. */
+function olderHead({ router }: Call): Header | undefined {
+  const { head, seenAt } = router.chain.view;
+  return clock.now() - seenAt <= MAX_HEAD_AGE_MS ? head : undefined;
+}
+
 /** The block in place of `latest`. @param range of blocks; undefined: the call has none */
 function newestFor(call: Call, head: bigint, agree: number | undefined, range: unknown): bigint {
   const { newestServed } = call.router.chain.view;
@@ -82,13 +96,18 @@ function newestFor(call: Call, head: bigint, agree: number | undefined, range: u
 }
 
 /**
- * The newest block that so many of the upstreams have that have not failed since their last polls, at most the head; the head if
- * they are too few. Several upstreams must not lag: the block would be too old.
+ * The newest block that so many of the upstreams have that were polled lately and have not failed since, at most the head; the head
+ * if they are too few. Several upstreams must not lag: the block would be too old.
  */
 function newestReachable({ router, candidates = router.all }: Call, head: bigint, count = 1): bigint {
-  const { view } = router.chain;
-  const oldest = count === 1 ? 0n : head - BigInt(router.options.maxLagBlocks ?? view.maxLag);
-  const numbers = candidates.flatMap((one) => (one.isHeadUncertain ? [] : (view.headOf(one)?.number ?? [])));
+  const { chain, options } = router;
+  const { view } = chain;
+  const now = clock.now();
+  const oldest = count === 1 ? 0n : head - BigInt(options.maxLagBlocks ?? view.maxLag);
+  const numbers = candidates.flatMap((one) => {
+    const known = one.isHeadUncertain ? undefined : view.headOf(one);
+    return known !== undefined && chain.isRecent(known.at, now) ? known.number : [];
+  });
   const newest = numbers.toSorted(descending)[count - 1];
   return newest === undefined || newest > head || newest < oldest ? head : newest;
 }
@@ -99,6 +118,11 @@ function descending(one: bigint, other: bigint): number {
 
 /** The poller has a head within this time after the first call, or the first one after a pause. */
 const MAX_HEAD_WAIT_MS = 2_000;
+/**
+ * While polls of the head fail, tags are pinned to the last head for this time: a provider's rate limit or restart seldom takes
+ * longer, and full nodes still have the state of that block. After it, a proven result would be too old for `latest`.
+ */
+const MAX_HEAD_AGE_MS = 60_000;
 
 function isPending(block: unknown): boolean {
   if (typeof block !== 'object' || block === null) return block === 'pending';

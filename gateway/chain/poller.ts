@@ -39,8 +39,8 @@ export interface PolledUpstream extends HeaderSource {
   readonly metrics: UpstreamHeadMetrics;
   /** Checks the chain id again. @returns whether it is that of the network; false also without a response. Never rejects. */
   verifyChain(): Promise<boolean>;
-  /** It gets no calls, and the network file forbids polls until it does. */
-  isUnwatched(now: number): boolean;
+  /** It gets no calls, and the network file forbids polls until it does. @param isNeeded a call needs its head: only if drained */
+  isUnwatched(now: number, isNeeded?: boolean): boolean;
   /**
    * Subscribes at the upstream over its WebSocket.
    * @param params of eth_subscribe, as JSON text
@@ -117,7 +117,10 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #prediction = new HeadPrediction();
   #reportedHead: bigint | undefined;
   #timer: Timer | undefined;
+  /** When polls began, or something last waited for the head. */
   #startedAt = -Infinity;
+  /** A call waits for the head until then. */
+  #neededUntil = -Infinity;
   #usedAt = -Infinity;
   /** When another worker last sent a poll or notification. */
   #followedAt = -Infinity;
@@ -202,7 +205,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const now = clock.now();
     this.#watchers.add(watcher);
     this.#chain.watched(true, now);
-    this.#startRound(now, this.#watchers.size === 1);
+    this.#startRound(now, this.#watchers.size === 1 ? 'watcher' : undefined);
     return () => {
       if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#chain.watched(false, clock.now());
     };
@@ -224,14 +227,16 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /**
    * The current head for a call, which counts as a use: one that was seen as lately as while there are many calls. If it is
-   * older, because polls are rare or have stopped, the upstreams are polled now.
+   * older, because polls are rare or have stopped, the upstreams are polled now. The first response that is not below the known
+   * head suffices; if polls had stopped, those of all upstreams, within a second.
    * @returns undefined if no upstream returns the head within the timeout
    */
   async currentHead(timeoutMs: number): Promise<Header | undefined> {
     const startedAt = clock.now();
+    if (!this.#isHeadCurrent(startedAt)) this.#neededUntil = Math.max(this.#neededUntil, startedAt + timeoutMs);
     this.markUsed(startedAt);
     if (!this.#isHeadCurrent(startedAt) && startedAt - this.#startedAt >= this.#times.startMs)
-      this.#startRound(startedAt, true);
+      this.#startRound(startedAt, 'call');
     for (let now = startedAt; !this.#isHeadCurrent(now); now = clock.now())
       if (!(await this.#waitIn(this.#waitingForNews, startedAt + timeoutMs - now))) return undefined;
     return this.view.head;
@@ -239,12 +244,17 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /** Whether the chain is followed without a pause, and polls or notifications of its head are not overdue. */
   #isHeadCurrent(now: number): boolean {
-    const { seenAt, blockMs, upstreams } = this.view;
+    return this.#chain.isCurrent && this.isRecent(this.view.seenAt, now);
+  }
+
+  /** Whether a head that was seen at this time was seen as lately as while there are many calls. */
+  isRecent(seenAt: number, now: number): boolean {
+    const { blockMs, upstreams } = this.view;
     const { startMs } = this.#times;
     let maxAgeMs = pollIntervalMs(this.#times, 0, blockMs) + startMs;
     for (const { isSubscribed } of upstreams.values())
       if (isSubscribed) maxAgeMs = Math.max(maxAgeMs, silenceLimits(this.#times, blockMs).pollMs + startMs);
-    return this.#chain.isCurrent && now - seenAt <= maxAgeMs;
+    return now - seenAt <= maxAgeMs;
   }
 
   /** @returns whether those that wait are resolved within the timeout */
@@ -392,7 +402,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const isFirstWatch = isWatched && !this.#isWatched(now);
     if (isWatched) this.#watchedElsewhereUntil = now + WATCHED_ROUNDS * this.#times.usedMaxMs;
     this.markUsed(now);
-    if (isFirstWatch) this.#startRound(now, true);
+    if (isFirstWatch) this.#startRound(now, 'watcher');
   }
 
   /** Whether this worker has watchers, or polls for another one that has. */
@@ -402,9 +412,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /**
    * Polls all upstreams that are due, and schedules the next round.
-   * @param isAwaited a call or the first watcher waits for the head: all are due, unless they failed or send notifications
+   * @param awaitedBy a call or the first watcher waits for the head: all are due, unless they failed or send notifications
    */
-  #startRound(now: number, isAwaited = false): void {
+  #startRound(now: number, awaitedBy?: 'call' | 'watcher'): void {
     if (this.#isClosed) return;
     const sinceUseMs = this.#isWatched(now) ? undefined : now - this.#usedAt;
     const { idleAfterMs } = this.#times;
@@ -415,7 +425,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
     this.#notifyUse(now);
     const wasStopped = this.#timer === undefined;
-    const isStart = wasStopped || isAwaited;
+    const isStart = wasStopped || awaitedBy !== undefined;
     if (isStart) this.#startedAt = now;
     if (wasStopped) this.#chain.resumed();
     const { isConfirming } = this.#chain;
@@ -429,7 +439,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const stepMs = expectedMs !== undefined && expectedMs <= 0 ? stepOf(blockMs ?? 0) : undefined;
     if (stepMs !== undefined) this.#prediction.polled();
     const ownMs = this.#isPolling ? (isConfirming ? confirmMs : (stepMs ?? minMs)) : OVERDUE_FACTOR * roundMs;
-    const intervalMs = isAwaited ? 0 : ownMs;
+    const intervalMs = awaitedBy === undefined ? ownMs : 0;
     const silence = silenceLimits(this.#times, blockMs);
     const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
     let nextMs = isStart ? Math.min(untilNextMs, this.#times.startMs) : untilNextMs;
@@ -441,7 +451,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
       if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
-    if (isStart) this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
+    // A call of a network whose heads are known delays them for no others.
+    if (wasStopped || awaitedBy === 'watcher') this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
     // A worker that does not poll for all checks then whether the network is in use.
@@ -524,7 +535,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     silence: Silence,
     isUnconfirmed: boolean,
   ): number | undefined {
-    if (upstream.isUnwatched(now)) {
+    const isNeeded = this.#isOnlyUnwatchedNeeded(now);
+    if (upstream.isUnwatched(now, isNeeded)) {
       upstream.isHeadUncertain = true; // the first call that needs its head polls it
       this.#stopPolls(upstream, polls);
       return Infinity;
@@ -541,13 +553,20 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     }
     // A call has found the wrong chain id, and opened the circuit.
     if (upstream.isOnOtherChain && polls.polledAt === -Infinity) polls.polledAt = now;
-    // The first worker is notified of the use at the same time.
-    if (!this.#isPolling && polls.polledAt === -Infinity) polls.polledAt = now;
+    // The first worker is notified of the use at the same time; it does not know of calls that wait.
+    if (!this.#isPolling && !isNeeded && polls.polledAt === -Infinity) polls.polledAt = now;
     // 0.9, because timers may fire a little early.
     const dueMs = polls.polledAt + this.#pollIntervalMs(upstream, intervalMs) * 0.9 - now;
     if (dueMs > 0) return dueMs;
     this.#startPoll(upstream);
     return undefined;
+  }
+
+  /** Whether a call waits for the head, and only upstreams that get no calls can have it. */
+  #isOnlyUnwatchedNeeded(now: number): boolean {
+    if (now >= this.#neededUntil) return false;
+    const upstreams = [...this.#polls.keys()];
+    return upstreams.every((one) => one.isUnwatched(now) || one.isOnOtherChain || !one.circuit.isClosed);
   }
 
   #pollIntervalMs(upstream: U, intervalMs: number): number {

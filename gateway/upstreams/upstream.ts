@@ -283,9 +283,13 @@ export class Upstream {
     return this.hasResponded(-Infinity) || !this.circuit.isClosed;
   }
 
-  /** Whether it is drained, or the network file forbids probes and polls while it gets no calls. */
-  isUnwatched(now: number): boolean {
+  /**
+   * Whether it is drained, or the network file forbids probes and polls while it gets no calls.
+   * @param isNeeded a call needs its head: a poll for it is no poll without a call
+   */
+  isUnwatched(now: number, isNeeded = false): boolean {
     if (this.drain !== undefined) return true;
+    if (isNeeded) return false;
     return this.config.probe === 'off' && now - this.#respondedAt > UNWATCHED_AFTER_MS;
   }
 

@@ -24,14 +24,26 @@ export interface SimulatedNode {
   readonly lateMs?: number;
   /** Its head from this number on. */
   readonly stuckAt?: number;
+  /** Whether it returns an error for a request: `method params`. */
+  readonly fails?: (text: string) => boolean;
+  /** What its upstream has in the network file. */
+  readonly upstream?: object;
+}
+
+interface SimulatedRequest {
+  readonly text: string;
+  readonly at: number;
+  /** The place of its node. */
+  readonly node: number;
 }
 
 export interface SimulatedNetwork {
   readonly time: SimulatedClock;
   /** The number of the newest block. */
   readonly head: () => number;
+  readonly servers: readonly MemoryNode[];
   /** The requests that all nodes have got, as `method params`, and when. */
-  readonly requests: readonly { readonly text: string; readonly at: number }[];
+  readonly requests: readonly SimulatedRequest[];
   readonly call: (method: string, params?: readonly unknown[]) => Promise<JsonRpcResponse>;
   /** How many results had this proof. */
   readonly count: (proof: string) => Promise<number>;
@@ -45,22 +57,24 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
   const blockAt = emptyBlocks(blockMs);
   const startedAt = time.now();
   const headAfter = (ms: number): number => FIRST_NUMBER + Math.floor((time.now() - startedAt - ms) / blockMs);
-  const requests: { text: string; at: number }[] = [];
-  const servers = nodes.map(({ lateMs = 0, stuckAt = Infinity }, at) => {
+  const requests: SimulatedRequest[] = [];
+  const servers = nodes.map(({ lateMs = 0, stuckAt = Infinity, fails }, at) => {
     const respondTo = ({ id, method, params = [] }: { id?: unknown; method: string; params?: readonly unknown[] }) => {
-      requests.push({ text: `${method} ${JSON.stringify(params)}`, at: time.now() });
+      const text = `${method} ${JSON.stringify(params)}`;
+      requests.push({ text, at: time.now(), node: at });
+      if (fails?.(text) === true) return { jsonrpc: '2.0', id, error: { code: -32000, message: 'internal error' } };
       return { jsonrpc: '2.0', id, ...resultOf(method, params, blockAt, Math.min(headAfter(lateMs), stuckAt)) };
     };
     return new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
   });
-  const upstreams = servers.map(({ port }) => {
-    return { name: `node-${port}`, url: `http://127.0.0.1:${port}`, batch: false };
+  const upstreams = servers.map(({ port }, at) => {
+    return { name: `node-${port}`, url: `http://127.0.0.1:${port}`, batch: false, ...nodes[at]?.upstream };
   });
   const file = { name: 'Test', chainId: 7, methods: ['eth'], hedge: 'off', cache: 'off', upstreams, ...options };
   const gateway = new SimulatedGateway({ options: { name: 'test' }, file: () => file } as never, servers);
   const client = gateway.connect();
   return {
-    ...{ time, requests, head: () => headAfter(0) },
+    ...{ time, servers, requests, head: () => headAfter(0) },
     call: async (method, params = []) =>
       JSON.parse(
         await time.advanceUntil(client.post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))),
