@@ -2,6 +2,21 @@ import { defineConfig } from 'vitest/config';
 import { unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests();
+/** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
+const alone = [
+  'test/e2e/buffered-bytes.test.ts',
+  'test/limits/lost-count.test.ts',
+  'test/memory/memory-guard.test.ts',
+  'test/upstreams/health/provoked-failures.test.ts',
+];
+/** Tests with a command of their own, such as `npm run test:abuse`: they need further packages, geth, Chromium, or minutes. */
+const ownCommands = ['test/{abuse,clients,helm,languages,nodes,pages,recipes,walkthrough}/**'];
+/** A worker imports the gateway once, for all its files. */
+const gateway = {
+  isolate: false,
+  globalSetup: ['test/support/global-setup.ts'],
+  setupFiles: ['test/support/whole-day.ts'],
+};
 
 export default defineConfig({
   test: {
@@ -19,20 +34,15 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          ...gateway,
           name: 'gateway',
-          // A worker imports the gateway once, for all its files.
-          isolate: false,
           include: ['test/**/*.test.ts'],
-          // `npm run test:abuse`, `test:clients`, `test:helm`, `test:languages`, `test:nodes`, `test:pages`, `test:recipes` and
-          // `test:walkthrough` run these: they need further packages, geth, Chromium, and minutes.
-          exclude: [
-            'test/{abuse,clients,helm,languages,nodes,pages,recipes,walkthrough}/**',
-            '**/node_modules/**',
-            ...units,
-          ],
-          globalSetup: ['test/support/global-setup.ts'],
-          setupFiles: ['test/support/whole-day.ts'],
+          exclude: [...units, ...alone, ...ownCommands, '**/node_modules/**'],
         },
+      },
+      {
+        extends: true,
+        test: { ...gateway, name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
     ],
   },
