@@ -3,7 +3,7 @@ import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { checkHeader, hasHeader } from './proofs/check-header.ts';
 import { encodeWithdrawal } from './proofs/encode-receipt.ts';
 import { encodeTransaction } from './proofs/encode-transaction.ts';
-import { hashOf, isAbsent, isSameHex, isSameQuantity, unknownForm } from './proofs/hex.ts';
+import { hashOf, isAbsent, isSameHex, isSameQuantity, quantityOf, unknownForm } from './proofs/hex.ts';
 import { EMPTY_LIST, EMPTY_ROOT, rootOf } from './proofs/tree.ts';
 import {
   blockOf,
@@ -133,7 +133,7 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
     isSameHex(hash, hashOf(bytes)) &&
     isSameHex(blockHash, block['hash']) &&
     isSameQuantity(blockNumber, block['number']) &&
-    isSameQuantity(transactionIndex, `0x${index.toString(16)}`) &&
+    isSameQuantity(transactionIndex, quantityOf(index)) &&
     hasTimeOf(block, transaction) &&
     hasChainIdOfSignature(transaction)
   );
@@ -143,7 +143,7 @@ function isInPlace(transaction: JsonObject, bytes: Uint8Array, index: number, bl
 function hasChainIdOfSignature({ type, v, chainId }: JsonObject): boolean {
   if (Number(type ?? 0) !== 0 || isAbsent(chainId) || isAbsent(v)) return true;
   const number = BigInt(String(v));
-  return number < 35n || isSameQuantity(chainId, `0x${((number - 35n) / 2n).toString(16)}`);
+  return number < 35n || isSameQuantity(chainId, quantityOf((number - 35n) / 2n));
 }
 
 /** Whether a transaction object has the values of a proven one, which has no sender: a block does not prove it. */

@@ -11,6 +11,7 @@ import {
   isAbsent,
   isSameHex,
   isSameQuantity,
+  quantityOf,
   toBytes,
   toNumberBytes,
   typeOf,
@@ -99,7 +100,7 @@ function followsFrom(
   sum.gas = total;
   const price = effectiveGasPriceOf(transaction, header['baseFeePerGas']);
   const place = {
-    ...{ transactionHash: transaction['hash'], transactionIndex: `0x${index.toString(16)}` },
+    ...{ transactionHash: transaction['hash'], transactionIndex: quantityOf(index) },
     ...{ blockHash: header['hash'], blockNumber: header['number'] },
   };
   const creates = isAbsent(transaction['to']);
@@ -117,14 +118,10 @@ function followsFrom(
     (isAbsent(blobGasUsed) || isSameQuantity(blobGasUsed, quantityOf(blobGasOf(transaction)))) &&
     (isAbsent(contractAddress) ? mayLackContract : isSameHex(contractAddress, created)) &&
     (receipt['logs'] as readonly JsonObject[]).every((log) => {
-      const logIndex = `0x${(sum.logs++).toString(16)}`;
+      const logIndex = quantityOf(sum.logs++);
       return isLike(log, { ...place, logIndex }, 'Log') && hasTimeOf(header, log) && log['removed'] !== true;
     })
   );
-}
-
-function quantityOf(number: bigint): string {
-  return `0x${number.toString(16)}`;
 }
 
 /** EIP-4844. */

@@ -3,7 +3,7 @@ import type { Proof } from '../jsonrpc/proof.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { comparedFields } from '../spec/methods.generated.ts';
 import type { Evidence, Work } from './evidence/evidence.ts';
-import { isAbsent, isSameHex, isSameQuantity } from './proofs/hex.ts';
+import { isAbsent, isQuantity, isSameHex, isSameQuantity } from './proofs/hex.ts';
 
 /** A result that is checked. */
 export interface Subject {
@@ -94,15 +94,12 @@ export function hasTimeOf(header: JsonObject, { blockTimestamp }: JsonObject): b
   return isAbsent(blockTimestamp) || isSameQuantity(blockTimestamp, header['timestamp']);
 }
 
-/** Whether a log lacks nothing that callers rely on. */
+/** Whether a log lacks nothing that callers rely on, and names its block. */
 export function isWholeLog(log: JsonObject): boolean {
-  return logMembers.every((name) => !isAbsent(log[name]));
+  return isQuantity(log['blockNumber']) && logMembers.every((name) => !isAbsent(log[name]));
 }
 
-const logMembers = [
-  ...['address', 'topics', 'data', 'logIndex'],
-  ...['transactionHash', 'transactionIndex', 'blockHash', 'blockNumber'],
-];
+const logMembers = ['address', 'topics', 'data', 'logIndex', 'transactionHash', 'transactionIndex', 'blockHash'];
 
 /** The block that a transaction or receipt says it is in. Undefined: it is pending, or lacks a part of its place. */
 export function placeOf(object: JsonObject): { readonly hash: string; readonly number: bigint } | undefined {

@@ -14,7 +14,7 @@ import type { JsonObject } from '../../collections/is-object.ts';
 import { provenReceipt } from '../proofs/encode-receipt.ts';
 import { provenMembers } from '../proofs/encode-transaction.ts';
 import { encodeList } from '../../upstreams/transactions/rlp.ts';
-import { hashOf, isSameHex } from '../proofs/hex.ts';
+import { hashOf, isSameHex, quantityOf } from '../proofs/hex.ts';
 import { EMPTY_LIST } from '../proofs/tree.ts';
 import { sizeOf } from './size-of.ts';
 
@@ -281,7 +281,7 @@ export class Evidence {
     const voters = claimed === undefined ? [upstream, ...others(upstream)] : others(upstream);
     if (others(upstream).length === 0 && this.#options.isAlone) return claimed ?? blockHash(upstream, number, deadline);
     for (const one of voters) {
-      await charge(nodeMethods.blockByNumber, [`0x${number.toString(16)}`, false]);
+      await charge(nodeMethods.blockByNumber, [quantityOf(number), false]);
       const hash = await blockHash(one, number, deadline);
       if (hash === undefined) continue;
       if (votes.has(hash)) {
@@ -321,7 +321,7 @@ export class Evidence {
   async #unprovenHeader(number: bigint, work: Work): Promise<JsonObject | undefined> {
     const hash = this.#knownHash(number);
     const known = hash === undefined ? undefined : this.#knownHeader(hash);
-    return known ?? this.blockAt(`0x${number.toString(16)}`, work);
+    return known ?? this.blockAt(quantityOf(number), work);
   }
 
   /** @param keep of a proven result, what it proves; undefined: all of it */

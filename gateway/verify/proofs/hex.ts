@@ -38,7 +38,11 @@ export function isSameQuantity(one: unknown, other: unknown): boolean {
   return one === other || (isQuantity(one) && isQuantity(other) && BigInt(one) === BigInt(other));
 }
 
-function isQuantity(value: unknown): value is string {
+export function quantityOf(number: bigint | number): string {
+  return `0x${number.toString(16)}`;
+}
+
+export function isQuantity(value: unknown): value is string {
   return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value);
 }
 
