@@ -34,7 +34,7 @@ export function flowOf(call: Call): FlowRequest | undefined {
 /** Undefined: the result passes unread, or must be collected. */
 function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFor'] {
   const { method, router } = call;
-  if (mayNameNewest(call, params)) return undefined;
+  if (mustBeComplete(call, params)) return undefined;
   if (isObjectList(method)) return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
   if (!isWholeBlock(method, params)) return undefined;
   const { chain } = router;
@@ -46,7 +46,7 @@ function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFo
  * Whether a list must be complete before it is sent: receipts may be older than what callers were served, and other workers
  * must know the newest block of logs.
  */
-function mayNameNewest({ method, router: { chain } }: Call, params: readonly unknown[]): boolean {
+function mustBeComplete({ method, router: { chain } }: Call, params: readonly unknown[]): boolean {
   if (!isObjectList(method) || (method.resultIs === 'logs' && !chain.isShared)) return false;
   const blocks = blocksNamedBy(method, params);
   if (blocks?.tag !== undefined) return true;

@@ -32,14 +32,14 @@ const NO_RELAY =
  * @throws RpcError if the slots are used up, or no upstream has a usable response; Cancelled (rejects with it)
  */
 export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
-  const { owner } = call;
+  const { owner, router } = call;
   // Calls of Gatehouse itself need none.
-  const slots = call.context === undefined ? undefined : call.router.slots;
+  const slots = call.context === undefined ? undefined : router.slots;
   if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - clock.now(), call.cancellation);
   try {
     if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
-    const { verification, router } = call;
+    const { verification } = call;
     const route = transactionRouteOf(call);
     if (route?.isAtOnce === true) {
       await moreCapacity(call, true);
@@ -48,7 +48,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       return response;
     }
     const mayCount = verification === undefined && call.preferred !== undefined;
-    const accepted = mayCount ? call.router.sent.acceptedFor(call.method, call.params) : undefined;
+    const accepted = mayCount ? router.sent.acceptedFor(call.method, call.params) : undefined;
     const count = accepted && (await pendingCount(call, accepted));
     if (count !== undefined) return count;
     for (;;) {
@@ -67,7 +67,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       const outcome = await attempt(call, upstream, now);
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
       if (response === undefined) continue;
-      const sharing = call.router.chain.whenShared();
+      const sharing = router.chain.whenShared();
       if (sharing !== undefined) await sharing;
       if (verification === undefined) return response;
       return requireProof(await proveRaised(call, complete(response), verification), verification);
