@@ -57,6 +57,7 @@ export default tseslint.config(
         { object: 'Math', property: 'random', message: onlyRandom },
         { object: 'crypto', property: 'randomUUID', message: onlyRandom },
         { object: 'crypto', property: 'getRandomValues', message: onlyRandom },
+        { object: 'URL', property: 'canParse', message: 'use parseUrl of gateway/config/parse-url.ts' },
       ],
       '@typescript-eslint/no-restricted-imports': [
         'error',

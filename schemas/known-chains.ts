@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { parseUrl } from '../gateway/config/parse-url.ts';
 import type { KnownChain } from '../gateway/network-files/chains/known-chain.ts';
 
 /** The members of viem's description of a chain that are used here. */
@@ -23,7 +24,7 @@ export function knownChains(): Readonly<Partial<Record<string, KnownChain>>> {
   for (const name of Object.keys(exported).toSorted()) {
     const chain = exported[name];
     if (!isChain(chain)) continue;
-    const rpc = chain.rpcUrls.default.http.filter((url) => url.startsWith('https://') && URL.canParse(url));
+    const rpc = chain.rpcUrls.default.http.filter((url) => url.startsWith('https://') && parseUrl(url) !== undefined);
     if (rpc.length > 0) chains[chain.id] ??= knownChain(chain, rpc);
   }
   return chains;

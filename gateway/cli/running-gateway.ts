@@ -3,6 +3,7 @@ import { durationOf } from '../auth/formats/duration.ts';
 import { clock } from '../clock/clock.ts';
 import { isObject } from '../collections/is-object.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
+import { parseUrl } from '../config/parse-url.ts';
 import { SettingsError, type Settings } from '../config/settings.ts';
 import type { Configuration } from '../network-files/configuration.ts';
 import type { AuditReport } from '../observability/audit-report.ts';
@@ -179,7 +180,7 @@ export function describeActive({ digest: active, loadedAt, refused: rejected }: 
 /** @throws SettingsError */
 function readAddress(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
-  if (!URL.canParse(url) || !/^https?:\/\//.test(url)) {
+  if (parseUrl(url) === undefined || !/^https?:\/\//.test(url)) {
     throw new SettingsError(['--url: expected the address of a gateway, such as http://127.0.0.1:9464']);
   }
   return url.replace(/\/+$/, '');

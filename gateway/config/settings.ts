@@ -1,5 +1,6 @@
 import { logLevels } from './log-level.ts';
 import { adminTokensOf } from './admin-tokens.ts';
+import { parseUrl } from './parse-url.ts';
 import { parseSetting, type SettingRow } from './parse-setting.ts';
 
 /** Every setting of the gateway, by its environment variable. docs/settings.md is generated from this table. */
@@ -342,7 +343,7 @@ function problemsOfTokens(settings: Settings): string[] {
 }
 
 function isSafeUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = parseUrl(text);
   if (url?.protocol === 'https:') return true;
   return url?.protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
 }

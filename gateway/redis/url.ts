@@ -1,4 +1,5 @@
 import type { RedisOptions } from 'ioredis';
+import { parseUrl } from '../config/parse-url.ts';
 import { SettingsError } from '../config/settings.ts';
 
 /** Address of a Redis server, Sentinel group or cluster, with credentials. */
@@ -68,9 +69,7 @@ function addressIn(text: string): RedisAddress {
 
 /** Parses with the URL class, which validates host and port. */
 function parseHost(host: string, user: string, defaultPort: number): HostPort {
-  const text = `redis://${user}${host}`;
-  if (host === '' || !URL.canParse(text)) throw new InvalidUrl(expected);
-  const { hostname, port } = new URL(text);
+  const { hostname = '', port = '' } = parseUrl(`redis://${user}${host}`) ?? {};
   if (hostname === '') throw new InvalidUrl(expected);
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? defaultPort : Number(port) };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { checkBaseUrl } from '../../gateway/network-files/options/base-url.ts';
 import { NetworkFinder } from '../../gateway/networks/find-network.ts';
 import type { NetworkConfig } from '../../gateway/network-files/network-config.ts';
 import { configOf, diagnosticsIn, good, loadFiles } from '../network-files/load.ts';
@@ -129,6 +130,11 @@ describe('base URLs', () => {
     ['https://base.example.org/status/x', '/status is reserved for the gateway'],
   ])('reject %s', (baseUrl, problem) => {
     expect(diagnosticsOf(baseUrl)).toEqual([`base.yaml:6:12 baseUrls[0]: ${problem}`]);
+  });
+
+  it('are valid or not, also after thousands of checks', () => {
+    const problems = new Set(Array.from({ length: 20_000 }, () => checkBaseUrl('https://bäse.example.org')));
+    expect([...problems]).toEqual(['clients send this as https://xn--bse-qla.example.org; write that']);
   });
 
   it('belong to one network only', () => {

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../config/parse-url.ts';
 import { reservedSlugs } from './slug.ts';
 
 /** Returns the host as clients send it, without the scheme's default port, and the path without a trailing slash. */
@@ -9,9 +10,9 @@ export function splitBaseUrl(baseUrl: string): { host: string; path: string } {
 
 /** Checks one base URL beyond the pattern in the schema. @returns a message, or undefined if it is valid */
 export function checkBaseUrl(baseUrl: string): string | undefined {
-  if (!URL.canParse(baseUrl)) return 'expected http or https URL without query';
+  const asSent = parseUrl(baseUrl);
+  if (asSent === undefined) return 'expected http or https URL without query';
   const { host, path } = splitBaseUrl(baseUrl);
-  const asSent = new URL(baseUrl);
   const pathAsSent = splitBaseUrl(`http://host${asSent.pathname}`).path;
   if (host !== asSent.host || path !== pathAsSent) {
     return `clients send this as ${asSent.origin}${pathAsSent}; write that`;

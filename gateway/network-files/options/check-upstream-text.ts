@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { parseUrl } from '../../config/parse-url.ts';
 
 /** Headers of the connection or the body. The gateway sets them. */
 const gatewayHeaders: ReadonlySet<string> = new Set([
@@ -27,10 +28,11 @@ export function checkUrl(scheme: 'http' | 'ws'): (url: string | undefined) => st
   return (url) => {
     if (url === undefined) return undefined;
     const isOfScheme = url.startsWith(`${scheme}://`) || url.startsWith(`${scheme}s://`);
-    if (!isOfScheme || /\s/.test(url) || !URL.canParse(url)) {
+    const parsed = isOfScheme && !/\s/.test(url) ? parseUrl(url) : undefined;
+    if (parsed === undefined) {
       return `expected ${scheme} or ${scheme}s URL after variable expansion`;
     }
-    const { username, password } = new URL(url);
+    const { username, password } = parsed;
     return [username, password].every(isDecodable) ? undefined : 'write % in user or password as %25';
   };
 }
