@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
-import { unitTests } from './test/unit/unit-tests.ts';
+import { simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
-const units = unitTests();
+const units = unitTests.filter((file) => !simulatedTests.includes(file));
 /** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
 const alone = [
   'test/e2e/buffered-bytes.test.ts',
@@ -31,13 +31,14 @@ export default defineConfig({
     projects: [
       // They start nothing and share no state: one module graph in each worker serves all of them.
       { extends: true, test: { name: 'unit', include: units, isolate: false, pool: 'threads' } },
+      { extends: true, test: { ...gateway, name: 'simulated', include: simulatedTests, isolate: true } },
       {
         extends: true,
         test: {
           ...gateway,
           name: 'gateway',
           include: ['test/**/*.test.ts'],
-          exclude: [...units, ...alone, ...ownCommands, '**/node_modules/**'],
+          exclude: [...units, ...simulatedTests, ...alone, ...ownCommands, '**/node_modules/**'],
         },
       },
       {

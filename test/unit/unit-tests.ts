@@ -6,6 +6,8 @@ import { sourcesIn } from '../structure/imports.ts';
 /** What starts a process, opens a port or waits for time. A test that has it, itself or through test/ or bench/, is no unit test. */
 const starts =
   /'node:(child_process|http|https|net|tls|cluster|worker_threads)'|'ws'|'ioredis'|inject\('redisServer'\)|support\/eventually|while \(performance\.now/;
+/** A test that installs a clock of its own. */
+const simulates = /from '[^']*\/(simulate-time|simulated-(network|nodes|clock))\.ts'/;
 const excluded = /^test\/(abuse|clients|e2e|languages|nodes|pages|recipes|walkthrough|runtimes)\//;
 
 const verdicts = new Map<string, boolean>();
@@ -25,10 +27,10 @@ function startsNothing(file: string): boolean {
   return verdict;
 }
 
+const tests = sourcesIn('test').filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'));
+
+/** The tests that install a clock of their own. Those times, far in the future of the system's, stay in the state of a process. */
+export const simulatedTests = tests.filter((file) => simulates.test(readFileSync(join(packageRoot, file), 'utf8')));
+
 /** The tests that start nothing. */
-export function unitTests(): string[] {
-  return sourcesIn('test').filter(
-    (file) =>
-      file.endsWith('.test.ts') && !file.includes('node_modules') && !excluded.test(file) && startsNothing(file),
-  );
-}
+export const unitTests = tests.filter((file) => !excluded.test(file) && startsNothing(file));
