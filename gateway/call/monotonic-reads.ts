@@ -10,7 +10,7 @@ import { blocksNamedBy, hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { recordTransactions } from './served-transactions.ts';
+import { mayBeFollowed, recordTransactions } from './served-transactions.ts';
 
 /*
  * Monotonic reads: callers are not served an older `latest`, `safe` or `finalized` block than before while an upstream has a
@@ -38,11 +38,9 @@ export function recordServed(
 ): void {
   const isLogs = method.resultIs === 'logs';
   const isHead = method.resultIs === 'head-number';
-  // State at a block shows that the upstream has it.
-  const pinnedState = method.blockAt?.readsState === true && pinned !== undefined ? Number(pinned.number) : undefined;
-  const stateAt = pinnedState ?? (blocks?.readsState === true ? blocks.highest : undefined);
-  if (stateAt !== undefined && stateAt > Number(chain.view.newestServed) && response.kind !== 'error')
-    chain.served(upstream, { number: BigInt(stateAt) }, now);
+  // State at the block of a tag shows that the upstream has it. Some nodes return state for any number that a caller names.
+  const isStateOfTag = pinned !== undefined && method.blockAt?.readsState === true && response.kind !== 'error';
+  if (isStateOfTag && pinned.number > chain.view.newestServed) chain.served(upstream, { number: pinned.number }, now);
   if (!isHead && !isLogs && !namesItsBlock(method)) return;
   // The number of the pending block is not yet that of a block.
   if (params[0] === 'pending' || response.kind === 'error') return;
@@ -66,6 +64,7 @@ export function recordServed(
   }
   const { hash, transactions } = response.result as { readonly hash?: unknown; readonly transactions?: unknown };
   chain.servedHash(hash, block.hash, now);
+  if (!mayBeFollowed(chain, block)) return;
   for (const transaction of Array.isArray(transactions) ? (transactions as readonly unknown[]) : []) {
     const isObject = typeof transaction === 'object' && transaction !== null && 'hash' in transaction;
     chain.servedHash(isObject ? transaction.hash : transaction, block.hash, now);

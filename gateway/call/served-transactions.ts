@@ -49,9 +49,9 @@ export async function recordTransactions(
   }
 }
 
-/** What older blocks have is not searched: their transactions may be null at a node that has no history. */
-function mayBeFollowed({ view }: Chain, { number, hash }: ServedBlock): boolean {
-  return number > (view.number ?? -1n) || (hash !== undefined && view.has(hash));
+/** What older blocks have is not recorded: their transactions may be null at a node that has no history. */
+export function mayBeFollowed({ view }: Chain, { number, hash }: ServedBlock): boolean {
+  return number > (view.headers.head?.number ?? -1n) || (hash !== undefined && view.has(hash));
 }
 
 /** Reads a block with whole transactions that flows, and records them. */

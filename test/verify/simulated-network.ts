@@ -24,6 +24,8 @@ export interface SimulatedNode {
   readonly lateMs?: number;
   /** Its head from this number on. */
   readonly stuckAt?: number;
+  /** It returns the newest state for a block that does not exist yet. */
+  readonly ignoresFuture?: boolean;
   /** Whether it returns an error for a request: `method params`. */
   readonly fails?: (text: string) => boolean;
   /** What its upstream has in the network file. */
@@ -58,12 +60,14 @@ export function simulateNetwork(nodes: readonly SimulatedNode[], blockMs: number
   const startedAt = time.now();
   const headAfter = (ms: number): number => FIRST_NUMBER + Math.floor((time.now() - startedAt - ms) / blockMs);
   const requests: SimulatedRequest[] = [];
-  const servers = nodes.map(({ lateMs = 0, stuckAt = Infinity, fails }, at) => {
+  const servers = nodes.map(({ lateMs = 0, stuckAt = Infinity, ignoresFuture = false, fails }, at) => {
     const respondTo = ({ id, method, params = [] }: { id?: unknown; method: string; params?: readonly unknown[] }) => {
       const text = `${method} ${JSON.stringify(params)}`;
       requests.push({ text, at: time.now(), node: at });
       if (fails?.(text) === true) return { jsonrpc: '2.0', id, error: { code: -32000, message: 'internal error' } };
-      return { jsonrpc: '2.0', id, ...resultOf(method, params, blockAt, Math.min(headAfter(lateMs), stuckAt)) };
+      const head = Math.min(headAfter(lateMs), stuckAt);
+      const asked = ignoresFuture && method === 'eth_getBalance' ? [params[0], 'latest'] : params;
+      return { jsonrpc: '2.0', id, ...resultOf(method, asked, blockAt, head) };
     };
     return new MemoryNode(at + 1, { respondTo }, new Random(at + 1));
   });
