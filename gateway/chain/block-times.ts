@@ -1,4 +1,5 @@
 import type { SeenHead } from './header.ts';
+import { clamp } from './poll-times.ts';
 
 /** Size of the sample: it evens out timestamps in whole seconds, of which some have four blocks and others none. */
 const SAMPLE_BLOCKS = 32;
@@ -26,7 +27,7 @@ export class BlockTimes {
 
   /** Time between blocks. Undefined until two heads are known. */
   get blockMs(): number | undefined {
-    return this.#blocks === 0 ? undefined : Math.min(Math.max(this.#meanMs, MIN_BLOCK_MS), MAX_BLOCK_MS);
+    return this.#blocks === 0 ? undefined : Math.max(this.#meanMs, MIN_BLOCK_MS);
   }
 
   /** @param head of the last number: its time in the history stays that of the first one */
@@ -36,7 +37,7 @@ export class BlockTimes {
     this.#last = head;
     if (last === undefined || head.number <= last.number) return;
     const blocks = Math.min(Number(head.number - last.number), SAMPLE_BLOCKS);
-    const msPerBlock = msBetween(last, head) / Number(head.number - last.number);
+    const msPerBlock = clamp(msBetween(last, head) / Number(head.number - last.number), 0, MAX_BLOCK_MS);
     this.#blocks = Math.min(this.#blocks + blocks, SAMPLE_BLOCKS);
     this.#meanMs += ((msPerBlock - this.#meanMs) * blocks) / this.#blocks;
   }
