@@ -58,7 +58,7 @@ interface Departing {
 }
 
 /** What one owner has of the slots, and its waiting requests in order of arrival. */
-class Flow {
+class OwnerQueue {
   readonly owner: SlotOwner;
   /** Its own slots, which other workers share; undefined: as many as any owner. */
   pool: OwnerPool | undefined;
@@ -82,13 +82,13 @@ class Flow {
 /** The slots that one owner may have in this worker, of those that it has in all workers together. */
 class OwnerPool implements SlotPool {
   lease: SlotLease | undefined;
-  readonly #flow: Flow;
-  readonly #onMore: (flow: Flow) => void;
+  readonly #queue: OwnerQueue;
+  readonly #onMore: (queue: OwnerQueue) => void;
   #slots = 0;
 
   /** @param onMore called when requests of the owner that wait may start */
-  constructor(flow: Flow, onMore: (flow: Flow) => void) {
-    this.#flow = flow;
+  constructor(queue: OwnerQueue, onMore: (queue: OwnerQueue) => void) {
+    this.#queue = queue;
     this.#onMore = onMore;
   }
 
@@ -99,15 +99,15 @@ class OwnerPool implements SlotPool {
   set size(slots: number) {
     const isMore = slots > this.#slots;
     this.#slots = slots;
-    if (isMore) this.#onMore(this.#flow);
+    if (isMore) this.#onMore(this.#queue);
   }
 
   get inFlight(): number {
-    return this.#flow.taken;
+    return this.#queue.taken;
   }
 
   get waiting(): number {
-    return this.#flow.waitingCount;
+    return this.#queue.waitingCount;
   }
 }
 
@@ -126,9 +126,9 @@ export class Gate implements SlotPool {
   /** That have slots. */
   #owners = 0;
   #perOwner: number | undefined;
-  readonly #flows = new WeakMap<SlotOwner, Flow>();
+  readonly #flows = new WeakMap<SlotOwner, OwnerQueue>();
   /** With waiting requests, which each start looks at: at most as many as requests wait. */
-  #waitingFlows: Flow[] = [];
+  #waitingFlows: OwnerQueue[] = [];
   #waitingCount = 0;
   #turn = 0;
   readonly #deadlines = new Deadlines();
@@ -158,7 +158,7 @@ export class Gate implements SlotPool {
   /** Requests that wait for one of these slots, and not for one of their owner's. */
   get waiting(): number {
     if (this.#perOwner === undefined) return this.#waitingCount;
-    return this.#waitingFlows.reduce((sum, flow) => sum + Math.min(flow.waitingCount, this.#ownSlotsOf(flow)), 0);
+    return this.#waitingFlows.reduce((sum, queue) => sum + Math.min(queue.waitingCount, this.#ownSlotsOf(queue)), 0);
   }
 
   get hasWaiting(): boolean {
@@ -178,24 +178,24 @@ export class Gate implements SlotPool {
    * @param open the lease of the slots
    */
   leaseTo(owner: SlotOwner, open: (pool: SlotPool) => SlotLease): SlotLease {
-    const flow = this.#flowOf(owner);
-    const pool = new OwnerPool(flow, (changed) => {
+    const queue = this.#flowOf(owner);
+    const pool = new OwnerPool(queue, (changed) => {
       this.#startWaiting();
       if (changed.waitingCount > 0) this.#requestMore(changed);
     });
     pool.lease = open(pool);
-    flow.pool = pool;
+    queue.pool = pool;
     return pool.lease;
   }
 
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
   tryEnter(owner: SlotOwner): boolean {
-    const flow = this.#flowOf(owner);
-    if (flow.waitingCount > 0 || !(this.#mayTake(flow) || this.#mayExceed(flow))) {
-      this.#requestMore(flow);
+    const queue = this.#flowOf(owner);
+    if (queue.waitingCount > 0 || !(this.#mayTake(queue) || this.#mayExceed(queue))) {
+      this.#requestMore(queue);
       return false;
     }
-    this.#take(flow);
+    this.#take(queue);
     return true;
   }
 
@@ -207,15 +207,15 @@ export class Gate implements SlotPool {
   wait(owner: SlotOwner, timeLimitMs: number, departure: Departure | undefined): Promise<void> {
     return new Promise((started, rejected) => {
       const { queueMax = Infinity, maxWaitMs = Infinity, rejection } = this.#options;
-      const flow = this.#flowOf(owner);
+      const queue = this.#flowOf(owner);
       if (departure?.isCancelled === true) rejected(departure.reason);
-      else if (flow.waitingCount >= queueMax - this.#waitingCount) rejected(rejection());
+      else if (queue.waitingCount >= queueMax - this.#waitingCount) rejected(rejection());
       else {
         const deadline = clock.now() + Math.min(maxWaitMs, timeLimitMs);
         const request = new WaitingRequest(started, rejected, deadline, departure, (reason) => {
-          this.#abandon(flow, request, reason ?? rejection());
+          this.#abandon(queue, request, reason ?? rejection());
         });
-        this.#add(flow, request);
+        this.#add(queue, request);
       }
     });
   }
@@ -227,54 +227,54 @@ export class Gate implements SlotPool {
 
   /** Releases the slot of a request that had one, and starts waiting ones. */
   leave(owner: SlotOwner): void {
-    const flow = this.#flowOf(owner);
-    if (--flow.taken === 0) this.#owners--;
-    flow.turn = ++this.#turn;
+    const queue = this.#flowOf(owner);
+    if (--queue.taken === 0) this.#owners--;
+    queue.turn = ++this.#turn;
     this.#free++;
-    flow.pool?.lease?.requestEnded();
+    queue.pool?.lease?.requestEnded();
     this.lease?.requestEnded();
     if (this.#waitingCount > 0) this.#startWaiting();
   }
 
   #startWaiting(): void {
-    for (let flow = this.#next(); flow !== undefined; flow = this.#next()) {
-      const request = flow.waiting.first as WaitingRequest;
-      this.#remove(flow, request);
+    for (let queue = this.#next(); queue !== undefined; queue = this.#next()) {
+      const request = queue.waiting.first as WaitingRequest;
+      this.#remove(queue, request);
       // One of its requests that ended because the caller leaves has freed this slot.
       if (request.departure?.isCancelled === true) {
         request.rejected(request.departure.reason);
         continue;
       }
-      this.#take(flow);
-      flow.turn = ++this.#turn;
+      this.#take(queue);
+      queue.turn = ++this.#turn;
       request.started();
     }
   }
 
   /** The owner that gets the next slot, among those that wait. */
-  #next(): Flow | undefined {
+  #next(): OwnerQueue | undefined {
     if (this.#free <= 0) return undefined;
-    let first: Flow | undefined;
-    for (const flow of this.#waitingFlows) {
-      if (this.#mayTake(flow) && (first === undefined || isBefore(flow, first))) first = flow;
+    let first: OwnerQueue | undefined;
+    for (const queue of this.#waitingFlows) {
+      if (this.#mayTake(queue) && (first === undefined || isBefore(queue, first))) first = queue;
     }
     return first;
   }
 
   /** Slots that the owner may take beyond those that it has, if others leave them free. */
-  #ownSlotsOf({ taken, pool }: Flow): number {
+  #ownSlotsOf({ taken, pool }: OwnerQueue): number {
     return Math.max(0, (pool?.size ?? this.#perOwner ?? Infinity) - taken);
   }
 
-  #requestMore(flow: Flow): void {
-    if (this.#ownSlotsOf(flow) === 0) void flow.pool?.lease?.requestMore();
+  #requestMore(queue: OwnerQueue): void {
+    if (this.#ownSlotsOf(queue) === 0) void queue.pool?.lease?.requestMore();
     if (this.#free <= 0) void this.lease?.requestMore();
   }
 
-  #mayTake(flow: Flow): boolean {
-    const { taken, owner } = flow;
+  #mayTake(queue: OwnerQueue): boolean {
+    const { taken, owner } = queue;
     if (this.#options.hasOneOwner === true || owner === gatehouse) return this.#free > 0;
-    if (this.#ownSlotsOf(flow) === 0) return false;
+    if (this.#ownSlotsOf(queue) === 0) return false;
     if (this.lease !== undefined) return this.#free > 0;
     return taken < MAX_SHARE * this.#slots && taken < MAX_PER_FREE_SLOT * owner.weight * this.#free;
   }
@@ -283,41 +283,41 @@ export class Gate implements SlotPool {
    * While more requests are in progress than there are slots, because these became fewer: an owner without a slot need not
    * wait for requests of others that may take long.
    */
-  #mayExceed({ taken }: Flow): boolean {
+  #mayExceed({ taken }: OwnerQueue): boolean {
     if (this.lease !== undefined || this.#options.hasOneOwner === true) return false;
     return this.#free < 0 && taken === 0 && this.#owners < this.#slots;
   }
 
-  #take(flow: Flow): void {
+  #take(queue: OwnerQueue): void {
     this.#free--;
-    if (flow.taken++ === 0) this.#owners++;
+    if (queue.taken++ === 0) this.#owners++;
   }
 
-  #flowOf(given: SlotOwner): Flow {
+  #flowOf(given: SlotOwner): OwnerQueue {
     const owner = this.#perOwner === undefined ? (given.group ?? given) : given;
-    let flow = this.#flows.get(owner);
-    if (flow === undefined) this.#flows.set(owner, (flow = new Flow(owner)));
-    return flow;
+    let queue = this.#flows.get(owner);
+    if (queue === undefined) this.#flows.set(owner, (queue = new OwnerQueue(owner)));
+    return queue;
   }
 
-  #add(flow: Flow, request: WaitingRequest): void {
-    if (flow.waitingCount === 0) {
-      flow.place = this.#waitingFlows.push(flow) - 1;
-      flow.turn = ++this.#turn;
+  #add(queue: OwnerQueue, request: WaitingRequest): void {
+    if (queue.waitingCount === 0) {
+      queue.place = this.#waitingFlows.push(queue) - 1;
+      queue.turn = ++this.#turn;
     }
-    flow.waiting.push(request);
-    flow.waitingCount++;
+    queue.waiting.push(request);
+    queue.waitingCount++;
     this.#waitingCount++;
     this.#deadlines.add(request);
     request.departure?.add(request);
     this.#options.onQueued?.(1);
   }
 
-  #remove(flow: Flow, request: WaitingRequest): void {
+  #remove(queue: OwnerQueue, request: WaitingRequest): void {
     request.isWaiting = false;
-    flow.waiting.remove(request);
-    flow.waitingCount--;
-    if (flow.waitingCount === 0) this.#stopWaiting(flow);
+    queue.waiting.remove(request);
+    queue.waitingCount--;
+    if (queue.waitingCount === 0) this.#stopWaiting(queue);
     this.#waitingCount--;
     this.#deadlines.delete(request);
     request.departure?.delete(request);
@@ -325,16 +325,16 @@ export class Gate implements SlotPool {
   }
 
   /** The last one takes its place: the order is that of `turn`. */
-  #stopWaiting({ place }: Flow): void {
-    const last = this.#waitingFlows.pop() as Flow;
+  #stopWaiting({ place }: OwnerQueue): void {
+    const last = this.#waitingFlows.pop() as OwnerQueue;
     if (place === this.#waitingFlows.length) return;
     this.#waitingFlows[place] = last;
     last.place = place;
   }
 
-  #abandon(flow: Flow, request: WaitingRequest, reason: Error): void {
+  #abandon(queue: OwnerQueue, request: WaitingRequest, reason: Error): void {
     if (!request.isWaiting) return;
-    this.#remove(flow, request);
+    this.#remove(queue, request);
     request.rejected(reason);
   }
 }
@@ -375,7 +375,7 @@ class WaitingRequest implements Linked<WaitingRequest>, Timed, Departing {
   }
 }
 
-function isBefore(flow: Flow, other: Flow): boolean {
-  const difference = flow.slotsPerWeight - other.slotsPerWeight;
-  return difference < 0 || (difference === 0 && flow.turn < other.turn);
+function isBefore(queue: OwnerQueue, other: OwnerQueue): boolean {
+  const difference = queue.slotsPerWeight - other.slotsPerWeight;
+  return difference < 0 || (difference === 0 && queue.turn < other.turn);
 }

@@ -21,7 +21,6 @@ import {
   recordFlow,
   recordHead,
   recordNoResponse,
-  recordOvertaken,
   recordSuccess,
 } from './record-attempt.ts';
 import { takeRetry } from './select.ts';
@@ -52,7 +51,7 @@ function begin(call: Call, upstream: Upstream, remainingMs: number): Promise<Att
   const hedgeMs = call.router.hedgeDelay?.delayFor(call, upstream, remainingMs);
   return hedgeMs === undefined
     ? sendTo(call, upstream, call.cancellation)
-    : sendHedged(call, upstream, hedgeMs, sendTo, recordOvertaken);
+    : sendHedged(call, upstream, hedgeMs, sendTo);
 }
 
 /** Sends the call to an upstream, and classifies and records what it returns. @throws Cancelled, RpcError (rejects with it) */

@@ -3,7 +3,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
-import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { hasServed, hasServedCanonical, isOlderThanServed, raiseToServed, selectNewer } from './monotonic-reads.ts';
@@ -14,9 +14,6 @@ import type { Router } from './router.ts';
  * confirmation). geth with a short transaction index, and a node that lags, return null for objects that exist. With one
  * upstream, only what is older than served blocks is confirmed, by the same one.
  */
-
-/** One second in all. */
-const INDEX_WAITS_MS = [100, 300, 600];
 
 /**
  * The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream.
@@ -120,25 +117,6 @@ function isOlder(call: Call, response: UpstreamResponse): boolean {
   return hasServed(router.chain.view, call);
 }
 
-/**
- * If an upstream at the head does not find a served object of one of the newest blocks, which it may index later: waits until
- * the call may be sent again. All upstreams count as untried then.
- * @param takeRetry takes a retry from the budget
- */
-export async function awaitIndex(call: Call, takeRetry: (call: Call, now: number) => boolean): Promise<boolean> {
-  const { router, method, unconfirmed, deadline, waits } = call;
-  if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || router.options.isDevelopment) return false;
-  // A failure of another upstream, which was asked to confirm it, changes nothing.
-  if (!call.isMissingAtHead || !hasServedCanonical(router.chain.view, call)) return false;
-  const now = clock.now();
-  const waitMs = INDEX_WAITS_MS[waits];
-  if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(call, now)) return false;
-  call.waits++;
-  await clock.sleep(waitMs);
-  call.tried = [];
-  return true;
-}
-
 /** Whether the upstream of the last outcome was at the head when it was asked. */
 export function isAtHead({ router, respondingUpstream, sentAt }: Call): boolean {
   return respondingUpstream !== undefined && !mayLag(router, respondingUpstream, sentAt);
@@ -155,7 +133,7 @@ function isAlone({ all }: Router): boolean {
 }
 
 /** Whether the response shows that no block has the object: there is none, or it is a pending transaction. */
-function isAbsent(method: MethodSpec, response: UpstreamResponse): boolean {
+export function isAbsent(method: MethodSpec, response: UpstreamResponse): boolean {
   return isEmptyResponse(method, response) || isPending(method, response);
 }
 

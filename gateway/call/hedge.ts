@@ -5,6 +5,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { needsConfirmation } from './confirm.ts';
 import { hedged } from './events.ts';
+import { recordOvertaken } from './record-attempt.ts';
 import { selectHedge } from './select.ts';
 
 type SendAttempt = (
@@ -26,7 +27,6 @@ interface Running {
  * Sends a call to an upstream, and after a delay as a hedged request to a second one. The first conclusive response is used,
  * and the other attempt is cancelled.
  * @param delayMs from now; a multiple of 10, because Node keeps timers of equal length in one list
- * @param recordOvertaken called if the hedged request responded first
  * @throws Cancelled, RpcError (rejects with it)
  */
 export async function sendHedged(
@@ -34,7 +34,6 @@ export async function sendHedged(
   upstream: Upstream,
   delayMs: number,
   send: SendAttempt,
-  recordOvertaken: (call: Call, upstream: Upstream, startedAt: number) => void,
 ): Promise<AttemptOutcome> {
   const first = start(call, upstream, send, false);
   let second: Running | undefined;

@@ -5,19 +5,22 @@ import { withTimeout } from '../upstreams/health/with-timeout.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { awaitIndex } from './confirm.ts';
+import { isAbsent } from './confirm.ts';
 import { isMissing } from './exhausted.ts';
+import { hasServedCanonical } from './monotonic-reads.ts';
 import { takeRetry } from './select.ts';
 
 /** An upstream that was polled this recently is not polled again for a call. */
 const MIN_POLL_AGE_MS = 50;
 /** Maximum time for which a call waits for these polls. */
 const MAX_POLL_WAIT_MS = 1_000;
+/** For an index that is late: one second in all. */
+const INDEX_WAITS_MS = [100, 300, 600];
 
 /** When no upstream is left: waits for those that lag, or that index blocks late. @returns whether one may have a response now */
 export async function mayStillArrive(call: Call): Promise<boolean> {
   if (call.isEvidence || !call.hasAttempt) return false;
-  return (await pollLagging(call)) || (await pollReplaced(call)) || (await awaitIndex(call, takeRetry));
+  return (await pollLagging(call)) || (await pollReplaced(call)) || (await awaitIndex(call));
 }
 
 /**
@@ -91,6 +94,24 @@ async function pollReplaced(call: Call): Promise<boolean> {
   call.pinned = undefined;
   call.isMissingAtHead = false;
   for (const upstream of tried) forgetAttempt(call, upstream);
+  return true;
+}
+
+/**
+ * If an upstream at the head does not find a served object of one of the newest blocks, which it may index later: waits until
+ * the call may be sent again. All upstreams count as untried then.
+ */
+async function awaitIndex(call: Call): Promise<boolean> {
+  const { router, method, unconfirmed, deadline, waits } = call;
+  if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || router.options.isDevelopment) return false;
+  // A failure of another upstream, which was asked to confirm it, changes nothing.
+  if (!call.isMissingAtHead || !hasServedCanonical(router.chain.view, call)) return false;
+  const now = clock.now();
+  const waitMs = INDEX_WAITS_MS[waits];
+  if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(call, now)) return false;
+  call.waits++;
+  await clock.sleep(waitMs);
+  call.tried = [];
   return true;
 }
 
