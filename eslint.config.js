@@ -63,7 +63,10 @@ export default tseslint.config(
         'error',
         {
           paths: [
-            ...['node:timers', 'node:timers/promises', 'timers', 'timers/promises'].map((name) => ({ name, message: onlyClock })),
+            ...['node:timers', 'node:timers/promises', 'timers', 'timers/promises'].map((name) => ({
+              name,
+              message: onlyClock,
+            })),
             { name: 'node:perf_hooks', importNames: ['performance'], message: onlyClock },
             { name: 'node:crypto', importNames: ['randomUUID', 'randomBytes'], message: onlyRandom },
           ],
