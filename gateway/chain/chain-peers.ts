@@ -16,6 +16,8 @@ export type ChainEvent =
   | { readonly kind: 'subscribed'; readonly upstream: string; readonly isSubscribed: boolean }
   /** The upstream may be on another chain now. */
   | { readonly kind: 'doubtful'; readonly upstream: string }
+  /** A development tool changed the chain. */
+  | { readonly kind: 'rewritten' }
   /** A worker with watchers sends it in each round. */
   | { readonly kind: 'used'; readonly isWatched: boolean }
   | ServedEvent;

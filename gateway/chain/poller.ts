@@ -185,6 +185,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /** A request changed the chain, which may be shorter now. */
   rewritten(): void {
     this.#chain.rewritten();
+    this.#peers?.notify({ kind: 'rewritten' });
   }
 
   /** Called for each use of the network: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
@@ -365,6 +366,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         break;
       case 'subscribed':
         if (upstream !== undefined) this.#chain.subscribed(upstream, event.isSubscribed);
+        break;
+      case 'rewritten':
+        this.#chain.rewritten();
         break;
       case 'doubtful':
         if (upstream !== undefined)
