@@ -31,7 +31,9 @@ export async function callOverHttp({ url, outcomes, random, deadline }: CallerPa
     const body = JSON.stringify(size === 0 ? requests[0] : requests);
     const disconnectAfterMs = random.next() < 0.05 ? random.between(0, 50) : undefined;
     const text = await post(url, agent, body, disconnectAfterMs);
-    if (text === undefined) for (const { id } of sent) outcomes.discard(id);
+    const ids = sent.map(({ id }) => id);
+    if (text === undefined) for (const id of ids) outcomes.discard(id);
+    else if (text === 'ended') outcomes.connectionEnded(ids);
     else for (const response of responsesIn(text)) outcomes.addResponse(response);
     await delay(random.between(0, MAX_PAUSE_MS));
   }
@@ -63,7 +65,7 @@ function responsesIn(text: string): ResponseObject[] {
   return [JSON.parse(text) as ResponseObject | ResponseObject[]].flat();
 }
 
-/** @returns undefined if the client disconnected before the end of the response */
+/** @returns undefined: the client disconnected before the end of the response; `ended`: the gateway did, after the head */
 function post(
   url: string,
   agent: Agent,
@@ -80,7 +82,11 @@ function post(
         clearTimeout(disconnecting);
         resolve(text);
       });
-      response.on('error', failed);
+      response.on('error', (error) => {
+        if (hasDisconnected) return failed(error);
+        clearTimeout(disconnecting);
+        resolve('ended');
+      });
     });
     const failed = (error: Error): void => {
       clearTimeout(disconnecting);

@@ -8,6 +8,8 @@ export interface KnownCall {
   readonly params: readonly unknown[];
   /** Whether this response is correct. */
   readonly isCorrect: (response: { readonly result?: unknown; readonly error?: { readonly code: number } }) => boolean;
+  /** The result is large, and is broken off over HTTP if its upstream fails after the first byte. */
+  readonly flows?: true;
 }
 
 export const CHAIN_ID = 1;
@@ -63,5 +65,5 @@ export function randomCall(random: Random): KnownCall {
   if (chance < 0.98) return { method: 'eth_nothing', params: [], isCorrect: fails(-32601) };
   const isCorrect: KnownCall['isCorrect'] = ({ result }) =>
     (result as typeof largeBlock | undefined)?.transactions.length === largeBlock.transactions.length;
-  return { method: 'eth_getBlockByHash', params: [blockHash, true], isCorrect };
+  return { method: 'eth_getBlockByHash', params: [blockHash, true], isCorrect, flows: true };
 }

@@ -93,7 +93,7 @@ export class KnownLoad {
     const hasWrong = counts.wrong + counts.unexpected + counts.pending + counts.failedUnexpectedly > 0;
     return [
       ...(hasWrong ? ['not every call got exactly one correct response'] : []),
-      ...(counts.correct + counts.failed !== counts.sent ? ['the counts do not add up'] : []),
+      ...(counts.correct + counts.failed + counts.brokenOff !== counts.sent ? ['the counts do not add up'] : []),
     ];
   }
 

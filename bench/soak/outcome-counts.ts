@@ -11,6 +11,8 @@ export interface Counts {
   readonly correct: number;
   /** Calls with the error -32603 `no upstream could answer`. */
   readonly failed: number;
+  /** Large results whose upstream failed after the first byte, so that the connection ended. */
+  readonly brokenOff: number;
   /** Failed calls although an upstream worked, while a process was delayed. */
   readonly excused: number;
   /** Failed calls although an upstream worked and no process was delayed. */
@@ -37,7 +39,7 @@ export class OutcomeCounts {
   readonly #pending = new Map<string, PendingCall>();
   readonly #conditions: Conditions;
   readonly #counts = {
-    ...{ sent: 0, correct: 0, failed: 0, excused: 0, failedUnexpectedly: 0, wrong: 0, unexpected: 0 },
+    ...{ sent: 0, correct: 0, failed: 0, brokenOff: 0, excused: 0, failedUnexpectedly: 0, wrong: 0, unexpected: 0 },
     slowestMs: 0,
   };
   readonly #onFault: (text: string, call: string) => void;
@@ -90,6 +92,17 @@ export class OutcomeCounts {
         text,
       );
     }
+  }
+
+  /** The gateway ended the connection of a request with this only call, or with several. */
+  connectionEnded(ids: readonly unknown[]): void {
+    const calls = ids.flatMap((id) => this.#pending.get(JSON.stringify(id))?.call ?? []);
+    if (calls.length === 1 && calls[0]?.flows === true) this.#counts.brokenOff++;
+    else {
+      this.#counts.wrong += calls.length;
+      this.#onFault(`the connection ended: ${calls.map(({ method }) => method).join(', ')}`, '');
+    }
+    for (const id of ids) this.#pending.delete(JSON.stringify(id));
   }
 
   /** Removes a call whose client disconnected, so that no response is expected. */

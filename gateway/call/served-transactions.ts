@@ -49,9 +49,12 @@ export async function recordTransactions(
   }
 }
 
-/** What older blocks have is not recorded: their transactions may be null at a node that has no history. */
-export function mayBeFollowed({ view }: Chain, { number, hash }: ServedBlock): boolean {
-  return number > (view.headers.head?.number ?? -1n) || (hash !== undefined && view.has(hash));
+/**
+ * What older blocks have is not recorded: their transactions may be null at a node that has no history. A block of another
+ * branch may be followed later.
+ */
+export function mayBeFollowed({ view }: Chain, { number }: ServedBlock): boolean {
+  return number >= (view.headers.oldest?.number ?? 0n);
 }
 
 /** Reads a block with whole transactions that flows, and records them. */

@@ -76,4 +76,18 @@ describe('excused outcomes', () => {
     expect(outcomes.counts).toMatchObject({ sent: 1, failed: 1, ...counts });
     expect(faults).toHaveLength(counts.failedUnexpectedly);
   });
+
+  it('are no connections that end before a response, unless the result flows', () => {
+    const faults: string[] = [];
+    const conditions = { hadNoUpstream: () => true, wasDelayed: () => true };
+    const outcomes = new OutcomeCounts(conditions, (text) => faults.push(text));
+    const call: KnownCall = { method: 'eth_getBlockByHash', params: [], isCorrect: () => true, flows: true };
+    const plain: KnownCall = { method: 'eth_chainId', params: [], isCorrect: () => true };
+    outcomes.connectionEnded([outcomes.request(call).id]);
+    expect([outcomes.counts.brokenOff, faults]).toEqual([1, []]);
+    outcomes.connectionEnded([outcomes.request(call).id, outcomes.request(call).id]);
+    outcomes.connectionEnded([outcomes.request(plain).id]);
+    expect(outcomes.counts).toMatchObject({ brokenOff: 1, wrong: 3, pending: 0 });
+    expect(faults).toHaveLength(2);
+  });
 });
