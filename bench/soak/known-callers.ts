@@ -83,9 +83,11 @@ function post(
         resolve(text);
       });
       response.on('error', (error) => {
-        if (hasDisconnected) return failed(error);
-        clearTimeout(disconnecting);
-        resolve('ended');
+        if (hasDisconnected) failed(error);
+        else {
+          clearTimeout(disconnecting);
+          resolve('ended');
+        }
       });
     });
     const failed = (error: Error): void => {
