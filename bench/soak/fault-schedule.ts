@@ -31,6 +31,7 @@ export class FaultSchedule {
   readonly #upstreams: readonly [Breakable, Breakable];
   readonly #events: RecentEvents | undefined;
   #bothUntil = -Infinity;
+  #oneUntil = -Infinity;
   #faults = 0;
   #lastFault = 'none yet';
 
@@ -55,6 +56,11 @@ export class FaultSchedule {
     return this.#bothUntil >= since;
   }
 
+  /** Whether an upstream failed at some time since. */
+  hadFault(since: number): boolean {
+    return this.#oneUntil >= since;
+  }
+
   /** @param deadline on the clock of performance.now() */
   async run(deadline: number): Promise<void> {
     // A process that has just started is slow.
@@ -62,6 +68,7 @@ export class FaultSchedule {
     while (performance.now() < deadline) {
       const hasBoth = this.#random.next() < 0.1;
       const failing = hasBoth ? this.#upstreams : [this.#random.pick(this.#upstreams)];
+      this.#oneUntil = Infinity;
       if (hasBoth) this.#bothUntil = Infinity;
       this.#lastFault = '';
       for (const upstream of failing) await this.#fail(upstream);
@@ -73,6 +80,7 @@ export class FaultSchedule {
       }
       this.#events?.addChange('fault ends');
       await delay(PAUSE_MS);
+      this.#oneUntil = performance.now();
       if (hasBoth) this.#bothUntil = performance.now();
     }
   }

@@ -33,7 +33,7 @@ export async function callOverHttp({ url, outcomes, random, deadline }: CallerPa
     const text = await post(url, agent, body, disconnectAfterMs);
     const ids = sent.map(({ id }) => id);
     if (text === undefined) for (const id of ids) outcomes.discard(id);
-    else if (text === 'ended') outcomes.connectionEnded(ids);
+    else if (text === 'ended') outcomes.connectionEnded(ids, size > 0);
     else for (const response of responsesIn(text)) outcomes.addResponse(response);
     await delay(random.between(0, MAX_PAUSE_MS));
   }

@@ -8,7 +8,7 @@ export interface KnownCall {
   readonly params: readonly unknown[];
   /** Whether this response is correct. */
   readonly isCorrect: (response: { readonly result?: unknown; readonly error?: { readonly code: number } }) => boolean;
-  /** The result is large, and is broken off over HTTP if its upstream fails after the first byte. */
+  /** The result is large: a failure of its upstream after the first byte ends the connection. */
   readonly flows?: true;
 }
 

@@ -42,6 +42,7 @@ export class KnownLoad {
     this.#outcomes = new OutcomeCounts(
       {
         hadNoUpstream: (since) => schedule.hadNoUpstream(since),
+        hadFault: (since) => schedule.hadFault(since),
         // A node that seemed to fail during a delay is not used for a second at least.
         wasDelayed: (since) => wasDelayed(since - 1_000),
       },
@@ -93,7 +94,7 @@ export class KnownLoad {
     const hasWrong = counts.wrong + counts.unexpected + counts.pending + counts.failedUnexpectedly > 0;
     return [
       ...(hasWrong ? ['not every call got exactly one correct response'] : []),
-      ...(counts.correct + counts.failed + counts.brokenOff !== counts.sent ? ['the counts do not add up'] : []),
+      ...(counts.correct + counts.failed + counts.incomplete !== counts.sent ? ['the counts do not add up'] : []),
     ];
   }
 

@@ -12,7 +12,7 @@ export interface Counts {
   /** Calls with the error -32603 `no upstream could answer`. */
   readonly failed: number;
   /** Large results whose upstream failed after the first byte, so that the connection ended. */
-  readonly brokenOff: number;
+  readonly incomplete: number;
   /** Failed calls although an upstream worked, while a process was delayed. */
   readonly excused: number;
   /** Failed calls although an upstream worked and no process was delayed. */
@@ -28,6 +28,8 @@ export interface Counts {
 export interface Conditions {
   /** No upstream worked at some time since. */
   readonly hadNoUpstream: (since: number) => boolean;
+  /** An upstream failed at some time since. */
+  readonly hadFault: (since: number) => boolean;
   /** A process was delayed since. */
   readonly wasDelayed: (since: number) => boolean;
 }
@@ -39,7 +41,7 @@ export class OutcomeCounts {
   readonly #pending = new Map<string, PendingCall>();
   readonly #conditions: Conditions;
   readonly #counts = {
-    ...{ sent: 0, correct: 0, failed: 0, brokenOff: 0, excused: 0, failedUnexpectedly: 0, wrong: 0, unexpected: 0 },
+    ...{ sent: 0, correct: 0, failed: 0, incomplete: 0, excused: 0, failedUnexpectedly: 0, wrong: 0, unexpected: 0 },
     slowestMs: 0,
   };
   readonly #onFault: (text: string, call: string) => void;
@@ -94,13 +96,14 @@ export class OutcomeCounts {
     }
   }
 
-  /** The gateway ended the connection of a request with this only call, or with several. */
-  connectionEnded(ids: readonly unknown[]): void {
-    const calls = ids.flatMap((id) => this.#pending.get(JSON.stringify(id))?.call ?? []);
-    if (calls.length === 1 && calls[0]?.flows === true) this.#counts.brokenOff++;
+  /** The gateway ended the connection after the head of a response. @param isBatch whose results do not flow */
+  connectionEnded(ids: readonly unknown[], isBatch: boolean): void {
+    const sent = ids.flatMap((id) => this.#pending.get(JSON.stringify(id)) ?? []);
+    if (!isBatch && sent.every(({ call, sentAt }) => call.flows === true && this.#conditions.hadFault(sentAt)))
+      this.#counts.incomplete++;
     else {
-      this.#counts.wrong += calls.length;
-      this.#onFault(`the connection ended: ${calls.map(({ method }) => method).join(', ')}`, '');
+      this.#counts.wrong += sent.length;
+      this.#onFault(`the connection ended: ${sent.map(({ call }) => call.method).join(', ')}`, '');
     }
     for (const id of ids) this.#pending.delete(JSON.stringify(id));
   }

@@ -68,7 +68,7 @@ describe('excused outcomes', () => {
     ],
   ])('are the failed known calls that only a delay excuses: %j', ({ hadNoUpstream, wasDelayed }, counts) => {
     const faults: string[] = [];
-    const conditions = { hadNoUpstream: () => hadNoUpstream, wasDelayed: () => wasDelayed };
+    const conditions = { hadNoUpstream: () => hadNoUpstream, hadFault: () => true, wasDelayed: () => wasDelayed };
     const outcomes = new OutcomeCounts(conditions, (text) => faults.push(text));
     const call: KnownCall = { method: 'eth_chainId', params: [], isCorrect: () => false };
     const { id } = outcomes.request(call);
@@ -77,17 +77,23 @@ describe('excused outcomes', () => {
     expect(faults).toHaveLength(counts.failedUnexpectedly);
   });
 
-  it('are no connections that end before a response, unless the result flows', () => {
+  it('are no connections that end before a response, unless the result flows while an upstream fails', () => {
     const faults: string[] = [];
-    const conditions = { hadNoUpstream: () => true, wasDelayed: () => true };
+    let hadFault = true;
+    const conditions = { hadNoUpstream: () => true, hadFault: () => hadFault, wasDelayed: () => true };
     const outcomes = new OutcomeCounts(conditions, (text) => faults.push(text));
-    const call: KnownCall = { method: 'eth_getBlockByHash', params: [], isCorrect: () => true, flows: true };
+    const flowing: KnownCall = { method: 'eth_getBlockByHash', params: [], isCorrect: () => true, flows: true };
     const plain: KnownCall = { method: 'eth_chainId', params: [], isCorrect: () => true };
-    outcomes.connectionEnded([outcomes.request(call).id]);
-    expect([outcomes.counts.brokenOff, faults]).toEqual([1, []]);
-    outcomes.connectionEnded([outcomes.request(call).id, outcomes.request(call).id]);
-    outcomes.connectionEnded([outcomes.request(plain).id]);
-    expect(outcomes.counts).toMatchObject({ brokenOff: 1, wrong: 3, pending: 0 });
-    expect(faults).toHaveLength(2);
+    const end = (call: KnownCall, isBatch = false): void => {
+      outcomes.connectionEnded([outcomes.request(call).id], isBatch);
+    };
+    end(flowing);
+    expect([outcomes.counts.incomplete, faults]).toEqual([1, []]);
+    end(flowing, true);
+    end(plain);
+    hadFault = false;
+    end(flowing);
+    expect(outcomes.counts).toMatchObject({ incomplete: 1, wrong: 3, pending: 0 });
+    expect(faults).toHaveLength(3);
   });
 });
