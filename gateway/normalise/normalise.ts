@@ -1,3 +1,4 @@
+import { isBytes } from '../collections/is-bytes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ErrorResponse, LargeResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -8,7 +9,7 @@ import type { Meaning } from './errors/error-rule.ts';
 import { checkResultBytes } from './results/check-result-bytes.ts';
 import { checkResult } from './results/check-result.ts';
 import { findRetryHint } from './errors/retry-hint.ts';
-import { decodeReason, isPayload } from './errors/revert-payload.ts';
+import { decodeReason } from './errors/revert-payload.ts';
 import {
   findRevertByCode,
   findRevertByMessage,
@@ -115,7 +116,7 @@ function sanitiseError(nestedErrors: readonly NestedError[]): ErrorResponse {
       : message,
   );
   if (code >= 0) return { kind: 'error', code: -32000, message: text, data: undefined };
-  return { kind: 'error', code, message: text, data: isPayload(data) && data !== '0x' ? data : undefined };
+  return { kind: 'error', code, message: text, data: isBytes(data) && data !== '0x' ? data : undefined };
 }
 
 /** Removes addresses behind a node, as the errors of Go's and Rust's HTTP clients contain them, and stacks of Node. */

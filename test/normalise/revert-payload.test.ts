@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { decodeErrorResult, encodeErrorResult, parseAbi, type Hex } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { encodeReason, isPayload, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
+import { encodeReason, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
+import { isBytes } from '../../gateway/collections/is-bytes.ts';
 
 const abi = parseAbi(['error Error(string)', 'error Panic(uint256)', 'error Custom(string, uint256)']);
 const encodeError = (reason: string): Hex => encodeErrorResult({ abi, errorName: 'Error', args: [reason] });
@@ -151,7 +152,7 @@ describe('a malicious payload', () => {
 
   it('of tens of megabytes is read', () => {
     const payload = `0x08c379a0${word(32n)}${word(15_000_000n)}${'61'.repeat(15_000_000)}`;
-    expect(isPayload(payload)).toBe(true);
+    expect(isBytes(payload)).toBe(true);
     expect(decodeReason(payload)).toHaveLength(15_000_000);
   });
 });
@@ -175,7 +176,7 @@ describe('a payload encoded from a reason', () => {
 it.each(['', '0x0', '0x123', '0xzz', '0X12', ' 0x12', '0x12 ', '0x12\n', 'Reverted 0x12', 5, null, undefined, {}, []])(
   'a payload is whole bytes in hexadecimal, which %j is not',
   (data) => {
-    expect(isPayload(data)).toBe(false);
+    expect(isBytes(data)).toBe(false);
   },
 );
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
-import { failed, finalError, ofError } from './normalised.ts';
+import { failed, finalError, finalResult, ofError, ofResult } from './normalised.ts';
 
 const customError = '0xd3c6b2b7000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const panic = `0x4e487b71${'0'.repeat(62)}11`;
@@ -144,6 +144,8 @@ describe('the payload of a revert', () => {
       finalError(3, 'execution reverted', large),
     );
     expect(ofError('eth_getStorageAt', -32_602, 'no', large)).toEqual(finalError(-32_602, 'no', large));
+    expect(ofResult('eth_call', large)).toEqual(finalResult(large));
+    expect(ofResult('eth_call', `${large}0`)).toMatchObject(failed('malformed'));
   });
 
   it('is only searched to the depth that nodes use', () => {

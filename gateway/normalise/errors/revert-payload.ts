@@ -18,12 +18,6 @@ const panicReasons: Readonly<Record<string, string>> = {
 
 const WORD_BYTES = 32;
 
-/** Whole bytes in hexadecimal with 0x. A repeated group may overflow the stack with megabytes of data. */
-export function isPayload(data: unknown): data is string {
-  if (typeof data !== 'string' || data.length % 2 !== 0 || !data.startsWith('0x')) return false;
-  return !/[^0-9a-fA-F]/.test(data.slice(2));
-}
-
 /** Minimum size of a custom error: its selector. */
 const SELECTOR_BYTES = 4;
 

@@ -1,6 +1,7 @@
+import { isBytes } from '../../collections/is-bytes.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { NestedError } from './nested-errors.ts';
-import { decodeReason, encodePanic, encodeReason, hasSelector, isCustomError, isPayload } from './revert-payload.ts';
+import { decodeReason, encodePanic, encodeReason, hasSelector, isCustomError } from './revert-payload.ts';
 import { bareReason, revertRules, type RevertRule } from './revert-rules.ts';
 import { isObject } from '../../collections/is-object.ts';
 
@@ -60,7 +61,7 @@ export function guessRevert(method: MethodSpec, nestedErrors: readonly NestedErr
 
 /** Finds a revert in a result: geth up to 1.9.13 and DeFiChain return it so in eth_call. */
 export function findRevertInResult(result: unknown): Revert | undefined {
-  return isPayload(result) && decodeReason(result) !== undefined ? { payload: result, rebuilt: '0x' } : undefined;
+  return isBytes(result) && decodeReason(result) !== undefined ? { payload: result, rebuilt: '0x' } : undefined;
 }
 
 function matchRule({ text: pattern, codes }: RevertRule, code: number, texts: readonly string[]) {
@@ -121,5 +122,5 @@ function findPayload(data: unknown, depth = 0): string | undefined {
 function payloadIn(text: string): string | undefined {
   // parity and nethermind write `Reverted`. java-tron and others omit 0x: then only Solidity's own selectors count.
   const bare = /^(?:08c379a0|4e487b71)/i.test(text) ? `0x${text}` : text.replace(/^Reverted (?=0x)/, '');
-  return isPayload(bare) ? bare : undefined;
+  return isBytes(bare) ? bare : undefined;
 }
