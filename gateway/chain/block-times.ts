@@ -1,5 +1,4 @@
 import type { SeenHead } from './header.ts';
-import { clamp } from './poll-times.ts';
 
 /** Size of the sample: it evens out timestamps in whole seconds, of which some have four blocks and others none. */
 const SAMPLE_BLOCKS = 32;
@@ -37,9 +36,9 @@ export class BlockTimes {
     this.#last = head;
     if (last === undefined || head.number <= last.number) return;
     const blocks = Math.min(Number(head.number - last.number), SAMPLE_BLOCKS);
-    const msPerBlock = clamp(msBetween(last, head) / Number(head.number - last.number), 0, MAX_BLOCK_MS);
+    const msPerBlock = msBetween(last, head) / Number(head.number - last.number);
     this.#blocks = Math.min(this.#blocks + blocks, SAMPLE_BLOCKS);
-    this.#meanMs += ((msPerBlock - this.#meanMs) * blocks) / this.#blocks;
+    this.#meanMs += ((Math.min(msPerBlock, MAX_BLOCK_MS) - this.#meanMs) * blocks) / this.#blocks;
   }
 
   /** Polling stops: the next head says nothing about the block time. */
@@ -48,10 +47,13 @@ export class BlockTimes {
   }
 }
 
-/** By block timestamps if known: they do not depend on the poll interval. */
+/** By block timestamps if they are plausible: they do not depend on the poll interval. */
 function msBetween(from: SeenHead, to: SeenHead): number {
-  if (from.timestamp === undefined || to.timestamp === undefined) return to.at - from.at;
-  return Number(to.timestamp - from.timestamp) * 1_000;
+  const waitedMs = to.at - from.at;
+  if (from.timestamp === undefined || to.timestamp === undefined) return waitedMs;
+  const ms = Number(to.timestamp - from.timestamp) * 1_000;
+  const isPlausible = ms >= 0 && ms <= Number(to.number - from.number) * MAX_BLOCK_MS;
+  return isPlausible ? ms : waitedMs;
 }
 
 /** The lag in blocks above which an upstream is skipped. */

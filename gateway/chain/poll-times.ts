@@ -88,6 +88,6 @@ export function backoffAfter(failures: number, maxMs: number): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 10), maxMs);
 }
 
-export function clamp(ms: number, min: number, max: number): number {
+function clamp(ms: number, min: number, max: number): number {
   return Math.min(Math.max(ms, min), max);
 }
