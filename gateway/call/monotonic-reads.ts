@@ -38,9 +38,12 @@ export function recordServed(
 ): void {
   const isLogs = method.resultIs === 'logs';
   const isHead = method.resultIs === 'head-number';
-  // State at the block of a tag shows that the upstream has it. Some nodes return state for any number that a caller names.
-  const isStateOfTag = pinned !== undefined && method.blockAt?.readsState === true && response.kind !== 'error';
-  if (isStateOfTag && pinned.number > chain.view.newestServed) chain.served(upstream, { number: pinned.number }, now);
+  if (method.blockAt?.readsState === true && response.kind !== 'error') {
+    if (pinned === undefined) {
+      // Some nodes return state for any number that a caller names.
+      if (blocks !== undefined && blocks.highest > Number(chain.view.newestKnown)) chain.mayHaveNewer(upstream, now);
+    } else if (pinned.number > chain.view.newestServed) chain.served(upstream, { number: pinned.number }, now);
+  }
   if (!isHead && !isLogs && !namesItsBlock(method)) return;
   // The number of the pending block is not yet that of a block.
   if (params[0] === 'pending' || response.kind === 'error') return;

@@ -14,6 +14,8 @@ import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Of one block: the hashes of all blocks are bounded, too (chain/served-hashes.ts). */
 const MAX_TRANSACTIONS = 5_000;
+/** As many as the view of the chain has. */
+const MAX_FOLLOWED_BLOCKS = 512n;
 const LIST = '"transactions":[';
 const HASH_IN_OBJECT = '"hash":"0x';
 const HASH_IN_LIST = '"0x';
@@ -49,12 +51,9 @@ export async function recordTransactions(
   }
 }
 
-/**
- * What older blocks have is not recorded: their transactions may be null at a node that has no history. A block of another
- * branch may be followed later.
- */
+/** What older blocks have is not recorded: their transactions may be null at a node that has no history. */
 export function mayBeFollowed({ view }: Chain, { number }: ServedBlock): boolean {
-  return number >= (view.headers.oldest?.number ?? 0n);
+  return number + MAX_FOLLOWED_BLOCKS > view.newestKnown;
 }
 
 /** Reads a block with whole transactions that flows, and records them. */

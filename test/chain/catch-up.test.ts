@@ -26,6 +26,17 @@ async function twoNodes() {
   return { ...all, node, first, second, raise };
 }
 
+it('an upstream that returned state above the head is polled, but not for each such call', async () => {
+  const clock = shiftClock();
+  const { poller, first } = await twoNodes();
+  const polls = vi.spyOn(first, 'fetchResult');
+  poller.mayHaveNewer(first, performance.now());
+  clock.forward(MIN_MS);
+  for (let count = 0; count < 20; count++) poller.mayHaveNewer(first, performance.now());
+  expect(polls.mock.calls).toHaveLength(1);
+  await eventually(() => poller.view.headOf(first) !== undefined);
+});
+
 it('an upstream that was polled on demand between two rounds is polled again one interval later', async () => {
   const clock = shiftClock();
   const { poller, upstreams } = await withHeads([new ScriptedChain()], {
