@@ -126,9 +126,9 @@ export class Gate implements SlotPool {
   /** That have slots. */
   #owners = 0;
   #perOwner: number | undefined;
-  readonly #flows = new WeakMap<SlotOwner, OwnerQueue>();
+  readonly #queues = new WeakMap<SlotOwner, OwnerQueue>();
   /** With waiting requests, which each start looks at: at most as many as requests wait. */
-  #waitingFlows: OwnerQueue[] = [];
+  #waitingQueues: OwnerQueue[] = [];
   #waitingCount = 0;
   #turn = 0;
   readonly #deadlines = new Deadlines();
@@ -158,7 +158,7 @@ export class Gate implements SlotPool {
   /** Requests that wait for one of these slots, and not for one of their owner's. */
   get waiting(): number {
     if (this.#perOwner === undefined) return this.#waitingCount;
-    return this.#waitingFlows.reduce((sum, queue) => sum + Math.min(queue.waitingCount, this.#ownSlotsOf(queue)), 0);
+    return this.#waitingQueues.reduce((sum, queue) => sum + Math.min(queue.waitingCount, this.#ownSlotsOf(queue)), 0);
   }
 
   get hasWaiting(): boolean {
@@ -178,7 +178,7 @@ export class Gate implements SlotPool {
    * @param open the lease of the slots
    */
   leaseTo(owner: SlotOwner, open: (pool: SlotPool) => SlotLease): SlotLease {
-    const queue = this.#flowOf(owner);
+    const queue = this.#queueOf(owner);
     const pool = new OwnerPool(queue, (changed) => {
       this.#startWaiting();
       if (changed.waitingCount > 0) this.#requestMore(changed);
@@ -190,7 +190,7 @@ export class Gate implements SlotPool {
 
   /** Takes a slot for a request, which must `leave` at its end. @returns false if the request must wait */
   tryEnter(owner: SlotOwner): boolean {
-    const queue = this.#flowOf(owner);
+    const queue = this.#queueOf(owner);
     if (queue.waitingCount > 0 || !(this.#mayTake(queue) || this.#mayExceed(queue))) {
       this.#requestMore(queue);
       return false;
@@ -207,7 +207,7 @@ export class Gate implements SlotPool {
   wait(owner: SlotOwner, timeLimitMs: number, departure: Departure | undefined): Promise<void> {
     return new Promise((started, rejected) => {
       const { queueMax = Infinity, maxWaitMs = Infinity, rejection } = this.#options;
-      const queue = this.#flowOf(owner);
+      const queue = this.#queueOf(owner);
       if (departure?.isCancelled === true) rejected(departure.reason);
       else if (queue.waitingCount >= queueMax - this.#waitingCount) rejected(rejection());
       else {
@@ -222,12 +222,12 @@ export class Gate implements SlotPool {
 
   /** The number of waiting requests of an owner. */
   waitersOf(owner: SlotOwner): number {
-    return this.#flows.get(owner)?.waitingCount ?? 0;
+    return this.#queues.get(owner)?.waitingCount ?? 0;
   }
 
   /** Releases the slot of a request that had one, and starts waiting ones. */
   leave(owner: SlotOwner): void {
-    const queue = this.#flowOf(owner);
+    const queue = this.#queueOf(owner);
     if (--queue.taken === 0) this.#owners--;
     queue.turn = ++this.#turn;
     this.#free++;
@@ -255,7 +255,7 @@ export class Gate implements SlotPool {
   #next(): OwnerQueue | undefined {
     if (this.#free <= 0) return undefined;
     let first: OwnerQueue | undefined;
-    for (const queue of this.#waitingFlows) {
+    for (const queue of this.#waitingQueues) {
       if (this.#mayTake(queue) && (first === undefined || isBefore(queue, first))) first = queue;
     }
     return first;
@@ -293,16 +293,16 @@ export class Gate implements SlotPool {
     if (queue.taken++ === 0) this.#owners++;
   }
 
-  #flowOf(given: SlotOwner): OwnerQueue {
+  #queueOf(given: SlotOwner): OwnerQueue {
     const owner = this.#perOwner === undefined ? (given.group ?? given) : given;
-    let queue = this.#flows.get(owner);
-    if (queue === undefined) this.#flows.set(owner, (queue = new OwnerQueue(owner)));
+    let queue = this.#queues.get(owner);
+    if (queue === undefined) this.#queues.set(owner, (queue = new OwnerQueue(owner)));
     return queue;
   }
 
   #add(queue: OwnerQueue, request: WaitingRequest): void {
     if (queue.waitingCount === 0) {
-      queue.place = this.#waitingFlows.push(queue) - 1;
+      queue.place = this.#waitingQueues.push(queue) - 1;
       queue.turn = ++this.#turn;
     }
     queue.waiting.push(request);
@@ -326,9 +326,9 @@ export class Gate implements SlotPool {
 
   /** The last one takes its place: the order is that of `turn`. */
   #stopWaiting({ place }: OwnerQueue): void {
-    const last = this.#waitingFlows.pop() as OwnerQueue;
-    if (place === this.#waitingFlows.length) return;
-    this.#waitingFlows[place] = last;
+    const last = this.#waitingQueues.pop() as OwnerQueue;
+    if (place === this.#waitingQueues.length) return;
+    this.#waitingQueues[place] = last;
     last.place = place;
   }
 

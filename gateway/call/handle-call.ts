@@ -171,7 +171,7 @@ async function forwardAlone(call: Call, context: CallContext): Promise<NetworkRe
     return await forward(call);
   } finally {
     caller.delete(cancellation);
-    call.served?.afterCall?.();
+    await call.served?.afterCall?.();
   }
 }
 

@@ -61,7 +61,7 @@ export class ChainPeers {
   }
 
   /** Resolves when all others have handled the event. */
-  async announce(event: ServedEvent): Promise<void> {
+  async announce(event: ChainEvent): Promise<void> {
     await this.#link.requestOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 }

@@ -135,6 +135,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #delivery: Promise<void> | undefined;
   #nextRoundAt = -Infinity;
   #isClosed = false;
+  /** Called when a request changed the chain, in this worker or another one. */
+  onRewritten = (): void => undefined;
 
   constructor(upstreams: readonly U[], metrics: NetworkHeadMetrics, options: PollerOptions) {
     this.#times = { ...defaultTimes, ...options.times };
@@ -182,10 +184,10 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#chain.replaced();
   }
 
-  /** A request changed the chain, which may be shorter now. */
-  rewritten(): void {
-    this.#chain.rewritten();
-    this.#peers?.notify({ kind: 'rewritten' });
+  /** A request changed the chain, which may be shorter now. @returns resolves when all other workers know it */
+  async rewritten(): Promise<void> {
+    this.#forgetServed();
+    await this.#peers?.announce({ kind: 'rewritten' });
   }
 
   /** Called for each use of the network: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
@@ -368,7 +370,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         if (upstream !== undefined) this.#chain.subscribed(upstream, event.isSubscribed);
         break;
       case 'rewritten':
-        this.#chain.rewritten();
+        this.#forgetServed();
         break;
       case 'doubtful':
         if (upstream !== undefined)
@@ -526,6 +528,12 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   // Polls of one upstream
 
+  /** Polls an upstream that returned state at a block above the head: it may have that block. */
+  mayHaveNewer(upstream: U, now: number): void {
+    const polls = this.#polls.get(upstream);
+    if (polls !== undefined && now - polls.polledAt >= this.#times.catchUpMinMs) this.#startPoll(upstream);
+  }
+
   /**
    * Polls if newHeads notifications are missing or overdue, and subscribes if there is no subscription.
    * @param isUnconfirmed polls in spite of notifications
@@ -578,6 +586,12 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const failures = this.#chain.failuresOf(upstream);
     if (failures === 0 && upstream.circuit.isClosed) return intervalMs;
     return Math.max(intervalMs, backoffAfter(Math.max(failures, 1), this.#times.backoffMaxMs));
+  }
+
+  #forgetServed(): void {
+    this.#chain.rewritten();
+    this.#shared = nothingShared;
+    this.onRewritten();
   }
 
   #startPoll(upstream: U): void {

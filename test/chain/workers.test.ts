@@ -121,8 +121,15 @@ describe('a served block', () => {
     one.poller.served(one.upstreams[0] as never, { number: chain.number }, performance.now());
     await one.poller.whenShared();
     expect(other.poller.view.newestServed).toBe(chain.number);
-    one.poller.rewritten();
-    await eventually(() => other.poller.view.newestServed < chain.number);
+    let rewritten = 0;
+    other.poller.onRewritten = () => {
+      rewritten++;
+    };
+    await one.poller.rewritten();
+    expect([other.poller.view.newestServed, rewritten]).toEqual([0n, 1]);
+    one.poller.served(one.upstreams[0] as never, { number: chain.number }, performance.now());
+    await one.poller.whenShared();
+    expect(other.poller.view.newestServed).toBe(chain.number);
   });
 
   it('is not waited for in a worker that ends', async () => {
