@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { failedLast } from './test/support/failed-last.ts';
 import { simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
@@ -23,6 +24,7 @@ export default defineConfig({
     // A test without an assertion fails. No test is repeated (test/structure/tests.test.ts checks it).
     // `expect.poll` waits 1 s by default, which a loaded machine exceeds.
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
+    reporters: ['default', failedLast],
     // Tests mostly wait for processes and time.
     maxWorkers: 3,
     // Ends tests that hang. Each test has its own limits; those that start processes take 20 s on a loaded machine.
