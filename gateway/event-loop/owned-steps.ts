@@ -1,5 +1,5 @@
 import { clock } from '../clock/clock.ts';
-import { turnBudget } from './turn-budget.ts';
+import { turnBudget, type TurnBudget } from './turn-budget.ts';
 
 /** Shorter slices of work are not worth a look at the budget. */
 const SLICE_MS = 0.5;
@@ -7,17 +7,19 @@ const SLICE_MS = 0.5;
 /** Long work of one owner, which is charged step by step, and goes on when the owner may run. */
 export class OwnedSteps {
   readonly #owner: string;
+  readonly #budget: TurnBudget;
   #startedAt = clock.now();
 
-  constructor(owner: string) {
+  constructor(owner: string, budget = turnBudget) {
     this.#owner = owner;
-    turnBudget.begin();
+    this.#budget = budget;
+    budget.begin();
   }
 
   /** Between two steps. @returns undefined to continue at once, or a promise to await first */
   next(): Promise<void> | undefined {
     this.charge();
-    return turnBudget.next(this.#owner)?.then(this.#resumed);
+    return this.#budget.next(this.#owner)?.then(this.#resumed);
   }
 
   /** The same between two of many short steps, which are charged together. */
@@ -28,12 +30,12 @@ export class OwnedSteps {
   /** After the last step. */
   charge(): void {
     const now = clock.now();
-    turnBudget.charge(this.#owner, now - this.#startedAt);
+    this.#budget.charge(this.#owner, now - this.#startedAt);
     this.#startedAt = now;
   }
 
   readonly #resumed = (): void => {
-    turnBudget.begin();
+    this.#budget.begin();
     this.#startedAt = clock.now();
   };
 }

@@ -196,7 +196,9 @@ export class TurnBudget {
 
   /** All that waits must rest: one timer in place of a turn after the other. */
   #serveAt(at: number, now: number): void {
-    if (at >= this.#timerAt || at === Infinity) return;
+    // One that is overdue may be of a clock that was replaced.
+    const isSet = this.#timerAt > now && this.#timerAt <= at;
+    if (isSet || at === Infinity) return;
     this.#timerAt = at;
     this.#clock.later(
       () => {

@@ -30,6 +30,10 @@ class ScriptedLoop {
     for (let step = this.#steps.shift(); step !== undefined; step = this.#steps.shift()) step();
   }
 
+  loseTimers(): void {
+    this.#timers.length = 0;
+  }
+
   pass(ms: number): void {
     this.time += ms;
     const due = this.#timers.filter(({ at }) => at <= this.time);
@@ -133,6 +137,24 @@ describe('an owner', () => {
     expect(done).not.toContain('again');
     loop.pass(3);
     expect(done).toContain('again');
+  });
+
+  it('rests no longer if the timer of an earlier rest is lost with its clock', () => {
+    const { loop, work, done } = open();
+    const restOnce = (): void => {
+      work('light', 0.1);
+      work('heavy', 20);
+      loop.turn();
+      work('heavy', 0.1, 'later');
+    };
+    restOnce();
+    loop.turn();
+    loop.loseTimers();
+    loop.pass(2_000);
+    expect(done.filter((name) => name === 'later')).toHaveLength(0);
+    restOnce();
+    for (let passed = 0; passed < 100; passed++) loop.pass(1);
+    expect(done.filter((name) => name === 'later')).toHaveLength(2);
   });
 
   it('does not rest for the time of other programs', () => {

@@ -2,6 +2,7 @@ import { createMPT } from '@ethereumjs/mpt';
 import { RLP } from '@ethereumjs/rlp';
 import { expect, it } from 'vitest';
 import { OwnedSteps } from '../../../gateway/event-loop/owned-steps.ts';
+import { TurnBudget } from '../../../gateway/event-loop/turn-budget.ts';
 import { toHex } from '../../../gateway/verify/proofs/hex.ts';
 import { rootOf } from '../../../gateway/verify/proofs/tree.ts';
 
@@ -19,7 +20,7 @@ it.each([
   const lengths = new Set([0, 1, 2, 16, 17, 127, 128, 129, 130, 144, 145, 255, 256, 257, 258, 272, 273, 512, 600]);
   for (let length = 0; length <= list.length; length++) {
     if (lengths.has(length)) {
-      own.push(await rootOf(nonEmpty.slice(0, length), new OwnedSteps('test')));
+      own.push(await rootOf(nonEmpty.slice(0, length), new OwnedSteps('test', new TurnBudget())));
       library.push(toHex(tree.root()));
     }
     const next = nonEmpty[length];
