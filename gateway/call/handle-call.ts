@@ -171,7 +171,7 @@ async function forwardAlone(call: Call, context: CallContext): Promise<NetworkRe
     return await forward(call);
   } finally {
     caller.delete(cancellation);
-    await call.served?.afterCall?.();
+    call.served?.afterCall?.();
   }
 }
 

@@ -102,7 +102,7 @@ export interface NetworkMethod {
   readonly isCoalescable: boolean;
   readonly verification: MethodVerification;
   /** Runs after each call that may change the results of later calls; undefined for other methods. */
-  readonly afterCall: (() => Promise<void> | undefined) | undefined;
+  readonly afterCall: (() => void) | undefined;
   readonly metric: CallMetric;
   /** Undefined: results are not cached. */
   readonly cache: MethodCache | undefined;

@@ -16,8 +16,6 @@ export type ChainEvent =
   | { readonly kind: 'subscribed'; readonly upstream: string; readonly isSubscribed: boolean }
   /** The upstream may be on another chain now. */
   | { readonly kind: 'doubtful'; readonly upstream: string }
-  /** A development tool changed the chain. */
-  | { readonly kind: 'rewritten' }
   /** A worker with watchers sends it in each round. */
   | { readonly kind: 'used'; readonly isWatched: boolean }
   | ServedEvent;
@@ -61,7 +59,7 @@ export class ChainPeers {
   }
 
   /** Resolves when all others have handled the event. */
-  async announce(event: ChainEvent): Promise<void> {
+  async announce(event: ServedEvent): Promise<void> {
     await this.#link.requestOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 }

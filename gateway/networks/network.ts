@@ -173,10 +173,6 @@ export class Network implements ServedNetwork {
 
   /** Moves the state that is shared with the previous network to the upstreams of this one. Never throws. */
   adoptSharedState(): void {
-    this.chain.onRewritten = () => {
-      this.coalesced.forgetAll();
-      this.final?.drop();
-    };
     this.publicAccess?.limitConcurrency();
     this.final?.moveTo(fetchBlockFrom(this.router));
     this.followDrains();
@@ -215,12 +211,13 @@ export class Network implements ServedNetwork {
   }
 
   /** A call of a development node may change the chain, or remove blocks from it. */
-  #afterCallOf(spec: MethodSpec): (() => Promise<void> | undefined) | undefined {
-    if (rewritesChain(spec)) return () => this.chain.rewritten();
-    if (!changesChain(spec)) return undefined;
+  #afterCallOf(spec: MethodSpec): (() => void) | undefined {
+    if (!changesChain(spec) && !rewritesChain(spec)) return undefined;
     return () => {
       this.coalesced.forgetAll();
-      return undefined;
+      if (!rewritesChain(spec)) return;
+      this.chain.rewritten();
+      this.final?.drop();
     };
   }
 

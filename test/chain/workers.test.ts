@@ -114,24 +114,6 @@ describe('a served block', () => {
     expect(poller.whenShared()).toBeUndefined();
   });
 
-  it('that a development tool removed is no bound of responses at any worker', async () => {
-    const { chain, followed } = await inWorkers(2, 1);
-    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
-    const [one, other] = followed as [Followed, Followed];
-    one.poller.served(one.upstreams[0] as never, { number: chain.number }, performance.now());
-    await one.poller.whenShared();
-    expect(other.poller.view.newestServed).toBe(chain.number);
-    let rewritten = 0;
-    other.poller.onRewritten = () => {
-      rewritten++;
-    };
-    await one.poller.rewritten();
-    expect([other.poller.view.newestServed, rewritten]).toEqual([0n, 1]);
-    one.poller.served(one.upstreams[0] as never, { number: chain.number }, performance.now());
-    await one.poller.whenShared();
-    expect(other.poller.view.newestServed).toBe(chain.number);
-  });
-
   it('is not waited for in a worker that ends', async () => {
     const { chain, workers, followed } = await inWorkers(2, 1);
     await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));

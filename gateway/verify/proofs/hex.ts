@@ -1,3 +1,4 @@
+import { isBytes } from '../../collections/is-bytes.ts';
 import type { JsonObject } from '../../collections/is-object.ts';
 import { keccak256 } from '../../collections/keccak.ts';
 
@@ -6,7 +7,7 @@ export const unknownForm = new Error('unknown form');
 
 /** @throws unknownForm */
 export function toBytes(value: unknown): Uint8Array {
-  if (typeof value !== 'string' || value.length % 2 === 1 || !/^0x[0-9a-f]*$/i.test(value)) throw unknownForm;
+  if (!isBytes(value)) throw unknownForm;
   return Buffer.from(value.slice(2), 'hex');
 }
 
