@@ -135,8 +135,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #delivery: Promise<void> | undefined;
   #nextRoundAt = -Infinity;
   #isClosed = false;
-  /** Called when a request changed the chain, in this worker or another one. */
-  onRewritten = (): void => undefined;
 
   constructor(upstreams: readonly U[], metrics: NetworkHeadMetrics, options: PollerOptions) {
     this.#times = { ...defaultTimes, ...options.times };
@@ -184,10 +182,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#chain.replaced();
   }
 
-  /** A request changed the chain, which may be shorter now. @returns resolves when all other workers know it */
-  async rewritten(): Promise<void> {
-    this.#forgetServed();
-    await this.#peers?.announce({ kind: 'rewritten' });
+  /** A request changed the chain, which may be shorter now. */
+  rewritten(): void {
+    this.#chain.rewritten();
   }
 
   /** Called for each use of the network: heads are followed for the next 3 minutes, at growing intervals. Cheap. */
@@ -368,9 +365,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         break;
       case 'subscribed':
         if (upstream !== undefined) this.#chain.subscribed(upstream, event.isSubscribed);
-        break;
-      case 'rewritten':
-        this.#forgetServed();
         break;
       case 'doubtful':
         if (upstream !== undefined)
@@ -586,12 +580,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const failures = this.#chain.failuresOf(upstream);
     if (failures === 0 && upstream.circuit.isClosed) return intervalMs;
     return Math.max(intervalMs, backoffAfter(Math.max(failures, 1), this.#times.backoffMaxMs));
-  }
-
-  #forgetServed(): void {
-    this.#chain.rewritten();
-    this.#shared = nothingShared;
-    this.onRewritten();
   }
 
   #startPoll(upstream: U): void {
