@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { readMetrics } from '../metrics/read-metrics.ts';
 import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
 import { findProblems, remainingLogs, remainingHeads, expectedEvents } from './replay.ts';
 import { addressOf, hashOf, ScriptedChain } from './scripted-chain.ts';
@@ -68,6 +69,15 @@ export async function startFailoverDay(): Promise<FailoverDay> {
     await Promise.all(nodes.filter((node) => !node.isListening).map((node) => node.listen()));
   }
 
+  /** Waits until the gateway has both subscriptions of each witness: ethers and viem do not tell when theirs are made. */
+  async function waitForSubscriptions(witnesses: readonly Witness[]): Promise<void> {
+    await eventually(async () => {
+      const { samples } = await readMetrics(gateway.address);
+      const open = samples.filter(({ name }) => name === 'gatehouse_subscriptions_open');
+      return open.reduce((sum, { value }) => sum + value, 0) === 2 * witnesses.length;
+    }, LIMIT_MS);
+  }
+
   /** Waits until all witnesses have the newest head and its logs. */
   async function waitForWitnesses(witnesses: readonly Witness[]): Promise<void> {
     const last = chain.head.header.hash;
@@ -80,6 +90,7 @@ export async function startFailoverDay(): Promise<FailoverDay> {
     gateway,
     async run(witnesses) {
       const from = chain.canonical.length;
+      await waitForSubscriptions(witnesses);
       mineFive();
       await waitForWitnesses(witnesses);
       for (let round = 0; round < FAILOVERS; round++) {
