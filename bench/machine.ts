@@ -7,7 +7,7 @@ import { CheckedCalls, firstOfLoad } from './checked-calls.ts';
 import { median, show, spread } from './figures.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
 import { peerPrograms, runtimePrograms } from './peers.ts';
-import { cpuMicroseconds, option } from './processes.ts';
+import { cpuMicroseconds, option, treeOf } from './processes.ts';
 import { Rig } from './rig.ts';
 import { ethCalls } from './wallet-calls.ts';
 
@@ -108,12 +108,6 @@ async function serve({ endpoint, pid }: Contender, batchSize: number, forS: numb
 
 function cpuOf(pid: number): number {
   return treeOf(pid).reduce((sum, one) => sum + cpuMicroseconds(one), 0);
-}
-
-/** A process, and those that it started. */
-function treeOf(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-  return [pid, ...children.flatMap(treeOf)];
 }
 
 /** Resident memory in MB, of which each process has its share of what is common. */

@@ -1,31 +1,26 @@
+import { createServer } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import '../gateway/main.ts';
+import { measuresSocket, type Measures } from './measures.ts';
 
-/**
- * Runs the gateway and sends measurements to the parent process on request: memory after a garbage collection
- * (`--expose-gc`), and event loop delay since the previous request.
- */
-export interface Measures {
-  readonly rssBytes: number;
-  readonly heapBytes: number;
-  readonly externalBytes: number;
-  readonly delayP50Ms: number;
-  readonly delayP99Ms: number;
-  readonly delayMaxMs: number;
-}
-
+/** Runs the gateway with `--expose-gc`. This process, and each worker, serves its measures. */
 const delay = monitorEventLoopDelay({ resolution: 10 });
 delay.enable();
 
-process.on('message', () => {
-  const delays = { delayP50Ms: delay.percentile(50), delayP99Ms: delay.percentile(99), delayMaxMs: delay.max };
+function measure(): Measures {
+  const [delayP50Ms, delayP99Ms, delayMaxMs] = [
+    delay.percentile(50) / 1e6,
+    delay.percentile(99) / 1e6,
+    delay.max / 1e6,
+  ];
   globalThis.gc?.();
   delay.reset();
-  const { rss, heapUsed, external } = process.memoryUsage();
-  process.send?.({
-    rssBytes: rss,
-    heapBytes: heapUsed,
-    externalBytes: external,
-    ...Object.fromEntries(Object.entries(delays).map(([name, nanoseconds]) => [name, nanoseconds / 1e6])),
-  });
-});
+  const { rss: rssBytes, heapUsed: heapBytes, external: externalBytes } = process.memoryUsage();
+  return { rssBytes, heapBytes, externalBytes, delayP50Ms, delayP99Ms, delayMaxMs };
+}
+
+const path = measuresSocket(process.env['DATA_DIR'] ?? '', process.pid);
+// Workers would share a socket that is not exclusive.
+createServer((_, response) => response.end(JSON.stringify(measure())))
+  .listen({ path, exclusive: true })
+  .unref();

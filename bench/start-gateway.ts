@@ -32,6 +32,7 @@ export interface StartedGateway {
   readonly port: number;
   readonly pid: number;
   readonly child: ChildProcess;
+  readonly dataDir: string;
   /** `/<slug>/v3/<key>` for each key. Networks are assigned to keys in turn. */
   readonly paths: readonly string[];
 }
@@ -53,7 +54,7 @@ export async function startGateway(folder: string, setup: GatewaySetup): Promise
   await untilReady(`http://127.0.0.1:${port}/readyz`);
   const slugs = Object.keys(setup.networks);
   const paths = keys.map((key, index) => `/${slugs[index % slugs.length] ?? ''}/v3/${key}`);
-  return { port, pid: pidOf(child), child, paths };
+  return { port, pid: pidOf(child), child, dataDir: folder, paths };
 }
 
 async function storeKeys(

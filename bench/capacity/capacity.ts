@@ -9,7 +9,7 @@ import { writeTable } from '../../test/support/page-table.ts';
 import { CheckedCalls } from '../checked-calls.ts';
 import { FixedUpstream } from '../fixed-upstream.ts';
 import { LoadGenerator } from '../load.ts';
-import type { Measures } from '../measured-gateway.ts';
+import { readMeasures } from '../measures.ts';
 import { cpuMicroseconds, option, removeFolder, stop, stopAll } from '../processes.ts';
 import { startGateway, type StartedGateway } from '../start-gateway.ts';
 import { walletMix } from '../wallet-calls.ts';
@@ -101,7 +101,6 @@ function start({ networks, keys }: { networks: number; keys: number }): Promise<
       env: { UNKNOWN_KEYS_MAX: '1000000', WS_SOCKETS_PER_KEY: '100000', CACHE_MAX_BYTES: '0' },
     },
     script: ['--expose-gc', join(packageRoot, 'dist/bench/measured-gateway.js')],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
 }
 
@@ -154,9 +153,7 @@ async function openSockets(url: string, count: number): Promise<WebSocket[]> {
 }
 
 /** After a garbage collection. `usedBytes`: the heap and buffers, which vary less than what the system has assigned. */
-async function memoryOf({ child }: StartedGateway): Promise<{ residentBytes: number; usedBytes: number }> {
-  const message = once(child, 'message');
-  child.send('measure');
-  const [{ rssBytes, heapBytes, externalBytes }] = (await message) as [Measures];
+async function memoryOf({ dataDir, pid }: StartedGateway): Promise<{ residentBytes: number; usedBytes: number }> {
+  const { rssBytes, heapBytes, externalBytes } = await readMeasures(dataDir, pid);
   return { residentBytes: rssBytes, usedBytes: heapBytes + externalBytes };
 }

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Measures } from '../measured-gateway.ts';
+import { readMeasures, type Measures } from '../measures.ts';
+import { treeOf } from '../processes.ts';
 import { startGateway } from '../start-gateway.ts';
 
 const MAX_HEAP_GROWTH_BYTES = 12_000_000;
@@ -17,27 +17,28 @@ const METHOD_NOT_FOUND = -32601;
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-/** A gateway process of the soak, whose memory and event loop delay are measured. */
+/** A gateway of the soak. The memory and event loop delay of its processes are measured. */
 export class SoakGateway {
   readonly name: string;
-  readonly pid: number;
+  /** Those that serve: one, or the workers. */
+  readonly pids: readonly number[];
   readonly #port: number;
   readonly #paths: ReadonlyMap<string, string>;
-  readonly #measure: () => Promise<Measures>;
-  readonly #samples: Measures[] = [];
+  readonly #dataDir: string;
+  readonly #samples = new Map<number, Measures[]>();
 
   private constructor(
     name: string,
-    pid: number,
+    pids: readonly number[],
     port: number,
     paths: ReadonlyMap<string, string>,
-    measure: () => Promise<Measures>,
+    dataDir: string,
   ) {
     this.name = name;
-    this.pid = pid;
+    this.pids = pids;
     this.#port = port;
     this.#paths = paths;
-    this.#measure = measure;
+    this.#dataDir = dataDir;
   }
 
   /**
@@ -53,17 +54,13 @@ export class SoakGateway {
     const own = join(folder, name);
     mkdirSync(own);
     const slugs = Object.keys(networks);
-    const { child, pid, port, paths } = await startGateway(own, {
+    const { pid, port, dataDir, paths } = await startGateway(own, {
       ...{ networks, keys: slugs.length, env: { UPSTREAM_RESPONSE_MAX_BYTES: '1000000', ...env } },
       script: ['--expose-gc', ...args, join(here, '../measured-gateway.js')],
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
-    const measure = async (): Promise<Measures> => {
-      const message = once(child, 'message');
-      child.send('measure');
-      return ((await message) as [Measures])[0];
-    };
-    return new SoakGateway(name, pid, port, new Map(slugs.map((slug, index) => [slug, paths[index] ?? ''])), measure);
+    const workers = await workersOf(pid, Number(env['WORKERS'] ?? 1));
+    const pathsBySlug = new Map(slugs.map((slug, index) => [slug, paths[index] ?? '']));
+    return new SoakGateway(name, workers, port, pathsBySlug, dataDir);
   }
 
   /** With its metrics. */
@@ -94,23 +91,44 @@ export class SoakGateway {
   async sample(startedAt: number, forMs: number): Promise<void> {
     for (let part = 1; part <= 5; part++) {
       await delay(Math.max(0, startedAt + (forMs * part) / 5 - performance.now()));
-      this.#samples.push(await this.#measure());
+      for (const pid of this.pids) {
+        const samples = this.#samples.get(pid) ?? [];
+        this.#samples.set(pid, [...samples, await readMeasures(this.#dataDir, pid)]);
+      }
     }
   }
 
   /** @param isVerifying results are proven, and the evidence is cached @returns what was not as promised */
   failures(isVerifying: boolean): string[] {
-    for (const sample of this.#samples) console.log(`${this.name}: ${measuresText(sample)}`);
-    const [first, last] = [this.#samples[0], this.#samples.at(-1)];
-    if (first === undefined || last === undefined) return [`${this.name}: not measured`];
-    const evidenceBytes = isVerifying ? EVIDENCE_BYTES : 0;
-    const failures = [
-      last.heapBytes - first.heapBytes > MAX_HEAP_GROWTH_BYTES + evidenceBytes && 'the heap grew',
-      last.rssBytes - first.rssBytes > MAX_RSS_GROWTH_BYTES + evidenceBytes && 'the process grew',
-      this.#samples.some(({ delayP99Ms }) => delayP99Ms > MAX_DELAY_P99_MS) && 'the event loop was blocked',
-    ];
-    return failures.filter((failure) => failure !== false).map((failure) => `${this.name}: ${failure}`);
+    if (this.#samples.size === 0) return [`${this.name}: not measured`];
+    return [...this.#samples].flatMap(([pid, samples]) => {
+      const name = this.pids.length === 1 ? this.name : `${this.name}, worker ${pid}`;
+      return failuresOf(samples, isVerifying, name);
+    });
   }
+}
+
+/** Waits until all workers of a primary serve. @returns their process ids, or that of the only process */
+async function workersOf(pid: number, count: number): Promise<number[]> {
+  if (count === 1) return [pid];
+  for (;;) {
+    const workers = treeOf(pid).slice(1);
+    if (workers.length === count) return workers;
+    await delay(100);
+  }
+}
+
+function failuresOf(samples: readonly Measures[], isVerifying: boolean, name: string): string[] {
+  for (const sample of samples) console.log(`${name}: ${measuresText(sample)}`);
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (first === undefined || last === undefined) return [`${name}: not measured`];
+  const evidenceBytes = isVerifying ? EVIDENCE_BYTES : 0;
+  const failures = [
+    last.heapBytes - first.heapBytes > MAX_HEAP_GROWTH_BYTES + evidenceBytes && 'the heap grew',
+    last.rssBytes - first.rssBytes > MAX_RSS_GROWTH_BYTES + evidenceBytes && 'the process grew',
+    samples.some(({ delayP99Ms }) => delayP99Ms > MAX_DELAY_P99_MS) && 'the event loop was blocked',
+  ];
+  return failures.filter((failure) => failure !== false).map((failure) => `${name}: ${failure}`);
 }
 
 function measuresText({ rssBytes, heapBytes, externalBytes, delayP50Ms, delayP99Ms, delayMaxMs }: Measures): string {

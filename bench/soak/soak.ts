@@ -21,8 +21,8 @@ import { Violations } from './violations.ts';
  * response and notification against the true chain. Exits with 1 after a violation, a wrong or missing response, growing
  * memory, or a blocked event loop, and with 2 if the machine had too much other load to find them.
  *
- *   npm run soak [-- --seed 1 --minutes 3 --faults on|off --gateways 1|2 --verify off|enforce --block-ms 1000 --shown 5
- *     --events]
+ *   npm run soak [-- --seed 1 --minutes 3 --faults on|off --gateways 1|2 --workers 2 --verify off|enforce
+ *     --block-ms 1000 --shown 5 --events]
  *
  * With `--verify enforce`, results are proven before they are returned, and none may be disproved: the nodes never lie.
  * `--events` prints the last 200 events of the network before each shown violation.
@@ -40,6 +40,7 @@ const { values } = parseArgs({
     minutes: text,
     faults: text,
     gateways: text,
+    workers: text,
     verify: text,
     'block-ms': text,
     shown: text,
@@ -74,6 +75,7 @@ async function soak(): Promise<RunResult> {
     minutes: forMs / 60_000,
     faults: hasFaults,
     gateways: Number(values.gateways ?? 1),
+    workers: Number(values.workers ?? 1),
     blockMs,
     verify,
   };
@@ -117,8 +119,9 @@ async function soak(): Promise<RunResult> {
   for (let index = 0; index < load.gateways; index++) {
     const name = `gateway-${index}`;
     const files = Object.fromEntries(chains.map((chain) => [chain.options.name, chain.file(name)]));
-    const gateway = await SoakGateway.start(name, folder, { known: known.file(name), ...files });
-    processDelay.watch(gateway.pid);
+    const env = { WORKERS: String(load.workers) };
+    const gateway = await SoakGateway.start(name, folder, { known: known.file(name), ...files }, { env });
+    for (const pid of gateway.pids) processDelay.watch(pid);
     gateways.push(gateway);
   }
   // A process that has just started is slow, and does not know the heads of its upstreams.

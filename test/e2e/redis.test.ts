@@ -109,7 +109,7 @@ describe('a gateway with Redis', () => {
     expect(await call(gateway, makeKey())).toEqual({ status: 503, code: -32603 });
     expect((await readiness(gateway)).status).toBe(200);
     redis.resume();
-    await eventually(async () => await keyStoreOf(gateway), 2 * second);
+    for (const one of [gateway, remote]) await eventually(async () => await keyStoreOf(one), 5 * second);
     expect(await call(gateway, key)).toEqual({ status: 200 });
   });
 
@@ -135,7 +135,7 @@ describe('a gateway with Redis', () => {
     for (const key of [cached, lost]) expect(await call(gateway, key)).toEqual({ status: 200 });
     await redis.restart(); // empty, as if one of the keys had been deleted meanwhile
     await redis.cli('HSET', `gatehouse:key:${digestOf(cached)}`, 'name', 'ivan');
-    await eventually(async () => await keyStoreOf(gateway), 2 * second);
+    for (const one of [gateway, remote]) await eventually(async () => await keyStoreOf(one), 5 * second);
     await rejectedWithin(second, lost, gateway);
     expect(await call(gateway, cached)).toEqual({ status: 200 });
   });
