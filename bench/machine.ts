@@ -3,11 +3,12 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { writeTable } from '../test/support/page-table.ts';
+import { processTree } from '../test/support/process-tree.ts';
 import { CheckedCalls, firstOfLoad } from './checked-calls.ts';
 import { median, show, spread } from './figures.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
 import { peerPrograms, runtimePrograms } from './peers.ts';
-import { cpuMicroseconds, option, treeOf } from './processes.ts';
+import { cpuMicroseconds, option } from './processes.ts';
 import { Rig } from './rig.ts';
 import { ethCalls } from './wallet-calls.ts';
 
@@ -77,7 +78,7 @@ try {
     }
   }
   for (const { name, pid } of contenders.filter(({ name }) => name.startsWith(`${cores} × `))) {
-    const workers = treeOf(pid).slice(1).map(pssMb);
+    const workers = processTree(pid).slice(1).map(pssMb);
     console.log(
       `${name}: PSS of the workers ${workers.map(show).join(', ')} MB, of the first process ${show(pssMb(pid))} MB`,
     );
@@ -107,7 +108,7 @@ async function serve({ endpoint, pid }: Contender, batchSize: number, forS: numb
 }
 
 function cpuOf(pid: number): number {
-  return treeOf(pid).reduce((sum, one) => sum + cpuMicroseconds(one), 0);
+  return processTree(pid).reduce((sum, one) => sum + cpuMicroseconds(one), 0);
 }
 
 /** Resident memory in MB, of which each process has its share of what is common. */

@@ -70,12 +70,6 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** A process, and those that it started. */
-export function treeOf(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-  return [pid, ...children.flatMap(treeOf)];
-}
-
 /** User and system time of a process, from clock ticks (100 per second on Linux). */
 export function cpuMicroseconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { processTree } from '../../test/support/process-tree.ts';
 import { readMeasures, type Measures } from '../measures.ts';
-import { treeOf } from '../processes.ts';
 import { startGateway } from '../start-gateway.ts';
 
 const MAX_HEAP_GROWTH_BYTES = 12_000_000;
@@ -112,7 +112,7 @@ export class SoakGateway {
 async function workersOf(pid: number, count: number): Promise<number[]> {
   if (count === 1) return [pid];
   for (;;) {
-    const workers = treeOf(pid).slice(1);
+    const workers = processTree(pid).slice(1);
     if (workers.length === count) return workers;
     await delay(100);
   }

@@ -16,7 +16,7 @@ afterAll(() => {
 });
 
 /** The table of docs/security.md has the first. */
-const passes: readonly Pass[] = ['all bounds', 'guards alone'];
+const passes: readonly Pass[] = ['all bounds', 'two workers', 'guards alone'];
 
 // Vitest shortens `$name`, and then `-t` does not match.
 const plays = passes.flatMap((pass) => attacks.map((attack) => [`${attack.name}, ${pass}`, attack, pass] as const));

@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { Workplace, type Gateway } from '../e2e/gateway-process.ts';
+import { eventually } from '../support/eventually.ts';
+import { processTree } from '../support/process-tree.ts';
 import { freePort } from '../support/redis.ts';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
 import { attacks } from './attacks/attacks.ts';
@@ -13,7 +15,7 @@ import type { TrafficReport } from './processes/traffic.ts';
 
 /** What one attack did to the gateway and to the caller beside it. */
 export interface Outcome {
-  /** Peak resident memory of the gateway process, from its start to the end of the attack. */
+  /** Peak resident memory of the gateway's process, or the sum of its processes, from the start to the end of the attack. */
   readonly peakBytes: number;
   /** A lookup with the attacker's key, before the attack. Undefined: it has none. */
   readonly keyCheck: Measurement | undefined;
@@ -22,9 +24,9 @@ export interface Outcome {
   readonly attacked: Measurement;
   readonly after: Measurement;
   readonly traffic: TrafficReport;
-  /** Part of the attack's time for which the gateway's main thread waited for a CPU. It is high on a loaded machine. */
+  /** Part of the attack's time for which main threads of the gateway waited for a CPU. It is high on a loaded machine. */
   readonly cpuWaitShare: number;
-  /** The gateway's process runs. */
+  /** The gateway's processes run. */
   readonly isAlive: boolean;
 }
 
@@ -35,13 +37,14 @@ const WARM_UP_MS = 1_000;
 const ALONE_MS = 3_000;
 
 /**
- * What bounds an attack: all of Gatehouse, or the guards on the real memory and event-loop time alone. These know the limit
- * of memory, which is that of a container in production.
+ * What bounds an attack: all of Gatehouse, in one process or two workers, or the guards on the real memory and event-loop time
+ * alone. These know the limit of memory, which is that of a container in production.
  */
-export type Pass = 'all bounds' | 'guards alone';
+export type Pass = 'all bounds' | 'two workers' | 'guards alone';
 
 const programs: Readonly<Record<Pass, { readonly bin?: string; readonly env: Readonly<Record<string, string>> }>> = {
   'all bounds': { env: {} },
+  'two workers': { env: { WORKERS: '2' } },
   'guards alone': {
     bin: join(packageRoot, 'dist/test/abuse/processes/guards-alone.js'),
     env: { MEMORY_LIMIT_MB: String(bounds.memoryBytes / 2 ** 20) },
@@ -66,18 +69,26 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
     place.withNetworks({ [SLUG]: main, ...hostile });
     const opsPort = await freePort();
     const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...env });
-    return await measure(attack, attacker, gateway, { opsPort, upstreamPort });
+    const pids = await untilComplete(gateway, pass);
+    return await measure(attack, attacker, gateway, { opsPort, upstreamPort, pids });
   } finally {
     await Promise.all([attacker.stop(), upstream.stop()]);
     await place.close();
   }
 }
 
+/** Waits until all workers run. @returns the process ids of the gateway */
+async function untilComplete({ pid }: Gateway, pass: Pass): Promise<readonly number[]> {
+  const count = pass === 'two workers' ? 3 : 1;
+  await eventually(() => processTree(pid).length === count, 20_000);
+  return processTree(pid);
+}
+
 async function measure(
   attack: Attack,
   attacker: AbuseProcess,
   gateway: Gateway,
-  { opsPort, upstreamPort }: Pick<Target, 'opsPort' | 'upstreamPort'>,
+  { opsPort, upstreamPort, pids }: Pick<Target, 'opsPort' | 'upstreamPort'> & { readonly pids: readonly number[] },
 ): Promise<Outcome> {
   const port = Number(new URL(gateway.address).port);
   const neighbour = openNeighbour(port, `/${SLUG}/v3/${await createKey(opsPort)}`);
@@ -93,16 +104,16 @@ async function measure(
     const alone = await neighbour.measure(ALONE_MS);
     attacker.send(target);
     await attacker.message();
-    const [startedAt, cpuWaitBefore] = [performance.now(), cpuWaitMsOf(gateway.pid)];
-    const cpuWait = (): number => cpuWaitMsOf(gateway.pid);
+    const cpuWait = (): number => sumOf(pids, cpuWaitMsOf);
+    const [startedAt, cpuWaitBefore] = [performance.now(), cpuWait()];
     const attacked = await neighbour.measure(attack.seconds * 1_000, cpuWait, attack.neighbourPauseMs);
-    const cpuWaitShare = (cpuWaitMsOf(gateway.pid) - cpuWaitBefore) / (performance.now() - startedAt);
+    const cpuWaitShare = (cpuWait() - cpuWaitBefore) / (performance.now() - startedAt);
     attacker.send('report');
     const traffic = (await attacker.message()) as TrafficReport;
-    const peakBytes = peakMemoryOf(gateway.pid);
+    const peakBytes = sumOf(pids, peakMemoryOf);
     await attacker.stop();
     const after = await neighbour.measure(0);
-    const isAlive = !Number.isNaN(peakMemoryOf(gateway.pid));
+    const isAlive = !Number.isNaN(sumOf(pids, peakMemoryOf));
     return { peakBytes, keyCheck, alone, attacked, after, traffic, cpuWaitShare, isAlive };
   } finally {
     neighbour.close();
@@ -127,6 +138,10 @@ async function createKey(opsPort: number, rules: Attack['key'] = {}): Promise<st
   const { key } = (await response.json()) as { key?: string };
   if (key === undefined) throw new Error(`the admin API returned ${response.status}`);
   return key;
+}
+
+function sumOf(pids: readonly number[], valueOf: (pid: number) => number): number {
+  return pids.reduce((sum, pid) => sum + valueOf(pid), 0);
 }
 
 /** Linux records the peak itself, so that none is missed between two samples. NaN: the process has ended. */

@@ -109,7 +109,7 @@ describe('a gateway with Redis', () => {
     expect(await call(gateway, makeKey())).toEqual({ status: 503, code: -32603 });
     expect((await readiness(gateway)).status).toBe(200);
     redis.resume();
-    for (const one of [gateway, remote]) await eventually(async () => await keyStoreOf(one), 5 * second);
+    for (const one of [gateway, remote]) await eventually(() => isConnected(one), 5 * second);
     expect(await call(gateway, key)).toEqual({ status: 200 });
   });
 
@@ -135,7 +135,7 @@ describe('a gateway with Redis', () => {
     for (const key of [cached, lost]) expect(await call(gateway, key)).toEqual({ status: 200 });
     await redis.restart(); // empty, as if one of the keys had been deleted meanwhile
     await redis.cli('HSET', `gatehouse:key:${digestOf(cached)}`, 'name', 'ivan');
-    for (const one of [gateway, remote]) await eventually(async () => await keyStoreOf(one), 5 * second);
+    for (const one of [gateway, remote]) await eventually(() => isConnected(one), 5 * second);
     await rejectedWithin(second, lost, gateway);
     expect(await call(gateway, cached)).toEqual({ status: 200 });
   });
@@ -184,6 +184,17 @@ async function call(to: Gateway, key: string): Promise<{ status: number; code?: 
 async function readiness(of: Gateway): Promise<{ status: number; body: { keyStore: { available: boolean } } }> {
   const response = await fetch(`${of.address}/readyz`);
   return { status: response.status, body: (await response.json()) as { keyStore: { available: boolean } } };
+}
+
+/** Both connections for keys are up by the log, and keys were checked again. Before that, a key that is used may be forgotten. */
+function isConnected(of: Gateway): boolean {
+  return ['commands', 'changes'].every((connection) => {
+    const last = of
+      .stderr()
+      .split('\n')
+      .findLast((line) => line.includes(`"connection":"${connection}"`));
+    return last?.includes('Redis is available') === true;
+  });
 }
 
 async function keyStoreOf(of: Gateway): Promise<boolean> {
