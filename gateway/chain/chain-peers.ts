@@ -14,6 +14,8 @@ export type ChainEvent =
     }
   | { readonly kind: 'gone'; readonly upstream: string; readonly why: Absence }
   | { readonly kind: 'subscribed'; readonly upstream: string; readonly isSubscribed: boolean }
+  /** This block is final. */
+  | { readonly kind: 'final'; readonly number: bigint }
   /** The upstream may be on another chain now. */
   | { readonly kind: 'doubtful'; readonly upstream: string }
   /** A worker with watchers sends it in each round. */

@@ -123,7 +123,6 @@ export class Chain<U> {
   };
   /** The newest block with a usable gas limit. */
   #gasBlock: SeenHead | undefined;
-  /** The number of the newest block known to be final. */
   #final: bigint | undefined;
   /** The polls below the head are not yet enough to confirm a lower head. */
   #isConfirming = false;
@@ -189,6 +188,11 @@ export class Chain<U> {
   /** The upstream that returned the newest served block; undefined: it was the network's head. */
   get newestServedFrom(): U | undefined {
     return this.#served.source;
+  }
+
+  /** The number of the newest block known to be final. */
+  get final(): bigint | undefined {
+    return this.#final;
   }
 
   /** Number of failed polls of the upstream in a row. */
@@ -327,9 +331,11 @@ export class Chain<U> {
     return this.#takeEffects();
   }
 
-  /** A block is final: a head below it is that of another chain. */
-  finalized(number: bigint): void {
-    if (this.#final === undefined || number > this.#final) this.#final = number;
+  /** A block is final: a head below it is that of another chain. @returns false: this or a newer one is known */
+  finalized(number: bigint): boolean {
+    if (this.#final !== undefined && number <= this.#final) return false;
+    this.#final = number;
+    return true;
   }
 
   /** The upstreams have another block in place of a final one. */

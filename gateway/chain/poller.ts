@@ -174,7 +174,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /** A block is final: a head below it is that of another chain. */
   finalized(number: bigint): void {
-    this.#chain.finalized(number);
+    if (this.#chain.finalized(number)) this.#peers?.notify({ kind: 'final', number });
   }
 
   /** The upstreams have another block in place of a final one: they are on another chain than before. */
@@ -366,6 +366,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       case 'subscribed':
         if (upstream !== undefined) this.#chain.subscribed(upstream, event.isSubscribed);
         break;
+      case 'final':
+        this.#chain.finalized(event.number);
+        break;
       case 'doubtful':
         if (upstream !== undefined)
           this.#verify(upstream).catch((error: unknown) => {
@@ -379,7 +382,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const now = clock.now();
     const { newestServed: latest, tagged, upstreams } = this.view;
     const tags = { safe: tagged.safe.number, finalized: tagged.finalized.number };
-    const events: ChainEvent[] = [];
+    const { final } = this.#chain;
+    const events: ChainEvent[] = final === undefined ? [] : [{ kind: 'final', number: final }];
     for (const [{ name: upstream }, { head, isSubscribed }] of this.#timer === undefined ? [] : upstreams) {
       events.push({ kind: 'subscribed', upstream, isSubscribed });
       if (head !== undefined)

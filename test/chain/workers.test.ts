@@ -4,7 +4,7 @@ import type { PollTimes } from '../../gateway/chain/poll-times.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { linkedWorkers } from '../workers/linked-workers.ts';
 import { ScriptedChain } from './scripted-chain.ts';
-import { follow, scriptedNode, type Followed } from './with-heads.ts';
+import { follow, scriptedNode, type Followed, type ScriptedNode } from './with-heads.ts';
 
 /** Pollers of one network in workers of one machine, whose upstreams are the same nodes. */
 async function inWorkers(count: number, nodes: number, times: Partial<PollTimes> = {}) {
@@ -151,6 +151,18 @@ it('subscribers get a block when all workers know that it is served', async () =
   expect(followed[second]?.poller.view.newestServed).toBe(chain.number);
   chain.mine(2);
   await eventually(() => changes.flatMap(({ added }) => added).length === 3);
+});
+
+it('a node that starts again from genesis is followed in all workers, whichever knew a final block', async () => {
+  const { chain, scripted, followed } = await inWorkers(3, 1);
+  const [node] = scripted as [ScriptedNode];
+  const wiped = chain.copy();
+  chain.mine(20);
+  const areAt = (number: bigint): boolean => followed.every(({ poller }) => poller.view.head?.number === number);
+  await eventually(() => areAt(chain.number));
+  followed[second]?.poller.finalized(chain.number - 5n);
+  node.chain = wiped;
+  await eventually(() => areAt(wiped.number));
 });
 
 it('a new worker learns what the others know', async () => {
