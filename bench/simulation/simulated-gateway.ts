@@ -129,6 +129,7 @@ export class SimulatedGateway {
           return openSubscriptions;
         },
         openPublicSubscriptions: 0,
+        whenShared: () => undefined,
         countSubscriptions: (change) => (openSubscriptions += change),
       },
       max: SUBSCRIPTIONS_MAX,

@@ -12,6 +12,8 @@ export interface OpenSubscriptions {
   readonly openSubscriptions: number;
   /** Of all callers without a key; 0 for a key. */
   readonly openPublicSubscriptions: number;
+  /** As `OpenCounts.whenShared`, for the limit of the key and that of all callers without a key. */
+  whenShared(limit: number, publicLimit: number): Promise<void> | undefined;
   countSubscriptions(change: number): void;
 }
 
@@ -87,8 +89,10 @@ export class SocketSubscriptions {
     if (rule !== undefined) throw new RpcError('key-settings', undefined, { rule });
     const cost = costOf(subscriptionParams);
     const maxForKey = Math.min(max, access.limits?.subscriptions ?? Infinity);
-    if (keySessions.openSubscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
     const maxForAll = access.publicCaller?.of.total.subscriptions ?? max;
+    let shared: Promise<void> | undefined;
+    while ((shared = keySessions.whenShared(maxForKey, maxForAll)) !== undefined) await shared;
+    if (keySessions.openSubscriptions + cost > maxForKey) throw new RpcError('too-many-subscriptions');
     if (keySessions.openPublicSubscriptions + cost > maxForAll)
       throw new RpcError('too-many-subscriptions', 'too many subscriptions without project id');
     const subscription = new Subscription(this.#parts, method, subscriptionParams);

@@ -4,6 +4,7 @@ import { random } from '../clock/random.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import { MessageRouter } from './message-router.ts';
 import type { MessageToPrimary, MessageToWorker } from './messages.ts';
+import { reassignConnections } from './reassign-connections.ts';
 
 /** Workers report that their event loop turns. */
 export const ALIVE_INTERVAL_MS = 500;
@@ -123,6 +124,7 @@ export class Primary {
     const now = clock.now();
     const running = { worker, startedAt: now, aliveAt: now, hasJoined: false, isReady: false, isHung: false };
     this.#running.set(worker.id, running);
+    reassignConnections(worker, () => [...this.#running.values()].some((each) => each !== running && each.isReady));
     worker.on('message', (message: MessageToPrimary) => {
       this.#received(running, message);
     });

@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
@@ -10,6 +9,7 @@ import { freePort } from '../support/redis.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 import { network } from '../support/gateway.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
+import { childrenOf } from './two-workers.ts';
 
 const token = 'T0ken-0f-an-operator';
 const word = `0x${'2a'.padStart(64, '0')}`;
@@ -30,19 +30,6 @@ const inProgress = (): number => held.filter(({ response }) => !response.destroy
 
 function release(count = 1): void {
   for (const exchange of held.splice(0, count)) asUsual(exchange);
-}
-
-function workers(): number[] {
-  const isChild = (pid: string): boolean => {
-    try {
-      return Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]) === gateway.pid;
-    } catch {
-      return false;
-    }
-  };
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && isChild(name))
-    .map(Number);
 }
 
 async function createKey(rules: object = {}): Promise<string> {
@@ -199,7 +186,7 @@ describe.each([
     const closed = new Set<Caller>();
     for (const caller of callers) void caller.closed.then(() => closed.add(caller));
     await fill(callers);
-    process.kill(workers()[0] ?? 0, 'SIGKILL');
+    process.kill(childrenOf(gateway.pid)[0] ?? 0, 'SIGKILL');
     await eventually(() => closed.size > 0 && inProgress() < LIMIT);
     await fill(callers.filter((caller) => !closed.has(caller)));
     await staysTrueFor(50, () => inProgress() === LIMIT);

@@ -18,7 +18,10 @@ export interface Subscriber {
 }
 
 export async function openSubscriber(gateway: TestGateway, slug: string, key?: string): Promise<Subscriber> {
-  const caller = await openCaller(socketUrl(gateway, slug, key));
+  return subscriberOver(await openCaller(socketUrl(gateway, slug, key)));
+}
+
+export function subscriberOver(caller: Caller): Subscriber {
   const notifications = new Map<string, unknown[]>();
   const waiting = new Map<number, (response: { result?: unknown; error?: unknown }) => void>();
   let nextId = 1;

@@ -17,13 +17,15 @@ const topics = { changed: 'open-counts', wanted: 'open-counts-wanted' } as const
 
 /**
  * Open sockets and subscriptions of each account: a key, the keys that it was rotated to, or a team. Workers notify each other of
- * their counts. Two workers that open the last one at the same moment may exceed a limit by one.
+ * their counts. Workers that open one at the same moment may exceed a limit by one for each further worker.
  */
 export class OpenCounts {
   readonly #own: Counts = new Map();
   /** Of the other workers, by their ids. */
   readonly #others = new Map<number, Counts>();
   readonly #link: WorkerLink | undefined;
+  /** Until the others know what an account has opened here. */
+  readonly #sharing = new Map<string, Promise<void>>();
 
   /** @param link of a worker that has joined; undefined: this process is the whole gateway */
   constructor(link?: WorkerLink) {
@@ -54,11 +56,30 @@ export class OpenCounts {
     return { sockets, subscriptions };
   }
 
+  /**
+   * What opens one awaits this in a loop before it checks the limit. Beyond its part of the limit, a worker opens one after the
+   * other: each when the others know the one before.
+   * @returns undefined: the next one may be opened now
+   */
+  whenShared(account: string, kind: keyof OpenCount, limit: number): Promise<void> | undefined {
+    const part = Math.floor(limit / (this.#link?.count ?? 1));
+    return (this.#own.get(account) ?? none)[kind] < part ? undefined : this.#sharing.get(account);
+  }
+
   add(account: string, sockets: number, subscriptions: number): void {
     const before = this.#own.get(account) ?? none;
     const count = { sockets: before.sockets + sockets, subscriptions: before.subscriptions + subscriptions };
     set(this.#own, account, count);
-    this.#link?.notify(topics.changed, new Map([[account, count]]));
+    const changed: Counts = new Map([[account, count]]);
+    if (sockets + subscriptions > 0) this.#share(account, changed);
+    else this.#link?.notify(topics.changed, changed);
+  }
+
+  #share(account: string, changed: Counts): void {
+    const sharing = this.#link?.requestOthers(topics.changed, changed).then(() => {
+      if (this.#sharing.get(account) === sharing) this.#sharing.delete(account);
+    });
+    if (sharing !== undefined) this.#sharing.set(account, sharing);
   }
 }
 
@@ -103,6 +124,13 @@ export class KeySessions implements OpenSubscriptions {
   get openPublicSubscriptions(): number {
     const { publicCaller } = this.#access;
     return publicCaller === undefined ? 0 : this.#counts.of(publicCaller.of.account).subscriptions;
+  }
+
+  whenShared(limit: number, publicLimit: number): Promise<void> | undefined {
+    const { account, publicCaller } = this.#access;
+    const shared = this.#counts.whenShared(account, 'subscriptions', limit);
+    if (shared !== undefined || publicCaller === undefined) return shared;
+    return this.#counts.whenShared(publicCaller.of.account, 'subscriptions', publicLimit);
   }
 
   countSubscriptions(change: number): void {

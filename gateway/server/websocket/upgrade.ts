@@ -34,6 +34,11 @@ export interface WebSocketUpgradesOptions extends RequestOptions {
   readonly link: WorkerLink | undefined;
 }
 
+interface SocketLimit {
+  readonly account: string;
+  readonly max: number;
+}
+
 /**
  * Handles upgrades at `<base>/ws/v3/<KEY>`, and at `<base>/ws` without a key. Closes their sockets when a call with their key
  * would be rejected.
@@ -79,6 +84,8 @@ export class WebSocketUpgrades {
       rejected = { network: found, access };
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
+      let shared: Promise<void> | undefined;
+      while ((shared = this.#whenSocketsShared(access)) !== undefined) await shared;
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#targetOf(request);
@@ -139,15 +146,27 @@ export class WebSocketUpgrades {
     }
   }
 
+  #whenSocketsShared(access: KeyAccess): Promise<void> | undefined {
+    const { account, max, all } = this.#socketLimits(access);
+    const shared = this.#accounts.whenShared(account, 'sockets', max);
+    return shared ?? (all && this.#accounts.whenShared(all.account, 'sockets', all.max));
+  }
+
   /** @throws RpcError too-many-sockets */
-  #checkSockets({ account, limits, publicCaller }: KeyAccess): void {
-    const { socketsPerKey } = this.#options;
-    const max = Math.min(socketsPerKey, limits?.sockets ?? Infinity);
+  #checkSockets(access: KeyAccess): void {
+    const { account, max, all } = this.#socketLimits(access);
     if (this.#accounts.of(account).sockets >= max) throw new RpcError('too-many-sockets');
-    if (publicCaller === undefined) return;
-    const { account: all, total } = publicCaller.of;
-    if (this.#accounts.of(all).sockets >= (total.sockets ?? socketsPerKey))
+    if (all !== undefined && this.#accounts.of(all.account).sockets >= all.max)
       throw new RpcError('too-many-sockets', 'too many WebSockets without project id');
+  }
+
+  #socketLimits({ account, limits, publicCaller }: KeyAccess): SocketLimit & { readonly all: SocketLimit | undefined } {
+    const { socketsPerKey } = this.#options;
+    const all = publicCaller && {
+      account: publicCaller.of.account,
+      max: publicCaller.of.total.sockets ?? socketsPerKey,
+    };
+    return { account, max: Math.min(socketsPerKey, limits?.sockets ?? Infinity), all };
   }
 
   #targetOf(request: IncomingMessage): { network: Network; key: string } {

@@ -28,3 +28,22 @@ it('what an account has open is counted over all workers, also by a new one, and
   await settled(second);
   expect(other.of('team')).toEqual({ sockets: 1, subscriptions: 0 });
 });
+
+it('beyond its part of a limit, a worker opens one when the others know the one before', async () => {
+  const { workers, links } = await linkedWorkers(2);
+  const [first, second] = links as readonly [WorkerLink, WorkerLink];
+  const [one, other] = [new OpenCounts(first), new OpenCounts(second)];
+  one.add('key', 1, 0);
+  one.add('key', 1, 0);
+  expect(one.whenShared('key', 'sockets', 6)).toBeUndefined();
+  const shared = one.whenShared('key', 'sockets', 5);
+  expect(shared).toBeInstanceOf(Promise);
+  await shared;
+  expect(other.of('key').sockets).toBe(2);
+  expect(one.whenShared('key', 'sockets', 5)).toBeUndefined();
+  // A worker that ends is not waited for.
+  workers.stop(2);
+  one.add('key', 1, 0);
+  workers.end(2);
+  await one.whenShared('key', 'sockets', 5);
+});
