@@ -77,15 +77,17 @@ export class WebSocketUpgrades {
       const address = this.#options.proxies.addressOf(request);
       const isPublic = found.publicAccess !== undefined && isKeyless(key, request.headers);
       const digest = digestOf(key);
-      const access = isPublic
-        ? found.publicAccess.accessOf(address)
-        : await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
+      const authenticate = (): KeyAccess | Promise<KeyAccess> =>
+        isPublic
+          ? found.publicAccess.accessOf(address)
+          : this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
+      let access = await authenticate();
+      for (let shared; (shared = this.#whenSocketsShared(access)) !== undefined; access = await authenticate())
+        await shared; // meanwhile, the key may be revoked
       logEntry?.setKey(access.record.id);
       rejected = { network: found, access };
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
-      let shared: Promise<void> | undefined;
-      while ((shared = this.#whenSocketsShared(access)) !== undefined) await shared;
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#targetOf(request);
