@@ -15,6 +15,18 @@ import type { Router } from './router.ts';
  * upstream, only what is older than served blocks is confirmed, by the same one.
  */
 
+/** With several workers: learns before a null whether another one has served the object. @returns undefined: that is not needed */
+export function learnServed(call: Call, response: UpstreamResponse | FlowingResponse): Promise<void> | undefined {
+  const { router, method, params } = call;
+  const [hash] = params;
+  if (response.kind === 'flowing' || method.looksUpHash !== true || !isAbsent(method, response)) return undefined;
+  if (router.options.confirmNull === 'never' || typeof hash !== 'string' || hasServed(router.chain.view, call))
+    return undefined;
+  return router.chain.servedElsewhere(hash)?.then((block) => {
+    call.servedElsewhere = block;
+  });
+}
+
 /**
  * The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream.
  * @throws RpcError if a pass-through call needs one, because it is not sent again

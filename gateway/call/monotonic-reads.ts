@@ -18,7 +18,7 @@ import { mayBeFollowed, recordTransactions } from './served-transactions.ts';
  */
 
 /** The parts of a call that name its blocks. */
-export type ReadCall = Pick<Call, 'method' | 'params' | 'blocks' | 'pinned' | 'sentAt'>;
+export type ReadCall = Pick<Call, 'method' | 'params' | 'blocks' | 'pinned' | 'sentAt' | 'servedElsewhere'>;
 
 /** Types of results that name their block. An uncle has a number of its own. */
 const typesWithBlock: ReadonlySet<string | undefined> = new Set(['Block', 'Header', 'Transaction', 'Receipt']);
@@ -140,9 +140,12 @@ function isNullWrong({ method, params }: ReadCall): boolean {
 }
 
 /** The hash of the block that callers were served, or of which they were served the transaction, if the method looks up that kind. */
-function servedBlockOf(view: ChainView<Upstream>, { method, params: [hash] }: ReadCall): string | undefined {
+function servedBlockOf(
+  view: ChainView<Upstream>,
+  { method, params: [hash], servedElsewhere }: ReadCall,
+): string | undefined {
   if (typeof hash !== 'string' || hash.length !== 66) return undefined;
-  const block = view.servedBlockOf(hash, clock.now());
+  const block = view.servedBlockOf(hash, clock.now()) ?? servedElsewhere;
   return (block === hash) === looksUpTransaction(method) ? undefined : block;
 }
 

@@ -31,14 +31,20 @@ export interface ServedEvent {
   readonly tags: Readonly<Record<FinalTag, bigint>>;
 }
 
-/** The topics of messages about chains: an event, and a request for all that makes up the state of a new worker. */
-export const chainTopics = { event: 'chain-event', state: 'chain-state' } as const;
+/** The topics of messages about chains: an event, a request for all that makes up the state of a new worker, and a question. */
+export const chainTopics = { event: 'chain-event', state: 'chain-state', servedBlock: 'chain-served-block' } as const;
 
 /** A message about the chain of one network. */
 export interface ChainMessage {
   /** Identifies the network and its chain: a reload is not at the same moment in all workers. */
   readonly chain: string;
   readonly event: ChainEvent;
+}
+
+/** Asks for the block of which callers were served the object with this hash. */
+export interface ServedBlockQuestion {
+  readonly chain: string;
+  readonly hash: string;
 }
 
 /** The pollers of the same chain in the other workers of the machine. */
@@ -63,6 +69,13 @@ export class ChainPeers {
   /** Resolves when all others have handled the event. */
   async announce(event: ServedEvent): Promise<void> {
     await this.#link.requestOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
+  }
+
+  /** The hash of the block of which another worker has served the object, or which it has served. */
+  async servedBlockOf(hash: string): Promise<string | undefined> {
+    const question: ServedBlockQuestion = { chain: this.#chain, hash };
+    const [block] = await this.#link.requestOthers(chainTopics.servedBlock, question);
+    return block as string | undefined;
   }
 }
 

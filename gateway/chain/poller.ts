@@ -331,6 +331,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return sharing;
   }
 
+  /** @returns the block of which another worker has served the object with this hash. Undefined: there is no other worker */
+  servedElsewhere(hash: string): Promise<string | undefined> | undefined {
+    return this.#peers?.servedBlockOf(hash);
+  }
+
   /** What another worker sees of the same chain. */
   received(event: ChainEvent): void {
     const now = clock.now();

@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { clock } from '../clock/clock.ts';
 import { causeOf } from '../config/log.ts';
-import { chainKey, chainTopics, type ChainEvent, type ChainMessage } from '../chain/chain-peers.ts';
+import {
+  chainKey,
+  chainTopics,
+  type ChainEvent,
+  type ChainMessage,
+  type ServedBlockQuestion,
+} from '../chain/chain-peers.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import { LocalChains } from '../local-chain/local-chains.ts';
 import { removeSeries } from '../metrics/remove-series.ts';
@@ -62,6 +68,9 @@ export class NetworkRegistry {
     });
     parts.link?.on(chainTopics.state, () =>
       this.finder.all.map(({ config: { slug, chainId }, chain }) => [chainKey(slug, chainId), chain.state]),
+    );
+    parts.link?.on(chainTopics.servedBlock, ({ chain, hash }: ServedBlockQuestion) =>
+      this.#chainOf(chain)?.view.servedBlockOf(hash, clock.now()),
     );
     parts.link?.on(FILTER_TOPIC, (request: FilterRequest) => this.finder.get(request.network)?.filters.serve(request));
     parts.metrics.routing.watch(() =>

@@ -83,7 +83,14 @@ export async function followCache({
       const cache = cacheOf(method);
       const text = JSON.stringify(params);
       const response = responseOf(result);
-      const call = { method: specOf(method), params, blocks: undefined, pinned: undefined, sentAt: -Infinity };
+      const call = {
+        method: specOf(method),
+        params,
+        blocks: undefined,
+        pinned: undefined,
+        sentAt: -Infinity,
+        servedElsewhere: undefined,
+      };
       recordServed(poller, upstream, call, response, performance.now());
       cache.store(params, text, response, headHash, final.since);
       const find = (): string | undefined => cache.find(text)?.toString();

@@ -66,6 +66,23 @@ const hashesOfHeads = ({ heads }: Seen): string[] => heads.map(({ hash }) => has
 const has = (hash: string) => (seen: Seen) => seen.heads.some((head) => head.hash === hash);
 
 describe('two workers', () => {
+  it('have every block that the other one has served, also if a node behind the same URL lacks it', async () => {
+    const [one, other] = await gateway.socketAtEach();
+    // Older than the blocks that the workers follow.
+    const [
+      {
+        header: { hash },
+      },
+    ] = chains.main.canonical as [Block];
+    const respond = chains.main.responses()['eth_getBlockByHash'] as (params: readonly unknown[]) => unknown;
+    expect(await one.call('eth_getBlockByHash', [hash, false])).toMatchObject({ result: { hash } });
+    let nulls = 1;
+    node.response('eth_getBlockByHash', (params: readonly unknown[]) => (nulls-- > 0 ? null : respond(params)));
+    expect(await other.call('eth_getBlockByHash', [hash, false])).toMatchObject({ result: { hash } });
+    expect(nulls).toBe(-1);
+    node.response('eth_getBlockByHash', respond);
+  });
+
   it('never serve an older head than the one before, on whichever connection', async () => {
     let newest = 0;
     for (let mined = 0; mined < 20; mined++) {
