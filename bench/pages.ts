@@ -4,6 +4,7 @@ import { packageRoot } from '../gateway/config/package.ts';
 import { chartOf } from './chart.ts';
 import { pageOf, readmeSentence } from './report.ts';
 import type { Results } from './results.ts';
+import { scenarios as defined } from './scenarios.ts';
 
 const resultsFile = join(packageRoot, 'docs/bench.json');
 const [START, END] = ['<!-- bench -->', '<!-- end of bench -->'];
@@ -26,6 +27,17 @@ export function pages(): Map<string, string> {
 export function writePages(results?: Results): void {
   if (results !== undefined) writeFileSync(resultsFile, `${JSON.stringify(results, rounded, 2)}\n`);
   for (const [path, text] of pages()) writeFileSync(join(packageRoot, path), text);
+}
+
+/** Replaces the results of these scenarios in docs/bench.json. */
+export function addToPages({ scenarios, ...run }: Results): void {
+  const { date, command, machine } = run;
+  const earlier = JSON.parse(readFileSync(resultsFile, 'utf8')) as Results;
+  const added = scenarios.map((scenario) => ({ ...scenario, measured: { date, command, machine } }));
+  const others = earlier.scenarios.filter(({ name }) => !scenarios.some((one) => one.name === name));
+  const order = defined.map(({ name }) => name);
+  const all = [...others, ...added].toSorted((one, other) => order.indexOf(one.name) - order.indexOf(other.name));
+  writePages({ ...earlier, scenarios: all });
 }
 
 function rounded(_name: string, value: unknown): unknown {

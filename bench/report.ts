@@ -3,7 +3,7 @@ import type { Outcomes } from './checked-calls.ts';
 import { callProfile } from './call-profile.ts';
 import { figuresOf, isMet, median, ratios, remoteRatios, show, spread } from './figures.ts';
 import { peersTable } from './peers-table.ts';
-import type { Cost, LatencyRound, RemoteFigures, Results, ScenarioResult } from './results.ts';
+import type { Cost, LatencyRound, Measured, RemoteFigures, Results, ScenarioResult } from './results.ts';
 import { scenarios } from './scenarios.ts';
 
 type RemoteResult = Extract<ScenarioResult, { kind: 'remote' }>;
@@ -20,6 +20,7 @@ export function pageOf(results: Results): string {
     `<!-- Generated from bench.json by \`npm run bench\`: run it with \`--write\` instead of editing this page. -->`,
     introduction,
     madeBy(results),
+    ...laterTexts(results),
     ...(results.note === undefined ? [] : [results.note]),
     ...(remotes.length === 0 ? [] : ['## Upstreams with a latency', remoteText, remoteTable(remotes)]),
     '![CPU per call, as multiples of nginx](bench.svg)',
@@ -63,11 +64,13 @@ export function readmeSentence(results: Results): string {
   };
   const remotes = results.scenarios.filter((result) => result.kind === 'remote');
   const remote = remotes.find(({ name }) => name === 'remote-call') ?? remotes[0];
-  const latency = remote === undefined ? '' : `${sentenceOf(remote)} `;
-  const call = results.scenarios.some(({ name }) => name === 'eth-call')
-    ? `An eth_call costs ${costOf('eth-call')}.`
-    : `A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}.`;
-  return `${latency}${call} ${madeBy(results)}
+  const latency = remote === undefined ? '' : `${sentenceOf(remote)} ${madeBy(remote.measured ?? results)} `;
+  const ethCall = results.scenarios.find(({ name }) => name === 'eth-call');
+  const call =
+    ethCall === undefined
+      ? `A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}.`
+      : `An eth_call costs ${costOf('eth-call')}.`;
+  return `${latency}${call} ${madeBy(ethCall?.measured ?? results)}
 ${results.note === undefined ? '' : `${results.note}\n`}[docs/benchmarks.md](docs/benchmarks.md) has all results, the missed targets too.`;
 }
 
@@ -138,8 +141,19 @@ On Node 24.21 a single call cost 8.6 × nginx with it and 8.2 with 7.30.2: no di
 alternating rounds, AMD EPYC × 2 with a load average of 10, 2026-11-23).`;
 }
 
-function madeBy({ command, machine, date }: Results): string {
+function madeBy({ command, machine, date }: Measured): string {
   return `\`${command}\` on ${machine}, ${date}.`;
+}
+
+/** The scenarios that later runs have measured. */
+function laterTexts({ scenarios: found }: Results): string[] {
+  const titles = new Map<string, string[]>();
+  for (const { name, measured } of found) {
+    if (measured === undefined) continue;
+    const by = madeBy(measured);
+    titles.set(by, [...(titles.get(by) ?? []), titleOf(name)]);
+  }
+  return [...titles].map(([by, all]) => `Measured later: ${all.join('; ')}. ${by}`);
 }
 
 function costRows(result: ScenarioResult): string[][] {

@@ -1,12 +1,16 @@
 import type { Outcomes } from './checked-calls.ts';
 
-/** The results of a run, stored in docs/bench.json; the page, the chart and README's sentence are generated from them. */
-export interface Results {
+/** When and where results were measured. */
+export interface Measured {
   /** YYYY-MM-DD */
   readonly date: string;
   readonly command: string;
   /** Processor, cores, and the versions of Node and of the reference proxies. */
   readonly machine: string;
+}
+
+/** The results of a run, stored in docs/bench.json; the page, the chart and README's sentence are generated from them. */
+export interface Results extends Measured {
   readonly rounds: number;
   readonly seconds: number;
   readonly isPinned: boolean;
@@ -15,12 +19,14 @@ export interface Results {
   readonly scenarios: readonly ScenarioResult[];
 }
 
-export type ScenarioResult =
+/** `measured`: a later run has measured this scenario (`--add`). */
+export type ScenarioResult = { readonly measured?: Measured } & (
   | { readonly name: string; readonly kind: 'cost'; readonly rounds: readonly CostRound[] }
   | { readonly name: string; readonly kind: 'latency'; readonly rounds: readonly LatencyRound[] }
   | { readonly name: string; readonly kind: 'remote'; readonly rounds: readonly RemoteRound[] }
   | { readonly name: string; readonly kind: 'memory'; readonly rounds: readonly MemoryRound[] }
-  | { readonly name: string; readonly kind: 'script'; readonly text: string };
+  | { readonly name: string; readonly kind: 'script'; readonly text: string }
+);
 
 /** Costs by program under test. */
 export type CostRound = Readonly<Record<string, Cost>>;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../gateway/config/package.ts';
 import { onPath } from '../test/support/find-program.ts';
 import { figuresOf, median, show, spread } from './figures.ts';
-import { writePages } from './pages.ts';
+import { addToPages, writePages } from './pages.ts';
 import { pinThisProcess } from './pinning.ts';
 import { node, option } from './processes.ts';
 import { countIncorrect, pageOf } from './report.ts';
@@ -26,6 +26,7 @@ import { scenarios, type Scenario } from './scenarios.ts';
  *   npm run bench -- --node PATH                                 runs the gateway on this Node, not on its own
  *   npm run bench -- --runtime NAME=PATH                         also runs it on this Node, in the same rounds
  *   npm run bench -- --write                                     writes docs/bench.*, docs/benchmarks.md and README (also with --quick)
+ *   npm run bench -- --scenario single --add                     replaces only these scenarios in docs/bench.json, and writes the pages
  *   npm run bench -- --pages                                     writes the same pages from docs/bench.json
  *
  * The results so far are in dist/bench.json after each scenario, so that a run that is stopped keeps them.
@@ -61,6 +62,7 @@ async function bench(selected: readonly Scenario[], rounds: number, seconds: num
   const results: Results = { ...common, scenarios: scenarioResults };
   console.log(pageOf(results));
   if (args.includes('--write')) writePages(results);
+  if (args.includes('--add')) addToPages(results);
   const incorrect = countIncorrect(results);
   if (incorrect === 0) return;
   console.error(`${incorrect} calls were rejected or failed`);

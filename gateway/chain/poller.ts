@@ -336,6 +336,12 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return this.#peers?.servedBlockOf(hash);
   }
 
+  /** For another worker: the block of which callers were served the object with this hash, or which subscribers got. */
+  knownBlockOf(hash: string): string | undefined {
+    const { view } = this;
+    return view.servedBlockOf(hash, clock.now()) ?? (view.has(hash) ? hash : undefined);
+  }
+
   /** What another worker sees of the same chain. */
   received(event: ChainEvent): void {
     const now = clock.now();

@@ -70,7 +70,7 @@ export class NetworkRegistry {
       this.finder.all.map(({ config: { slug, chainId }, chain }) => [chainKey(slug, chainId), chain.state]),
     );
     parts.link?.on(chainTopics.servedBlock, ({ chain, hash }: ServedBlockQuestion) =>
-      this.#chainOf(chain)?.view.servedBlockOf(hash, clock.now()),
+      this.#chainOf(chain)?.knownBlockOf(hash),
     );
     parts.link?.on(FILTER_TOPIC, (request: FilterRequest) => this.finder.get(request.network)?.filters.serve(request));
     parts.metrics.routing.watch(() =>
