@@ -31,9 +31,9 @@ export function writePages(results?: Results): void {
 
 /** Replaces the results of these scenarios in docs/bench.json. */
 export function addToPages({ scenarios, ...run }: Results): void {
-  const { date, command, machine } = run;
+  const { date, command, machine, rounds, seconds } = run;
   const earlier = JSON.parse(readFileSync(resultsFile, 'utf8')) as Results;
-  const added = scenarios.map((scenario) => ({ ...scenario, measured: { date, command, machine } }));
+  const added = scenarios.map((scenario) => ({ ...scenario, measured: { date, command, machine, rounds, seconds } }));
   const others = earlier.scenarios.filter(({ name }) => !scenarios.some((one) => one.name === name));
   const order = defined.map(({ name }) => name);
   const all = [...others, ...added].toSorted((one, other) => order.indexOf(one.name) - order.indexOf(other.name));

@@ -150,7 +150,7 @@ function laterTexts({ scenarios: found }: Results): string[] {
   const titles = new Map<string, string[]>();
   for (const { name, measured } of found) {
     if (measured === undefined) continue;
-    const by = madeBy(measured);
+    const by = `${measured.rounds} rounds of ${measured.seconds} s: ${madeBy(measured)}`;
     titles.set(by, [...(titles.get(by) ?? []), titleOf(name)]);
   }
   return [...titles].map(([by, all]) => `Measured later: ${all.join('; ')}. ${by}`);

@@ -7,12 +7,12 @@ export interface Measured {
   readonly command: string;
   /** Processor, cores, and the versions of Node and of the reference proxies. */
   readonly machine: string;
+  readonly rounds: number;
+  readonly seconds: number;
 }
 
 /** The results of a run, stored in docs/bench.json; the page, the chart and README's sentence are generated from them. */
 export interface Results extends Measured {
-  readonly rounds: number;
-  readonly seconds: number;
   readonly isPinned: boolean;
   /** What a reader must know of older results. */
   readonly note?: string;

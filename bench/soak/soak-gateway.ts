@@ -108,14 +108,15 @@ export class SoakGateway {
   }
 }
 
-/** Waits until all workers of a primary serve. @returns their process ids, or that of the only process */
+/** Waits until all workers of a primary run. @returns their process ids, or that of the only process */
 async function workersOf(pid: number, count: number): Promise<number[]> {
   if (count === 1) return [pid];
-  for (;;) {
+  for (let tried = 0; tried < 200; tried++) {
     const workers = processTree(pid).slice(1);
     if (workers.length === count) return workers;
     await delay(100);
   }
+  throw new Error(`the gateway has not started ${count} workers`);
 }
 
 function failuresOf(samples: readonly Measures[], isVerifying: boolean, name: string): string[] {

@@ -128,8 +128,8 @@ export class Call {
   unconfirmed: UpstreamResponse | undefined = undefined;
   /** `unconfirmed` is evidence: it is from an upstream at the head, and contradicts nothing that callers were served. */
   isEvidence = false;
-  /** The block of the object that the call looks up by hash, if another worker has served it. Set before a null is accepted. */
-  servedElsewhere: string | undefined = undefined;
+  /** The block of the object that the call looks up by hash, if another worker has served it; null: none has; undefined: not asked. */
+  servedElsewhere: string | null | undefined = undefined;
   /** An upstream at the head returned that it does not have the block or object. */
   isMissingAtHead = false;
   /** The heads of upstreams that lag were polled for this call. */

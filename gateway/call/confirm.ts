@@ -3,10 +3,19 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
+import type { AttemptOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { hasServed, hasServedCanonical, isOlderThanServed, raiseToServed, selectNewer } from './monotonic-reads.ts';
+import {
+  hasServed,
+  hasServedCanonical,
+  isNullWrong,
+  isOlderThanServed,
+  raiseToServed,
+  returnsBlock,
+  selectNewer,
+} from './monotonic-reads.ts';
 import type { Router } from './router.ts';
 
 /*
@@ -15,15 +24,24 @@ import type { Router } from './router.ts';
  * upstream, only what is older than served blocks is confirmed, by the same one.
  */
 
-/** With several workers: learns before a null whether another one has served the object. @returns undefined: that is not needed */
-export function learnServed(call: Call, response: UpstreamResponse | FlowingResponse): Promise<void> | undefined {
+/**
+ * With several workers: learns, once for a call, before a null or an error for a missing object is accepted whether another
+ * worker has served the object.
+ * @returns undefined: that is not needed
+ */
+export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> | undefined {
   const { router, method, params } = call;
+  const { chain, options } = router;
   const [hash] = params;
-  if (response.kind === 'flowing' || method.looksUpHash !== true || !isAbsent(method, response)) return undefined;
-  if (router.options.confirmNull === 'never' || typeof hash !== 'string' || hasServed(router.chain.view, call))
+  if (call.servedElsewhere !== undefined || method.looksUpHash !== true || typeof hash !== 'string') return undefined;
+  if (options.confirmNull === 'never' || (isAlone(router) && options.isDevelopment) || !isNullWrong(call))
     return undefined;
-  return router.chain.servedElsewhere(hash)?.then((block) => {
-    call.servedElsewhere = block;
+  const isMissing = outcome.final
+    ? outcome.response.kind !== 'flowing' && isAbsent(method, outcome.response)
+    : outcome.failure === 'not-found' || outcome.failure === 'no-block';
+  if (!isMissing || chain.view.has(hash) || hasServedCanonical(chain.view, call)) return undefined;
+  return chain.servedElsewhere(hash, returnsBlock(method))?.then((blocks) => {
+    call.servedElsewhere = blocks.find((block) => chain.view.has(block)) ?? blocks[0] ?? null;
   });
 }
 

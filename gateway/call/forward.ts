@@ -65,7 +65,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
         return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);
-      const learning = outcome.final ? learnServed(call, outcome.response) : undefined;
+      const learning = learnServed(call, outcome);
       if (learning !== undefined) await learning;
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
       if (response === undefined) continue;

@@ -110,9 +110,14 @@ export function hasServed(view: ChainView<Upstream>, call: ReadCall): boolean {
   const { method, params, blocks = blocksNamedBy(method, params) } = call;
   if (!isNullWrong(call)) return false;
   if (servedBlockOf(view, call) !== undefined) return true;
-  if (method.shape?.type !== 'Block' && method.resultIs !== 'block-objects') return false;
+  if (!returnsBlock(method)) return false;
   if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(view.newestServed);
   return typeof params[0] === 'string' && view.has(params[0]);
+}
+
+/** Whether the result is a block, or all of its objects of one kind: with the block, every upstream has it. */
+export function returnsBlock({ shape, resultIs }: MethodSpec): boolean {
+  return shape?.type === 'Block' || resultIs === 'block-objects';
 }
 
 /** Whether callers were served the block or transaction of the call, and its block is one of the newest blocks now. */
@@ -135,7 +140,7 @@ export function isKnownNewBlock(view: ChainView<Upstream>, call: ReadCall): bool
 }
 
 /** False: the block may have no object at the index of the call, as is usual for uncles. */
-function isNullWrong({ method, params }: ReadCall): boolean {
+export function isNullWrong({ method, params }: ReadCall): boolean {
   return typeof params[1] !== 'string' && method.nullWhenUnsupported !== true;
 }
 
@@ -145,8 +150,10 @@ function servedBlockOf(
   { method, params: [hash], servedElsewhere }: ReadCall,
 ): string | undefined {
   if (typeof hash !== 'string' || hash.length !== 66) return undefined;
-  const block = view.servedBlockOf(hash, clock.now()) ?? servedElsewhere;
-  return (block === hash) === looksUpTransaction(method) ? undefined : block;
+  const own = view.servedBlockOf(hash, clock.now());
+  // A reorg may have removed the own one.
+  const block = own !== undefined && (view.has(own) || typeof servedElsewhere !== 'string') ? own : servedElsewhere;
+  return block === null || (block === hash) === looksUpTransaction(method) ? undefined : block;
 }
 
 /** Whether the hash in the call is that of a transaction. Other lookups by hash name a block. */

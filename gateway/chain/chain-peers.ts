@@ -32,7 +32,7 @@ export interface ServedEvent {
 }
 
 /** The topics of messages about chains: an event, a request for all that makes up the state of a new worker, and a question. */
-export const chainTopics = { event: 'chain-event', state: 'chain-state', servedBlock: 'chain-served-block' } as const;
+export const chainTopics = { event: 'chain-event', state: 'chain-state', servedBlocks: 'chain-served-blocks' } as const;
 
 /** A message about the chain of one network. */
 export interface ChainMessage {
@@ -41,16 +41,24 @@ export interface ChainMessage {
   readonly event: ChainEvent;
 }
 
-/** Asks for the block of which callers were served the object with this hash. */
-export interface ServedBlockQuestion {
+/** Asks for the blocks of which callers were served the objects with these hashes. */
+export interface ServedBlocksQuestion {
   readonly chain: string;
-  readonly hash: string;
+  /** True: the hash may be that of a block, which counts as served if it is followed. */
+  readonly hashes: ReadonlyMap<string, boolean>;
 }
+
+/** The hash of the block by the hash of its object. */
+export type ServedBlocks = ReadonlyMap<string, string>;
 
 /** The pollers of the same chain in the other workers of the machine. */
 export class ChainPeers {
   readonly #link: WorkerLink;
   readonly #chain: string;
+  /** Hashes of the next question. */
+  #wanted = new Map<string, boolean>();
+  #next: Promise<readonly ServedBlocks[]> | undefined;
+  #asking: Promise<readonly ServedBlocks[]> | undefined;
 
   constructor(link: WorkerLink, slug: string, chainId: number) {
     this.#link = link;
@@ -71,11 +79,24 @@ export class ChainPeers {
     await this.#link.requestOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 
-  /** The hash of the block of which another worker has served the object, or which it has served. */
-  async servedBlockOf(hash: string): Promise<string | undefined> {
-    const question: ServedBlockQuestion = { chain: this.#chain, hash };
-    const [block] = await this.#link.requestOthers(chainTopics.servedBlock, question);
-    return block as string | undefined;
+  /**
+   * The blocks of which other workers have served the object with this hash. There is one question at a time: what is wanted
+   * meanwhile is in the next one.
+   */
+  async servedBlocksOf(hash: string, isBlock: boolean): Promise<readonly string[]> {
+    this.#wanted.set(hash, isBlock);
+    this.#next ??= this.#ask();
+    const answers = await this.#next;
+    return answers.flatMap((blocks) => blocks.get(hash) ?? []);
+  }
+
+  async #ask(): Promise<readonly ServedBlocks[]> {
+    await this.#asking;
+    const question: ServedBlocksQuestion = { chain: this.#chain, hashes: this.#wanted };
+    this.#wanted = new Map();
+    this.#next = undefined;
+    this.#asking = this.#link.requestOthers(chainTopics.servedBlocks, question) as Promise<readonly ServedBlocks[]>;
+    return this.#asking;
   }
 }
 

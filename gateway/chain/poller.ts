@@ -2,7 +2,7 @@ import { clock, type Timer } from '../clock/clock.ts';
 import { causeOf, type Log } from '../config/log.ts';
 import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-metrics.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { ChainEvent, ChainPeers } from './chain-peers.ts';
+import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
 import { fetchBranch, type HeaderSource } from './fetch-branch.ts';
 import { HeadPrediction, stepOf } from './head-prediction.ts';
@@ -331,15 +331,24 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return sharing;
   }
 
-  /** @returns the block of which another worker has served the object with this hash. Undefined: there is no other worker */
-  servedElsewhere(hash: string): Promise<string | undefined> | undefined {
-    return this.#peers?.servedBlockOf(hash);
+  /**
+   * @param isBlock the hash may be that of a block, which counts as served if it is followed
+   * @returns the blocks of which other workers have served the object with this hash. Undefined: there is no other worker
+   */
+  servedElsewhere(hash: string, isBlock: boolean): Promise<readonly string[]> | undefined {
+    return this.#peers?.servedBlocksOf(hash, isBlock);
   }
 
-  /** For another worker: the block of which callers were served the object with this hash, or which subscribers got. */
-  knownBlockOf(hash: string): string | undefined {
+  /** The answer to such a question of another worker. */
+  servedBlocksOf(hashes: ServedBlocksQuestion['hashes']): ServedBlocks {
     const { view } = this;
-    return view.servedBlockOf(hash, clock.now()) ?? (view.has(hash) ? hash : undefined);
+    const now = clock.now();
+    const blocks = new Map<string, string>();
+    for (const [hash, isBlock] of hashes) {
+      const block = view.servedBlockOf(hash, now) ?? (isBlock && view.has(hash) ? hash : undefined);
+      if (block !== undefined) blocks.set(hash, block);
+    }
+    return blocks;
   }
 
   /** What another worker sees of the same chain. */

@@ -6,7 +6,7 @@ import {
   chainTopics,
   type ChainEvent,
   type ChainMessage,
-  type ServedBlockQuestion,
+  type ServedBlocksQuestion,
 } from '../chain/chain-peers.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import { LocalChains } from '../local-chain/local-chains.ts';
@@ -69,8 +69,8 @@ export class NetworkRegistry {
     parts.link?.on(chainTopics.state, () =>
       this.finder.all.map(({ config: { slug, chainId }, chain }) => [chainKey(slug, chainId), chain.state]),
     );
-    parts.link?.on(chainTopics.servedBlock, ({ chain, hash }: ServedBlockQuestion) =>
-      this.#chainOf(chain)?.knownBlockOf(hash),
+    parts.link?.on(chainTopics.servedBlocks, ({ chain, hashes }: ServedBlocksQuestion) =>
+      this.#chainOf(chain)?.servedBlocksOf(hashes),
     );
     parts.link?.on(FILTER_TOPIC, (request: FilterRequest) => this.finder.get(request.network)?.filters.serve(request));
     parts.metrics.routing.watch(() =>

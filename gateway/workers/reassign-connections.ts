@@ -40,5 +40,10 @@ export function reassignConnections(worker: Worker, hasOther: () => boolean): vo
       else handle.close();
     }
   };
-  child.once('exit', () => clock.setTimeout(reassign, READ_MS));
+  // A primary that was busy for longer reads them in the turn after the timer.
+  child.once('exit', () =>
+    clock.setTimeout(() => {
+      clock.setImmediate(reassign);
+    }, READ_MS),
+  );
 }

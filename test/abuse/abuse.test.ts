@@ -8,7 +8,7 @@ import { heading, rowOf } from './outcome-table.ts';
 import { playAttack, type Outcome, type Pass } from './play-attack.ts';
 
 /** Above it, the machine has too few cores for two workers, the attacker, the upstream and another caller. */
-const MAX_CPU_WAIT_SHARE = 0.75;
+const MAX_CPU_WAIT_SHARE = 0.4;
 
 const rows: string[][] = [];
 
@@ -56,8 +56,11 @@ describe.each(plays)('%s', (name, attack, pass) => {
     const { alone, attacked } = outcome;
     expect(alone.rejected).toEqual([]);
     expect(attacked.rejected).toEqual([]);
-    // Two busy workers leave no core of two to the upstream and the other key's client: then its times are not judged.
-    if (pass === 'two workers' && outcome.cpuWaitShare > MAX_CPU_WAIT_SHARE) return;
+    // Two busy workers leave no core of two to the upstream and the other key's client.
+    if (pass === 'two workers' && outcome.cpuWaitShare > MAX_CPU_WAIT_SHARE) {
+      console.log(`${name}: its times are not judged, the machine has too few cores`);
+      return;
+    }
     expect(attacked.medianMs / alone.medianMs, cpuWait(outcome)).toBeLessThan(bounds.median);
     expect(attacked.worstMs / alone.medianMs, cpuWait(outcome)).toBeLessThan(bounds.worst);
   });

@@ -171,20 +171,10 @@ describe('a worker that ends', () => {
   it('gets no connection any more: those that arrive when it has just ended are served by the other one', async () => {
     for (let round = 0; round < 4; round++) {
       await eventually(bothListen);
-      const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
-      // Some of these connections close with the worker.
-      const closed = Promise.race(
-        agents.map(async (agent) => {
-          await gateway.call('eth_chainId', [], { agent });
-          const [[socket] = []] = Object.values(agent.freeSockets);
-          await new Promise((resolve) => socket?.once('close', resolve));
-        }),
-      );
-      await eventually(() => agents.every(({ freeSockets }) => Object.keys(freeSockets).length > 0));
-      process.kill(gateway.workers[0] ?? 0, 'SIGKILL');
-      await closed;
+      const [killed = 0] = gateway.workers;
+      process.kill(killed, 'SIGKILL');
+      await eventually(() => !gateway.workers.includes(killed));
       expect((await onAll(() => gateway.storage())).every(({ result }) => result === word)).toBe(true);
-      for (const agent of agents) agent.destroy();
     }
   }, 60_000);
 

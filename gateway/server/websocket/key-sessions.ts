@@ -17,7 +17,7 @@ const topics = { changed: 'open-counts', wanted: 'open-counts-wanted' } as const
 
 /**
  * Open sockets and subscriptions of each account: a key, the keys that it was rotated to, or a team. Workers notify each other of
- * their counts. Workers that open one at the same moment may exceed a limit by one for each further worker.
+ * their counts. Workers that open one at the same moment may exceed a limit by it for each further worker.
  */
 export class OpenCounts {
   readonly #own: Counts = new Map();

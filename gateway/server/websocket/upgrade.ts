@@ -77,17 +77,19 @@ export class WebSocketUpgrades {
       const address = this.#options.proxies.addressOf(request);
       const isPublic = found.publicAccess !== undefined && isKeyless(key, request.headers);
       const digest = digestOf(key);
-      const authenticate = (): KeyAccess | Promise<KeyAccess> =>
-        isPublic
-          ? found.publicAccess.accessOf(address)
-          : this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
-      let access = await authenticate();
-      for (let shared; (shared = this.#whenSocketsShared(access)) !== undefined; access = await authenticate())
-        await shared; // meanwhile, the key may be revoked
+      const access = isPublic
+        ? found.publicAccess.accessOf(address)
+        : await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
       logEntry?.setKey(access.record.id);
       rejected = { network: found, access };
       const caller = { network: found.config.slug, address, headers: request.headers };
       access.entry?.check(caller);
+      // A key that is revoked meanwhile is found by the checks of open sockets.
+      let shared: Promise<void> | undefined;
+      while ((shared = this.#whenSocketsShared(access)) !== undefined) {
+        this.#checkSockets(access);
+        await shared;
+      }
       this.#options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
       const { network } = this.#targetOf(request);
