@@ -69,12 +69,14 @@ describe('a local node of a gateway', () => {
     onTestFinished(() => void parent.kill('SIGKILL'));
     await eventually(() => responses(url));
 
+    const printed = once(parent.stdout, 'data');
     process.kill(-(parent.pid ?? 0), 'SIGINT');
-    await once(parent.stdout, 'data');
+    await printed;
     await staysTrueFor(100, () => responses(url));
 
+    const ended = once(parent, 'exit');
     parent.kill('SIGKILL');
-    await once(parent, 'exit');
+    await ended;
     await eventually(async () => !(await responses(url)));
   });
 });

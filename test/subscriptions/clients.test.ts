@@ -48,7 +48,7 @@ it('ethers receives blocks, logs and pending transactions', async () => {
   await eventually(async () => (await subscriptions()) === 3, 10_000);
   const before = await provider.getBlockNumber();
   const hashes = [await setCounter(), await setCounter()];
-  await eventually(() => logs.length === 2 && pending.length === 2 && blocks.length >= 2, 10_000);
+  await eventually(() => logs.length === 2 && pending.length === 2 && blocks.includes(before + 2), 10_000);
   expect(logs.map(({ transactionHash }) => transactionHash)).toEqual(hashes);
   expect(pending).toEqual(hashes);
   expect(blocks.filter((number) => number > before)).toEqual([before + 1, before + 2]);
@@ -71,10 +71,10 @@ it('viem watches blocks, events and pending transactions', async () => {
   await eventually(async () => (await subscriptions()) === 3, 10_000);
   const before = await viem.getBlockNumber({ cacheTime: 0 });
   const hashes = [await setCounter(), await setCounter()];
-  await eventually(() => logs.length === 2 && pending.length === 2 && blocks.length >= 2, 10_000);
+  await eventually(() => logs.length === 2 && pending.length === 2 && blocks.includes(before + 2n), 10_000);
   expect(logs).toEqual(hashes);
   expect(pending).toEqual(hashes);
-  expect(blocks).toEqual([before + 1n, before + 2n]);
+  expect(blocks.filter((number) => number !== null && number > before)).toEqual([before + 1n, before + 2n]);
   for (const stop of stops) stop();
   await eventually(async () => (await subscriptions()) === 0, 10_000);
   const { socket } = (await viem.transport.getRpcClient()) as { socket: { close(): void } };

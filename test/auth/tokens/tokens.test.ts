@@ -266,9 +266,10 @@ describe('a WebSocket', () => {
   it('closes when its token ends, and when its subject is revoked', async () => {
     const short = new WebSocket(url(), ['gatehouse.jwt', await issuer.sign({ gatehouse: 'free' }, 2)]);
     const long = new WebSocket(url(), ['gatehouse.jwt', await issuer.sign({ sub: 'late', gatehouse: 'free' }, 60)]);
+    const closed = once(short, 'close') as Promise<[number, Buffer]>;
     await Promise.all([once(short, 'open'), once(long, 'open')]);
-    const closed = (await once(short, 'close')) as [number, Buffer];
-    expect([closed[0], closed[1].toString()]).toEqual([1008, 'invalid token']);
+    const [code, reason] = await closed;
+    expect([code, reason.toString()]).toEqual([1008, 'invalid token']);
     const end = once(long, 'close') as Promise<[number, Buffer]>;
     await runKeys({ REDIS_URL: redis.url, DATA_DIR: folder, AUTH_ISSUER: issuerName }, [
       'revoke-tokens',
