@@ -118,7 +118,7 @@ function total({ scenarios: found }: Results): Outcomes {
 
 const introduction = `This page lets you compare what a call costs through Gatehouse, nginx, HAProxy and a bare Node proxy, and repeat the
 measurement: \`npm run bench -- --rounds 5 --write\`. \`npm run bench -- --list\` lists the scenarios, and \`-- --quick\` measures
-the most important ones in ten minutes.
+the most important ones, in about twenty minutes with three peers.
 
 \`--node PATH\` runs the gateway on another Node, \`--runtime "Node 24=PATH"\` also on this one in the same rounds. \`--peer erpc=PATH\`, \`proxyd=PATH\` and \`nodecore=PATH\` measure these
 gateways too, with one upstream and no limits; the bench writes their configuration. Their table is then on this page.`;

@@ -20,7 +20,7 @@ import { scenarios, type Scenario } from './scenarios.ts';
  *
  *   npm run bench -- --list                                      lists the scenarios
  *   npm run bench                                                runs all scenarios
- *   npm run bench -- --quick                                     in ten minutes: fewer scenarios, two short rounds
+ *   npm run bench -- --quick                                     fewer scenarios, two short rounds: about twenty minutes with three peers
  *   npm run bench -- --scenario single,rate --rounds 3 --seconds 1
  *   npm run bench -- --peer erpc=PATH --peer proxyd=PATH         compares these gateways too (bench/peers.ts)
  *   npm run bench -- --node PATH                                 runs the gateway on this Node, not on its own
@@ -38,6 +38,8 @@ else if (args.includes('--quick')) await bench(selectScenarios(), option('rounds
 else await bench(selectScenarios(), option('rounds', 5), option('seconds', 1.5));
 
 async function bench(selected: readonly Scenario[], rounds: number, seconds: number): Promise<void> {
+  if (args.includes('--write') && args.includes('--add'))
+    throw new Error('--write replaces what --add retains: use one');
   const isPinned = pinThisProcess();
   if (!isPinned) console.error('only one core, or no taskset: figures vary more');
   const scenarioResults: ScenarioResult[] = [];

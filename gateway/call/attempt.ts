@@ -12,6 +12,7 @@ import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
+import { learnServed } from './confirm.ts';
 import { attempted, failedOver } from './events.ts';
 import { flowOf } from './flow.ts';
 import { endsWithin, sendHedged } from './hedge.ts';
@@ -150,12 +151,12 @@ async function outcomeAt(
     outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
   if (outcome.final && verification !== undefined)
     outcome = await verifyOutcome(call, upstream, outcome, verification, cancellation);
-  if (!outcome.final) {
-    recordFailedAttempt(call, upstream, outcome, startedAt);
-    return outcome;
-  }
-  recordSuccess(call, upstream, outcome.response, startedAt);
-  return outcome.followUp === undefined ? outcome : followUp(call, upstream, outcome, outcome.followUp, cancellation);
+  if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt);
+  else recordFailedAttempt(call, upstream, outcome, startedAt);
+  const learning = learnServed(call, outcome);
+  if (learning !== undefined) await learning;
+  if (!outcome.final || outcome.followUp === undefined) return outcome;
+  return followUp(call, upstream, outcome, outcome.followUp, cancellation);
 }
 
 /**

@@ -12,7 +12,7 @@ import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
 import { Call, type RangePart } from './call.ts';
 import type { CoalescedCalls } from './coalesce.ts';
-import { confirm, learnServed } from './confirm.ts';
+import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { lowerGas } from './gas-cap.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
@@ -65,8 +65,6 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
         return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);
-      const learning = learnServed(call, outcome);
-      if (learning !== undefined) await learning;
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
       if (response === undefined) continue;
       const sharing = router.chain.whenShared();

@@ -3,7 +3,7 @@ import type { AttemptOutcome } from '../upstreams/outcome.ts';
 import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { learnServed, needsConfirmation } from './confirm.ts';
+import { needsConfirmation } from './confirm.ts';
 import { hedged } from './events.ts';
 import { recordOvertaken } from './record-attempt.ts';
 import { selectHedge } from './select.ts';
@@ -45,8 +45,6 @@ export async function sendHedged(
     second = start(call, hedge, send, true);
     const [quick, slow] = (await isFirstToEnd(first, second)) ? [first, second] : [second, first];
     const outcome = await quick.outcome;
-    const learning = learnServed(call, outcome);
-    if (learning !== undefined) await learning;
     if (outcome.final && !needsConfirmation(call, outcome.response, quick.upstream, quick.startedAt)) {
       // With a half-open circuit the attempt continues: its outcome closes or opens the circuit.
       if (slow.upstream.circuit.isClosed) {

@@ -83,7 +83,7 @@ export class ChainPeers {
    * The blocks of which other workers have served the object with this hash. There is one question at a time: what is wanted
    * meanwhile is in the next one.
    */
-  async servedBlocksOf(hash: string, isBlock: boolean): Promise<readonly string[]> {
+  async servedElsewhere(hash: string, isBlock: boolean): Promise<readonly string[]> {
     this.#wanted.set(hash, isBlock);
     this.#next ??= this.#ask();
     const answers = await this.#next;

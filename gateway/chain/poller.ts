@@ -336,7 +336,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
    * @returns the blocks of which other workers have served the object with this hash. Undefined: there is no other worker
    */
   servedElsewhere(hash: string, isBlock: boolean): Promise<readonly string[]> | undefined {
-    return this.#peers?.servedBlocksOf(hash, isBlock);
+    return this.#peers?.servedElsewhere(hash, isBlock);
   }
 
   /** The answer to such a question of another worker. */

@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { request, type Agent } from 'node:http';
 import { workerIn } from '../../gateway/subscriptions/polled-filter.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { openCaller, type Caller } from '../server/websocket/caller.ts';
 import { eventually } from '../support/eventually.ts';
+import { childrenOf } from '../support/process-tree.ts';
 import { freePort } from '../support/redis.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
 
@@ -168,23 +168,4 @@ export function onAll<Result>(send: () => Promise<Result>): Promise<Result[]> {
 export async function workerOf(caller: Caller): Promise<number> {
   const { result } = (await caller.call('eth_newBlockFilter')) as { result: string };
   return workerIn(result);
-}
-
-/** Ids of the processes whose parent is this one, the oldest first. */
-export function childrenOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => parentOf(pid) === parent)
-    .sort((one, other) => one - other);
-}
-
-export function parentOf(pid: number): number | undefined {
-  try {
-    // The name of the program may have spaces and brackets.
-    const [, fields = ''] = /\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
-    return Number(fields);
-  } catch {
-    return undefined;
-  }
 }

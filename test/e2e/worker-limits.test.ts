@@ -8,8 +8,8 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 import { network } from '../support/gateway.ts';
+import { childrenOf } from '../support/process-tree.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
-import { childrenOf } from './two-workers.ts';
 
 const token = 'T0ken-0f-an-operator';
 const word = `0x${'2a'.padStart(64, '0')}`;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
@@ -6,9 +7,10 @@ import { asUsual, slow, type Exchange } from '../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
+import { childrenOf } from '../support/process-tree.ts';
 import { freePort } from '../support/redis.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
-import { adminToken, childrenOf, CONNECTIONS, onAll, parentOf, TwoWorkers, type Reply } from './two-workers.ts';
+import { adminToken, CONNECTIONS, onAll, TwoWorkers, type Reply } from './two-workers.ts';
 
 const word = `0x${'2a'.padStart(64, '0')}`;
 
@@ -171,10 +173,20 @@ describe('a worker that ends', () => {
   it('gets no connection any more: those that arrive when it has just ended are served by the other one', async () => {
     for (let round = 0; round < 4; round++) {
       await eventually(bothListen);
-      const [killed = 0] = gateway.workers;
-      process.kill(killed, 'SIGKILL');
-      await eventually(() => !gateway.workers.includes(killed));
+      const agents = Array.from({ length: CONNECTIONS }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+      // Some of these connections close with the worker, before the primary knows of its end.
+      const closed = Promise.race(
+        agents.map(async (agent) => {
+          await gateway.call('eth_chainId', [], { agent });
+          const [[socket] = []] = Object.values(agent.freeSockets);
+          await new Promise((resolve) => socket?.once('close', resolve));
+        }),
+      );
+      await eventually(() => agents.every(({ freeSockets }) => Object.keys(freeSockets).length > 0));
+      process.kill(gateway.workers[0] ?? 0, 'SIGKILL');
+      await closed;
       expect((await onAll(() => gateway.storage())).every(({ result }) => result === word)).toBe(true);
+      for (const agent of agents) agent.destroy();
     }
   }, 60_000);
 
@@ -227,7 +239,7 @@ describe('the whole gateway', () => {
     const children = childrenOf(own.pid);
     const { code, signal } = await own.stop();
     expect([code, signal]).toEqual([0, null]);
-    expect(children.map(parentOf)).toEqual([undefined, undefined]);
+    expect(children.filter(isRunning)).toEqual([]);
   }, 60_000);
 
   it('ends if its first process is killed', async () => {
@@ -236,7 +248,7 @@ describe('the whole gateway', () => {
     const children = childrenOf(own.pid);
     own.signal('SIGKILL');
     await own.ended;
-    await eventually(() => children.every((pid) => parentOf(pid) === undefined));
+    await eventually(() => !children.some(isRunning));
   }, 60_000);
 
   it('does not start with an invalid configuration, and prints the reason once', async () => {
@@ -254,3 +266,7 @@ describe('the whole gateway', () => {
     expect(stderr).toContain(port);
   }, 60_000);
 });
+
+function isRunning(pid: number): boolean {
+  return existsSync(`/proc/${pid}`);
+}

@@ -13,9 +13,19 @@ const majors = args.some(isMajor) ? args.filter(isMajor) : ['22', '24'];
 const tests = args.some((arg) => !isMajor(arg))
   ? args.filter((arg) => !isMajor(arg))
   : [
-      ...['start', 'stop', 'workers', 'clients', 'conversations', 'redis', 'reload', 'installed'].map(
-        (name) => `test/e2e/${name}.test.ts`,
-      ),
+      ...[
+        'start',
+        'stop',
+        'workers',
+        'worker-access',
+        'worker-quotas',
+        'worker-subscriptions',
+        'clients',
+        'conversations',
+        'redis',
+        'reload',
+        'installed',
+      ].map((name) => `test/e2e/${name}.test.ts`),
       ...['test/server/websocket', 'test/server/http', 'test/memory', 'test/upstreams/transport'],
     ];
 
