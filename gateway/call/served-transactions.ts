@@ -3,13 +3,14 @@ import type { ServedBlock } from '../chain/chain.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import { clock } from '../clock/clock.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import type { FlowingBlock } from '../normalise/results/flowing-block.ts';
 import type { ResultReader } from '../upstreams/transport/flowing-result.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /*
- * The transactions of large blocks that callers are served. Their hashes are searched in the bytes after the response, because
- * parsing a large block is slow. Nodes write JSON without spaces.
+ * The transactions of large blocks that callers are served. Of a block that was collected, the hashes are searched in the bytes
+ * after the response, because parsing a large block is slow. Nodes write JSON without spaces.
  */
 
 /** Of one block: the hashes of all blocks are bounded, too (chain/served-hashes.ts). */
@@ -26,7 +27,7 @@ const HASH_CHARS = 66;
 type Chain = ChainPoller<Upstream>;
 
 /**
- * Records the transactions of a large block, or of a part of it. Never rejects.
+ * Records the transactions of a large block. Never rejects.
  * @param areObjects the block has whole transactions, not their hashes
  */
 export async function recordTransactions(
@@ -51,6 +52,17 @@ export async function recordTransactions(
   }
 }
 
+/** As `recordTransactions`, for a part of a block. */
+async function recordHashes(chain: Chain, block: ServedBlock, hashes: readonly string[]): Promise<void> {
+  if (!mayBeFollowed(chain, block)) return;
+  await clock.nextTurn();
+  for (const hash of hashes) {
+    const pause = timeSlicer.next();
+    if (pause !== undefined) await pause;
+    chain.servedHash(hash, block.hash, clock.now());
+  }
+}
+
 /** What older blocks have is not recorded: their transactions may be null at a node that has no history. */
 export function mayBeFollowed({ view }: Chain, { number }: ServedBlock): boolean {
   return number + MAX_FOLLOWED_BLOCKS > view.newestKnown;
@@ -59,10 +71,10 @@ export function mayBeFollowed({ view }: Chain, { number }: ServedBlock): boolean
 /** Reads a block with whole transactions that flows, and records them. */
 export class ServedBlockReader implements ResultReader {
   readonly #chain: Chain;
-  readonly #reader: ResultReader;
+  readonly #reader: FlowingBlock;
   #block: ServedBlock | undefined;
 
-  constructor(chain: Chain, reader: ResultReader) {
+  constructor(chain: Chain, reader: FlowingBlock) {
     this.#chain = chain;
     this.#reader = reader;
   }
@@ -72,13 +84,11 @@ export class ServedBlockReader implements ResultReader {
   }
 
   read(chunk: Buffer, passed: Buffer[]): number {
-    const before = passed.length;
     const end = this.#reader.read(chunk, passed);
     const { head } = this.#reader;
     this.#block ??= head && blockInResult(jsonResponse(head));
-    // Each transaction is whole in one buffer.
-    if (this.#block !== undefined)
-      for (const bytes of passed.slice(before)) void recordTransactions(this.#chain, this.#block, bytes, true);
+    const hashes = this.#reader.takeHashes();
+    if (this.#block !== undefined && hashes.length > 0) void recordHashes(this.#chain, this.#block, hashes);
     return end;
   }
 }

@@ -74,7 +74,7 @@ function attempt(bytes: Buffer, read: (reader: JsonReader) => unknown): Outcome 
     reader.skipSpace();
     const value = read(reader);
     reader.skipSpace();
-    if (reader.at < bytes.length) throw new NotJson(reader.at);
+    if (reader.at < bytes.length) return { errorAt: reader.at };
     return { value };
   } catch (error) {
     if (error instanceof NotJson) return { errorAt: error.at };

@@ -13,6 +13,8 @@ interface Read {
   /** `collected`: the first chunk shows that the block must be collected. */
   readonly failure?: string;
   readonly text?: string;
+  /** Of the transactions. */
+  readonly hashes?: readonly string[];
 }
 
 /** What a caller gets of a block that flows in chunks. */
@@ -24,12 +26,14 @@ function flow(chunks: readonly Buffer[], isUsable = true, secret = '?'): Read {
     () => isUsable,
   );
   const passed: Buffer[] = [];
+  const hashes: string[] = [];
   for (const [index, chunk] of chunks.entries()) {
     try {
       const end = block.read(chunk, passed);
+      hashes.push(...block.takeHashes());
       if (end === -1) continue;
       const rest = Buffer.concat([chunk.subarray(end), ...chunks.slice(index + 1)]).toString();
-      return rest.trim() === '' ? { text: Buffer.concat(passed).toString() } : { failure: 'malformed' };
+      return rest.trim() === '' ? { text: Buffer.concat(passed).toString(), hashes } : { failure: 'malformed' };
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
       return { failure: index === 0 ? 'collected' : error.failure };
@@ -60,7 +64,9 @@ function compare(text: string, chunks: readonly Buffer[]): boolean {
     expect(flowed.text).toBe(collected.text);
     return true;
   }
-  expect(JSON.parse(flowed.text)).toEqual(JSON.parse(collected.text));
+  const block = JSON.parse(flowed.text) as { transactions: { hash?: string }[] };
+  expect(block).toEqual(JSON.parse(collected.text));
+  expect(flowed.hashes).toEqual(block.transactions.flatMap(({ hash }) => (hash?.length === 66 ? hash : [])));
   return true;
 }
 

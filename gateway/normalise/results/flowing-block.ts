@@ -64,6 +64,14 @@ export class FlowingBlock implements ResultReader {
       isEchoed,
       layouts,
     );
+    this.#transactions.hashes = [];
+  }
+
+  /** The hashes of the transactions that were read since the last time. */
+  takeHashes(): readonly string[] {
+    const { hashes = [] } = this.#transactions;
+    this.#transactions.hashes = [];
+    return hashes;
   }
 
   read(chunk: Buffer, passed: Buffer[]): number {

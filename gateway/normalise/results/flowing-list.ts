@@ -11,10 +11,14 @@ import { checkResult } from './check-result.ts';
 import type { Layouts } from './layout.ts';
 import { ANY, mustBeParsed, ResultWalk, type ExpectedBytes } from './result-walk.ts';
 
+const QUOTE = 34;
 const COMMA = 44;
 const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
+
+const HASH_NAME = '"hash":"0x';
+const HASH_CHARS = 66;
 
 /** What may follow, beside white space. */
 type Position = 'list' | 'first element' | 'element' | 'separator';
@@ -42,6 +46,8 @@ export class FlowingList implements ResultReader {
   #end = new ValueEnd();
   /** The last element as it was passed on. */
   last: Buffer | undefined;
+  /** The hashes of the elements since the reader of this list has removed them; undefined: nobody needs them. */
+  hashes: string[] | undefined;
 
   /** @param isEchoed whether bytes have a credential of the upstream */
   constructor(elements: ElementCheck, isEchoed: (bytes: Buffer) => boolean, layouts = learned) {
@@ -132,7 +138,9 @@ export class FlowingList implements ResultReader {
     const walk = new ResultWalk(reader, layout.view, expected);
     try {
       walk.checkObject(layout, ANY);
-      return walk.found === layout.view.whole;
+      if (walk.found !== layout.view.whole) return false;
+      if (walk.hashAt !== -1) this.#addHash(reader.bytes, walk.hashAt);
+      return true;
     } catch (error) {
       if (error === mustBeParsed || error instanceof NotJson) return false;
       throw error;
@@ -142,7 +150,17 @@ export class FlowingList implements ResultReader {
   /** The element as it is passed on. @throws UpstreamFailure */
   #check(element: Buffer): Buffer {
     const isUnchanged = isPlain(element) && this.#isUnchanged(readerAt(element, 0, true));
-    return (this.last = isUnchanged ? element : this.#elements.complete(element));
+    if (isUnchanged) return (this.last = element);
+    const completed = this.#elements.complete(element);
+    const nameAt = this.hashes === undefined ? -1 : completed.indexOf(HASH_NAME);
+    if (nameAt !== -1) this.#addHash(completed, nameAt + HASH_NAME.length - 3);
+    return (this.last = completed);
+  }
+
+  /** @param at the position of its quote */
+  #addHash(bytes: Buffer, at: number): void {
+    const end = at + 1 + HASH_CHARS;
+    if (bytes[end] === QUOTE) this.hashes?.push(bytes.toString('latin1', at + 1, end));
   }
 }
 

@@ -15,6 +15,7 @@ export interface ExpectedBytes {
   readonly value: Buffer;
 }
 
+const QUOTE = 34;
 const ZERO = 48;
 const LOWER_N = 110;
 const OPEN_BRACE = 123;
@@ -29,6 +30,8 @@ export class ResultWalk {
   readonly #expected: readonly ExpectedBytes[];
   /** Bits of the fields in the object that ended last. */
   #found = 0;
+  /** The position of the hash of the object, or of the last one; -1: it has none. */
+  hashAt = -1;
 
   /**
    * @param reader of plain bytes
@@ -64,7 +67,8 @@ export class ResultWalk {
     while (reader.nextElement()) {
       const first = reader.bytes[reader.at];
       if (element !== ANY && first !== element) throw mustBeParsed;
-      this.checkValue(layout);
+      if (first === QUOTE) reader.skipString();
+      else this.checkValue(layout);
       // A field that is missing in an element must be added there.
       if (first === OPEN_BRACE && this.#found !== whole) throw mustBeParsed;
     }
@@ -73,7 +77,8 @@ export class ResultWalk {
   /** @param element the first byte of each transaction in a block, by the caller's flag; ANY for other objects */
   checkObject(start: Layout, element: number): void {
     const reader = this.#reader;
-    const isIdentified = this.#expected.length > 0 && start.view === this.#view;
+    const isOwn = start.view === this.#view;
+    const isIdentified = isOwn && this.#expected.length > 0;
     let last = start;
     reader.enterObject();
     for (let next = this.#nextMember(last); next !== undefined; next = this.#nextMember(last)) {
@@ -82,6 +87,7 @@ export class ResultWalk {
       const rule = last.field?.rule;
       if (last.isText) {
         reader.skipString();
+        if (last.isHash && isOwn) this.hashAt = value;
         if (rule !== undefined && !fitsText(rule, reader.bytes, value + 1, reader.at - 1)) throw mustBeParsed;
       } else {
         this.#checkOther(last, element);
