@@ -5,6 +5,8 @@ import { openGateway, type Gateway } from '../../gateway/server/app.ts';
 import { openLog, type Log } from '../../gateway/config/log.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
+import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
+import { scenarioPause } from './scenario-pause.ts';
 
 export interface TestGateway {
   readonly gateway: Gateway;
@@ -35,6 +37,21 @@ export interface JsonRpcResponse {
 export const patient = { LIMITS_TIMEOUT_MS: '5000' };
 /** The default, for tests of a Redis that does not respond. */
 export const impatient = { LIMITS_TIMEOUT_MS: '100' };
+
+/**
+ * Adds a key, and waits until that is reported: a report that comes later makes the gateway forget the key, which a test
+ * that kills Redis then misses.
+ */
+async function addKey(keys: KeyStore, key: string): Promise<void> {
+  const digest = digestOf(key);
+  const reported = new Promise<void>((resolve) => {
+    keys.onChange((changed) => {
+      if (changed === digest) resolve();
+    });
+  });
+  await keys.add(digest, { name: 'test', createdAt: new Date().toISOString() });
+  await Promise.race([reported, scenarioPause(1_000)]);
+}
 
 /**
  * Starts a gateway in this process on a free port, with one key.
@@ -69,7 +86,7 @@ export async function startGateway(
   });
   const key = makeKey();
   await gateway.keys.waitUntilReady(5_000).catch(() => undefined);
-  await gateway.keys.add(digestOf(key), { name: 'test', createdAt: new Date().toISOString() }).catch(() => undefined);
+  await addKey(gateway.keys, key).catch(() => undefined);
 
   const address = `http://127.0.0.1:${gateway.port}`;
   const url = (slug: string): string => `${address}/${slug}/v3/${key}`;
