@@ -5,14 +5,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issuerName, startIssuer, type Issuer } from '../auth/tokens/issuer.ts';
 import type { Caller } from '../server/websocket/caller.ts';
 import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
+import { SOON_MS } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, patient } from '../support/gateway.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
-import { TwoWorkers, type Reply } from './two-workers.ts';
+import { CONNECTIONS, onAll, TwoWorkers, type Reply } from './two-workers.ts';
 
 const SIZE = 25;
-/** A second, and as much again on a loaded machine. */
-const SOON_MS = 2_000;
 
 describe.each([
   ['the key file', false],
@@ -75,6 +74,21 @@ describe.each([
       await update({ networks: ['other'] });
       expect(await gateway.eventuallyAll(send, 403)).toBeLessThan(SOON_MS);
       expect(await closeCodes(callers)).toEqual([1008, 1008]);
+    });
+
+    it('that is rotated is served by both until its grace ends, and so is the new one, then only that', async () => {
+      const { key, id } = await gateway.createKey();
+      const send = (): Promise<Reply> => gateway.storage({ key });
+      await gateway.eventuallyAll(send, 200);
+      const callers = await gateway.socketAtEach(key);
+      const rotated = (await gateway.admin(`/keys/${id}/rotate`, { grace: '1m' })) as { key: string };
+      expect((await onAll(send)).map(({ status }) => status)).toEqual(Array.from({ length: CONNECTIONS }, () => 200));
+      await gateway.eventuallyAll(() => gateway.storage({ key: rotated.key }), 200);
+      // Instead of a minute.
+      await gateway.admin(`/keys/${id}`, { rules: { expiresAt: new Date(Date.now() + 1_000).toISOString() } }, 'PATCH');
+      expect(await gateway.eventuallyAll(send, 401)).toBeLessThan(1_000 + SOON_MS);
+      expect(await closeCodes(callers)).toEqual([1008, 1008]);
+      await gateway.eventuallyAll(() => gateway.storage({ key: rotated.key }), 200);
     });
 
     it('has its daily quota, to the last call', async () => {

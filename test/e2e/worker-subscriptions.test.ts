@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Caller } from '../server/websocket/caller.ts';
+import { receiptsOf } from '../subscriptions/block-receipts.ts';
 import { chainNetwork, startChainNode, type ChainNode } from '../subscriptions/chain-node.ts';
 import { addressOf, hashOf, ScriptedChain, type Block } from '../subscriptions/scripted-chain.ts';
 import { subscriberOver } from '../subscriptions/subscriber.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
-import { CONNECTIONS, onAll, TwoWorkers, type Reply } from './two-workers.ts';
+import { CONNECTIONS, onAll, START_MS, TwoWorkers, type Reply } from './two-workers.ts';
 
 const chainId = 10;
 const contract = addressOf('contract');
@@ -24,13 +25,15 @@ beforeAll(async () => {
   liveNode = await startChainNode(chainId, chains.live);
   node.response('eth_getBlockByNumber', blockOf(chains.main));
   liveNode.response('eth_getBlockByNumber', blockOf(chains.live));
+  node.response('eth_getBlockReceipts', ([hash]: readonly unknown[]) => receiptsOf(chains.main, String(hash)));
+  liveNode.response('eth_getBlockReceipts', ([hash]: readonly unknown[]) => receiptsOf(chains.live, String(hash)));
   gateway = await TwoWorkers.start({ main: network(chainId, [node.url]), live: chainNetwork(chainId, [liveNode]) });
 }, 120_000);
 afterAll(async () => {
   await gateway.close();
   await Promise.all([node.close(), liveNode.stop()]);
 });
-beforeEach(() => eventually(() => gateway.bothListen()));
+beforeEach(() => eventually(() => gateway.bothListen(), START_MS));
 
 /** `eth_getBlockByNumber` of a node whose newest final block is the first one: later ones may be replaced. */
 function blockOf(chain: ScriptedChain): (params: readonly unknown[]) => unknown {
@@ -163,6 +166,18 @@ it('two workers serve a filter no more whose key was restricted to other contrac
     await gateway.eventuallyAll(() => gateway.call('eth_getFilterChanges', [id], { key }), 403);
 });
 
+it.each(['main', 'live'] as const)(
+  'two workers deliver the receipts of each block of the network %s to subscribers of both, once and in order',
+  async (slug) => {
+    const callers = await gateway.socketAtEach(gateway.key, slug);
+    const lists = await Promise.all(callers.map((caller) => subscriberOver(caller).subscribe('transactionReceipts')));
+    const hashes = hashesOf(mine(chains[slug], 3));
+    await eventually(() => lists.every((list) => list.length >= 3));
+    for (const list of lists) expect(list).toEqual(hashes.map((hash) => receiptsOf(chains[slug], hash)));
+    for (const { socket } of callers) socket.terminate();
+  },
+);
+
 describe.each(['main', 'live'] as const)('a reorg on the network %s', (slug) => {
   const chain = chains[slug];
 
@@ -257,7 +272,7 @@ describe.each(['main', 'live'] as const)('a worker that ends, on the network %s,
     const since = hashesOf(blocks).indexOf(again.heads[0]?.hash ?? '');
     expect(since).toBeGreaterThanOrEqual(2);
     expect(hashesOfHeads(again)).toEqual(hashesOf(blocks).slice(since));
-    await eventually(() => gateway.bothListen());
+    await eventually(() => gateway.bothListen(), START_MS);
     const changes = (id: unknown): Promise<Reply[]> =>
       onAll(() => gateway.call('eth_getFilterChanges', [id], { slug }));
     const found: unknown[] = [];
@@ -269,5 +284,5 @@ describe.each(['main', 'live'] as const)('a worker that ends, on the network %s,
     expect(found).toEqual(expect.arrayContaining(logsOf(blocks)));
     expect((await changes(lost)).every(({ error }) => error?.message === 'filter not found')).toBe(true);
     for (const { socket } of [newer, reopened]) socket.terminate();
-  });
+  }, 180_000);
 });

@@ -2,35 +2,22 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { rpcError } from '../support/fake-node.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { receiptsOf } from './block-receipts.ts';
 import { chainNetwork, startChainNode, type ChainNode } from './chain-node.ts';
-import { hashOf, ScriptedChain, type Block } from './scripted-chain.ts';
+import { hashOf, ScriptedChain } from './scripted-chain.ts';
 import { openSubscriber, type Subscriber } from './subscriber.ts';
-
-const fields = {
-  ...{ contractAddress: null, cumulativeGasUsed: '0x5208', effectiveGasPrice: '0x7', gasUsed: '0x5208', logs: [] },
-  ...{ logsBloom: `0x${'00'.repeat(256)}`, from: `0x${'11'.repeat(20)}`, to: `0x${'22'.repeat(20)}` },
-  ...{ status: '0x1', type: '0x2' },
-};
 
 let chain: ScriptedChain;
 let node: ChainNode;
 let gateway: TestGateway;
 let subscriber: Subscriber;
 
-/** Two transactions in each block. */
-function receiptsOf(hash: string): { readonly transactionHash: string }[] {
-  const { header } = chain.canonical.find((block) => block.header.hash === hash) as Block;
-  return ['a', 'b'].map((name, index) => ({
-    ...fields,
-    ...{ blockHash: hash, blockNumber: header.number, transactionIndex: `0x${index.toString(16)}` },
-    transactionHash: hashOf(`${name} of ${hash}`),
-  }));
-}
+const receipts = (hash: string): { readonly transactionHash: string }[] => receiptsOf(chain, hash);
 
 beforeEach(async () => {
   chain = new ScriptedChain();
   node = await startChainNode(7, chain);
-  node.response('eth_getBlockReceipts', ([hash]) => receiptsOf(String(hash)));
+  node.response('eth_getBlockReceipts', ([hash]) => receipts(String(hash)));
   gateway = await startGateway({ seven: chainNetwork(7, [node]) });
   subscriber = await openSubscriber(gateway, 'seven');
 });
@@ -48,7 +35,7 @@ describe('transactionReceipts', () => {
     ];
     const hashes = [chain.mine(), chain.mine(), chain.mine()].map(({ header }) => header.hash);
     await eventually(() => first.length >= 3 && second.length >= 3);
-    expect(first).toEqual(hashes.map(receiptsOf));
+    expect(first).toEqual(hashes.map(receipts));
     expect(second).toEqual(first);
     expect(node.callsOf('eth_getBlockReceipts').map(({ params }) => params[0])).toEqual(hashes);
   });
@@ -57,22 +44,22 @@ describe('transactionReceipts', () => {
     const lists = await subscriber.subscribe('transactionReceipts');
     const replaced = chain.mine().header.hash;
     await eventually(() => lists.length === 1);
-    const before = receiptsOf(replaced);
+    const before = receipts(replaced);
     chain.removeBlocks(1);
     const hashes = [chain.mine(), chain.mine()].map(({ header }) => header.hash);
     await eventually(() => lists.length >= 3);
-    expect(lists).toEqual([before, ...hashes.map(receiptsOf)]);
+    expect(lists).toEqual([before, ...hashes.map(receipts)]);
   });
 
   it('requests again what an upstream does not have yet', async () => {
     const lists = await subscriber.subscribe('transactionReceipts');
     let calls = 0;
     node.response('eth_getBlockReceipts', ([hash]) =>
-      ++calls < 3 ? rpcError(-32_000, 'block not found') : receiptsOf(String(hash)),
+      ++calls < 3 ? rpcError(-32_000, 'block not found') : receipts(String(hash)),
     );
     const { hash } = chain.mine().header;
     await eventually(() => lists.length > 0);
-    expect(lists).toEqual([receiptsOf(hash)]);
+    expect(lists).toEqual([receipts(hash)]);
   });
 
   it.each<[string, string, boolean]>([
@@ -82,11 +69,11 @@ describe('transactionReceipts', () => {
     chain.fields = { transactionsRoot };
     const lists = await subscriber.subscribe('transactionReceipts');
     node.response('eth_getBlockReceipts', ([hash]) =>
-      node.callsOf('eth_getBlockReceipts').length < 3 ? [] : receiptsOf(String(hash)),
+      node.callsOf('eth_getBlockReceipts').length < 3 ? [] : receipts(String(hash)),
     );
     const blocks = [chain.mine(), chain.mine(), chain.mine()].map(({ header }) => header.hash);
     await eventually(() => lists.length > 0);
-    expect(lists[0]).toEqual(receiptsOf(blocks[isRequestedAgain ? 0 : 2] as string));
+    expect(lists[0]).toEqual(receipts(blocks[isRequestedAgain ? 0 : 2] as string));
   });
 
   it('delivers only the receipts of the named transactions, in any letter case', async () => {
@@ -99,7 +86,7 @@ describe('transactionReceipts', () => {
     expect(chain.mine().header.hash).toBe(next);
     chain.mine();
     await eventually(() => all.length === 2);
-    expect(some).toEqual([[receiptsOf(next)[1]]]);
+    expect(some).toEqual([[receipts(next)[1]]]);
   });
 
   it.each([[true], [{ transactionHashes: ['0x12'] }], [{ transactionHashes: Array(201).fill(hashOf('x')) }]])(
