@@ -6,7 +6,7 @@ import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, SOON_MS } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 
@@ -50,8 +50,32 @@ export async function startOwnRedis(port?: number): Promise<RedisServer> {
 /** Opens a setup that is connected and gets reports of changes. */
 export async function openAuth(url: string, options: Partial<AuthenticatorOptions> = {}): Promise<AuthSetup> {
   const auth = makeAuth(new RedisKeyStore(url, silent), options);
-  await eventually(() => auth.store.isAvailable && auth.store.freshForMs > 1_000, 2_000);
+  await eventually(() => auth.store.isAvailable && auth.store.freshForMs > 1_000, SOON_MS);
   return auth;
+}
+
+/** Whether a call waits for a timer or a socket: else it ends before the event loop's next turn. */
+export async function waits(call: () => Promise<unknown>): Promise<boolean> {
+  let hasWaited = false;
+  const turn = setImmediate(() => (hasWaited = true));
+  await call();
+  clearImmediate(turn);
+  return hasWaited;
+}
+
+/** Lets the lookups of a store wait after their responses, without a timeout, until they are released. */
+export function holdLookups({ store }: AuthSetup): { readonly started: () => number; readonly release: () => void } {
+  const find = store.find.bind(store);
+  let started = 0;
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  store.find = async (digest) => {
+    started += 1;
+    const record = await find(digest);
+    await released;
+    return record;
+  };
+  return { started: () => started, release };
 }
 
 /** Adds a key by redis-cli, as an operator can. */
@@ -68,7 +92,7 @@ export async function fillCache(auth: AuthSetup, ...keys: string[]): Promise<voi
     const { hit } = auth.authenticator.counts;
     for (const key of keys) await auth.try(key);
     return auth.authenticator.counts.hit === hit + keys.length;
-  }, 1_000);
+  }, SOON_MS);
 }
 
 export function deleteKey(redis: RedisServer, key: string): Promise<string> {

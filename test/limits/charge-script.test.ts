@@ -115,7 +115,7 @@ it('the Redis script decides like the gateway in memory', async () => {
     }),
     { numRuns: 300 },
   );
-}, 30_000);
+});
 
 describe('a gateway’s clock', () => {
   let accounts = 0;

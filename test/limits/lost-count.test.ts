@@ -9,11 +9,12 @@ import { openLimiter } from '../../gateway/limits/open-limiter.ts';
 import { silent } from '../auth/auth-setup.ts';
 import { startTcpProxy } from '../auth/tcp-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { impatient, patient } from '../support/gateway.ts';
 import { startRedis } from '../support/redis.ts';
 
 const unit = { units: 1, byMethod: new Map<string, number>() };
 const limits = { ...noLimits('a'), isCharged: true, daily: 30 };
-const open = (url: string): Limiter => openLimiter(readSettings({ REDIS_URL: url }), silent);
+const open = (url: string, more = patient): Limiter => openLimiter(readSettings({ REDIS_URL: url, ...more }), silent);
 
 it('a quota holds if Redis returns with a part of the count, and gateways have charged more meanwhile', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-snapshot-'));
@@ -56,7 +57,7 @@ it('a quota holds if Redis returns with a part of the count, and gateways have c
   await redis.cli('SAVE');
   await redis.restart();
   // Both limiters and redis-cli.
-  await eventually(async () => (await redis.cli('CLIENT', 'LIST')).split('\n').length === 3, 5_000);
+  await eventually(async () => (await redis.cli('CLIENT', 'LIST')).split('\n').length === 3);
   for (const limiter of [one, two]) await limiter.waitUntilReady(5_000);
   expect(await used()).toBe(String(served));
   served += (await charge(one, 30)) + (await charge(two, 30));
@@ -66,7 +67,7 @@ it('a quota holds if Redis returns with a part of the count, and gateways have c
 it('unused units of a lease are given back once, also if the response of Redis is lost', async () => {
   const redis = await startRedis();
   const proxy = await startTcpProxy(redis.port);
-  const limiter = open(`redis://127.0.0.1:${proxy.port}`);
+  const limiter = open(`redis://127.0.0.1:${proxy.port}`, impatient);
   onTestFinished(async () => {
     await proxy.close();
     await redis.stop();

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { head, openRaw } from '../server/http/raw-connection.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { hang, slow, status } from '../support/behaviours.ts';
+import { asUsual, hang, status, type Exchange } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -99,7 +99,7 @@ describe('a change of the network files', () => {
     expect(chainIdRequests()).toEqual([1, 1, 0]);
     expect(connectionsOf(0)).toHaveLength(1);
     // No network uses this upstream any more.
-    await eventually(() => nodes[1]?.connections().length === 0, 5_000);
+    await eventually(() => nodes[1]?.connections().length === 0);
     expect(nodes[0]?.connections()).toEqual(connectionsOf(0));
   });
 
@@ -131,7 +131,7 @@ describe('a change of the network files', () => {
       [1, 2, 0],
       [1, 2, 0],
     ]);
-    await eventually(() => nodes[0]?.connections().length === 0, 5_000);
+    await eventually(() => nodes[0]?.connections().length === 0);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
     expect(value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' })).toBe(3);
@@ -139,18 +139,19 @@ describe('a change of the network files', () => {
 
   it('lets a call in progress end at its upstream, and closes the upstream then', async () => {
     await start({ main: file([0]), more: file([1]) });
-    nodes[0]?.next(slow(300));
-    nodes[1]?.next(slow(300));
+    const held: Exchange[] = [];
+    for (const node of nodes.slice(0, 2)) node.next((exchange) => void held.push(exchange));
     const calls = [callNode(), callNode('more')];
-    await eventually(() => received().join() === '1,1,0', 5_000);
+    await eventually(() => received().join() === '1,1,0');
     await reload({ main: file([2]), more: undefined });
     expect([await callNode(), await callNode('more')]).toEqual([
       '3',
       expect.stringContaining('no network at this address'),
     ]);
     expect(nodes[0]?.connections()).toHaveLength(1);
+    for (const exchange of held) asUsual(exchange);
     expect(await Promise.all(calls)).toEqual(['1', '2']);
-    await eventually(() => nodes[0]?.connections().length === 0 && nodes[1]?.connections().length === 0, 5_000);
+    await eventually(() => nodes[0]?.connections().length === 0 && nodes[1]?.connections().length === 0);
     expect(received()).toEqual([1, 1, 1]);
   });
 
@@ -167,20 +168,22 @@ describe('a change of the network files', () => {
     expect(JSON.parse((await connection.response()).body)).toMatchObject({ result: wordOf(1) });
     connection.destroy();
     expect(received()).toEqual([1, 0, 0]);
-    await eventually(() => nodes[0]?.connections().length === 0, 5_000);
+    await eventually(() => nodes[0]?.connections().length === 0);
   });
 
   it('retains an upstream until the last call that may need it, over several changes', async () => {
     await start({ main: file([0]) });
-    nodes[0]?.next(slow(400));
+    const held: Exchange[] = [];
+    nodes[0]?.next((exchange) => void held.push(exchange));
     const call = callNode();
-    await eventually(() => received()[0] === 1, 5_000);
+    await eventually(() => received()[0] === 1);
     await reload({ main: file([0, 1]) });
     await reload({ main: file([1, 2]) });
     expect(await callNode()).toBe('2');
+    for (const exchange of held) asUsual(exchange);
     expect(await call).toBe('1');
     expect(received()).toEqual([1, 1, 0]);
-    await eventually(() => nodes[0]?.connections().length === 0, 5_000);
+    await eventually(() => nodes[0]?.connections().length === 0);
   });
 
   it('retains which upstream accepted a transaction', async () => {
@@ -200,7 +203,7 @@ describe('a change of the network files', () => {
     await reload({ main: file([2, 0]) });
     const hasNode1Metrics = async (): Promise<boolean> =>
       (await readMetrics(gateway.address)).text.includes('"node-1"');
-    await eventually(async () => !(await hasNode1Metrics()), 5_000);
+    await eventually(async () => !(await hasNode1Metrics()));
     expect(await count()).toBe('0x3');
     expect(await hasNode1Metrics()).toBe(false);
     expect(nodes.map((node) => node.callsOf('eth_getTransactionCount').length)).toEqual([0, 2, 1]);
@@ -210,21 +213,22 @@ describe('a change of the network files', () => {
     await start({ main: file([0, 1]) });
     nodes[0]?.next(hang);
     const call = callNode();
-    await eventually(() => received()[0] === 1, 5_000);
+    await eventually(() => received()[0] === 1);
     await reload({ main: file([2]) });
     // Closes its connections and rejects new ones.
     await nodes[0]?.refuse();
     expect(await call).toBe('2');
     expect(received()).toEqual([1, 1, 0]);
-    await eventually(() => nodes[1]?.connections().length === 0, 5_000);
+    await eventually(() => nodes[1]?.connections().length === 0);
   });
 
   it('removes only the metrics of removed networks and upstreams', async () => {
     await start({ main: file([0, 1]), more: file([2]) });
     await nodes[0]?.refuse();
-    nodes[2]?.next(slow(200));
+    const held: Exchange[] = [];
+    nodes[2]?.next((exchange) => void held.push(exchange));
     const late = callNode('more');
-    await eventually(() => received()[2] === 1, 5_000);
+    await eventually(() => received()[2] === 1);
     expect([await callNode(), await callNode()]).toEqual(['2', '2']);
     const labels = async (): Promise<string> => {
       const { samples } = await readMetrics(gateway.address);
@@ -233,8 +237,9 @@ describe('a change of the network files', () => {
     };
     expect(await labels()).toBe('/ main/ main/node-0 main/node-1 more/ more/node-2');
     await reload({ main: file([1]), more: undefined });
+    for (const exchange of held) asUsual(exchange);
     expect(await late).toBe('3');
-    await eventually(async () => (await labels()) === '/ main/ main/node-1', 5_000);
+    await eventually(async () => (await labels()) === '/ main/ main/node-1');
     expect(await callNode()).toBe('2');
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_calls_total', { method: 'eth_getStorageAt', outcome: 'result' })).toBe(3);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { errorText } from '../server/http/expect-response.ts';
 import { eventually } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { slow } from '../support/behaviours.ts';
+import { asUsual, type Exchange } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from '../server/websocket/caller.ts';
@@ -59,7 +59,7 @@ describe('client WebSockets, when network files change', () => {
     expect(received()).toEqual([3, 1]);
     expect([await open('main'), await open('still')]).toEqual([1, 1]);
     // The connection for `main` was closed, the one for `still` was retained.
-    await eventually(() => nodes[0]?.connections().length === 1, 5_000);
+    await eventually(() => nodes[0]?.connections().length === 1);
     expect(before).toEqual(expect.arrayContaining(nodes[0]?.connections() ?? []));
     await reload({ main: file([0]) });
     expect([await callOver(main), received()]).toEqual(['1', [4, 1]]);
@@ -67,10 +67,12 @@ describe('client WebSockets, when network files change', () => {
 
   it('get the response to a call in progress from the previous upstream', async () => {
     const [main] = callers;
-    nodes[0]?.next(slow(300));
+    const held: Exchange[] = [];
+    nodes[0]?.next((exchange) => void held.push(exchange));
     main?.send(call);
-    await eventually(() => received()[0] === 1, 5_000);
+    await eventually(() => received()[0] === 1);
     await reload({ main: file([1]) });
+    for (const exchange of held) asUsual(exchange);
     expect(JSON.parse((await main?.next()) ?? '')).toMatchObject({ result: wordOf(1) });
     expect(await callOver(main)).toBe('2');
     expect(received()).toEqual([1, 1]);
@@ -83,12 +85,14 @@ describe('client WebSockets, when network files change', () => {
     const [main, still] = callers;
     expect(await callOver(still)).toBe('1');
     const before = nodes[0]?.connections();
-    nodes[0]?.next(slow(300));
+    const held: Exchange[] = [];
+    nodes[0]?.next((exchange) => void held.push(exchange));
     main?.send(call);
-    await eventually(() => received()[0] === 2, 5_000);
+    await eventually(() => received()[0] === 2);
     await reload(change());
     main?.send('{"jsonrpc":"2.0","id":"x","method":"net_version"}');
     expect(await main?.next()).toBe(errorText(-32002, 'no network at this address', '"x"'));
+    for (const exchange of held) asUsual(exchange);
     expect(JSON.parse((await main?.next()) ?? '')).toMatchObject({ result: wordOf(1) });
     expect(await main?.closed).toEqual(networkRemoved);
     expect(await callOver(still)).toBe('1');
@@ -100,7 +104,7 @@ describe('client WebSockets, when network files change', () => {
     const [main, still] = callers;
     await reload({ main: undefined });
     expect(await main?.closed).toEqual(networkRemoved);
-    await eventually(async () => !(await readMetrics(gateway.address)).text.includes('network="main"'), 5_000);
+    await eventually(async () => !(await readMetrics(gateway.address)).text.includes('network="main"'));
     expect(await callOver(still)).toBe('1');
     expect([await open('main'), await open('still'), received()]).toEqual([undefined, 1, [1, 0]]);
     await reload({ main: file([1]) });

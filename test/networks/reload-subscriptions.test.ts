@@ -34,16 +34,16 @@ it('subscriptions survive a change of the network’s upstreams without gap or d
     for (const logs of [[log], [log, log], [log]]) chain.mine(logs);
   };
   mine();
-  await eventually(isUpToDate, 10_000);
+  await eventually(isUpToDate);
   // To the other node, to both, and back, with new blocks and a reorg during the changes.
   for (const [round, upstreams] of [[nodes[1]], nodes, [nodes[0]]].entries()) {
     mine();
-    if (round === 1) await eventually(isUpToDate, 10_000);
+    if (round === 1) await eventually(isUpToDate);
     gateway.save({ seven: file(...upstreams) });
     await gateway.gateway.reload();
     if (round === 1) chain.removeBlocks(2);
     mine();
-    await eventually(isUpToDate, 10_000);
+    await eventually(isUpToDate);
   }
   const expected = expectedEvents(chain, from, token);
   const { heads, logs } = witness;

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 
+/** What the gateway promises within a second, as a loaded machine shows it. */
+export const SOON_MS = 5_000;
+
 /** Time between two checks: a tenth of the wait until now, so that a long one takes little CPU. Most conditions send a request. */
 const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;

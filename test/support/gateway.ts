@@ -40,16 +40,18 @@ export const impatient = { LIMITS_TIMEOUT_MS: '100' };
 
 /**
  * Adds a key, and waits until that is reported: a report that comes later makes the gateway forget the key, which a test
- * that kills Redis then misses.
+ * that kills Redis then misses. Redis reports it twice; the report of a further change, of no key, comes after both.
  */
 async function addKey(keys: KeyStore, key: string): Promise<void> {
   const digest = digestOf(key);
+  const last = keys.kind === 'file' ? digest : digestOf(makeKey());
   const reported = new Promise<void>((resolve) => {
     keys.onChange((changed) => {
-      if (changed === digest) resolve();
+      if (changed === last) resolve();
     });
   });
   await keys.add(digest, { name: 'test', createdAt: new Date().toISOString() });
+  if (last !== digest) await keys.remove(last);
   await Promise.race([reported, scenarioPause(1_000)]);
 }
 

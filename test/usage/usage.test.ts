@@ -218,7 +218,7 @@ describe('usage in Redis', () => {
     await own.send(storage);
     await eventually(async () => (await calls()) === 8);
     await staysTrueFor(1_500, async () => (await calls()) === 8);
-  }, 20_000);
+  });
 });
 
 it('removes the files of expired days', async () => {

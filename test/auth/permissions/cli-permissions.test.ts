@@ -50,7 +50,7 @@ describe.each(['file', 'redis'])('permissions of keys on the command line, store
     });
   }
   function entryText({ at = '', by, act = '', key = '', detail = '' }: Record<string, string>): string {
-    expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(10_000);
+    expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(60_000);
     expect(by).toMatch(new RegExp(`^${userInfo().username}@.`));
     return `${act} ${key} ${detail}`.trimEnd();
   }

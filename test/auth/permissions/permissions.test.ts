@@ -4,7 +4,7 @@ import type { PermissionChange } from '../../../gateway/auth/stores/key-store.ts
 import { estimate, limited, receipt, storage, type Limited } from '../../limits/limited.ts';
 import { network, startGateway } from '../../support/gateway.ts';
 import { startRedis } from '../../support/redis.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, SOON_MS } from '../../support/eventually.ts';
 
 const contract = `0x${'aB'.repeat(20)}`;
 const other = `0x${'cd'.repeat(20)}`;
@@ -116,14 +116,14 @@ describe('a key with permissions', () => {
   });
 
   it('expires without a lookup', async () => {
-    await one.setPermissions({ expiresAt: new Date(Date.now() + 400).toISOString() });
+    await one.setPermissions({ expiresAt: new Date(Date.now() + 2_000).toISOString() });
     expect(await statusOf(storage)).toBe(200);
-    await eventually(async () => (await statusOf(storage)) === 401, 1_500);
+    await eventually(async () => (await statusOf(storage)) === 401, SOON_MS);
     expect((await one.send(storage)).body).toMatchObject({ error: { code: -32002, message: 'invalid project id' } });
   });
 
   it('can require a secret, and two can be valid during a grace period', async () => {
-    const soon = new Date(Date.now() + 500).toISOString();
+    const soon = new Date(Date.now() + 2_500).toISOString();
     await one.setPermissions({ secrets: `${digestOf('new secret')},${digestOf('old:secret')}@${soon}` });
     for (const good of [':new secret', ':old:secret']) expect(await statusOf(storage, basic(good))).toBe(200);
     const bad = [
@@ -139,7 +139,7 @@ describe('a key with permissions', () => {
       expect([headers, sent.status]).toEqual([headers, 401]);
       expect(sent.body).toMatchObject({ error: { code: -32002, message: 'invalid project id or project secret' } });
     }
-    await eventually(async () => (await statusOf(storage, basic(':old:secret'))) === 401, 1_500);
+    await eventually(async () => (await statusOf(storage, basic(':old:secret'))) === 401, SOON_MS);
     expect(await statusOf(storage, basic(':new secret'))).toBe(200);
   });
 });
@@ -162,11 +162,11 @@ describe('a Redis hash written by hand', () => {
       expect(await statusOf(storage)).toBe(200);
       const key = `gatehouse:key:${one.digest}`;
       await redis.cli('HSET', key, field, '?!');
-      await eventually(async () => (await statusOf(storage)) === 401, 1_000);
+      await eventually(async () => (await statusOf(storage)) === 401, SOON_MS);
       await redis.cli('HDEL', key, field);
-      await eventually(async () => (await statusOf(storage)) === 200, 1_000);
+      await eventually(async () => (await statusOf(storage)) === 200, SOON_MS);
       await redis.cli('HSET', key, 'methods', 'net, web3');
-      await eventually(async () => (await statusOf(storage)) === 403, 1_000);
+      await eventually(async () => (await statusOf(storage)) === 403, SOON_MS);
     },
   );
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { listKeys, type KeyStore } from '../../../gateway/auth/stores/key-store.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, SOON_MS } from '../../support/eventually.ts';
 
 /** Storage that several stores open concurrently, like a gateway and its command line. */
 export interface StorePlace {
@@ -20,7 +20,7 @@ export function keyStoreContract(kind: string, makePlace: () => Promise<StorePla
 
     const open = async (): Promise<KeyStore> => {
       const one = await place.open();
-      await one.waitUntilReady(2_000);
+      await one.waitUntilReady(SOON_MS);
       opened.push(one);
       return one;
     };
@@ -122,11 +122,11 @@ export function keyStoreContract(kind: string, makePlace: () => Promise<StorePla
         reported.splice(0).some((changed) => changed === digest || changed === undefined);
 
       await other.add(digest, { name: 'alice', createdAt });
-      await eventually(isReported, 1_000);
+      await eventually(isReported, SOON_MS);
       expect(await store.find(digest)).toMatchObject({ name: 'alice' });
 
       await other.revoke(keyIdOf(digest));
-      await eventually(isReported, 1_000);
+      await eventually(isReported, SOON_MS);
       expect((await store.find(digest))?.revokedAt).toBeDefined();
     });
 
@@ -135,7 +135,7 @@ export function keyStoreContract(kind: string, makePlace: () => Promise<StorePla
       store.onChange((changed) => reported.push(changed));
       const digest = digestOf(makeKey());
       await store.add(digest, { name: 'alice', createdAt });
-      await eventually(() => reported.includes(digest) || reported.includes(undefined), 1_000);
+      await eventually(() => reported.includes(digest) || reported.includes(undefined), SOON_MS);
     });
 
     it('loses nothing if two processes write concurrently', async () => {

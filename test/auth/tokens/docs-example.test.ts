@@ -22,13 +22,11 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'backend.mjs'), program ?? '');
   port = await freePort();
   backend = spawn(process.execPath, [join(folder, 'backend.mjs')], { env: { PORT: String(port) }, stdio: 'inherit' });
-  await eventually(
-    () =>
-      fetch(`http://127.0.0.1:${port}/jwks.json`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    10_000,
+  await eventually(() =>
+    fetch(`http://127.0.0.1:${port}/jwks.json`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
   );
   node = await startFakeNode({ chainId: 5 });
   gateway = await startGateway(

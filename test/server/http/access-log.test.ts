@@ -36,7 +36,7 @@ it('ACCESS_LOG=on logs a line for each request, with its key, methods and outcom
   const lineOf = async (act: () => Promise<unknown>): Promise<Line> => {
     const before = lines.length;
     await act();
-    await eventually(() => lines.length > before, 2_000);
+    await eventually(() => lines.length > before);
     expect(lines.length).toBe(before + 1);
     const { level, time, ...line } = lines[before] ?? {};
     expect([level, time]).toEqual([30, expect.any(Number)]);

@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SOON_MS } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { errorText, expectResponse, expectRejection, resultText } from './expect-response.ts';
@@ -157,8 +158,9 @@ describe('a body that is nested too deep is rejected without blocking the event 
     const response = await post(body);
     await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
     delay.disable();
-    expect(performance.now() - start).toBeLessThan(1_000);
-    expect(delay.max / 1e6).toBeLessThan(400);
+    expect(performance.now() - start).toBeLessThan(SOON_MS);
+    // Usually 10 to 40 ms. JSON.parse of the second one takes 1.3 s.
+    expect(delay.max / 1e6).toBeLessThan(800);
   });
 
   it('64 levels are allowed, and brackets inside strings do not count', async () => {
@@ -174,6 +176,6 @@ describe('a body that is nested too deep is rejected without blocking the event 
     const start = performance.now();
     const response = await post(`[[${'[],'.repeat(1_600_000)}[]]]`);
     await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
-    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(performance.now() - start).toBeLessThan(SOON_MS);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../../support/eventually.ts';
-import { hang, slow } from '../../support/behaviours.ts';
+import { eventually, SOON_MS } from '../../support/eventually.ts';
+import { asUsual, hang, slow, type Exchange } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedis } from '../../support/redis.ts';
@@ -55,29 +55,34 @@ async function drained(): Promise<number> {
 describe('a gateway that drains', () => {
   it('completes the calls in progress, then closes their connections', async () => {
     await start();
-    node.next(slow(300));
+    const held: Exchange[] = [];
+    node.next((exchange) => void held.push(exchange));
     const connection = await open(post(path, storageAt));
     await inFlight();
     const drain = drained();
+    for (const exchange of held) asUsual(exchange);
     expect(await connection.response()).toMatchObject({ status: 200, body: resultText('1', word) });
     await connection.closed;
-    expect(await drain).toBeLessThan(1_000);
+    expect(await drain).toBeLessThan(SOON_MS);
   });
 
   it('accepts no new connections', async () => {
     await start();
-    node.next(slow(300));
+    const held: Exchange[] = [];
+    node.next((exchange) => void held.push(exchange));
     await open(post(path, storageAt));
     await inFlight();
     const drain = drained();
     await expect(openRaw(gateway.gateway.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    for (const exchange of held) asUsual(exchange);
     await drain;
   });
 
   it('sends Connection: close with every pending and every further response', async () => {
     await start();
     const connection = await open();
-    node.next(slow(200));
+    const held: Exchange[] = [];
+    node.next((exchange) => void held.push(exchange));
     connection.send(post(path, storageAt));
     await inFlight();
     // The beginning of a request that Node does not count as one yet.
@@ -85,6 +90,7 @@ describe('a gateway that drains', () => {
     await untilGatewayHasRead(late.socket);
     const drain = drained();
     late.send(post(path, netVersion).slice('POST '.length));
+    for (const exchange of held) asUsual(exchange);
     for (const [caller, body] of [
       [connection, resultText('1', word)],
       [late, resultText('2', '5')],
@@ -112,7 +118,7 @@ describe('a gateway that drains', () => {
     expect((await idle.response()).headers['connection']).toBe('keep-alive');
     const silent = await open();
     await untilGatewayHasRead(silent.socket);
-    expect(await drained()).toBeLessThan(2_000);
+    expect(await drained()).toBeLessThan(SOON_MS);
     await Promise.all([idle.closed, silent.closed]);
   });
 
@@ -128,7 +134,7 @@ describe('a gateway that drains', () => {
       }
     })().catch(() => undefined);
     await eventually(() => responses > 1);
-    expect(await drained()).toBeLessThan(2_000);
+    expect(await drained()).toBeLessThan(SOON_MS);
     await caller;
   });
 
@@ -142,7 +148,7 @@ describe('a gateway that drains', () => {
     for (const { socket } of [halfSent, headless]) await untilGatewayHasRead(socket);
     const took = await drained();
     expect(took).toBeGreaterThan(190);
-    expect(took).toBeLessThan(1_000);
+    expect(took).toBeLessThan(SOON_MS);
     await Promise.all([hanging.closed, halfSent.closed, headless.closed]);
   });
 
@@ -151,7 +157,7 @@ describe('a gateway that drains', () => {
     for (const bytes of [head('CONNECT a.test:443'), 'rubbish\r\n\r\n', head('PUT /main/v3/x'), head('GET /')]) {
       await (await open(bytes)).response();
     }
-    expect(await drained()).toBeLessThan(5_000);
+    expect(await drained()).toBeLessThan(SOON_MS);
   });
 
   it('may be drained twice', async () => {
@@ -177,7 +183,7 @@ describe('a gateway that drains with a delay', () => {
     const before = await open(post(path, netVersion));
     expect((await before.response()).headers['connection']).toBe('keep-alive');
     let isOver = false;
-    const drain = gateway.gateway.drain(400).then(() => (isOver = true));
+    const drain = gateway.gateway.drain(2_000).then(() => (isOver = true));
     for (const connection of [before, await open()]) {
       connection.send(post(path, storageAt));
       const response = await connection.response();
@@ -200,13 +206,15 @@ describe('a gateway that drains with a delay', () => {
       return (await connection.response()).status;
     };
     expect(await probe()).toBe(200);
-    node.next(slow(400));
+    const held: Exchange[] = [];
+    node.next((exchange) => void held.push(exchange));
     const connection = await open(post(path, storageAt));
     await inFlight();
     const drain = gateway.gateway.drain(100);
     expect(await probe()).toBe(503);
-    await eventually(isClosed, 5_000);
+    await eventually(isClosed, SOON_MS);
     expect(await probe()).toBe(503);
+    for (const exchange of held) asUsual(exchange);
     expect(await connection.response()).toMatchObject({ status: 200 });
     await drain;
   });
@@ -229,7 +237,7 @@ it.each([
   await gateway.gateway.drain();
   for (const connection of opened.splice(0)) connection.destroy();
   await redis?.stop();
-  await expect.poll(handles, { timeout: 5_000 }).toEqual(atFirst);
+  await expect.poll(handles).toEqual(atFirst);
 });
 
 /** Sockets, servers, pipes and timers that keep this process alive. The fake node’s own connections end with ours. */

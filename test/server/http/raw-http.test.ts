@@ -4,7 +4,7 @@ import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { errorText, resultText } from './expect-response.ts';
 import { head, openRaw, post, type RawConnection, type RawResponse } from './raw-connection.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, SOON_MS } from '../../support/eventually.ts';
 import { gatewaySocket, untilGatewayHasRead } from './gateway-socket.ts';
 
 /** Raw bytes on a socket, which HTTP clients do not send. */
@@ -128,7 +128,7 @@ describe('what is not HTTP is 400, -32600, and the connection is closed', () => 
     await eventually(() => {
       connection.send('more');
       return connection.socket.destroyed;
-    }, 3_000);
+    }, SOON_MS);
   });
 });
 

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { readSettings, SettingsError } from '../../../gateway/config/settings.ts';
 import { editableFields } from '../../../gateway/auth/permissions/permission-fields.ts';
 import { digestOf, isWellFormedKey, keyIdOf } from '../../../gateway/auth/formats/key.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, SOON_MS } from '../../support/eventually.ts';
 import { startFakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedis } from '../../support/redis.ts';
@@ -75,7 +75,7 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
     const { id, key } = await create({ name: ' alice ', rules: { networks: ['main', 'other'], rate: 50 } });
     expect(isWellFormedKey(key)).toBe(true);
     expect(id).toBe(keyIdOf(digestOf(key)));
-    await eventually(async () => (await statusOf(key)) === 200, 1_000);
+    await eventually(async () => (await statusOf(key)) === 200, SOON_MS);
     const shown = await sendRequest('GET', `/admin/keys/${id}`);
     expect(shown.body).toEqual({
       ...{ id, name: 'alice', createdAt: expect.any(String) as string },
@@ -101,7 +101,7 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
     expect(await statusOf(key)).toBe(403);
     const changed = await sendRequest('PATCH', `/admin/keys/${id}`, { rules: { networks: null, monthly: '7' } });
     expect([changed.status, changed.body]).toEqual([200, { id }]);
-    await eventually(async () => (await statusOf(key)) === 200, 1_000);
+    await eventually(async () => (await statusOf(key)) === 200, SOON_MS);
     expect((await sendRequest('GET', `/admin/keys/${id}`)).body['rules']).toEqual({ daily: '5', monthly: '7' });
   });
 
@@ -111,10 +111,10 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
     expect([await statusOf(key), await statusOf(key, basic(secret))]).toEqual([401, 200]);
     const { body } = await sendRequest('POST', `/admin/keys/${id}/rotate`, { secret: true, grace: '0m' });
     expect(body).toEqual({ id, secret: expect.stringMatching(/^ghs_\w{32}$/) as string });
-    await eventually(async () => (await statusOf(key, basic(String(body['secret'])))) === 200, 1_000);
+    await eventually(async () => (await statusOf(key, basic(String(body['secret'])))) === 200, SOON_MS);
     expect(await statusOf(key, basic(secret))).toBe(401);
     expect((await sendRequest('PATCH', `/admin/keys/${id}`, { secret: false })).body).toEqual({ id });
-    await eventually(async () => (await statusOf(key)) === 200, 1_000);
+    await eventually(async () => (await statusOf(key)) === 200, SOON_MS);
     const shown = JSON.stringify([await sendRequest('GET', `/admin/keys/${id}`), await audit()]);
     for (const hidden of [secret, digestOf(secret), digestOf(key), key]) expect(shown).not.toContain(hidden);
   });
@@ -124,13 +124,13 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
     const rotated = await sendRequest('POST', `/admin/keys/${id}/rotate`);
     expect(rotated.status).toBe(201);
     const next = rotated.body as { id: string; key: string };
-    await eventually(async () => (await statusOf(next.key)) === 200, 1_000);
+    await eventually(async () => (await statusOf(next.key)) === 200, SOON_MS);
     const { expiresAt } = (await sendRequest('GET', `/admin/keys/${id}`)).body['rules'] as { expiresAt: string };
     const left = Date.parse(expiresAt);
-    expect(Math.abs(left - Date.now() - 86_400_000)).toBeLessThan(10_000);
+    expect(Math.abs(left - Date.now() - 86_400_000)).toBeLessThan(60_000);
     const revoked = await sendRequest('POST', `/admin/keys/${id}/revoke`);
     expect([revoked.status, revoked.body]).toMatchObject([200, { id, revokedAt: expect.any(String) as string }]);
-    await eventually(async () => (await statusOf(key)) === 401, 1_000);
+    await eventually(async () => (await statusOf(key)) === 401, SOON_MS);
     const ended = await sendRequest('POST', `/admin/keys/${id}/rotate`);
     expect([ended.status, ended.body]).toEqual([409, { error: { message: `The key ${id} is not active` } }]);
     const lines = await audit();
@@ -141,12 +141,12 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
 
   it('returns the usage of a key', async () => {
     const { id, key } = await create();
-    await eventually(async () => (await statusOf(key)) === 200, 1_000);
+    await eventually(async () => (await statusOf(key)) === 200, SOON_MS);
     await eventually(async () => {
       const { body } = await sendRequest('GET', `/admin/keys/${id}/usage?days=1`);
       const [row] = body['usage'] as Record<string, unknown>[];
       return row?.['method'] === 'eth_getStorageAt' && row['calls'] === 1 && row['units'] === 1 && row['errors'] === 0;
-    }, 3_000);
+    });
   });
 });
 
@@ -274,7 +274,7 @@ it('imports the keys of the key file into Redis, once, and records each in the a
   await open({ REDIS_URL: redis.url, DATA_DIR: gateway.dataDir });
   expect((await sendRequest('POST', '/admin/import')).body).toEqual({ added: 2, there: 0, leftOut: 0 });
   expect((await sendRequest('POST', '/admin/import')).body).toEqual({ added: 0, there: 2, leftOut: 0 });
-  await eventually(async () => (await statusOf(key)) === 200, 1_000);
+  await eventually(async () => (await statusOf(key)) === 200, SOON_MS);
   expect((await sendRequest('GET', `/admin/keys/${id}`)).body).toMatchObject({ id, name: 'alice' });
   expect(await redis.cli('XRANGE', 'gatehouse:audit', '-', '+')).toMatch(
     /admin API, admin, 127.0.0.1\nact\nimport\nkey\n/,

@@ -96,7 +96,7 @@ describe('a call at the ops port', () => {
     await eventually(() => node?.callsOf('eth_getBlockByNumber').length !== 0);
     const head = async (): Promise<number | undefined> =>
       (await readMetrics(`http://127.0.0.1:${all.gateway.gateway.opsPort ?? 0}`)).value('gatehouse_network_head_block');
-    await eventually(async () => (await head()) === 100, 2_000);
+    await eventually(async () => (await head()) === 100);
     const verdicts: unknown[] = [];
     const explainCall = async (method: string, params: readonly unknown[]): Promise<void> => {
       const { body } = await explain(all, call(1, method, params));

@@ -21,7 +21,7 @@ async function allow(): Promise<void> {
   const { keys } = all.gateway.gateway;
   const [key] = await listKeys(keys);
   await keys.update(key?.id ?? '', { permissions: 'explain' });
-  await eventually(async () => (await explained(call(1))).header !== null, 5_000);
+  await eventually(async () => (await explained(call(1))).header !== null);
   for (const node of all.nodes) node.calls.length = 0;
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { version } from '../../../gateway/config/package.ts';
 import { status } from '../../support/behaviours.ts';
+import { eventually, SOON_MS } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startRedis } from '../../support/redis.ts';
@@ -88,7 +89,8 @@ describe('/readyz', () => {
     const gateway = await open({ REDIS_URL: redis.url });
     expect((await get(gateway.address, '/readyz')).status).toBe(200);
     await redis.kill();
-    const away = await get(gateway.address, '/readyz');
+    let away = await get(gateway.address, '/readyz');
+    await eventually(async () => (away = await get(gateway.address, '/readyz')).status === 503);
     expect([away.status, JSON.parse(away.text)]).toMatchObject([
       503,
       {
@@ -100,7 +102,7 @@ describe('/readyz', () => {
     ]);
     expect((await get(gateway.address, '/livez')).status).toBe(200);
     await redis.restart();
-    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: 3_000 }).toBe(200);
+    await expect.poll(async () => (await get(gateway.address, '/readyz')).status, { timeout: SOON_MS }).toBe(200);
     await redis.stop();
   });
 

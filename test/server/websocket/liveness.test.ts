@@ -154,7 +154,7 @@ describe('a slow reader', () => {
     node.response('eth_getTransactionByHash', big(8));
     caller.socket.pause();
     bigCalls(10, 1);
-    await expect.poll(() => closedBy('slow-reader'), { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => closedBy('slow-reader'), { timeout: 20_000 }).toBe(1);
     // Its buffered bytes are released: at most one response beyond the limit.
     expect(unreadBytes(tcpSocket())).toBe(0);
     expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
@@ -236,7 +236,7 @@ describe('a flood of pings', () => {
     // Frames of ws itself would end with the close frame of the gateway.
     const ping = Buffer.concat([Buffer.from('89fd00000000', 'hex'), Buffer.alloc(125)]);
     tcpSocket().write(Buffer.concat(Array.from({ length: 1_002 }, () => ping)));
-    await eventually(() => accepted?.destroyed === true, 5_000);
+    await eventually(() => accepted?.destroyed === true);
     expect(await closedBy('ping-flood')).toBe(1);
   });
 });

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { FrameScan } from '../../../gateway/server/websocket/frame-scan.ts';
+import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
@@ -76,16 +77,16 @@ describe('tiny messages', () => {
     const worstMs = watchBlocks();
     for (const socket of sockets) socket.write(bytes);
     await scenarioPause(1_500);
-    expect(worstMs()).toBeLessThan(60);
+    // Usually 30 ms at most. Without the budget of a turn, or with all frames of a read at once: 200 to 2,000 ms.
+    expect(worstMs()).toBeLessThan(200);
     expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
   });
 
   it('that are rejected over and over are read slowly, those of other sockets are not', async () => {
     const rejected = await openCaller(socketUrl(gateway, 'main'));
     for (let count = 0; count < 500; count++) rejected.send('{}');
-    await scenarioPause(700);
-    expect(rejected.unread.length).toBeGreaterThanOrEqual(100);
-    expect(rejected.unread.length).toBeLessThan(200);
+    await eventually(() => rejected.unread.length >= 100);
+    await staysTrueFor(700, () => rejected.unread.length < 200);
     const other = await openCaller(socketUrl(gateway, 'main'));
     expect(await other.call('net_version')).toMatchObject({ result: '5' });
     for (const { socket } of [rejected, other]) socket.terminate();
