@@ -34,10 +34,7 @@ async function open(env: Record<string, string>): Promise<void> {
   gateway = await startGateway({ main: network(5, [node.url]) }, env);
   // The first call starts the head polls.
   await gateway.call('main', 'eth_gasPrice');
-  await eventually(
-    async () => (await readMetrics(gateway.address)).value('gatehouse_network_head_block') === 100,
-    2_000,
-  );
+  await eventually(async () => (await readMetrics(gateway.address)).value('gatehouse_network_head_block') === 100);
 }
 
 it('a result at the head is requested once, and returned under each id', async () => {
@@ -70,11 +67,11 @@ it('final state and blocks by hash are served from the cache when the upstream f
   const final = [account, '0x0', '0x64'];
   // The first call starts the request for the final block.
   await gateway.call('main', 'eth_getStorageAt', final);
-  await eventually(() => node.calls.some(({ params }) => (params as unknown[])[0] === 'finalized'), 2_000);
+  await eventually(() => node.calls.some(({ params }) => (params as unknown[])[0] === 'finalized'));
   await eventually(async () => {
     await gateway.call('main', 'eth_getStorageAt', final);
     return (await readMetrics(gateway.address)).value('gatehouse_cache_lookups_total', { outcome: 'hit' }) !== 0;
-  }, 2_000);
+  });
   const block = [chain.head.hash, false];
   const first = await gateway.call('main', 'eth_getBlockByHash', block);
   node.always(status(500));
@@ -100,10 +97,7 @@ it.each([1337, 31337])('nothing is cached on the development chain %i', async (c
   own.response('eth_getBlockByNumber', ([which]: [string]) => chain.byNumber(which === 'finalized' ? '0x64' : which));
   const development = await startGateway({ main: network(chainId, [own.url]) }, { CACHE_MAX_BYTES: '1000000' });
   await development.call('main', 'eth_getBalance', [account, 'latest']);
-  await eventually(
-    async () => (await readMetrics(development.address)).value('gatehouse_network_head_block') === 100,
-    2_000,
-  );
+  await eventually(async () => (await readMetrics(development.address)).value('gatehouse_network_head_block') === 100);
   for (const block of ['latest', '0x64', 'latest', '0x64']) {
     await development.call('main', 'eth_getBalance', [account, block]);
   }

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import type { ScriptedBlock, ScriptedChain } from '../chain/scripted-chain.ts';
 import { account, callThroughCache, followCache, latest, receiptIn, responseOf, type SentTo } from './follow-cache.ts';
-import { staysTrueFor } from '../support/eventually.ts';
+import { SOON_MS, staysTrueFor } from '../support/eventually.ts';
 
 it('a result at the head is cached until the head changes', async () => {
   const { chain, store, waitForHead } = await followCache();
@@ -17,7 +17,7 @@ it('a result at the head is cached for one second at most', async () => {
   const { find } = store('eth_gasPrice', [], '0x5');
   await vi.waitFor(() => {
     expect(find()).toBeUndefined();
-  }, 2_000);
+  }, SOON_MS);
 });
 
 it('a result requested before the head changed is not cached', async () => {

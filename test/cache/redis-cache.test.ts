@@ -34,7 +34,7 @@ function count(outcome: string): void {
 }
 
 /** Opens the cache of one gateway. @param maxWaitMs long by default, because the test machine may be slow */
-async function openCache(maxWaitMs = 2_000): Promise<RedisCache> {
+async function openCache(maxWaitMs = 10_000): Promise<RedisCache> {
   const link = new RedisLink({ purpose: 'cache', address: parseRedisUrl(redis.url), log: openLog('silent') });
   const redisCache = new RedisCache(link, count, maxWaitMs);
   onTestFinished(() => redisCache.close());
@@ -42,7 +42,7 @@ async function openCache(maxWaitMs = 2_000): Promise<RedisCache> {
   await eventually(async () => {
     await redisCache.get('nothing');
     return outcomes['miss'] !== undefined;
-  }, 3_000);
+  });
   outcomes = {};
   return redisCache;
 }
@@ -54,7 +54,7 @@ async function openTwo() {
   return { one, other };
 }
 
-const written = (count = 1): Promise<number> => eventually(() => outcomes['written'] === count, 2_000);
+const written = (count = 1): Promise<number> => eventually(() => outcomes['written'] === count);
 
 it('a permanently valid result of one gateway is a hit in another', async () => {
   const { one, other } = await openTwo();
@@ -205,7 +205,7 @@ it('calls do not wait for a Redis that hangs or is unreachable, and use it again
   await eventually(async () => {
     await call();
     return outcomes['miss'] !== undefined;
-  }, 4_000);
+  });
   await redis.kill();
   await call();
 });

@@ -8,7 +8,8 @@ import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { CHAIN_ID, follow, notifyHead, scriptedNode, withHeads, type ScriptedNode } from './with-heads.ts';
 
-const WAIT_MS = 200;
+/** Longer than a poll takes on a loaded machine. */
+const WAIT_MS = 2_000;
 const MIN_MS = 250;
 
 /** Two nodes at 100. They are polled once, and then only on demand. */

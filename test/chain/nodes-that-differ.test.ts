@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hang } from '../support/behaviours.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, SOON_MS } from '../support/eventually.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 import { ScriptedChain } from './scripted-chain.ts';
 import { replay, withHeads, type ScriptedNode } from './with-heads.ts';
@@ -21,7 +21,7 @@ describe('the canonical chain of nodes that differ', () => {
     await eventually(() => silent.callsOf('eth_chainId').length > before);
     other.chain = silent.chain.copy();
     const head = other.chain.mine();
-    await eventually(() => poller.view.head?.hash === head.hash, 700);
+    await eventually(() => poller.view.head?.hash === head.hash, SOON_MS);
   });
 
   it('fills a gap although three of four responses are from nodes that lack the blocks', async () => {

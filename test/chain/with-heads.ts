@@ -92,7 +92,8 @@ export function follow(
       chainId: CHAIN_ID,
       transport: new HttpUpstream({ url, connections: 8, ...options }),
       ...(webSocketUrl !== undefined && { webSocket: new WebSocketUpstream({ url: webSocketUrl, ...options }) }),
-      defaultTimeoutMs: 1_000,
+      // Longer than a response takes on a loaded machine.
+      defaultTimeoutMs: 20_000,
       metrics: metrics.upstreamMetrics('test', `node-${index}`),
       log,
     });
@@ -110,7 +111,7 @@ export function follow(
   });
   const watch = async (): Promise<() => void> => {
     const stop = poller.watch((change) => changes.push(change));
-    await poller.waitForHead(2_000);
+    await poller.waitForHead(20_000);
     return stop;
   };
   return { poller, upstreams, changes, watch, metrics };

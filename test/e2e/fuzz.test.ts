@@ -62,7 +62,7 @@ it('the responses to a thousand valid and invalid calls follow the contract, and
   expect(value('gatehouse_calls_in_flight', { network: 'local' })).toBe(0);
   expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   expect(value('gatehouse_calls_total', { method: 'eth_chainId', outcome: 'internal-error' })).toBeUndefined();
-}, 30_000);
+}, 180_000);
 
 /** Sends several requests at once over reused connections; responses are in the order of the requests. */
 async function sendAll(requests: readonly FuzzRequest[]): Promise<FuzzResponse[]> {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, SOON_MS } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from '../auth/tcp-proxy.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
@@ -14,7 +14,6 @@ interface Made {
   readonly key: string;
 }
 
-const second = 1_000;
 let node: FakeNode;
 let redis: RedisServer;
 /** A proxy between the second gateway and Redis, to cut the connection while Redis is up. */
@@ -62,8 +61,8 @@ describe('a gateway with Redis', () => {
 
   it('recovers when Redis becomes available', async () => {
     redis = await startRedis({ port: redisPort });
-    await eventually(async () => (await readiness(gateway)).status === 200, 2 * second);
-    await eventually(async () => (await readiness(remote)).status === 200, 2 * second);
+    await eventually(async () => (await readiness(gateway)).status === 200);
+    await eventually(async () => (await readiness(remote)).status === 200);
     expect(await call(gateway, makeKey())).toEqual({ status: 401, code: -32002 });
   });
 
@@ -81,7 +80,7 @@ describe('a gateway with Redis', () => {
     const { key } = await add('bob');
     await used(key);
     expect(await redis.cli('DEL', `gatehouse:key:${digestOf(key)}`)).toBe('1');
-    await rejectedWithin(second, key, gateway, remote);
+    await rejectedSoon(key, gateway, remote);
   });
 
   it('rejects a key within a second after its revocation on the command line', async () => {
@@ -89,7 +88,7 @@ describe('a gateway with Redis', () => {
     await used(key);
     const revoked = place.spawn(['keys', 'revoke', id], redisUrl());
     await eventually(() => revoked.stdout().includes(`Key ${id} (carol) is revoked.`));
-    await rejectedWithin(second, key, gateway, remote);
+    await rejectedSoon(key, gateway, remote);
     expect((await revoked.ended).code).toBe(0);
   });
 
@@ -97,19 +96,19 @@ describe('a gateway with Redis', () => {
     const keys = (await Promise.all(['dave', 'erin'].map(add))).map(({ key }) => key);
     for (const key of keys) await used(key);
     await redis.cli('FLUSHALL');
-    for (const key of keys) await rejectedWithin(second, key, gateway, remote);
+    for (const key of keys) await rejectedSoon(key, gateway, remote);
   });
 
   it('accepts keys in its memory while Redis is unreachable', async () => {
     const { key } = await add('frank');
     await used(key);
     redis.pause();
-    await eventually(async () => !(await keyStoreOf(gateway)), 3 * second);
+    await eventually(async () => !(await keyStoreOf(gateway)));
     expect(await call(gateway, key)).toEqual({ status: 200 });
     expect(await call(gateway, makeKey())).toEqual({ status: 503, code: -32603 });
     expect((await readiness(gateway)).status).toBe(200);
     redis.resume();
-    for (const one of [gateway, remote]) await eventually(() => isConnected(one), 5 * second);
+    for (const one of [gateway, remote]) await eventually(() => isConnected(one));
     expect(await call(gateway, key)).toEqual({ status: 200 });
   });
 
@@ -117,13 +116,13 @@ describe('a gateway with Redis', () => {
     const [{ id, key }, other] = await Promise.all([add('grace'), add('heidi')]);
     for (const made of [key, other.key]) await used(made);
     await wire.cut();
-    await eventually(async () => !(await keyStoreOf(remote)), 3 * second);
+    await eventually(async () => !(await keyStoreOf(remote)));
     expect((await place.run(['keys', 'revoke', id], redisUrl())).code).toBe(0);
-    await rejectedWithin(second, key, gateway);
+    await rejectedSoon(key, gateway);
     expect(await call(remote, key)).toEqual({ status: 200 });
     await wire.restore();
-    await eventually(async () => await keyStoreOf(remote), 3 * second);
-    await rejectedWithin(second, key, remote);
+    await eventually(async () => await keyStoreOf(remote));
+    await rejectedSoon(key, remote);
     expect(await call(remote, other.key)).toEqual({ status: 200 });
   });
 
@@ -131,12 +130,12 @@ describe('a gateway with Redis', () => {
     const [{ key: cached }, { key: lost }] = await Promise.all([add('ivan'), add('judy')]);
     for (const key of [cached, lost]) await used(key);
     await redis.kill();
-    await eventually(async () => !(await keyStoreOf(gateway)), 2 * second);
+    await eventually(async () => !(await keyStoreOf(gateway)));
     for (const key of [cached, lost]) expect(await call(gateway, key)).toEqual({ status: 200 });
     await redis.restart(); // empty, as if one of the keys had been deleted meanwhile
     await redis.cli('HSET', `gatehouse:key:${digestOf(cached)}`, 'name', 'ivan');
-    for (const one of [gateway, remote]) await eventually(() => isConnected(one), 5 * second);
-    await rejectedWithin(second, lost, gateway);
+    for (const one of [gateway, remote]) await eventually(() => isConnected(one));
+    await rejectedSoon(lost, gateway);
     expect(await call(gateway, cached)).toEqual({ status: 200 });
   });
 
@@ -169,8 +168,8 @@ async function used(key: string): Promise<void> {
   for (const one of [gateway, remote]) expect(await call(one, key)).toEqual({ status: 200 });
 }
 
-async function rejectedWithin(timeoutMs: number, key: string, ...gateways: Gateway[]): Promise<void> {
-  await Promise.all(gateways.map((one) => eventually(async () => (await call(one, key)).status === 401, timeoutMs)));
+async function rejectedSoon(key: string, ...gateways: Gateway[]): Promise<void> {
+  await Promise.all(gateways.map((one) => eventually(async () => (await call(one, key)).status === 401, SOON_MS)));
 }
 
 async function call(to: Gateway, key: string): Promise<{ status: number; code?: number }> {

@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 function start(port: number | undefined): Promise<Gateway> {
-  return place.start({ REDIS_URL: redis.url, PORT: String(port), DRAIN_DELAY_MS: '2000' });
+  return place.start({ REDIS_URL: redis.url, PORT: String(port), DRAIN_DELAY_MS: '5000' });
 }
 
 it('two gateways behind nginx restart one after the other under load, without a failed call', async () => {

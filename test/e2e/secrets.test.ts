@@ -55,8 +55,8 @@ beforeAll(async () => {
   key = (JSON.parse(stdout) as { key: string }).key;
   const made = await place.run(['keys', 'create', '--name', 'guarded', '--secret', '--rate', '1', '--json']);
   guarded = JSON.parse(made.stdout) as typeof guarded;
-  await eventually(async () => (await post('basic', guarded.key, basic(guarded.secret))) !== 401, 2_000);
-  await eventually(async () => (await post('basic', key)) !== 401, 2_000); // the key file is checked five times a second
+  await eventually(async () => (await post('basic', guarded.key, basic(guarded.secret))) !== 401);
+  await eventually(async () => (await post('basic', key)) !== 401); // the key file is checked five times a second
 }, 60_000);
 afterAll(async () => {
   await place.close();
@@ -104,7 +104,7 @@ describe('no key and no upstream’s address is shown', () => {
       await post('basic', guarded.key, basic(guarded.secret));
       return gateway.stderr().includes('its record is invalid');
     };
-    await eventually(mistaken, 3_000);
+    await eventually(mistaken);
     expect(await post('basic', guarded.key, basic(guarded.secret))).toBe(401);
   });
 

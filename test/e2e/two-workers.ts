@@ -8,6 +8,8 @@ import { freePort } from '../support/redis.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
 
 export const adminToken = 'T0ken-0f-an-operator';
+/** Longer than a worker takes to start on a loaded machine. */
+export const START_MS = 50_000;
 /** Twice as many connections as workers would do, if one worker were not busy at that moment. */
 export const CONNECTIONS = 12;
 
@@ -49,7 +51,7 @@ export class TwoWorkers {
     const opsPort = String(await freePort());
     const gateway = await place.start({ WORKERS: '2', OPS_PORT: opsPort, ADMIN_TOKEN: adminToken, ...env });
     const started = new TwoWorkers(place, gateway, `http://127.0.0.1:${opsPort}`);
-    await eventually(() => started.bothListen());
+    await eventually(() => started.bothListen(), START_MS);
     started.key = await started.knownKey();
     return started;
   }

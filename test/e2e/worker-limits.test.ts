@@ -10,6 +10,7 @@ import { scenarioPause } from '../support/scenario-pause.ts';
 import { network } from '../support/gateway.ts';
 import { childrenOf } from '../support/process-tree.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
+import { START_MS } from './two-workers.ts';
 
 const token = 'T0ken-0f-an-operator';
 const word = `0x${'2a'.padStart(64, '0')}`;
@@ -125,7 +126,7 @@ beforeAll(async () => {
   const opsPort = await freePort();
   ops = `http://127.0.0.1:${opsPort}`;
   gateway = await place.start({ WORKERS: '2', OPS_PORT: String(opsPort), ADMIN_TOKEN: token });
-  await eventually(bothListen);
+  await eventually(bothListen, START_MS);
 }, 120_000);
 afterAll(async () => {
   release(Infinity);
@@ -134,7 +135,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   hold();
-  await eventually(bothListen);
+  await eventually(bothListen, START_MS);
 });
 
 describe.each([

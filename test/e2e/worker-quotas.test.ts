@@ -6,7 +6,7 @@ import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
-import { CONNECTIONS, TwoWorkers, workerOf, type Reply } from './two-workers.ts';
+import { CONNECTIONS, START_MS, TwoWorkers, workerOf, type Reply } from './two-workers.ts';
 
 const word = `0x${'2a'.padStart(64, '0')}`;
 const chainId = 10;
@@ -48,7 +48,7 @@ afterAll(async () => {
   await gateway.close();
   await node.close();
 });
-beforeEach(() => eventually(() => gateway.bothListen()));
+beforeEach(() => eventually(() => gateway.bothListen(), START_MS));
 
 describe('two workers serve, to the last call,', () => {
   it.each([

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { asUsual, slow, type Exchange } from '../support/behaviours.ts';
-import { eventually, staysTrueFor } from '../support/eventually.ts';
+import { eventually, SOON_MS, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { childrenOf } from '../support/process-tree.ts';
 import { freePort } from '../support/redis.ts';
 import { Workplace, type Gateway } from './gateway-process.ts';
-import { adminToken, CONNECTIONS, onAll, TwoWorkers, type Reply } from './two-workers.ts';
+import { adminToken, CONNECTIONS, onAll, START_MS, TwoWorkers, type Reply } from './two-workers.ts';
 
 const word = `0x${'2a'.padStart(64, '0')}`;
 
@@ -20,6 +20,8 @@ let other: FakeNode;
 let gateway: TwoWorkers;
 
 const bothListen = (): Promise<boolean> => gateway.bothListen();
+/** Tests that wait for a worker to start. */
+const long = { timeout: 240_000 };
 
 beforeAll(async () => {
   const responses = { ...new ScriptedChain().responses(), eth_getStorageAt: word };
@@ -36,7 +38,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   node.always(undefined);
-  await eventually(bothListen);
+  await eventually(bothListen, START_MS);
 });
 
 /** Calls of both workers. */
@@ -81,7 +83,7 @@ describe('two workers', () => {
       const replies = await onAll(() => gateway.call('eth_chainId', [], { slug: 'more' }));
       return replies.every(({ result }) => result === '0xa');
     });
-    expect(ms).toBeLessThan(5_000);
+    expect(ms).toBeLessThan(SOON_MS);
     gateway.place.withNetworks({ more: 'chainId: wrong' });
     gateway.gateway.signal('SIGHUP');
     await eventually(async () => (await gateway.valueOf('gatehouse_config_last_reload_successful')) === 0);
@@ -147,7 +149,7 @@ describe('two workers', () => {
   });
 });
 
-describe('a worker that ends', () => {
+describe('a worker that ends', long, () => {
   it('loses its own calls only, and is replaced, counted and logged', async () => {
     const agents = Array.from({ length: 2 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     const send = (agent: Agent): Promise<Reply> => gateway.call('eth_blockNumber', [], { agent });
@@ -162,17 +164,17 @@ describe('a worker that ends', () => {
     process.kill(killed, 'SIGKILL');
     const lost = (await replies).filter(({ status }) => status === 'rejected');
     expect(lost.length).toBeLessThanOrEqual(1);
-    await eventually(async () => (await bothListen()) && !gateway.workers.includes(killed));
+    await eventually(async () => (await bothListen()) && !gateway.workers.includes(killed), START_MS);
     expect(await gateway.valueOf('gatehouse_worker_ends_total', { reason: 'crashed' })).toBe(crashes + 1);
     expect(gateway.gateway.stderr()).toContain('a worker has ended');
     node.always(undefined);
     expect((await onAll(() => gateway.storage())).every(({ result }) => result === word)).toBe(true);
     for (const agent of agents) agent.destroy();
-  }, 60_000);
+  });
 
   it('gets no connection any more: those that arrive when it has just ended are served by the other one', async () => {
     for (let round = 0; round < 4; round++) {
-      await eventually(bothListen);
+      await eventually(bothListen, START_MS);
       const agents = Array.from({ length: CONNECTIONS }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
       // Some of these connections close with the worker, before the primary knows of its end.
       const closed = Promise.race(
@@ -188,26 +190,26 @@ describe('a worker that ends', () => {
       expect((await onAll(() => gateway.storage())).every(({ result }) => result === word)).toBe(true);
       for (const agent of agents) agent.destroy();
     }
-  }, 60_000);
+  });
 
   it('is found and replaced if it hangs, and the others go on', async () => {
     const hung = gateway.workers.at(-1) ?? 0;
     process.kill(hung, 'SIGSTOP');
     await eventually(() => !gateway.workers.includes(hung), 30_000);
-    await eventually(bothListen, 30_000);
+    await eventually(bothListen, START_MS);
     expect(await gateway.valueOf('gatehouse_worker_ends_total', { reason: 'hung' })).toBe(1);
     expect((await onAll(() => gateway.storage())).every(({ result }) => result === word)).toBe(true);
-  }, 90_000);
+  });
 });
 
-describe('the whole gateway', () => {
+describe('the whole gateway', long, () => {
   const start = (env: Record<string, string> = {}): Promise<Gateway> => gateway.place.start({ WORKERS: '2', ...env });
 
   it('has the same healthy upstreams in a worker that sends nothing, while another one sends all', async () => {
     const opsPort = await freePort();
     const own = await start({ OPS_PORT: String(opsPort), ADMIN_TOKEN: adminToken });
     const ownOps = `http://127.0.0.1:${opsPort}`;
-    await eventually(async () => (await readMetrics(ownOps)).value('gatehouse_workers') === 2);
+    await eventually(async () => (await readMetrics(ownOps)).value('gatehouse_workers') === 2, START_MS);
     // Its first connection is one to the first worker, which also polls for all.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const json = async <Body>(path: string): Promise<Body> => {
@@ -231,25 +233,25 @@ describe('the whole gateway', () => {
     expect(events.filter(({ kind }) => kind === 'upstream' || kind === 'network')).toEqual([]);
     agent.destroy();
     await own.stop();
-  }, 90_000);
+  });
 
   it('drains all workers with SIGTERM', async () => {
     const own = await start();
-    await eventually(async () => (await readMetrics(own.address)).value('gatehouse_workers') === 2);
+    await eventually(async () => (await readMetrics(own.address)).value('gatehouse_workers') === 2, START_MS);
     const children = childrenOf(own.pid);
     const { code, signal } = await own.stop();
     expect([code, signal]).toEqual([0, null]);
     expect(children.filter(isRunning)).toEqual([]);
-  }, 60_000);
+  });
 
   it('ends if its first process is killed', async () => {
     const own = await start();
-    await eventually(async () => (await readMetrics(own.address)).value('gatehouse_workers') === 2);
+    await eventually(async () => (await readMetrics(own.address)).value('gatehouse_workers') === 2, START_MS);
     const children = childrenOf(own.pid);
     own.signal('SIGKILL');
     await own.ended;
     await eventually(() => !children.some(isRunning));
-  }, 60_000);
+  });
 
   it('does not start with an invalid configuration, and prints the reason once', async () => {
     const empty = new Workplace().withNetworks({ main: 'chainId: wrong' });
@@ -257,14 +259,14 @@ describe('the whole gateway', () => {
     expect(code).toBe(78);
     expect(stderr.match(/chainId/g)?.length).toBe(1);
     await empty.close();
-  }, 60_000);
+  });
 
   it('does not start if its port is in use', async () => {
     const port = new URL(gateway.gateway.address).port;
     const { code, stderr } = await gateway.place.run(['start'], { WORKERS: '2', PORT: port });
     expect(code).toBe(1);
     expect(stderr).toContain(port);
-  }, 60_000);
+  });
 });
 
 function isRunning(pid: number): boolean {

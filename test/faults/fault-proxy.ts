@@ -77,9 +77,11 @@ export async function startFaultProxy(nodePort: number): Promise<FaultProxy> {
       }
       hasFailed = true;
       client.write(chunk.subarray(0, passingBytes));
-      setTimeout(() => {
-        end(client);
-      }, FLUSH_MS);
+      void untilRead().then(() => {
+        setTimeout(() => {
+          end(client);
+        }, FLUSH_MS);
+      });
     });
   }
 
@@ -145,6 +147,11 @@ function bytesBeforeFault(fault: ConnectionFault | undefined, response: Buffer):
     default:
       return undefined;
   }
+}
+
+/** A reader in this process reads what was sent in the next turns of the event loop, which are late on a loaded machine. */
+async function untilRead(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
 }
 
 /** Writes byte by byte, or in at most `DRIBBLED_PIECES_MAX` pieces. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, SOON_MS } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { impatient, network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 import { CHAIN_ID, goodResponses } from './bad-upstream.ts';
@@ -8,9 +8,8 @@ import { redisRowOf, writeTable, type RedisRow } from './fault-table.ts';
 import { storage } from './faults.ts';
 import { redisFaults, type BadRedis } from './redis-faults.ts';
 
-const MAX_RESPONSE_MS = 3_000;
 /** Includes a failover by a Sentinel, which first waits for its timeouts. */
-const MAX_RECOVERY_MS = 20_000;
+const MAX_RECOVERY_MS = 40_000;
 
 const rows: RedisRow[] = [];
 let node: FakeNode;
@@ -60,7 +59,7 @@ describe.each(redisFaults)('$name', ({ name, open }) => {
     const cached = await addKey(redis);
     const limited = await addKey(redis, 'rate', '1000');
     const uncached = await addKey(redis);
-    await eventually(async () => (await send(gateway, cached)).status === 200, MAX_RESPONSE_MS);
+    await eventually(async () => (await send(gateway, cached)).status === 200);
     expect(await send(gateway, limited)).toMatchObject(correct);
     const countUpstreamCalls = (): number => node.callsOf(storage.method).length;
     const before = countUpstreamCalls();
@@ -72,7 +71,7 @@ describe.each(redisFaults)('$name', ({ name, open }) => {
     const ofUncached = await send(gateway, uncached);
     const responses = [ofCached, ofLimited, ofUncached];
     if (ofUncached.status !== 200) expect(ofUncached).toMatchObject(unchecked);
-    for (const { ms } of responses) expect(ms).toBeLessThan(MAX_RESPONSE_MS);
+    for (const { ms } of responses) expect(ms).toBeLessThan(SOON_MS);
     expect(countUpstreamCalls() - before).toBe(responses.filter(({ status }) => status === 200).length);
 
     await redis.mend();
@@ -86,5 +85,5 @@ describe.each(redisFaults)('$name', ({ name, open }) => {
       uncachedMs: ofUncached.ms,
       recoveryMs,
     });
-  }, 40_000);
+  }, 120_000);
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { version } from '../../gateway/config/package.ts';
 import { makeKey } from '../../gateway/auth/formats/key.ts';
-import { hang, slow, status } from '../support/behaviours.ts';
+import { asUsual, hang, slow, status, type Exchange } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startRedis } from '../support/redis.ts';
@@ -122,15 +122,18 @@ describe('calls in flight', () => {
   it('are counted only while they are in progress', async () => {
     await start();
     expect(await inFlight()).toBe(0);
-    node.always(slow(150));
+    const held: Exchange[] = [];
+    node.always((exchange) => void held.push(exchange));
     const calls = [1, 2, 3].map((id) => gateway.call('main', 'eth_getStorageAt', storageParams, id));
     await expect.poll(inFlight).toBe(3);
+    await expect.poll(() => held.length).toBeGreaterThan(0);
+    for (const exchange of held) asUsual(exchange);
     await Promise.all(calls);
     expect(await inFlight()).toBe(0);
   });
 
   it('are 0 after errors of every kind', async () => {
-    await start({ CALL_TIMEOUT_MS: '100' });
+    await start({ CALL_TIMEOUT_MS: '1000' });
     node.next(hang);
     await gateway.call('main', 'eth_getStorageAt', storageParams);
     node.next(status(502));
@@ -142,7 +145,7 @@ describe('calls in flight', () => {
     await post('[]');
     await post('[1,2,3]');
     await post('{"jsonrpc":"2.0","method":"no_such"}');
-    node.next(slow(50));
+    node.next(hang);
     const aborted = fetch(gateway.url('main'), {
       method: 'POST',
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params: storageParams }),
@@ -201,7 +204,7 @@ it('the key store is up, down and up again', async () => {
   await redis.kill();
   await expect.poll(up).toBe(0);
   await redis.restart();
-  await expect.poll(up, { timeout: 3_000 }).toBe(1);
+  await expect.poll(up).toBe(1);
   await redis.stop();
 });
 

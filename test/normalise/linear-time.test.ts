@@ -8,17 +8,14 @@ const LONG = 4_000;
 const SHORT = LONG / 16;
 const CHARS = 800_000;
 
-/** The time for normalising so many characters in errors of this length, in ms: the best of three. */
+/** The time for normalising so many characters in errors of this length, in ms. */
 function timeOf(part: string, length: number): number {
   const message = part.repeat(Math.ceil(length / part.length)).slice(0, length);
-  const times = Array.from({ length: 3 }, () => {
-    const startedAt = performance.now();
-    for (let chars = 0; chars < CHARS; chars += length) {
-      normalise(method, [], { kind: 'error', code: -32000, message, data: undefined });
-    }
-    return performance.now() - startedAt;
-  });
-  return Math.min(...times);
+  const startedAt = performance.now();
+  for (let chars = 0; chars < CHARS; chars += length) {
+    normalise(method, [], { kind: 'error', code: -32000, message, data: undefined });
+  }
+  return performance.now() - startedAt;
 }
 
 /** With a quadratic pattern, 16 times the length costs 16 times the time for each character. */
@@ -26,7 +23,10 @@ it.each(['a-', 'a', 'a.', 'a+1', 'http:', '://', 'lookup ', '1.1.', 'err: ', 'a 
   'the time for an error grows with its length, not with the square: %j',
   (part) => {
     timeOf(part, SHORT);
-    expect(timeOf(part, LONG) / timeOf(part, SHORT)).toBeLessThan(4);
+    // The best of three, measured in turn: a loaded machine is slow for some time.
+    const times = [1, 2, 3].map(() => ({ long: timeOf(part, LONG), short: timeOf(part, SHORT) }));
+    const [long, short] = [times.map((one) => one.long), times.map((one) => one.short)];
+    expect(Math.min(...long) / Math.min(...short)).toBeLessThan(8);
   },
 );
 

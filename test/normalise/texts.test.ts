@@ -370,8 +370,9 @@ it('a database failure inside the EVM is not a halt', () => {
 
 it('reads a long text of an upstream in linear time', () => {
   const startedAt = performance.now();
-  ofError('eth_getTransactionReceipt', -32_000, `transaction not found${' '.repeat(65_000)}x`);
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  ofError('eth_getTransactionReceipt', -32_000, `transaction not found${' '.repeat(200_000)}x`);
+  // With a quadratic pattern, half a minute.
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
 });
 
 it.each(['Node is down', 'no healthy upstream', 'limit exceeded', 'resource exhausted', 'upgrade your plan'])(

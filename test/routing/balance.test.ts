@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Ranking } from '../../gateway/routing/ranking.ts';
 import type { LiveUpstreamOptions } from '../../gateway/network-files/network-config.ts';
 import { LatencyScore } from '../../gateway/upstreams/latency-score.ts';
-import { slow, status } from '../support/behaviours.ts';
+import { asUsual, status, type Exchange } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import { withNodes, word } from './with-nodes.ts';
 
@@ -122,12 +122,15 @@ describe('a network', () => {
   it('uses the idle one of two equal nodes while the other is busy', async () => {
     const { nodes, request, requestCounts } = await withNodes(2, {}, { balance: 'round-robin' });
     await Promise.all([request(), request()]);
-    nodes[0]?.next(slow(300));
-    const [busy] = [request()];
-    await eventually(() => requestCounts()[0] === 2 || requestCounts()[1] === 2);
-    await request();
+    const held: Exchange[] = [];
+    for (const node of nodes) node.next((exchange) => void held.push(exchange));
+    const calls = [request()];
+    await eventually(() => held.length === 1);
+    calls.push(request());
+    await eventually(() => held.length === 2);
     expect(requestCounts()).toEqual([2, 2]);
-    await busy;
+    for (const exchange of held) asUsual(exchange);
+    await Promise.all(calls);
   });
 
   it('serves all calls if one of the nodes fails, and divides them again later', async () => {

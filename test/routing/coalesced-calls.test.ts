@@ -17,7 +17,7 @@ it('the other participants are settled even if sending the call again fails', as
       throw new RpcError('no-upstream');
     });
   };
-  const participants = [60, 400, 300, 60].map((ms) => ({ deadline: from + ms, caller: new Cancellation() }));
+  const participants = [60, 40_000, 30_000, 60].map((ms) => ({ deadline: from + ms, caller: new Cancellation() }));
   const outcomes = await Promise.allSettled(
     participants.map((participant) => coalesced.request('call', participant, send)),
   );

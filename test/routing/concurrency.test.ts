@@ -8,7 +8,7 @@ import { withNodes } from './with-nodes.ts';
 
 const CLIENTS = 60;
 /** More than the gateway and the clients take on a loaded machine, so that all calls are at the node. */
-const WORKING_MS = 200;
+const WORKING_MS = 500;
 
 it('an upstream that refuses calls gets fewer at once, which the metric and the status show', async () => {
   const { gateway, nodes, request } = await withNodes(1);

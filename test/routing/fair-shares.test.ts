@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { KeyShare } from '../../gateway/admission/key-share.ts';
 import { BatchingUpstream } from '../../gateway/upstreams/transport/batching-upstream.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
@@ -11,6 +11,7 @@ import { startFakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { heldHttp, heldWebSocket } from './held-node.ts';
 import { addKey, postTo, readAt } from './two-keys.ts';
+import { stopDeadlines } from './with-nodes.ts';
 
 type Env = Record<string, string>;
 
@@ -180,6 +181,8 @@ it('a call that may be hedged waits as a call of its key', async () => {
 });
 
 describe('a network with as many calls in progress as it may have', () => {
+  beforeEach(stopDeadlines);
+
   it('gets the call of another key next', async () => {
     const { gateway, arrived, release, untilInProgress } = await heldHttp({ NETWORK_CONCURRENCY: '1' });
     const [greedy, other] = [gateway.url('main'), await addKey(gateway, 'main')];
@@ -244,16 +247,16 @@ describe.each([
 
   it('for its whole time limit is no upstream failure', async () => {
     const upstream = await openUpstream();
-    const first = send(upstream, 300, 1, ownerOf('one'));
-    const second = send(upstream, 200, 2, ownerOf('other'));
+    const first = send(upstream, 900, 1, ownerOf('one'));
+    const second = send(upstream, 400, 2, ownerOf('other'));
     await expect(second).rejects.toMatchObject({ message: 'no free slot', isCallerTimeout: true });
     await expect(first).rejects.toMatchObject({ message: 'timed out', isCallerTimeout: false });
   });
 
   it('and then has less than 400 ms for its response is no upstream failure', async () => {
     const upstream = await openUpstream();
-    const first = send(upstream, 200, 1, ownerOf('one'));
-    const second = send(upstream, 400, 2, ownerOf('other'));
+    const first = send(upstream, 600, 1, ownerOf('one'));
+    const second = send(upstream, 950, 2, ownerOf('other'));
     await expect(first).rejects.toMatchObject({ message: 'timed out', isCallerTimeout: false });
     await expect(second).rejects.toMatchObject({ message: 'timed out', isCallerTimeout: true });
   });

@@ -46,6 +46,10 @@ describe('a call that takes longer than its method usually does', () => {
   it('has the response of the first attempt if that is sooner, and the hedge is cancelled', async () => {
     const all = await withHedges(2);
     await warm(all);
+    const lost = async (): Promise<number> =>
+      (await readMetrics(all.gateway.address)).value('gatehouse_hedges_total', { event: 'lost' }) ?? 0;
+    // On a slow machine some of the calls before were hedged as well.
+    const lostBefore = await lost();
     const hung = hangUntilClosed();
     all.nodes[1]?.always(hung.behaviour);
     let response: () => void = () => undefined;
@@ -59,8 +63,7 @@ describe('a call that takes longer than its method usually does', () => {
     response();
     expect(await call).toMatchObject({ result: word(1) });
     await eventually(hung.isClosed);
-    const { value } = await readMetrics(all.gateway.address);
-    expect(value('gatehouse_hedges_total', { event: 'lost' })).toBe(1);
+    expect(await lost()).toBe(lostBefore + 1);
   });
 
   it('waits for the other attempt if one fails, and is sent to a third upstream if both do', async () => {
@@ -86,10 +89,17 @@ describe('a call that takes longer than its method usually does', () => {
     all.nodes[1]?.response('eth_getTransactionByHash', null);
     all.nodes[0]?.response('eth_getTransactionByHash', { hash, nonce: '0x3', blockHash: null });
     for (let times = 0; times < 20; times++) await all.send('eth_getTransactionByHash', [hash]);
-    all.nodes[0]?.next(slow(150), 'eth_getTransactionByHash');
-    const { response } = await all.send('eth_getTransactionByHash', [hash]);
-    expect(response.result).toMatchObject({ hash });
-    expect(all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length)).toEqual([21, 1]);
+    let first: Exchange | undefined;
+    all.nodes[0]?.next((exchange) => void (first = exchange), 'eth_getTransactionByHash');
+    for (const node of all.nodes) node.calls.length = 0;
+    const finds = (): string => all.nodes.map((node) => node.callsOf('eth_getTransactionByHash').length).join();
+    let hasEnded = false;
+    const call = all.send('eth_getTransactionByHash', [hash]).finally(() => (hasEnded = true));
+    await eventually(() => finds() === '1,1');
+    await staysTrueFor(100, () => !hasEnded);
+    if (first !== undefined) asUsual(first);
+    expect((await call).response.result).toMatchObject({ hash });
+    expect(finds()).toBe('1,1');
   });
 
   it('has both attempts cancelled when the client disconnects', async () => {
@@ -147,6 +157,8 @@ describe('no hedged request is sent', () => {
   });
 
   it('to an upstream that has an open circuit or does not support the method', async () => {
+    // With a stopped clock, the circuit stays open, even on a slow machine.
+    shiftClock();
     const all = await withHedges(3);
     await warm(all);
     all.nodes[1]?.response('eth_gasPrice', rpcError(-32601, 'the method eth_gasPrice does not exist'));
@@ -163,7 +175,7 @@ describe('no hedged request is sent', () => {
   it('beyond the retry budget: when all calls are slow, few are hedged', async () => {
     // With a stopped clock, the window of the budget does not end, even on a slow machine.
     shiftClock();
-    const all = await withHedges(2);
+    const all = await withHedges(2, { UPSTREAM_TIMEOUT_MS: '60000', CALL_TIMEOUT_MS: '60000' });
     await warm(all);
     const startedBefore = await hedgesStarted(all);
     const rejectedBefore = await rejections(all);
@@ -173,7 +185,7 @@ describe('no hedged request is sent', () => {
     const calls = Array.from({ length: 60 }, all.request);
     const considered = async (): Promise<number> =>
       (await hedgesStarted(all)) - startedBefore + (await rejections(all)) - rejectedBefore;
-    await expect.poll(considered, { timeout: 20_000 }).toBe(60);
+    await expect.poll(considered).toBe(60);
     const started = await hedgesStarted(all);
     // At least 20; at most 20 and a fifth of 80 calls. Hedges of the first 20 calls count as well.
     expect(started).toBeGreaterThanOrEqual(20);
@@ -183,7 +195,7 @@ describe('no hedged request is sent', () => {
     for (const exchange of exchanges) asUsual(exchange);
     const results = (await Promise.all(calls)).map(({ result }) => result);
     expect(results.every((result) => result === word(1) || result === word(2))).toBe(true);
-  }, 30_000);
+  });
 });
 
 async function hedgesStarted({ gateway }: WithNodes): Promise<number> {
@@ -212,7 +224,8 @@ it('the circuit of an upstream that never responds opens, although hedges end it
   for (const node of all.nodes) node.response('eth_getBalance', '0x1');
   for (const at of ['11', '22']) await all.send('eth_getBalance', [`0x${at.repeat(20)}`, 'latest']);
   const { value } = await readMetrics(all.gateway.address);
-  expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(2);
+  // Open, or half-open already on a slow machine.
+  expect([1, 2]).toContain(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' }));
   // It has responded to nothing since: it is not only slow.
   const reason = 'the hedged request responded first';
   const stateOf = async (): Promise<{ readonly state: string; readonly reason?: string } | undefined> => {
@@ -247,6 +260,6 @@ it('a call at an upstream with a half-open circuit is hedged soon', async () => 
   // The attempt was not cancelled, so its late response closes the circuit.
   all.nodes[0]?.always(undefined);
   for (const exchange of exchanges) asUsual(exchange);
-  await expect.poll(() => up(all), { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => up(all)).toBe(1);
   expect(await all.request()).toMatchObject({ result: word(1) });
 });

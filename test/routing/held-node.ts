@@ -19,6 +19,8 @@ export interface HeldNode {
 }
 
 const CHAIN_ID = 7;
+/** Calls are held until others have arrived, which takes long on a loaded machine. */
+const patient = { UPSTREAM_TIMEOUT_MS: '60000', CALL_TIMEOUT_MS: '60000' };
 type Env = Record<string, string>;
 
 /** @param options of the upstream in the network file */
@@ -68,7 +70,7 @@ export async function heldWebSocket(env: Env): Promise<HeldNode> {
 /** The first call checks the chain id, and opens the connection. */
 async function openGateway(env: Env, upstreams: object[], stopNode: () => Promise<void>): Promise<TestGateway> {
   const file = network(CHAIN_ID, [], { upstreams, hedge: 'off', methods: ['eth', 'bor_getAuthor'] });
-  const gateway = await startGateway({ main: file }, { CACHE_MAX_BYTES: '0', ...env });
+  const gateway = await startGateway({ main: file }, { CACHE_MAX_BYTES: '0', ...patient, ...env });
   onTestFinished(async () => {
     await gateway.stop();
     await stopNode();

@@ -53,7 +53,11 @@ describe('a method with a route', () => {
     ['returns 401', status(401)],
     ['returns HTML', status(200)],
   ])('is not sent to another upstream if its upstream %s, now or later', async (_, behaviour) => {
-    const all = await withRelay({ CALL_TIMEOUT_MS: '1500' }, {}, [{}, { timeoutMs: 200 }, {}]);
+    const all = await withRelay({ CALL_TIMEOUT_MS: '1500' }, {}, [
+      {},
+      { failsafe: { [send]: { timeoutMs: 200 } } },
+      {},
+    ]);
     all.nodes[1]?.always(behaviour, send);
     // The circuit is open after the first one.
     for (let times = 0; times < 3; times++) expect((await all.send(send, [raw])).status).toBe(503);

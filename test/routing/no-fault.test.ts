@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { asUsual, hang, slow, type Exchange } from '../support/behaviours.ts';
+import { asUsual, hang, type Exchange } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
-import { hedged, storageParams, withNodes, word, type WithNodes } from './with-nodes.ts';
+import { hedged, shiftClock, storageParams, withNodes, word, type WithNodes } from './with-nodes.ts';
 
 async function isUp({ gateway }: WithNodes, upstream: string): Promise<boolean> {
   return (await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream }) === 1;
@@ -10,9 +10,13 @@ async function isUp({ gateway }: WithNodes, upstream: string): Promise<boolean> 
 
 describe('an upstream that does not respond', () => {
   it('has not failed if the batch left the call too little time', async () => {
-    const all = await withNodes(1, { CALL_TIMEOUT_MS: '700', BATCH_CONCURRENCY: '1' });
+    const clock = shiftClock();
+    const all = await withNodes(1, { CALL_TIMEOUT_MS: '3000', BATCH_CONCURRENCY: '1' });
     await all.request();
-    all.nodes[0]?.next(slow(500));
+    all.nodes[0]?.next((exchange) => {
+      clock.forward(2_800);
+      asUsual(exchange);
+    });
     all.nodes[0]?.next(hang);
     const calls = [word(8), word(9)].map((position, id) => {
       const params = [storageParams[0], position, 'latest'];
@@ -29,8 +33,10 @@ describe('an upstream that does not respond', () => {
   });
 
   it('has failed if the call had enough time', async () => {
-    const all = await withNodes(1, { CALL_TIMEOUT_MS: '500' });
+    const all = await withNodes(1, { CALL_TIMEOUT_MS: '1000' });
     await all.request();
+    // A successful poll of its head would keep the circuit closed.
+    all.nodes[0]?.always(hang, 'eth_getBlockByNumber');
     for (let times = 0; times < 3; times++) {
       all.nodes[0]?.next(hang);
       expect(await all.request()).toMatchObject({ error: { message: 'no upstream could answer' } });

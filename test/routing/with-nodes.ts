@@ -1,4 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
+import { Deadlines, type Timed } from '../../gateway/admission/deadlines.ts';
+import { InFlightSet } from '../../gateway/collections/in-flight-set.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -96,6 +98,19 @@ export async function untilHeadsPolled({ gateway, nodes }: WithNodes, times = 1,
     const { value } = await readMetrics(gateway.address);
     const polls = names.map((upstream) => value('gatehouse_head_polls_total', { upstream, outcome: 'response' }));
     return polls.every((count = 0) => count >= times);
+  });
+}
+
+/**
+ * Lets no time limit of a request end until the test ends. A call that waits for others is rejected after a second, which a
+ * loaded machine exceeds.
+ */
+export function stopDeadlines(): void {
+  const spy = vi.spyOn(Deadlines.prototype, 'add').mockImplementation(function (this: Deadlines, work: Timed) {
+    InFlightSet.prototype.add.call(this, work as never);
+  });
+  onTestFinished(() => {
+    spy.mockRestore();
   });
 }
 

@@ -154,7 +154,7 @@ describe('methods without a schema', () => {
       },
     ],
   ])('are sent to another upstream if the first one %s', async (_, set) => {
-    const all = await withTraces(2, { UPSTREAM_TIMEOUT_MS: '500' });
+    const all = await withTraces(2, { UPSTREAM_TIMEOUT_MS: '1000' });
     set(all.nodes[0] as FakeNode);
     expect((await all.send(trace, ['0x1'])).response.result).toEqual({ of: trace });
     expect(countsOf(all, trace)).toEqual([1, 1]);
@@ -167,7 +167,7 @@ describe('methods without a schema', () => {
   ])('that change something are not sent again if the first upstream %s', async (_, behaviour) => {
     const changing = ['eth_sendTransaction', 'debug_setHead'];
     for (const [method, count] of changing.flatMap((one) => [[one, 1] as const, [one, 2] as const])) {
-      const all = await withTraces(count, { UPSTREAM_TIMEOUT_MS: '500' });
+      const all = await withTraces(count, { UPSTREAM_TIMEOUT_MS: '1000' });
       // The connection is kept alive: a closed one could be an old one.
       await all.send(method, [{}]);
       all.nodes[0]?.always(behaviour, method);

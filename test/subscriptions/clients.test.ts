@@ -45,10 +45,10 @@ it('ethers receives blocks, logs and pending transactions', async () => {
   // ethers does not wait for the responses to its subscriptions. This call follows them on the same socket.
   await provider.getBlockNumber();
   await provider.send('net_version', []);
-  await eventually(async () => (await subscriptions()) === 3, 10_000);
+  await eventually(async () => (await subscriptions()) === 3);
   const before = await provider.getBlockNumber();
   const hashes = [await setCounter(), await setCounter()];
-  await eventually(() => logs.length === 2 && pending.length === 2 && blocks.includes(before + 2), 10_000);
+  await eventually(() => logs.length === 2 && pending.length === 2 && blocks.includes(before + 2));
   expect(logs.map(({ transactionHash }) => transactionHash)).toEqual(hashes);
   expect(pending).toEqual(hashes);
   expect(blocks.filter((number) => number > before)).toEqual([before + 1, before + 2]);
@@ -56,7 +56,7 @@ it('ethers receives blocks, logs and pending transactions', async () => {
 });
 
 it('viem watches blocks, events and pending transactions', async () => {
-  await eventually(async () => (await subscriptions()) === 0, 10_000);
+  await eventually(async () => (await subscriptions()) === 0);
   const transport = webSocket(socketUrl(gateway, 'local'), { retryCount: 0, reconnect: false });
   const viem = createPublicClient({ transport });
   const [blocks, logs, pending]: [(bigint | null)[], (Hex | null)[], Hex[]] = [[], [], []];
@@ -68,10 +68,10 @@ it('viem watches blocks, events and pending transactions', async () => {
     }),
     viem.watchPendingTransactions({ onTransactions: (hashes) => pending.push(...hashes) }),
   ];
-  await eventually(async () => (await subscriptions()) === 3, 10_000);
+  await eventually(async () => (await subscriptions()) === 3);
   const before = await viem.getBlockNumber({ cacheTime: 0 });
   const hashes = [await setCounter(), await setCounter()];
-  await eventually(() => logs.length === 2 && pending.length === 2 && blocks.includes(before + 2n), 10_000);
+  await eventually(() => logs.length === 2 && pending.length === 2 && blocks.includes(before + 2n));
   expect(logs).toEqual(hashes);
   expect(pending).toEqual(hashes);
   // viem requests each block that it is notified of, and the responses may come in another order.
@@ -79,7 +79,7 @@ it('viem watches blocks, events and pending transactions', async () => {
   expect(new Set(added)).toEqual(new Set([before + 1n, before + 2n]));
   expect(added).toHaveLength(2);
   for (const stop of stops) stop();
-  await eventually(async () => (await subscriptions()) === 0, 10_000);
+  await eventually(async () => (await subscriptions()) === 0);
   const { socket } = (await viem.transport.getRpcClient()) as { socket: { close(): void } };
   socket.close();
 });

@@ -52,7 +52,7 @@ it('a key with contract permissions can subscribe to the logs of these contracts
   const logs = await subscriber.subscribe('logs', { address: allowed.replace('a', 'A') });
   await subscriber.subscribe('newHeads');
   const [log] = chain.mine([{ address: allowed, topics: [hashOf('t')] }]).logs;
-  await eventually(() => logs.length === 1, 5_000);
+  await eventually(() => logs.length === 1);
   expect(logs).toEqual([log]);
   expect((await readMetrics(gateway.address)).value('gatehouse_notifications_total', { kind: 'logs' })).toBe(1);
 });
@@ -87,7 +87,7 @@ it('permissions that change while a subscription is opened apply to it', async (
   const { chain, node, gateway, subscriber, setPermissions } = await start();
   const release = delayHead(node, chain);
   const response = subscriber.call('eth_subscribe', ['newHeads']);
-  await eventually(() => node.callsOf('eth_getBlockByNumber').length > 0, 5_000);
+  await eventually(() => node.callsOf('eth_getBlockByNumber').length > 0);
   await setPermissions({ methods: 'net' });
   await expect.poll(async () => (await subscriber.call('eth_chainId', [])).error).toEqual(rejection);
   release();
@@ -115,7 +115,7 @@ it('a batch whose responses exceed the limit still returns the id of its subscri
     { jsonrpc: '2.0', id: 2, method: 'eth_subscribe', params: ['newHeads'] },
   ];
   subscriber.caller.send(JSON.stringify(batch));
-  await eventually(() => node.callsOf('eth_getCode').length > 0, 5_000);
+  await eventually(() => node.callsOf('eth_getCode').length > 0);
   await eventually(
     async () =>
       (await readMetrics(gateway.address)).value('gatehouse_upstream_attempts_total', { outcome: 'response' }) !==
@@ -135,7 +135,7 @@ it('revoking a key closes its sockets', async () => {
   expect(await subscriber.caller.closed).toEqual({ code: 1008, reason: 'invalid project id' });
   const open = async (): Promise<unknown> =>
     (await readMetrics(gateway.address)).value('gatehouse_subscriptions_open', { kind: 'newHeads' });
-  await eventually(async () => (await open()) === 0, 5_000);
+  await eventually(async () => (await open()) === 0);
 });
 
 it('a draining gateway closes subscriptions with 1012', async () => {
@@ -155,7 +155,7 @@ it('viem’s keep-alive gets its response between notifications', async () => {
     if (message.id === null) responses.push(message);
   });
   subscriber.caller.send('{"jsonrpc":"2.0","id":null,"method":"net_version","params":[]}');
-  await eventually(() => responses.length === 1 && notifications.length === 1, 5_000);
+  await eventually(() => responses.length === 1 && notifications.length === 1);
   expect(responses).toEqual([{ jsonrpc: '2.0', id: null, result: '7' }]);
 });
 

@@ -44,7 +44,7 @@ async function headFrom(transport: 'http' | 'websocket', change: (block: Header)
   });
   const notifications = await subscriber.subscribe('newHeads');
   const { header } = chain.mine();
-  await eventually(() => notifications.length > 0, 10_000);
+  await eventually(() => notifications.length > 0);
   const [head] = notifications as [Header];
   expect(head['number']).toBe(header.number);
   return { ...head, hash: '', parentHash: '', number: '', timestamp: '' };

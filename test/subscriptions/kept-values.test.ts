@@ -73,7 +73,7 @@ describe('the addresses, topics and hashes of a key', () => {
       expect(await open()).toBeUndefined();
       expect(await open()).toMatchObject({ code: -32_005 });
       socket.caller.socket.terminate();
-      await eventually(async () => (await readMetrics(other.address)).value('gatehouse_buffered_bytes') === 0, 5_000);
+      await eventually(async () => (await readMetrics(other.address)).value('gatehouse_buffered_bytes') === 0);
     } finally {
       await other.stop();
     }

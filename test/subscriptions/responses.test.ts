@@ -77,7 +77,7 @@ describe('eth_subscribe', () => {
 
   it('sends one false for syncing, as a synchronised node does', async () => {
     const notifications = await subscriber.subscribe('syncing');
-    await eventually(() => notifications.length === 1, 5_000);
+    await eventually(() => notifications.length === 1);
     expect(notifications).toEqual([false]);
     await endAll();
   });
@@ -93,11 +93,11 @@ describe('eth_subscribe', () => {
         { jsonrpc: '2.0', id: 2, method: 'eth_gasPrice', params: [] },
       ]),
     );
-    await eventually(() => node.callsOf('eth_gasPrice').length === 1, 5_000);
-    await eventually(async () => (await count('newHeads')) === 2, 5_000);
+    await eventually(() => node.callsOf('eth_gasPrice').length === 1);
+    await eventually(async () => (await count('newHeads')) === 2);
     const { header } = chain.mine();
     // The gateway has the block: another subscriber has its notification.
-    await eventually(() => notifications.length === 1, 5_000);
+    await eventually(() => notifications.length === 1);
     respondToGasPrice('0x1');
     const [response] = JSON.parse(await caller.next()) as { result: string }[];
     expect(response).toMatchObject({ id: 1, result: expect.stringMatching(/^0x/) as string });
@@ -108,7 +108,7 @@ describe('eth_subscribe', () => {
     });
     caller.socket.terminate();
     await endAll();
-    await eventually(async () => (await count('newHeads')) === 0, 5_000);
+    await eventually(async () => (await count('newHeads')) === 0);
   });
 
   it('without an id opens nothing', async () => {
@@ -136,7 +136,7 @@ describe('eth_unsubscribe', () => {
     const ended = await subscriber.subscribe('newHeads');
     await end(ids().at(-1) ?? '');
     chain.mine();
-    await eventually(() => open.length === 1, 5_000);
+    await eventually(() => open.length === 1);
     expect(ended).toEqual([]);
     await endAll();
   });
@@ -150,7 +150,7 @@ describe('a key', () => {
     for (let round = 0; round < 5; round++) await other.subscribe('newHeads');
     expect((await subscriber.call('eth_subscribe', ['newHeads'])).error).toEqual(error);
     other.caller.socket.terminate();
-    await eventually(async () => (await count('newHeads')) === 0, 5_000);
+    await eventually(async () => (await count('newHeads')) === 0);
     await subscriber.subscribe('newHeads');
     await endAll();
   });

@@ -30,7 +30,7 @@ describe('newHeads', () => {
   it('delivers each header once, in order, without members of the block body', async () => {
     const headers = await subscriber.subscribe('newHeads');
     const blocks = [chain.mine(), chain.mine(), chain.mine()];
-    await eventually(() => headers.length >= 3, 5_000);
+    await eventually(() => headers.length >= 3);
     expect(headers).toEqual(blocks.map(({ header }) => header));
   });
 
@@ -38,7 +38,7 @@ describe('newHeads', () => {
     const headers = await subscriber.subscribe('newHeads');
     chain.removeBlocks(2);
     const blocks = [chain.mine(), chain.mine(), chain.mine()];
-    await eventually(() => headers.length >= 3, 5_000);
+    await eventually(() => headers.length >= 3);
     expect(numbers(headers)).toEqual(blocks.map(({ header }) => header.number));
   });
 });
@@ -55,14 +55,14 @@ describe('logs', () => {
     const two = { address: token, topics: [transfer, hashOf('b')] };
     const first = chain.mine([one, other]);
     const second = chain.mine([two]);
-    await eventually(() => all.length >= 3, 5_000);
+    await eventually(() => all.length >= 3);
     expect(all).toEqual([...first.logs, ...second.logs]);
     expect(ours).toEqual([first.logs[0], second.logs[0]]);
     chain.removeBlocks(2);
     const third = chain.mine([two]);
     chain.mine();
     chain.mine();
-    await eventually(() => all.length >= 7, 5_000);
+    await eventually(() => all.length >= 7);
     const removed = (log: unknown): unknown => ({ ...(log as object), removed: true });
     expect(all.slice(3)).toEqual([
       ...[removed(second.logs[0]), removed(first.logs[1]), removed(first.logs[0])],
@@ -76,11 +76,11 @@ describe('logs', () => {
   it('are repeated with removed: true only to subscribers that got them', async () => {
     const early = await subscriber.subscribe('logs', { address: token });
     const [log] = chain.mine([{ address: token, topics: [transfer] }]).logs;
-    await eventually(() => early.length === 1, 5_000);
+    await eventually(() => early.length === 1);
     const late = await subscriber.subscribe('logs', { address: token });
     chain.removeBlocks(1);
     const [replacement] = [chain.mine([{ address: token, topics: [transfer] }]), chain.mine()];
-    await eventually(() => late.length > 0 && early.length === 3, 5_000);
+    await eventually(() => late.length > 0 && early.length === 3);
     expect(early).toEqual([log, { ...log, removed: true }, ...replacement.logs]);
     expect(late).toEqual(replacement.logs);
   });

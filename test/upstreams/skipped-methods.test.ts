@@ -108,7 +108,8 @@ it.each([
 
 it('a marked upstream that responds gets the call when the others are half-open and the retry budget is exhausted', async () => {
   const clock = shiftClock();
-  const all = await withNodes(3);
+  // Calls are held until all of them have arrived.
+  const all = await withNodes(3, { UPSTREAM_TIMEOUT_MS: '60000', CALL_TIMEOUT_MS: '60000' });
   const [marked, second, third] = all.nodes as [FakeNode, FakeNode, FakeNode];
   marked.response('eth_getStorageAt', { not: 'a word' });
   expect(await all.request()).toMatchObject({ result: word(2) });

@@ -73,7 +73,7 @@ describe('evidence', limit, () => {
     ['eth_getLogs', [{ blockHash: anvil.chain.blockHash, address: anvil.chain.counter.address }]] as const;
 
   it('that does not arrive in the time of the first caller is requested again for one with time left', async () => {
-    const env = { CALL_TIMEOUT_MS: '6000' };
+    const env = { CALL_TIMEOUT_MS: '12000' };
     const { send, nodes } = await withVerification(CHAIN_ID, [anvil.url, anvil.url], undefined, env);
     await send('eth_blockNumber', []);
     // Each node hangs at its first request.
@@ -86,7 +86,7 @@ describe('evidence', limit, () => {
       });
     const first = send(...receipt());
     await eventually(() => requests[1] === 1);
-    await scenarioPause(3_000);
+    await scenarioPause(6_000);
     const second = send(...logs());
     expect((await first).error).toBeDefined();
     expect(await second).toMatchObject({ verified: 'root', result: [{ address: anvil.chain.counter.address }] });
@@ -117,7 +117,8 @@ describe('evidence', limit, () => {
     await eventually(() => requests === 1);
     const second = send(...logs());
     await eventually(() => nodes[0]?.methods.includes('eth_getLogs') === true);
-    await scenarioPause(300);
+    // The second one joins the first.
+    await scenarioPause(2_000);
     departure.abort();
     await expect(first).rejects.toThrow('aborted');
     await scenarioPause(300);

@@ -50,7 +50,7 @@ it('the time of the event loop that a block with many logs and one filter takes 
   const usedBefore = turnBudget.usedMs('logs of seven');
   const others = Array.from({ length: 2_000 }, () => ({ address: token, topics: [hashOf('other')] }));
   chain.mine([...others, log]);
-  await eventually(() => notifications.length === 1, 10_000);
+  await eventually(() => notifications.length === 1);
   expect(turnBudget.usedMs('logs of seven')).toBeGreaterThan(usedBefore + 0.1);
 });
 
@@ -63,7 +63,7 @@ it('logs are requested once for each block, and delivered in the order of blocks
     'eth_getLogs',
     respondFor(chain, first, () => (failures-- > 0 ? rpcError(-32000, 'unknown block') : first.logs)),
   );
-  await eventually(() => all.every(({ length }) => length === 3), 10_000);
+  await eventually(() => all.every(({ length }) => length === 3));
   for (const notifications of all) expect(notifications).toEqual([...first.logs, ...second.logs]);
   expect([requestCount(first), requestCount(second)]).toEqual([4, 1]);
 });
@@ -77,7 +77,7 @@ it('an empty list is requested again if the header’s bloom filter has logs', a
     'eth_getLogs',
     respondFor(chain, block, () => (failures-- > 0 ? [] : block.logs)),
   );
-  await eventually(() => notifications.length === 1, 10_000);
+  await eventually(() => notifications.length === 1);
   expect(notifications).toEqual(block.logs);
 });
 
@@ -88,7 +88,7 @@ it('a block whose logs no upstream returns for a minute closes sockets with log 
   const { result: id } = await gateway.call('seven', 'eth_newFilter', [{}]);
   node.response('eth_getLogs', () => rpcError(-32000, 'query returned more than 10000 results'));
   const block = chain.mine([log]);
-  await eventually(() => requestCount(block) > 0, 10_000);
+  await eventually(() => requestCount(block) > 0);
   expect((await gateway.call('seven', 'eth_getFilterChanges', [id])).result).toEqual([]);
   time.forward(60_000);
   expect(await subscriber.caller.closed).toMatchObject({ code: 1013 });
@@ -105,10 +105,10 @@ it('nothing is delivered for a block that is removed before its logs are fetched
     'eth_getLogs',
     respondFor(chain, orphan, () => rpcError(-32000, 'unknown block')),
   );
-  await eventually(() => requestCount(orphan) > 0, 10_000);
+  await eventually(() => requestCount(orphan) > 0);
   chain.removeBlocks(1);
   const [replacement] = [chain.mine([log]), chain.mine()];
-  await eventually(() => notifications.length > 0 && heads.length === 3, 10_000);
+  await eventually(() => notifications.length > 0 && heads.length === 3);
   expect(notifications).toEqual(replacement.logs);
 });
 
@@ -120,12 +120,12 @@ it('logs that no filter matches are not requested once 256 bloom filters of the 
   for (let block = 1; block < 255; block++) chain.mine(others);
   // Blocks are delivered in order, so its notification shows that all 256 responses were checked.
   const last = chain.mine([log]);
-  await eventually(() => notifications.length === 1, 10_000);
+  await eventually(() => notifications.length === 1);
   expect([requestCount(first), requestCount(last)]).toEqual([1, 1]);
   const skipped = chain.mine(others);
   const matching = chain.mine([log]);
   const empty = chain.mine();
-  await eventually(() => notifications.length === 2 && requestCount(empty) === 1, 10_000);
+  await eventually(() => notifications.length === 2 && requestCount(empty) === 1);
   expect(notifications).toEqual([...last.logs, ...matching.logs]);
   expect(requestCount(skipped)).toBe(0);
 });

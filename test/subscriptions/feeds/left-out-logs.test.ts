@@ -46,23 +46,23 @@ const withoutLast = (logs: Logs): Logs => logs.slice(0, -1);
 it('logs that one upstream leaves out are those of another one, which the header’s bloom filter has', async () => {
   const { chain, notifications, bloomCheck } = await start(withoutLast, whole);
   const blocks = [chain.mine([one, two]), chain.mine([two, one]), chain.mine([one])];
-  await eventually(() => notifications.length >= 5, 5_000);
+  await eventually(() => notifications.length >= 5);
   expect(notifications).toEqual(blocks.flatMap(({ logs }) => logs));
-  await eventually(async () => (await bloomCheck()) === undefined, 5_000);
+  await eventually(async () => (await bloomCheck()) === undefined);
 });
 
 it('two upstreams that agree with each other, and not with the bloom filter of three blocks, switch the check off', async () => {
   const { chain, notifications, bloomCheck, requests } = await start(withoutLast, withoutLast);
   for (let blocks = 1; blocks <= 3; blocks++) {
     const { logs } = chain.mine([one, two]);
-    await eventually(() => notifications.length === blocks, 5_000);
+    await eventually(() => notifications.length === blocks);
     expect(notifications.at(-1)).toEqual(logs[0]);
     expect(requests()).toBe(2 * blocks);
   }
-  await eventually(async () => (await bloomCheck()) === 'off', 5_000);
+  await eventually(async () => (await bloomCheck()) === 'off');
   const before = requests();
   chain.mine([two, one]);
-  await eventually(() => notifications.length === 4, 5_000);
+  await eventually(() => notifications.length === 4);
   expect(requests()).toBe(before + 1);
 });
 
@@ -72,14 +72,14 @@ it('one upstream that returns no logs of a block delays later blocks for seconds
   chain.mine([one]);
   returned = (logs) => (logs.length === 2 ? logs : []);
   const { logs } = chain.mine([two, one]);
-  await eventually(() => notifications.length === 2, 8_000);
+  await eventually(() => notifications.length === 2);
   expect(notifications).toEqual(logs);
   expect(await bloomCheck()).toBeUndefined();
   // A list without logs is still requested again.
   let failures = 1;
   returned = (all) => (failures-- > 0 ? [] : all);
   const last = chain.mine([one]);
-  await eventually(() => notifications.length === 3, 5_000);
+  await eventually(() => notifications.length === 3);
   expect(notifications.at(-1)).toEqual(last.logs[0]);
 });
 
@@ -87,9 +87,9 @@ it('logs beside those of the bloom filter are delivered at once if there is no o
   const more = { logIndex: '0x7', address: addressOf('state sync'), topics: [hashOf('sync')] };
   const { chain, notifications, bloomCheck } = await start((logs) => logs.flatMap((log) => [log, { ...log, ...more }]));
   chain.mine([one]);
-  await eventually(() => notifications.length === 2, 5_000);
+  await eventually(() => notifications.length === 2);
   expect(await bloomCheck()).toBe('off');
   const clock = shiftClock({ isRunning: true });
   clock.forward(601_000);
-  await eventually(async () => (await bloomCheck()) === undefined, 5_000);
+  await eventually(async () => (await bloomCheck()) === undefined);
 });

@@ -63,15 +63,15 @@ it('each pending transaction is delivered once to all, as hash or in full, from 
     await subscriber.subscribe('newPendingTransactions', true),
   ];
   pool.add('a', 'gone', 'b', 'a');
-  await eventually(() => hashes.length >= 3 && full.length >= 2, 5_000);
+  await eventually(() => hashes.length >= 3 && full.length >= 2);
   pool.add('b', 'c');
-  await eventually(() => hashes.length >= 4 && full.length >= 3, 5_000);
+  await eventually(() => hashes.length >= 4 && full.length >= 3);
   expect(hashes).toEqual(['a', 'gone', 'b', 'c'].map(hashOf));
   expect(sameHashes).toEqual(hashes);
   expect(full).toEqual(['a', 'b', 'c'].map((name) => transaction(hashOf(name))));
   expect(pool.node.callsOf('eth_newPendingTransactionFilter')).toHaveLength(1);
   for (const id of subscriber.notifications.keys()) await subscriber.call('eth_unsubscribe', [id]);
-  await eventually(() => pool.node.callsOf('eth_uninstallFilter').length === 1, 5_000);
+  await eventually(() => pool.node.callsOf('eth_uninstallFilter').length === 1);
 });
 
 it('a large transaction that is mined meanwhile is delivered in full, with the fields that the node omits', async () => {
@@ -82,7 +82,7 @@ it('a large transaction that is mined meanwhile is delivered in full, with the f
   pool.node.response('eth_getTransactionByHash', sent);
   const full = await subscriber.subscribe('newPendingTransactions', true);
   pool.add('large');
-  await eventually(() => full.length === 1, 5_000);
+  await eventually(() => full.length === 1);
   expect(full).toEqual([{ ...sent, v: null }]);
 });
 
@@ -91,18 +91,18 @@ it('another upstream takes over after a failure, and transactions of both are de
   const [first, second] = pools as [Pool, Pool];
   const hashes = await subscriber.subscribe('newPendingTransactions');
   first.add('a', 'b');
-  await eventually(() => hashes.length === 2, 5_000);
+  await eventually(() => hashes.length === 2);
   await first.node.refuse();
-  await eventually(() => second.node.callsOf('eth_newPendingTransactionFilter').length === 1, 5_000);
+  await eventually(() => second.node.callsOf('eth_newPendingTransactionFilter').length === 1);
   second.add('b', 'c');
-  await eventually(() => hashes.length >= 3, 5_000);
+  await eventually(() => hashes.length >= 3);
   expect(hashes).toEqual(['a', 'b', 'c'].map(hashOf));
   // The first one takes over again when the second loses its filter.
   await first.node.listen();
   second.node.response('eth_getFilterChanges', rpcError(-32000, 'filter not found'));
-  await eventually(() => first.node.callsOf('eth_newPendingTransactionFilter').length === 2, 5_000);
+  await eventually(() => first.node.callsOf('eth_newPendingTransactionFilter').length === 2);
   first.add('c', 'd');
-  await eventually(() => hashes.length >= 4, 5_000);
+  await eventually(() => hashes.length >= 4);
   expect(hashes).toEqual(['a', 'b', 'c', 'd'].map(hashOf));
 });
 

@@ -68,11 +68,11 @@ describe('a transaction of a key with the capability `private`', () => {
       [0, 1, 1],
     ],
   ])('is not sent to others while %j wait for its receipt and do not return it', async (upstreams, counts) => {
-    const env = { CALL_TIMEOUT_MS: '3000' };
+    const env = { CALL_TIMEOUT_MS: '6000' };
     const { gateway, nodes, sendPrivate, sent } = await startRelay({ upstreams, fallbackAfterMs: 300 }, env);
     for (const node of nodes) {
       node.response(sendAndWait, receipt);
-      node.always(slow(1_500), sendAndWait);
+      node.always(slow(2_500), sendAndWait);
     }
     expect((await sendPrivate(sendAndWait)).response.result).toMatchObject(receipt);
     expect(sent(sendAndWait)).toEqual(counts);
