@@ -51,7 +51,7 @@ beforeAll(async () => {
     ...patient,
   };
   gateways = await Promise.all([place.start(env), place.start(env)]);
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await place.close();
   await node.close();

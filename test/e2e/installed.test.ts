@@ -23,7 +23,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'package.json'), '{}');
   npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', `./gatehouse-rpc-${version}.tgz`);
   installation = join(folder, 'node_modules/gatehouse-rpc');
-}, 120_000);
+}, 300_000);
 afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });

@@ -32,7 +32,7 @@ beforeAll(async () => {
   // One after the other, because the first may have to compile.
   gateway = await place.start(redisUrl());
   remote = await place.start(redisUrl(wire.port));
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await place.close();
   await wire.close();

@@ -57,7 +57,7 @@ beforeAll(async () => {
   guarded = JSON.parse(made.stdout) as typeof guarded;
   await eventually(async () => (await post('basic', guarded.key, basic(guarded.secret))) !== 401);
   await eventually(async () => (await post('basic', key)) !== 401); // the key file is checked five times a second
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await place.close();
   await node.close();

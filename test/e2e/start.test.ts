@@ -35,7 +35,7 @@ describe('a first start, without settings and files', () => {
     place = new Workplace();
     gateway = await place.start();
     key = keyForm.exec(gateway.banner)?.[0] ?? '';
-  }, 60_000);
+  }, 120_000);
   afterAll(() => place.close());
 
   it('prints what runs where', () => {

@@ -25,7 +25,7 @@ describe('recorded responses, from end to end', () => {
       ...(failure === undefined ? [] : [[`pair-${index}`, network(CHAIN_ID, [bad.url, good.url], methods)] as const]),
     ]);
     gateway = await startGateway(Object.fromEntries(networks), { UPSTREAM_CONNECTIONS: '1' });
-  }, 60_000);
+  }, 180_000);
   afterAll(async () => {
     await gateway.stop();
     await Promise.all([bad.close(), good.close()]);

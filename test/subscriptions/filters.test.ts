@@ -167,7 +167,7 @@ describe('a filter', () => {
     await create();
     await result('eth_getFilterChanges', first);
     expect((await gateway.call('seven', 'eth_getFilterChanges', [second])).error).toEqual(notFound);
-  });
+  }, 150_000);
 
   it('is rejected if it has too many addresses', async () => {
     const address = Array.from({ length: 2_000 }, (_, index) => `0x${index.toString(16).padStart(40, '0')}`);

@@ -6,7 +6,7 @@ import { rpcError } from '../support/fake-node.ts';
 import { shiftClock, withNodes, word } from '../routing/with-nodes.ts';
 
 /** Only the method that hangs has a short timeout: other requests may take long on a loaded machine. */
-const shortFor = (method: string): object => ({ failsafe: { [method]: { timeoutMs: 150 } } });
+const shortFor = (method: string, timeoutMs = 150): object => ({ failsafe: { [method]: { timeoutMs } } });
 /** Of the first upstream. */
 const shortAtFirst = [shortFor('eth_getStorageAt')];
 
@@ -19,7 +19,7 @@ it('the chain id of an upstream is checked once, not with every call', async () 
 
 describe('an upstream that is too slow for one call', () => {
   it('keeps its circuit closed if other calls were successful meanwhile', async () => {
-    const { nodes, gateway, request, send } = await withNodes(2, {}, {}, [shortFor('eth_gasPrice')]);
+    const { nodes, gateway, request, send } = await withNodes(2, {}, {}, [shortFor('eth_gasPrice', 2_000)]);
     await request();
     nodes[0]?.always(hang, 'eth_gasPrice');
     nodes[1]?.response('eth_gasPrice', '0x1');

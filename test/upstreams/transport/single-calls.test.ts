@@ -9,7 +9,7 @@ const sizes = (held: HeldNode): number[] => held.arrived().map((positions) => po
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const batchOf = (from: number, to: number): object[] => range(from, to).map((position) => readAt(position));
 const untilArrived = (held: HeldNode, calls: number): Promise<number> =>
-  eventually(() => held.arrived().join().split(',').length === calls);
+  eventually(() => held.arrived().join().split(',').length === calls, 50_000);
 
 function releaseAll(held: HeldNode): void {
   held.arrived().forEach(held.release);
@@ -56,4 +56,4 @@ it('200 concurrent calls of one key are sent at once: none waits for the respons
   await untilArrived(held, 200);
   releaseAll(held);
   for (const response of await Promise.all(responding)) expect(await response.text()).toContain('"result"');
-});
+}, 150_000);
