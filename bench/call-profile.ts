@@ -8,15 +8,37 @@ const bytes = table([
   ['native code', '0.7 kB'],
 ]);
 
+/** Of the second half of each profile's busy time, in which the gateway is warm; at 300 per second, of the calls after the warm-up. */
 const kinds = table([
-  ['share of busy time', 'single', 'rate in Redis', 'cache hits', 'WebSocket', 'batches of 100', 'blocks of 200 kB'],
-  ['Gatehouse', '36 %', '38 %', '25 %', '42 %', '51 %', '37 %'],
-  ['Node', '24 %', '22 %', '30 %', '14 %', '13 %', '19 %'],
-  ['kernel: writes', '18 %', '17 %', '28 %', '18 %', '9 %', '7 %'],
-  ['native code', '13 %', '12 %', '15 %', '11 %', '13 %', '11 %'],
-  ['undici, with its parser', '7 %', '7 %', '0 %', '8 %', '9 %', '7 %'],
-  ['garbage collection', '2 %', '4 %', '2 %', '2 %', '4 %', '20 %'],
-  ['ioredis and ws', '0 %', '1 %', '0 %', '4 %', '0 %', '0 %'],
+  [
+    'share of busy time',
+    'eth_call',
+    'over WebSocket',
+    'batches of 10',
+    'of 100',
+    '300 per s',
+    'block',
+    'logs',
+    'trace',
+  ],
+  ['Gatehouse', '28 %', '32 %', '43 %', '41 %', '31 %', '51 %', '59 %', '62 %'],
+  ['Node', '22 %', '15 %', '14 %', '12 %', '23 %', '14 %', '11 %', '7 %'],
+  ['native code', '16 %', '16 %', '18 %', '17 %', '19 %', '17 %', '12 %', '14 %'],
+  ['kernel: writes', '12 %', '12 %', '5 %', '3 %', '10 %', '6 %', '6 %', '8 %'],
+  ['undici, with its parser', '12 %', '14 %', '6 %', '8 %', '11 %', '5 %', '3 %', '3 %'],
+  ['garbage collection', '5 %', '5 %', '8 %', '11 %', '5 %', '7 %', '8 %', '7 %'],
+  ['lru-cache', '4 %', '4 %', '6 %', '7 %', '1 %', '1 %', '0 %', '0 %'],
+]);
+
+const folders = table([
+  ['of it, in the folder', 'eth_call', 'batches of 100', 'block', 'logs', 'trace'],
+  ['call', '7 %', '13 %', '4 %', '1 %', '1 %'],
+  ['jsonrpc: the envelope', '7 %', '7 %', '1 %', '1 %', '0 %'],
+  ['upstreams', '3 %', '9 %', '2 %', '2 %', '2 %'],
+  ['server', '4 %', '1 %', '3 %', '2 %', '2 %'],
+  ['normalise: checks of the result', '0 %', '0 %', '19 %', '43 %', '0 %'],
+  ['json: the end of the result, and its tokens', '1 %', '3 %', '15 %', '7 %', '55 %'],
+  ['chain', '0 %', '0 %', '4 %', '1 %', '0 %'],
 ]);
 
 const retention = table([
@@ -32,10 +54,14 @@ const retention = table([
 ]);
 
 /** The section of docs/benchmarks.md about a single call. Measured apart from the scenarios. */
-export const callProfile = `CPU profiles of 4 s with one key and 64 connections (4 for batches, 8 for blocks); the shares are of busy time. The bytes
-are those that V8's heap profiler found for \`eth_getStorageAt\`. AMD EPYC × 2, Node v20.20.2, 2026-11-24.
+export const callProfile = `CPU profiles of the scenarios with these names, from \`npm run bench -- --scenario eth-call,eth-call-ws,eth-call10,eth-call100,wallets,block,logs,trace
+--rounds 1 --seconds 4\`. Intel Xeon × 2, Node v20.20.2, 2026-11-28.
 
 ${kinds}
+
+${folders}
+
+The bytes are those that V8's heap profiler found for \`eth_getStorageAt\` (AMD EPYC × 2, Node v20.20.2, 2026-11-24).
 
 ${bytes}
 
@@ -66,16 +92,32 @@ Minor collections then use one thread: little survives them, and three more thre
 
 ### Why targets are missed
 
-No function of Gatehouse has more than 6 % of a call's time. What was tried for each goal that is missed, or was until then, and what more it
-would take:
+What was tried for each goal that is missed, or was until then, and what more it would take:
 
-- **Batches.** Calls that wait for a slot of the upstream, and the calls of a batch, had promises, closures and timers of their own;
-  each has one object now. A fifth of the calls in the batch execute code, and are sent upstream singly. Less takes one object per call from the
-  client's envelope to the upstream's batch, without coalescing, hedges and metrics as separate parts.
-- **Blocks of 200 kB** cost 1,965 to 1,053 µs in the five rounds, for the same reason, and nginx, at a tenth of its load, 94 to 120. In longer alternating rounds
-  they cost 620 to 870 µs, nginx 174 to 247: 3.62 ×. A fifth is the collection of buffers. Names are compared with learned layouts; a response up to 256 kB is not copied into one buffer with the
-  caller's envelope. A check of each chunk as it arrives would avoid joining them; searching control characters within the walk
-  would save a further 3 %. Reading results from 1 kB on as bytes, not from 8 kB on, made batches dearer (1.12 → 1.25 × nginx).
+- **eth_call, single calls and WebSocket.** Gatehouse's own code is 28 to 32 % of a call. Without any of it, a call would cost 3.9 × nginx:
+  a bare Node proxy costs 2.8, and undici, which opens, limits and ends upstream requests, most of the rest. A quarter of the own code reads the
+  client's envelope, with its checks for duplicate members. The goals take an HTTP/1.1 server and client of
+  Gatehouse's own on sockets.
+- **Batches of eth_call.** They go upstream in batches of 10, so that HTTP costs little. What remains is done for each call, as if it were alone: an object, a slot of
+  the key and one of the upstream, coalescing, hedging, a look into the cache, an entry in it, metrics. proxyd does none of these for the calls of a
+  batch. Calls that wait for a slot, and the calls of a batch, had promises, closures and timers of their own; each has one object now. Less takes one
+  selection, one slot and one entry of metrics for all calls of a batch that go to one upstream.
+- **eth_getLogs of 2 MB.** nodecore passes logs on unread. Gatehouse checks each name, quantity and address on the way. On 2026-11-28 two causes of a
+  seventh of the time went: the error, with its stack, that ended the walk at the end of each chunk, and the general path for the strings in an
+  array. A log of 600 bytes now takes 0.8 µs; the search of closing quotes is four bytes at a time. Less takes an index of
+  quotes and brackets that WebAssembly makes, 16 bytes at a time, as simdjson does.
+- **Blocks of 200 kB.** The hashes of their transactions, which are remembered, were searched in the bytes: a seventh of the time, until
+  they came from the walk that checks them (2026-11-28, alternating with the commit before: 13.8 → 12.1 × nginx). Names are compared with learned
+  layouts; a response up to 256 kB is not copied into one buffer with the caller's envelope. Reading results from 1 kB on as bytes,
+  not from 8 kB on, made batches dearer (1.12 → 1.25 × nginx). The rest takes the same index as logs.
+- **Traces of 5 MB** pass unread. Half of the time is the search for their end, which counts brackets outside of strings.
+- **300 calls per second.** A call costs four to five times as much as under full load, also through nginx (105 in place of 22 µs): each event
+  wakes the process and has a turn of the event loop of its own, and the caches of the CPU are cold. The parts are those of eth_call. Reading the CPU
+  time of the process, for fair turns, was 7 % of it; since 2026-11-28 that is read at most each 20 ms. The rest takes what eth_call takes.
+- **30 ms and 256 connections.** Without a limit by the core, the median is that of the upstream. One core serves 3,139 such calls per second
+  here, and peers 2,634 to 3,258: more takes [workers](operations.md#workers).
+- **An upstream that works on a batch call by call** got the few calls of a batch that execute code together still, after its lookups were sent
+  singly: too few to compare. Since 2026-11-28 they go singly too.
 - **Cache hits** run 119 functions and no promise. A bare Node server that has all responses in memory and writes the same headers costs 1.22 × nginx,
   so that 5 µs remain of the goal for all that Gatehouse does; reading the envelope, with its checks for duplicate members, takes 9. It
   takes a server of Gatehouse's own on sockets.
