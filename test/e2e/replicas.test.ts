@@ -65,7 +65,8 @@ it('a key created at one gateway is valid at all of them', async () => {
 });
 
 it('a rate limit is shared: all three gateways together do not exceed it', async () => {
-  const [rate, burst] = [20, 60];
+  // A loaded machine has more calls than that, too.
+  const [rate, burst] = [2, 60];
   const { key } = await act(1, '', { name: 'bob', rules: { rate, burst } });
   const before = await Promise.all(replicas.map((replica) => counted(replica, 'rate-limit')));
   const startedAt = performance.now();

@@ -122,13 +122,13 @@ describe('a gateway that is stopped', () => {
 
   it('during the start leaves no process behind, and logs no error', async () => {
     const starting = place.spawn(['start'], { PORT: '0' });
-    await eventually(() => anvils().length > 0);
+    await eventually(() => anvils().length > 0, 60_000);
     starting.signal('SIGINT');
     const { stdout, stderr } = await starting.ended;
     await eventually(() => anvils().length === 0);
     expect(stdout).toBe('');
     expect(stderr).not.toMatch(/error|did not start|"level":[56]0/);
-  });
+  }, 120_000);
 
   it('by SIGKILL leaves no chain behind', async () => {
     const gateway = await place.start();
