@@ -8,7 +8,6 @@ const bytes = table([
   ['native code', '0.7 kB'],
 ]);
 
-/** Of the second half of each profile's busy time, in which the gateway is warm; at 300 per second, of the calls after the warm-up. */
 const kinds = table([
   [
     'share of busy time',
@@ -55,7 +54,9 @@ const retention = table([
 
 /** The section of docs/benchmarks.md about a single call. Measured apart from the scenarios. */
 export const callProfile = `CPU profiles of the scenarios with these names, from \`npm run bench -- --scenario eth-call,eth-call-ws,eth-call10,eth-call100,wallets,block,logs,trace
---rounds 1 --seconds 4\`. Intel Xeon × 2, Node v20.20.2, 2026-11-28.
+--rounds 1 --seconds 4\`, with \`--cpu-prof\` for the gateway's Node. Shares are of the second half of the busy time, in which it is warm; at 300 per second, of the
+calls after the warm-up. Intel Xeon × 2, Node v20.20.2, 2026-11-28. The scenarios that were measured last on that day had other programs beside them:
+\`core\` in the table above shows it, and ratios count.
 
 ${kinds}
 
@@ -99,14 +100,14 @@ What was tried for each goal that is missed, or was until then, and what more it
   client's envelope, with its checks for duplicate members. The goals take an HTTP/1.1 server and client of
   Gatehouse's own on sockets.
 - **Batches of eth_call.** They go upstream in batches of 10, so that HTTP costs little. What remains is done for each call, as if it were alone: an object, a slot of
-  the key and one of the upstream, coalescing, hedging, a look into the cache, an entry in it, metrics. proxyd does none of these for the calls of a
-  batch. Calls that wait for a slot, and the calls of a batch, had promises, closures and timers of their own; each has one object now. Less takes one
+  the key and one of the upstream, coalescing, hedging, a look into the cache, an entry in it, metrics. proxyd has no slot, no
+  coalescing and no hedge for the calls of a batch. Calls that wait for a slot, and the calls of a batch, had promises, closures and timers of their own; each has one object now. Less takes one
   selection, one slot and one entry of metrics for all calls of a batch that go to one upstream.
 - **eth_getLogs of 2 MB.** nodecore passes logs on unread. Gatehouse checks each name, quantity and address on the way. On 2026-11-28 two causes of a
   seventh of the time went: the error, with its stack, that ended the walk at the end of each chunk, and the general path for the strings in an
   array. A log of 600 bytes now takes 0.8 µs; the search of closing quotes is four bytes at a time. Less takes an index of
   quotes and brackets that WebAssembly makes, 16 bytes at a time, as simdjson does.
-- **Blocks of 200 kB.** The hashes of their transactions, which are remembered, were searched in the bytes: a seventh of the time, until
+- **Blocks of 200 kB.** The hashes of their transactions, which are remembered, were searched in the bytes: an eighth of the time, until
   they came from the walk that checks them (2026-11-28, alternating with the commit before: 13.8 → 12.1 × nginx). Names are compared with learned
   layouts; a response up to 256 kB is not copied into one buffer with the caller's envelope. Reading results from 1 kB on as bytes,
   not from 8 kB on, made batches dearer (1.12 → 1.25 × nginx). The rest takes the same index as logs.
@@ -117,7 +118,8 @@ What was tried for each goal that is missed, or was until then, and what more it
 - **30 ms and 256 connections.** Without a limit by the core, the median is that of the upstream. One core serves 3,139 such calls per second
   here, and peers 2,634 to 3,258: more takes [workers](operations.md#workers).
 - **An upstream that works on a batch call by call** got the few calls of a batch that execute code together still, after its lookups were sent
-  singly: too few to compare. Since 2026-11-28 they go singly too.
+  singly: too few to compare. Since 2026-11-28 they go singly too. In two runs after it, the median was 0.97 and 1.42 × with \`batch: false\`: the second,
+  which the table has, had other programs beside it (rounds from 0.88 to 5.24).
 - **Cache hits** run 119 functions and no promise. A bare Node server that has all responses in memory and writes the same headers costs 1.22 × nginx,
   so that 5 µs remain of the goal for all that Gatehouse does; reading the envelope, with its checks for duplicate members, takes 9. It
   takes a server of Gatehouse's own on sockets.

@@ -13,7 +13,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
  * after the response, because parsing a large block is slow. Nodes write JSON without spaces.
  */
 
-/** Of one block: the hashes of all blocks are bounded, too (chain/served-hashes.ts). */
+/** Of a block that was collected: the hashes of all blocks are bounded, too (chain/served-hashes.ts). */
 const MAX_TRANSACTIONS = 5_000;
 /** As many as the view of the chain has. */
 const MAX_FOLLOWED_BLOCKS = 512n;

@@ -63,7 +63,7 @@ export class TurnBudget {
   #usedMs = 0;
   /** Whether `#onTurn` is due, which ends the turn. */
   #hasBegun = false;
-  /** CPU time of the process, read at most 20 ms before the turn: work is not charged for the time of other programs. */
+  /** CPU time of the process, read at most 20 ms before the turn: work is not charged for more time of other programs. */
   #cpuMs = 0;
   #cpuReadAt = -Infinity;
   #servesUntil = 0;
@@ -93,7 +93,9 @@ export class TurnBudget {
     owner.usedAt = now;
     if (owner === this.#served) this.#served = undefined;
     if (cpuMs > TURN_MS) {
-      const excess = Math.min(cpuMs, this.#clock.cpuMs() - this.#cpuMs) - TURN_MS;
+      const read = this.#clock.cpuMs();
+      const excess = Math.min(cpuMs, read - this.#cpuMs) - TURN_MS;
+      [this.#cpuMs, this.#cpuReadAt] = [read, now];
       const rest = Math.max(owner.restsUntil, now) + Math.max(0, excess);
       owner.restsUntil = Math.min(rest, now + MAX_REST_MS);
     }

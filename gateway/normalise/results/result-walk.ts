@@ -17,6 +17,8 @@ export interface ExpectedBytes {
 
 const QUOTE = 34;
 const ZERO = 48;
+/** With its quotes. */
+const HASH_BYTES = 68;
 const LOWER_N = 110;
 const OPEN_BRACE = 123;
 
@@ -87,7 +89,7 @@ export class ResultWalk {
       const rule = last.field?.rule;
       if (last.isText) {
         reader.skipString();
-        if (last.isHash && isOwn) this.hashAt = value;
+        if (last.isHash && isOwn && reader.at - value === HASH_BYTES) this.hashAt = value;
         if (rule !== undefined && !fitsText(rule, reader.bytes, value + 1, reader.at - 1)) throw mustBeParsed;
       } else {
         this.#checkOther(last, element);
