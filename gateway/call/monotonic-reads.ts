@@ -10,7 +10,7 @@ import { blocksNamedBy, hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { mayBeFollowed, recordTransactions } from './served-transactions.ts';
+import { mayBeFollowed, recordTransactions, transactionHashesIn } from './served-transactions.ts';
 
 /*
  * Monotonic reads: callers are not served an older `latest`, `safe` or `finalized` block than before while an upstream has a
@@ -62,7 +62,7 @@ export function recordServed(
   if (method.shape?.type !== 'Block') return;
   if (response.kind === 'large') {
     chain.servedHash(block.hash, block.hash, now);
-    void recordTransactions(chain, block, response.parts[0], isWholeBlock(method, params));
+    void recordTransactions(chain, block, transactionHashesIn(response.parts[0], isWholeBlock(method, params)));
     return;
   }
   const { hash, transactions } = response.result as { readonly hash?: unknown; readonly transactions?: unknown };

@@ -8,10 +8,7 @@ import type { ResultReader } from '../upstreams/transport/flowing-result.ts';
 import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
-/*
- * The transactions of large blocks that callers are served. Of a block that was collected, the hashes are searched in the bytes
- * after the response, because parsing a large block is slow. Nodes write JSON without spaces.
- */
+/* The transactions of large blocks that callers are served. */
 
 /** Of a block that was collected: the hashes of all blocks are bounded, too (chain/served-hashes.ts). */
 const MAX_TRANSACTIONS = 5_000;
@@ -26,40 +23,32 @@ const HASH_CHARS = 66;
 /** Of the chain that calls are sent for. */
 type Chain = ChainPoller<Upstream>;
 
-/**
- * Records the transactions of a large block. Never rejects.
- * @param areObjects the block has whole transactions, not their hashes
- */
-export async function recordTransactions(
-  chain: Chain,
-  block: ServedBlock,
-  bytes: Buffer,
-  areObjects: boolean,
-): Promise<void> {
-  if (!mayBeFollowed(chain, block)) return;
-  await clock.nextTurn();
-  const start = areObjects ? 0 : bytes.indexOf(LIST);
-  if (start === -1) return;
-  const end = areObjects ? bytes.length : bytes.indexOf(']', start);
-  const name = areObjects ? HASH_IN_OBJECT : HASH_IN_LIST;
-  let at = bytes.indexOf(name, start);
-  for (let count = 0; at !== -1 && at < end && count < MAX_TRANSACTIONS; count++) {
-    const pause = timeSlicer.next();
-    if (pause !== undefined) await pause;
-    const from = at + name.length - PREFIX_CHARS;
-    chain.servedHash(bytes.toString('latin1', from, from + HASH_CHARS), block.hash, clock.now());
-    at = bytes.indexOf(name, from + HASH_CHARS);
-  }
-}
-
-/** As `recordTransactions`, for a part of a block. */
-async function recordHashes(chain: Chain, block: ServedBlock, hashes: readonly string[]): Promise<void> {
+/** Records transactions of a large block after the response to it. Never rejects. @param hashes of them */
+export async function recordTransactions(chain: Chain, block: ServedBlock, hashes: Iterable<string>): Promise<void> {
   if (!mayBeFollowed(chain, block)) return;
   await clock.nextTurn();
   for (const hash of hashes) {
     const pause = timeSlicer.next();
     if (pause !== undefined) await pause;
     chain.servedHash(hash, block.hash, clock.now());
+  }
+}
+
+/**
+ * The hashes of the transactions in the bytes of a block, searched one by one: parsing a large block is slow. Nodes write JSON
+ * without spaces.
+ * @param areObjects the block has whole transactions, not their hashes
+ */
+export function* transactionHashesIn(bytes: Buffer, areObjects: boolean): Generator<string> {
+  const start = areObjects ? 0 : bytes.indexOf(LIST);
+  if (start === -1) return;
+  const end = areObjects ? bytes.length : bytes.indexOf(']', start);
+  const name = areObjects ? HASH_IN_OBJECT : HASH_IN_LIST;
+  let at = bytes.indexOf(name, start);
+  for (let count = 0; at !== -1 && at < end && count < MAX_TRANSACTIONS; count++) {
+    const from = at + name.length - PREFIX_CHARS;
+    yield bytes.toString('latin1', from, from + HASH_CHARS);
+    at = bytes.indexOf(name, from + HASH_CHARS);
   }
 }
 
@@ -88,7 +77,7 @@ export class ServedBlockReader implements ResultReader {
     const { head } = this.#reader;
     this.#block ??= head && blockInResult(jsonResponse(head));
     const hashes = this.#reader.takeHashes();
-    if (this.#block !== undefined && hashes.length > 0) void recordHashes(this.#chain, this.#block, hashes);
+    if (this.#block !== undefined && hashes.length > 0) void recordTransactions(this.#chain, this.#block, hashes);
     return end;
   }
 }

@@ -63,7 +63,7 @@ export class TurnBudget {
   #usedMs = 0;
   /** Whether `#onTurn` is due, which ends the turn. */
   #hasBegun = false;
-  /** CPU time of the process, read at most 20 ms before the turn: work is not charged for more time of other programs. */
+  /** CPU time of the process at `#cpuReadAt`. No piece of work takes more than what was added since: other programs ran meanwhile. */
   #cpuMs = 0;
   #cpuReadAt = -Infinity;
   #servesUntil = 0;

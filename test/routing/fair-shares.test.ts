@@ -11,7 +11,7 @@ import { startFakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { heldHttp, heldWebSocket } from './held-node.ts';
 import { addKey, postTo, readAt } from './two-keys.ts';
-import { stopDeadlines } from './with-nodes.ts';
+import { slowTimers } from './with-nodes.ts';
 
 type Env = Record<string, string>;
 
@@ -181,7 +181,7 @@ it('a call that may be hedged waits as a call of its key', async () => {
 });
 
 describe('a network with as many calls in progress as it may have', () => {
-  beforeEach(stopDeadlines);
+  beforeEach(slowTimers);
 
   it('gets the call of another key next', async () => {
     const { gateway, arrived, release, untilInProgress } = await heldHttp({ NETWORK_CONCURRENCY: '1' });

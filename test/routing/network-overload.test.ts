@@ -4,7 +4,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, status, type Behaviour } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { stopDeadlines } from './with-nodes.ts';
+import { slowTimers } from './with-nodes.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { errorText, expectResponse, resultText } from '../server/http/expect-response.ts';
 
@@ -60,7 +60,7 @@ async function useAllPlaces(): Promise<Promise<Response>[]> {
 
 /** The same, and one that waits until there is a place. */
 async function fill(): Promise<Promise<Response>[]> {
-  stopDeadlines();
+  slowTimers();
   const pending = await useAllPlaces();
   pending.push(gateway.post('main', read()));
   await eventually(async () => (await queued()) === 1);
@@ -109,7 +109,7 @@ describe('a network whose upstream hangs', () => {
   });
 
   it('gives the place of a waiting caller who disconnects to the next', async () => {
-    stopDeadlines();
+    slowTimers();
     const pending = await useAllPlaces();
     const left = new AbortController();
     const leaving = fetch(gateway.url('main'), { method: 'POST', body: read(), signal: left.signal });
@@ -128,7 +128,7 @@ describe('a network whose upstream hangs', () => {
   });
 
   it('rejects calls of a batch and messages of a WebSocket, each with its own id', async () => {
-    stopDeadlines();
+    slowTimers();
     const batch = gateway.post('main', `[${[1, 2, 3, 4, 5].map((id) => read(id)).join()},${local}]`);
     await eventually(() => reads() === 3);
     const caller = await openCaller(socketUrl(gateway, 'main'));

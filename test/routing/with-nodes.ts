@@ -1,6 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
-import { Deadlines, type Timed } from '../../gateway/admission/deadlines.ts';
-import { InFlightSet } from '../../gateway/collections/in-flight-set.ts';
+import { clock, installClock } from '../../gateway/clock/clock.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -102,15 +101,17 @@ export async function untilHeadsPolled({ gateway, nodes }: WithNodes, times = 1,
 }
 
 /**
- * Lets no time limit of a request end until the test ends. A call that waits for others is rejected after a second, which a
- * loaded machine exceeds.
+ * Installs a clock until the test ends whose timers take 30 times as long: a call that waits for others is rejected after a
+ * second, which a loaded machine exceeds.
  */
-export function stopDeadlines(): void {
-  const spy = vi.spyOn(Deadlines.prototype, 'add').mockImplementation(function (this: Deadlines, work: Timed) {
-    InFlightSet.prototype.add.call(this, work as never);
+export function slowTimers(): void {
+  const system = clock;
+  installClock({
+    ...system,
+    setTimeout: (callback, ms, ...args) => system.setTimeout(callback, 30 * ms, ...args),
   });
   onTestFinished(() => {
-    spy.mockRestore();
+    installClock(system);
   });
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 
 /** What the gateway promises within a second, as a loaded machine shows it. */
-export const SOON_MS = 5_000;
+export const SOON_MS = 4_000;
 
 /** Time between two checks: a tenth of the wait until now, so that a long one takes little CPU. Most conditions send a request. */
 const MIN_PAUSE_MS = 5;

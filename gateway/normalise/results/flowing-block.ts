@@ -64,14 +64,11 @@ export class FlowingBlock implements ResultReader {
       isEchoed,
       layouts,
     );
-    this.#transactions.hashes = [];
   }
 
-  /** The hashes of the transactions that were read since the last time. */
+  /** The hashes of the transactions that were read since this was last called. */
   takeHashes(): readonly string[] {
-    const { hashes = [] } = this.#transactions;
-    this.#transactions.hashes = [];
-    return hashes;
+    return this.#transactions.hashes.splice(0);
   }
 
   read(chunk: Buffer, passed: Buffer[]): number {
@@ -149,7 +146,7 @@ function transactionsOf(shape: ObjectShape): ElementCheck {
     expected: [],
     complete(element) {
       const { value, isChanged } = completeJson(element.toString('utf8'), shape);
-      return isChanged ? Buffer.from(JSON.stringify(value)) : element;
+      return { bytes: isChanged ? Buffer.from(JSON.stringify(value)) : element, hash: value['hash'] };
     },
   };
 }

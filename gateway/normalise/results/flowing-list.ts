@@ -11,13 +11,11 @@ import { checkResult } from './check-result.ts';
 import type { Layouts } from './layout.ts';
 import { ANY, mustBeParsed, ResultWalk, type ExpectedBytes } from './result-walk.ts';
 
-const QUOTE = 34;
 const COMMA = 44;
 const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 
-const HASH_NAME = '"hash":"0x';
 const HASH_CHARS = 66;
 
 /** What may follow, beside white space. */
@@ -28,8 +26,8 @@ export interface ElementCheck {
   readonly shape: ObjectShape;
   /** Fields of each element. */
   readonly expected: readonly ExpectedBytes[];
-  /** The element, which may need changes, as it is passed on. @throws UpstreamFailure */
-  readonly complete: (element: Buffer) => Buffer;
+  /** The element, which may need changes, as it is passed on, with its hash if it is a transaction. @throws UpstreamFailure */
+  readonly complete: (element: Buffer) => { readonly bytes: Buffer; readonly hash?: unknown };
 }
 
 /**
@@ -46,8 +44,8 @@ export class FlowingList implements ResultReader {
   #end = new ValueEnd();
   /** The last element as it was passed on. */
   last: Buffer | undefined;
-  /** The hashes of the elements since the reader of this list has removed them; undefined: nobody needs them. */
-  hashes: string[] | undefined;
+  /** Hashes of the elements: a block takes those of its transactions. */
+  readonly hashes: string[] = [];
 
   /** @param isEchoed whether bytes have a credential of the upstream */
   constructor(elements: ElementCheck, isEchoed: (bytes: Buffer) => boolean, layouts = learned) {
@@ -139,7 +137,8 @@ export class FlowingList implements ResultReader {
     try {
       walk.checkObject(layout, ANY);
       if (walk.found !== layout.view.whole) return false;
-      if (walk.hashAt !== -1) this.#addHash(reader.bytes, walk.hashAt);
+      const hash = walk.hashAt + 1;
+      if (hash > 0) this.hashes.push(reader.bytes.toString('latin1', hash, hash + HASH_CHARS));
       return true;
     } catch (error) {
       if (error === mustBeParsed || error instanceof NotJson) return false;
@@ -149,18 +148,10 @@ export class FlowingList implements ResultReader {
 
   /** The element as it is passed on. @throws UpstreamFailure */
   #check(element: Buffer): Buffer {
-    const isUnchanged = isPlain(element) && this.#isUnchanged(readerAt(element, 0, true));
-    if (isUnchanged) return (this.last = element);
-    const completed = this.#elements.complete(element);
-    const nameAt = this.hashes === undefined ? -1 : completed.indexOf(HASH_NAME);
-    if (nameAt !== -1) this.#addHash(completed, nameAt + HASH_NAME.length - 3);
-    return (this.last = completed);
-  }
-
-  /** @param at the position of its quote */
-  #addHash(bytes: Buffer, at: number): void {
-    const end = at + 1 + HASH_CHARS;
-    if (bytes[end] === QUOTE) this.hashes?.push(bytes.toString('latin1', at + 1, end));
+    if (isPlain(element) && this.#isUnchanged(readerAt(element, 0, true))) return (this.last = element);
+    const { bytes, hash } = this.#elements.complete(element);
+    if (typeof hash === 'string' && hash.length === HASH_CHARS) this.hashes.push(hash);
+    return (this.last = bytes);
   }
 }
 
@@ -179,11 +170,11 @@ export function listElementsOf(method: MethodSpec, params: readonly unknown[]): 
       const given = { kind: 'result', result: [parseJson(element, text)], text: `[${text}]` } as const;
       const outcome = checkResult(method, params, given);
       if (!outcome.final) throw new UpstreamFailure(outcome.failure, 'an element of the list is not usable');
-      if (outcome.response === given) return element;
+      if (outcome.response === given) return { bytes: element };
       const { response } = outcome;
       // A list of which one element does not exist is null.
       if (response.kind !== 'result' || !Array.isArray(response.result)) throw malformed('an element does not exist');
-      return Buffer.from(JSON.stringify(response.result[0]));
+      return { bytes: Buffer.from(JSON.stringify(response.result[0])) };
     },
   };
 }

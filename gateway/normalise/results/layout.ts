@@ -24,8 +24,6 @@ export class Layout {
   readonly field: Field | undefined;
   /** The name of the last member. Empty at the start of an object. */
   readonly name: string;
-  /** Whether the last member is the hash of the object. */
-  readonly isHash: boolean;
   /** Whether the last value is a string. */
   readonly isText: boolean;
   /** The bytes between the value before and this value, and the first byte of this value. */
@@ -49,7 +47,6 @@ export class Layout {
     this.view = view;
     this.field = field;
     this.name = name;
-    this.isHash = name === 'hash';
     this.found = (before?.found ?? 0) | (field?.bit ?? 0);
     this.isText = run.at(-1) === QUOTE && field?.canHaveHashes !== true;
     this.runBytes = run.length;

@@ -32,7 +32,7 @@ export class ResultWalk {
   readonly #expected: readonly ExpectedBytes[];
   /** Bits of the fields in the object that ended last. */
   #found = 0;
-  /** The position of the hash of the object, or of the last one; -1: it has none. */
+  /** The position of the hash of an object with the view of the result; -1: none had one. */
   hashAt = -1;
 
   /**
@@ -89,7 +89,7 @@ export class ResultWalk {
       const rule = last.field?.rule;
       if (last.isText) {
         reader.skipString();
-        if (last.isHash && isOwn && reader.at - value === HASH_BYTES) this.hashAt = value;
+        if (isOwn && reader.at - value === HASH_BYTES && last.name === 'hash') this.hashAt = value;
         if (rule !== undefined && !fitsText(rule, reader.bytes, value + 1, reader.at - 1)) throw mustBeParsed;
       } else {
         this.#checkOther(last, element);
