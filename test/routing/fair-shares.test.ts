@@ -11,7 +11,7 @@ import { startFakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { heldHttp, heldWebSocket } from './held-node.ts';
 import { addKey, postTo, readAt } from './two-keys.ts';
-import { slowTimers } from './with-nodes.ts';
+import { slowTimers } from '../support/slow-timers.ts';
 
 type Env = Record<string, string>;
 

@@ -4,7 +4,7 @@ import { readMetrics } from '../metrics/read-metrics.ts';
 import { asUsual, status, type Behaviour } from '../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { slowTimers } from './with-nodes.ts';
+import { slowTimers } from '../support/slow-timers.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { errorText, expectResponse, resultText } from '../server/http/expect-response.ts';
 

@@ -1,5 +1,4 @@
 import { onTestFinished, vi } from 'vitest';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -97,21 +96,6 @@ export async function untilHeadsPolled({ gateway, nodes }: WithNodes, times = 1,
     const { value } = await readMetrics(gateway.address);
     const polls = names.map((upstream) => value('gatehouse_head_polls_total', { upstream, outcome: 'response' }));
     return polls.every((count = 0) => count >= times);
-  });
-}
-
-/**
- * Installs a clock until the test ends whose timers take 30 times as long: a call that waits for others is rejected after a
- * second, which a loaded machine exceeds.
- */
-export function slowTimers(): void {
-  const system = clock;
-  installClock({
-    ...system,
-    setTimeout: (callback, ms, ...args) => system.setTimeout(callback, 30 * ms, ...args),
-  });
-  onTestFinished(() => {
-    installClock(system);
   });
 }
 
