@@ -1,4 +1,4 @@
-import type { CostRound, RemoteRound, ScenarioResult } from './results.ts';
+import type { CostRound, MemoryRound, RemoteRound, ScenarioResult } from './results.ts';
 import { peers } from './peers.ts';
 import { scenarios, type CostScenario, type RemoteScenario, type Scenario } from './scenarios.ts';
 
@@ -38,13 +38,15 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
   }
   if (scenario.kind === 'remote' && result.kind === 'remote') return remoteFigures(scenario, result.rounds);
   if (scenario.kind === 'memory' && result.kind === 'memory') {
-    const [idle, loaded] = [result.rounds.map(({ idleMb }) => idleMb), result.rounds.map(({ loadedMb }) => loadedMb)];
+    const { title, maxIdle, maxLoadedMb } = scenario;
+    const of = (pick: (round: MemoryRound) => number): number[] => result.rounds.map(pick);
+    const loaded = { title, unit: 'MB', values: of(({ loadedMb }) => loadedMb), max: maxLoadedMb };
+    if (maxIdle === undefined) return [loaded];
+    const idleCpu = of(({ idleCpuMs = NaN }) => idleCpuMs);
     return [
-      { title: 'memory, idle', unit: 'MB', values: idle, max: scenario.maxIdleMb },
-      {
-        ...{ title: `memory under ${scenario.connections} connections`, unit: 'MB', values: loaded },
-        max: scenario.maxLoadedMb,
-      },
+      { title: 'memory, idle', unit: 'MB', values: of(({ idleMb }) => idleMb), max: maxIdle.mb },
+      { title: 'CPU, idle, one unused network', unit: 'ms per s', values: idleCpu, max: maxIdle.cpuMs },
+      loaded,
     ];
   }
   if (scenario.kind === 'script' && result.kind === 'script') {

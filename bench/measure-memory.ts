@@ -1,17 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CheckedCalls } from './checked-calls.ts';
 import { LoadGenerator } from './load.ts';
-import { residentMb } from './processes.ts';
+import { cpuMicroseconds, residentMb } from './processes.ts';
 import type { MemoryRound } from './results.ts';
 import type { Rig } from './rig.ts';
 import type { MemoryScenario } from './scenarios.ts';
 
-const IDLE_MS = 1_000;
+/** Until the work of the start is done: the garbage collector's takes half a minute. */
+const CALM_MS = 35_000;
+/** Several polls of an unused network. */
+const IDLE_MS = 15_000;
 const SAMPLE_INTERVAL_MS = 50;
 
-/** Resident memory of a gateway after its start, and its maximum at full load. */
+/** What a gateway with one unused network needs after its start, and its maximum of resident memory at full load. */
 export async function measureMemory(
-  { calls, connections }: MemoryScenario,
+  { calls, connections, maxIdle }: MemoryScenario,
   rig: Rig,
   rounds: number,
   seconds: number,
@@ -20,10 +23,9 @@ export async function measureMemory(
   for (let round = 0; round < rounds; round++) {
     const gateway = await rig.gateway({});
     const { pid, port, paths } = gateway;
-    await delay(Math.min(IDLE_MS, 1_000 * seconds));
-    const idleMb = residentMb(pid);
+    const idle = maxIdle === undefined ? { idleMb: residentMb(pid) } : await measureIdle(pid);
     const load = await LoadGenerator.open({ port, paths }, connections, new CheckedCalls(calls));
-    let loadedMb = idleMb;
+    let loadedMb = idle.idleMb;
     const sampling = setInterval(() => {
       loadedMb = Math.max(loadedMb, residentMb(pid));
     }, SAMPLE_INTERVAL_MS);
@@ -31,7 +33,14 @@ export async function measureMemory(
     clearInterval(sampling);
     load.close();
     await gateway.stop();
-    measured.push({ idleMb, loadedMb, outcomes: load.outcomes });
+    measured.push({ ...idle, loadedMb, outcomes: load.outcomes });
   }
   return measured;
+}
+
+async function measureIdle(pid: number): Promise<{ idleMb: number; idleCpuMs: number }> {
+  await delay(CALM_MS);
+  const before = cpuMicroseconds(pid);
+  await delay(IDLE_MS);
+  return { idleMb: residentMb(pid), idleCpuMs: (cpuMicroseconds(pid) - before) / IDLE_MS };
 }

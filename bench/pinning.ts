@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
+/** Before this process was pinned. */
+const cores = availableParallelism();
 let isPinned = false;
 
 /**
@@ -8,7 +10,6 @@ let isPinned = false;
  * core, so that neither takes CPU time from the other. Does nothing on one core or without taskset.
  */
 export function pinThisProcess(): boolean {
-  const cores = availableParallelism();
   if (cores < 2) return false;
   try {
     execFileSync('taskset', ['-a', '-c', '-p', `1-${cores - 1}`, String(process.pid)], { stdio: 'ignore' });
@@ -22,4 +23,9 @@ export function pinThisProcess(): boolean {
 /** The command that starts a program under test, on the first core if this process is pinned. */
 export function pinned(file: string, args: readonly string[]): [file: string, args: readonly string[]] {
   return isPinned ? ['taskset', ['-c', '0', file, ...args]] : [file, args];
+}
+
+/** The command that starts a program with several processes, on all cores although this process is pinned. */
+export function onAllCores(file: string, args: readonly string[]): [file: string, args: readonly string[]] {
+  return isPinned ? ['taskset', ['-c', `0-${cores - 1}`, file, ...args]] : [file, args];
 }

@@ -80,6 +80,8 @@ export interface RemoteRound {
 
 export interface MemoryRound {
   readonly idleMb: number;
+  /** CPU in ms per second with one unused network. Undefined in results from before 2026-11-29. */
+  readonly idleCpuMs?: number;
   readonly loadedMb: number;
   readonly outcomes: Readonly<Outcomes>;
 }

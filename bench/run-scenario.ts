@@ -6,6 +6,7 @@ import { measureCost } from './measure-cost.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measureRemote } from './measure-remote.ts';
+import { onAllCores } from './pinning.ts';
 import { node } from './processes.ts';
 import type { ScenarioResult } from './results.ts';
 import type { Rig } from './rig.ts';
@@ -29,7 +30,7 @@ export async function runScenario(
       return { name, kind, rounds: await measureMemory(scenario, rig, rounds, seconds) };
     case 'script': {
       const file = join(dirname(fileURLToPath(import.meta.url)), `${scenario.script}.js`);
-      const { stdout } = await promisify(execFile)(node, [file]);
+      const { stdout } = await promisify(execFile)(...onAllCores(node, [file, ...(scenario.args ?? [])]));
       return { name, kind, text: stdout.trim() };
     }
   }

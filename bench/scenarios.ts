@@ -80,7 +80,8 @@ export interface MemoryScenario extends Named {
   readonly kind: 'memory';
   readonly calls: readonly CallKind[];
   readonly connections: number;
-  readonly maxIdleMb: number;
+  /** Targets for an unused gateway. Undefined: another scenario has them. */
+  readonly maxIdle?: { readonly mb: number; readonly cpuMs: number };
   readonly maxLoadedMb: number;
 }
 
@@ -89,6 +90,7 @@ export interface ScriptScenario extends Named {
   readonly kind: 'script';
   /** The file name in bench/ without its extension. */
   readonly script: string;
+  readonly args?: readonly string[];
   /** Figures in its output. */
   readonly figures: readonly {
     readonly title: string;
@@ -230,12 +232,29 @@ export const scenarios: readonly Scenario[] = [
     isDetail: true,
   },
   {
-    ...{ name: 'memory', title: 'memory', kind: 'memory', calls: walletMix, connections: 256 },
-    ...{ maxIdleMb: 90, maxLoadedMb: 250 },
+    ...{ name: 'memory', title: 'memory under 256 connections', kind: 'memory', calls: walletMix, connections: 256 },
+    ...{ maxIdle: { mb: 90, cpuMs: 1 }, maxLoadedMb: 250 },
+  },
+  {
+    ...{ name: 'memory-trace', title: 'memory while 8 clients get traces of 5 MB', kind: 'memory' },
+    ...{ calls: longTraces, connections: 8, maxLoadedMb: 250 },
+  },
+  {
+    ...{ name: 'flow', title: 'flow of large results', kind: 'script', script: 'flowing-results' },
+    figures: [
+      ...[{ title: 'longest turn while traces of 5 MB pass', unit: 'ms', find: /in all \| ([\d.]+) ms/, max: 3 }],
+    ],
   },
   {
     ...{ name: 'subscriptions', title: 'subscriptions', kind: 'script', script: 'subscriptions' },
-    figures: [{ title: 'an idle WebSocket of 5,000', unit: 'kB', find: /idle sockets: ([\d.]+) kB each/, max: 15 }],
+    // An upstream over HTTP would add the time between polls.
+    args: ['--subscribers', '10000', '--blocks', '10', '--websocket'],
+    figures: [
+      { title: 'an idle WebSocket of 5,000', unit: 'kB', find: /idle sockets: ([\d.]+) kB each/, max: 15 },
+      { title: 'newHeads to 10,000, CPU per head', unit: 'ms', find: newHeadsCell(3), max: 200 },
+      { title: 'newHeads to 10,000, first notification', unit: 'ms', find: newHeadsCell(4), max: 5 },
+      { title: 'newHeads to 10,000, last notification', unit: 'ms', find: newHeadsCell(5), max: 150 },
+    ],
   },
   {
     ...{ name: 'stalls', title: 'stalls of the event loop', kind: 'script', script: 'stalls/stalls', figures: [] },
@@ -243,3 +262,8 @@ export const scenarios: readonly Scenario[] = [
   },
   { name: 'steps', title: 'steps of a call', kind: 'script', script: 'steps', figures: [], isDetail: true },
 ];
+
+/** A number in the row of `newHeads`. @param after the number of cells after the first that precede it */
+function newHeadsCell(after: number): RegExp {
+  return new RegExp(`newHeads \\|(?:[^|]*\\|){${after}} ([\\d.]+)`);
+}

@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { mkdtempSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { json } from 'node:stream/consumers';
+import { packageRoot } from '../gateway/config/package.ts';
+import type { EventLoopDelays } from './event-loop-delay.ts';
+import { median, show } from './figures.ts';
+import { option, removeFolder, stopAll } from './processes.ts';
+import { startGateway, type StartedGateway } from './start-gateway.ts';
+import { heads, longTraces, SLOT, slotOf } from './wallet-calls.ts';
+
+/**
+ * Measures how large results flow: the longest turn of the gateway's event loop while several clients get traces of 5 MB
+ * from an upstream that sends 64 kB per ms, and when their first byte arrives. Each result is compared with the expected one.
+ *
+ *   npm run build && node dist/bench/flowing-results.js [--rounds 20 --clients 4]
+ */
+const CHUNK_BYTES = 65_536;
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
+const [rounds, clients] = [option('rounds', 20), option('clients', 4)];
+/** When the upstream sent the first and the last byte of a call, by its slot. */
+const sentAt = new Map<string, { first: number; last: number }>();
+const upstream = startUpstream();
+await once(upstream, 'listening');
+try {
+  await main(await start());
+} finally {
+  stopAll();
+  upstream.close();
+  upstream.closeAllConnections();
+  removeFolder(folder);
+}
+
+function startUpstream(): Server {
+  return createServer((incoming, response) => {
+    void respond(incoming, response);
+  }).listen(0, '127.0.0.1');
+}
+
+async function respond(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { id, method, params } = (await json(incoming)) as { id: number; method: string; params: string[] };
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const textOf = (result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+  if (method !== 'debug_traceTransaction') {
+    response.end(textOf(method === 'eth_chainId' ? '"0x1"' : heads.latest));
+    return;
+  }
+  const slot = params[0]?.slice(-SLOT.length) ?? '';
+  const text = textOf(traceOf(slot));
+  const times = { first: performance.now(), last: Infinity };
+  sentAt.set(slot, times);
+  for (let at = 0; at < text.length; at += CHUNK_BYTES) {
+    if (!response.write(text.slice(at, at + CHUNK_BYTES))) await once(response, 'drain');
+    times.last = performance.now();
+    await delay(1);
+  }
+  response.end();
+}
+
+function start(): Promise<StartedGateway> {
+  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+  const methods = ['eth', 'debug_traceTransaction'];
+  return startGateway(folder, {
+    networks: { bench: { name: 'Bench', chainId: 1, methods, upstreams: [{ name: 'slow', url }] } },
+    script: [
+      '--import',
+      new URL('event-loop-delay.js', import.meta.url).href,
+      join(packageRoot, 'dist/gateway/main.js'),
+    ],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+}
+
+async function main(gateway: StartedGateway): Promise<void> {
+  let calls = 0;
+  const together = (): Promise<Times[]> =>
+    Promise.all(Array.from({ length: clients }, () => measure(gateway, slotOf(++calls))));
+  // Warm-up.
+  for (let round = 0; round < 5; round++) await together();
+  const turns: EventLoopDelays[] = [];
+  const times: Times[] = [];
+  for (let round = 0; round < rounds; round++) {
+    await readDelays(gateway);
+    times.push(...(await together()));
+    turns.push(await readDelays(gateway));
+  }
+  const longest = turns.map(({ maxMs }) => maxMs);
+  const of = (pick: (one: Times) => number): string => `${show(median(times.map(pick)))} ms`;
+  const rows = [
+    [
+      'traces of 5 MB',
+      'longest turn of a round',
+      'longest of all',
+      'longest pause of the garbage collector',
+      'first byte after the upstream’s',
+      'its last byte',
+      'our last byte after it',
+    ],
+    [
+      ...[
+        `${clients} at a time, ${times.length} in all`,
+        `${show(median(longest))} ms`,
+        `${show(Math.max(...longest))} ms`,
+        `${show(Math.max(...turns.map(({ collectorMaxMs }) => collectorMaxMs)))} ms`,
+      ],
+      ...[of(({ firstMs }) => firstMs), of(({ upstreamMs }) => upstreamMs), of(({ endMs }) => endMs)],
+    ],
+  ];
+  console.log(rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n'));
+}
+
+interface Times {
+  /** From the upstream's first byte to the client's. */
+  readonly firstMs: number;
+  /** From the upstream's first byte to its last. */
+  readonly upstreamMs: number;
+  /** From the upstream's last byte to the client's. */
+  readonly endMs: number;
+}
+
+async function measure({ port, paths: [path = ''] }: StartedGateway, slot: string): Promise<Times> {
+  const params = longTraces[0]?.params.replace(SLOT, slot) ?? '';
+  const sent = request({ port, path, method: 'POST', agent: false, headers: { 'content-type': 'application/json' } });
+  sent.end(`{"jsonrpc":"2.0","id":1,"method":"debug_traceTransaction","params":${params}}`);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  let firstAt = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    if (chunks.length === 0) firstAt = performance.now();
+    chunks.push(chunk);
+  }
+  const endedAt = performance.now();
+  const times = sentAt.get(slot);
+  const isCorrect = Buffer.concat(chunks).toString('latin1') === `{"jsonrpc":"2.0","id":1,"result":${traceOf(slot)}}`;
+  if (times === undefined || !isCorrect) throw new Error(`a wrong response: HTTP ${response.statusCode ?? '?'}`);
+  return { firstMs: firstAt - times.first, upstreamMs: times.last - times.first, endMs: endedAt - times.last };
+}
+
+function traceOf(slot: string): string {
+  return longTraces[0]?.result.replaceAll(SLOT, slot) ?? '';
+}
+
+async function readDelays({ child }: StartedGateway): Promise<EventLoopDelays> {
+  const message = once(child, 'message');
+  child.send('read');
+  const [delays] = (await message) as [EventLoopDelays];
+  return delays;
+}
