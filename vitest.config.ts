@@ -11,12 +11,12 @@ const alone = [
   'test/upstreams/health/provoked-failures.test.ts',
 ];
 /** Tests with a command of their own, such as `npm run test:abuse`: they need further packages, geth, Chromium, or minutes. */
-const ownCommands = ['test/{abuse,clients,helm,languages,nodes,pages,recipes,walkthrough}/**'];
+const ownCommands = ['test/{abuse,clients,helm,hours,languages,nodes,pages,recipes,walkthrough}/**'];
 /** A worker imports the gateway once, for all its files. */
 const gateway = {
   isolate: false,
   globalSetup: ['test/support/global-setup.ts'],
-  setupFiles: ['test/support/whole-day.ts'],
+  setupFiles: ['test/support/whole-day.ts', 'test/support/clean-up.ts'],
 };
 
 export default defineConfig({
@@ -26,7 +26,7 @@ export default defineConfig({
     expect: { requireAssertions: true, poll: { timeout: 20_000 } },
     reporters: ['default', failedLast],
     // Tests mostly wait for processes and time.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Ends tests that hang. Each test has its own limits; those that start processes take 20 s on a loaded machine.
     testTimeout: 60_000,
     hookTimeout: 60_000,

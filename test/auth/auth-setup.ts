@@ -1,10 +1,11 @@
 import { pino } from 'pino';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { RpcError, type Reason } from '../../gateway/jsonrpc/errors.ts';
 import { Authenticator, type AuthenticatorOptions } from '../../gateway/auth/authenticate.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
 import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { eventually, SOON_MS } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
@@ -13,10 +14,6 @@ import { scenarioPause } from '../support/scenario-pause.ts';
 export const silent = pino({ level: 'silent' });
 export const createdAt = '2026-01-02T03:04:05.678Z';
 export const address = '203.0.113.7';
-
-/** Run after all tests of a file, because some tests run concurrently. */
-export const cleanups: (() => Promise<void>)[] = [];
-afterAll(() => Promise.all(cleanups.map((cleanup) => cleanup())));
 
 /** The tested part of a gateway: a key store and its authenticator. */
 export interface AuthSetup {

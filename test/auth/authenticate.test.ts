@@ -12,11 +12,11 @@ import type { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { FileKeyStore } from '../../gateway/auth/stores/file-key-store.ts';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { RedisServer } from '../support/redis.ts';
+import { cleanups } from '../support/cleanups.ts';
 import { eventually, SOON_MS, staysTrueFor } from '../support/eventually.ts';
 import {
   address,
   addKey,
-  cleanups,
   createdAt,
   countLookups,
   makeAuth,

@@ -17,7 +17,7 @@ const timed = [
 ];
 const folders = [
   '.',
-  ...['abuse', 'clients', 'clients/rejections', 'helm', 'languages', 'nodes', 'recipes', 'unit', 'walkthrough'].map(
+  ...['abuse', 'clients', 'clients/rejections', 'helm', 'hours', 'languages', 'nodes', 'recipes', 'unit', 'walkthrough'].map(
     (name) => `test/${name}`,
   ),
 ];

@@ -1,0 +1,3 @@
+import { testSeeds } from '../simulation/seeds.ts';
+
+testSeeds([9, 10, 11, 12]);

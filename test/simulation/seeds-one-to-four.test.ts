@@ -1,3 +1,0 @@
-import { testSeeds } from './seeds.ts';
-
-testSeeds([1, 2, 3, 4]);
