@@ -55,8 +55,7 @@ const retention = table([
 /** The section of docs/benchmarks.md about a single call. Measured apart from the scenarios. */
 export const callProfile = `CPU profiles of the scenarios with these names, from \`npm run bench -- --scenario eth-call,eth-call-ws,eth-call10,eth-call100,wallets,block,logs,trace
 --rounds 1 --seconds 4\`, with \`--cpu-prof\` for the gateway's Node. Shares are of the second half of the busy time, in which it is warm; at 300 per second, of the
-calls after the warm-up. Intel Xeon × 2, Node v20.20.2, 2026-11-28. Some had other programs beside them:
-\`core\` in the table above shows it, and ratios count.
+calls after the warm-up. Intel Xeon × 2, Node v20.20.2, 2026-11-28. Those of blocks, logs, traces and batches of 100 had other programs beside them.
 
 ${kinds}
 
@@ -112,15 +111,16 @@ What was tried for each goal that is missed, or was until then, and what more it
   layouts; a response up to 256 kB is not copied into one buffer with the caller's envelope. Reading results from 1 kB on as bytes,
   not from 8 kB on, made batches dearer (1.12 → 1.25 × nginx). The rest takes the same index as logs.
 - **Traces of 5 MB** pass unread. Half of the time is the search for their end, which counts brackets outside of strings.
-- **The longest turn while they pass** was 14.2 ms until 2026-11-29: of a response without a \`Content-Length\`, up to 1 MB is held back because of
-  the bound on response bytes, and was read at once when it could be passed on. It is read in steps of what arrived together now. Passing on at most 256 kB of a response in a turn did
-  not change the rest (4.1 to 4.4 ms); pauses of the garbage collector take up to 12 ms by the clock.
+- **The longest turn while they pass**, in CPU time, was 14.2 ms in the median round until 2026-11-29: of a response without a \`Content-Length\`, up to
+  1 MB is held back because of the bound on response bytes, and all of it was read at once before it was passed on. It is read in time slices
+  now. Not holding the bytes together as one buffer, or passing on at most 256 kB of a response in a turn, did not bring it below 4 ms.
 - **newHeads to 10,000 sockets** cost 21 µs for each notification. The result is made once, and only the id of the subscription is not shared. In a profile, Gatehouse's own code
   is a quarter of the busy time; the rest is the write of each socket, in Node and in the kernel, and the collection of its garbage. The last
-  notification waits for all of them. Less takes several workers, or a runtime that writes to many sockets with one system call.
-- **CPU of an idle gateway.** It wakes some 120 times per second: 100 times for prom-client's delay of the event loop, 10 for the memory guard, 5 for the file of keys, 4 for the size of the heap, and 1 each for what is counted or swept. Without the
-  intervals below 1 s it used 3.1 in place of 7.5 ms per s, without any 1.8. prom-client every 50 ms saved nothing that could be
-  measured. The first half minute after the start has two collections of the whole heap.
+  notification waits for all of them. A lower cost needs several workers, or a runtime that writes to many sockets with one system call.
+- **CPU of an idle gateway.** It wakes some 120 times per second: 100 times for prom-client's delay of the event loop, 10 for the memory guard, 5 for
+  the file of keys, 4 for the size of the heap, and once each for rates, usage, drains, conditions and connections. On all cores, with the
+  nanoseconds of /proc/<pid>/schedstat, it used 7.5 ms per s; 3.1 without the intervals below 1 s, and 1.8 without any. A prom-client that
+  measures every 50 ms saved nothing that could be measured. The heap is collected twice in the first half minute after a start.
 - **300 calls per second.** A call costs four to five times as much as under full load, also through nginx (105 in place of 22 µs): each event
   wakes the process and has a turn of the event loop of its own, and the caches of the CPU are cold. The parts are those of eth_call. Reading the CPU
   time of the process, for fair turns, was 7 % of it; since 2026-11-28 that is read at most each 20 ms. The rest takes what eth_call takes.

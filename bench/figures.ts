@@ -44,10 +44,10 @@ function figures(scenario: Scenario, result: ScenarioResult): Figure[] {
     if (maxIdle === undefined) return [loaded];
     const idleCpu = of(({ idleCpuMs = NaN }) => idleCpuMs);
     return [
-      { title: 'memory, idle', unit: 'MB', values: of(({ idleMb }) => idleMb), max: maxIdle.mb },
+      { title: 'memory, idle', unit: 'MB', values: of(({ idleMb = NaN }) => idleMb), max: maxIdle.mb },
       { title: 'CPU, idle, one unused network', unit: 'ms per s', values: idleCpu, max: maxIdle.cpuMs },
       loaded,
-    ];
+    ].filter(({ values }) => values.some((value) => !Number.isNaN(value)));
   }
   if (scenario.kind === 'script' && result.kind === 'script') {
     return scenario.figures.map(({ title, unit, find, max }) => {

@@ -87,9 +87,9 @@ try {
     join(packageRoot, 'docs/scaling.md'),
     'machine',
     rows,
-    ['npm run bench:machine', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])]
+    ['npm run bench:machine', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2).map(quoted)] : [])]
       .join(' ')
-      .replaceAll(/=\S+/g, '=PATH'),
+      .replaceAll(/=[^\s"]+/g, '=PATH'),
   );
 } finally {
   rig.close();
@@ -115,4 +115,8 @@ function cpuOf(pid: number): number {
 function pssMb(pid: number): number {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   return (Number(/^Pss:\s+(\d+) kB$/m.exec(text)?.[1]) * 1_024) / 1e6;
+}
+
+function quoted(text: string): string {
+  return text.includes(' ') ? `"${text}"` : text;
 }

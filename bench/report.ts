@@ -118,7 +118,7 @@ function total({ scenarios: found }: Results): Outcomes {
 
 const introduction = `This page lets you compare what a call costs through Gatehouse, nginx, HAProxy and a bare Node proxy, and repeat the
 measurement: \`npm run bench -- --rounds 5 --write\`. \`npm run bench -- --list\` lists the scenarios, and \`-- --quick\` measures
-the most important ones, in about twenty minutes with three peers.
+the most important ones, in about 25 minutes with three peers.
 
 \`--node PATH\` runs the gateway on another Node, \`--runtime "Node 24=PATH"\` also on this one in the same rounds. \`--peer erpc=PATH\`, \`proxyd=PATH\` and \`nodecore=PATH\` measure these
 gateways too, with one upstream and no limits; the bench writes their configuration. Their table is then on this page.`;
@@ -130,7 +130,7 @@ HAProxy (one worker, keep-alive connections) or a bare Node proxy forward calls 
 parameters, selects the upstream, checks and completes the result, and counts the call. In each of ${rounds} rounds every
 proxy runs for ${seconds} s at full load, with one call at a time on each of 64 connections (blocks: 8, batches: 16 and 4).
 The proxy under test ${cores}. CPU is the user and system
-time of its process, from /proc. Where nginx is not fully loaded (\`core\`), a call costs it slightly more.
+time of its process, from /proc. Subscriptions, flow, stalls and steps are programs of their own, which use all cores together. Where nginx is not fully loaded (\`core\`), a call costs it slightly more.
 
 All calls differ, except in the scenario for cache hits, and each response is compared with the expected one. A multiple of
 nginx is relative to nginx's cost of the same calls, sent singly over HTTP in the same round. \`one of each\` is a gateway

@@ -79,8 +79,9 @@ export interface RemoteRound {
 }
 
 export interface MemoryRound {
-  readonly idleMb: number;
-  /** CPU in ms per second with one unused network. Undefined in results from before 2026-11-29. */
+  /** Undefined: another scenario has it. */
+  readonly idleMb?: number;
+  /** CPU in ms per second with one unused network. Undefined in results from before 2026-11-29, too. */
   readonly idleCpuMs?: number;
   readonly loadedMb: number;
   readonly outcomes: Readonly<Outcomes>;

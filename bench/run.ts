@@ -20,7 +20,7 @@ import { scenarios, type Scenario } from './scenarios.ts';
  *
  *   npm run bench -- --list                                      lists the scenarios
  *   npm run bench                                                runs all scenarios
- *   npm run bench -- --quick                                     fewer scenarios, two short rounds: about twenty minutes with three peers
+ *   npm run bench -- --quick                                     fewer scenarios, two short rounds: about 25 minutes with three peers
  *   npm run bench -- --scenario single,rate --rounds 3 --seconds 1
  *   npm run bench -- --peer erpc=PATH --peer proxyd=PATH         compares these gateways too (bench/peers.ts)
  *   npm run bench -- --node PATH                                 runs the gateway on this Node, not on its own

@@ -141,6 +141,7 @@ async function measure(
   // The first block is slower.
   chain.grow();
   while (notifications < perBlock) await nextTurn();
+  await delay(100);
   notifications = bytes = 0;
   const cpu = cpuMicroseconds(pid);
   const after = { first: 0, last: 0 };

@@ -31,12 +31,6 @@ export class CollectedBytes {
     return Buffer.concat(this.#list(), this.length);
   }
 
-  /** All bytes, in chunks. To be called once, in place of `join`. */
-  takeChunks(): readonly Buffer[] {
-    this.#endBlock();
-    return this.#list();
-  }
-
   /** Drops the bytes at once, although other objects may still refer to this one. */
   clear(): void {
     this.#first = this.#chunks = this.#block = undefined;

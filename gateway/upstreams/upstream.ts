@@ -177,7 +177,7 @@ export class Upstream {
       options.startedAt = sent.startedAt;
       ({ rest } = received);
       if (rest !== undefined && flow !== undefined) {
-        const result = this.#flowOf(method, received.body, rest, id, flow);
+        const result = await this.#flowOf(method, received.body, rest, id, flow, this.#ownerOf(cancellation));
         if (result !== undefined) return this.#flowing(result, sentAt, deadline - sentAt, timeoutMs);
         received = { status: received.status, body: await rest.collect(received.body) };
       }
@@ -204,14 +204,21 @@ export class Upstream {
   };
 
   /** Undefined: the result must be collected. */
-  #flowOf(method: string, body: Buffer, rest: BodyRest, id: number, flow: FlowRequest): FlowingResult | undefined {
+  async #flowOf(
+    method: string,
+    body: Buffer,
+    rest: BodyRest,
+    id: number,
+    flow: FlowRequest,
+    owner: string,
+  ): Promise<FlowingResult | undefined> {
     const secrets = this.#secrets;
     const hasText = mayReturnText(method) && secrets.maxCredentialChars > 0;
     if (hasText && !secrets.areAscii) return undefined;
     const isEchoed = (bytes: Buffer): boolean =>
       hasText ? secrets.areIn(bytes.toString('latin1')) : secrets.areEchoedIn(bytes);
     const reader = flow.readerFor?.(isEchoed) ?? new UnreadResult(hasText ? secrets : undefined);
-    return readFlowing(body, rest, id, reader, flow.maxBytes);
+    return readFlowing(body, rest, id, reader, flow.maxBytes, owner);
   }
 
   /** Records the latency or failure of a flowing result at its end. What its reader takes of the time does not count. */
@@ -237,9 +244,14 @@ export class Upstream {
     secrets: Secrets | undefined,
     cancellation: Cancellation | undefined,
   ): Promise<UpstreamResponse> {
-    const owner = cancellation?.owner?.name ?? `upstream ${this.name}`;
+    const owner = this.#ownerOf(cancellation);
     await turnBudget.next(owner);
     return turnBudget.run(owner, () => readResponse(received, id, secrets));
+  }
+
+  /** Whose time of the event loop a response takes. */
+  #ownerOf(cancellation: Cancellation | undefined): string {
+    return cancellation?.owner?.name ?? `upstream ${this.name}`;
   }
 
   /** @throws UpstreamFailure (rejects with it) */

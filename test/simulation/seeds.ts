@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { HOUR_TIMEOUT_MS, runSimulation } from './run-simulation.ts';
 
-/** Tests an hour of three upstreams that lag, fail and reorganise, for each seed. Files run at the same time. */
+/** Tests an hour of three upstreams that lag, fail and reorganise, for each seed. */
 export function testSeeds(seeds: readonly number[]): void {
   it.each(seeds)(
     'seed %i: callers and subscribers find no violation',

@@ -17,9 +17,18 @@ const timed = [
 ];
 const folders = [
   '.',
-  ...['abuse', 'clients', 'clients/rejections', 'helm', 'hours', 'languages', 'nodes', 'recipes', 'unit', 'walkthrough'].map(
-    (name) => `test/${name}`,
-  ),
+  ...[
+    'abuse',
+    'clients',
+    'clients/rejections',
+    'helm',
+    'hours',
+    'languages',
+    'nodes',
+    'recipes',
+    'unit',
+    'walkthrough',
+  ].map((name) => `test/${name}`),
 ];
 const configs = folders.map((folder) => join(folder, 'vitest.config.ts'));
 const advice = 'wait with `eventually` or `staysTrueFor`; `scenarioPause` is for latency that belongs to the scenario';

@@ -2,5 +2,7 @@
 export const cleanups: (() => Promise<unknown>)[] = [];
 
 export async function cleanUp(): Promise<void> {
-  await Promise.all(cleanups.splice(0).map((cleanup) => cleanup()));
+  const ended = await Promise.allSettled(cleanups.splice(0).map(async (cleanup) => cleanup()));
+  const failed = ended.find(({ status }) => status === 'rejected');
+  if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
 }

@@ -1,5 +1,7 @@
 import { isObject } from '../../collections/is-object.ts';
+import { turnBudget } from '../../event-loop/turn-budget.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
+import { timeSlicer } from '../../jsonrpc/time-slices.ts';
 import type { BodyRest } from './body-rest.ts';
 import { Cancelled } from './cancellation.ts';
 import { isMeaningful } from './response-envelope.ts';
@@ -33,6 +35,8 @@ export interface FlowingResultOptions {
   readonly isIdRead: boolean;
   /** Of what is passed on: more are beyond a bound of the network or key. */
   readonly maxBytes: number;
+  /** Whose time of the event loop it takes to read the first bytes. */
+  readonly owner: string;
 }
 
 /** Reads the bytes of a result in their order, and decides what is passed on. */
@@ -69,20 +73,37 @@ export class FlowingResult {
   #failure: unknown;
   #resolveEnded!: (failure: unknown) => void;
 
-  /**
-   * @param first the bytes of the body from the first one of the result on
-   * @throws UpstreamFailure, RpcError if the result must not flow
-   */
-  constructor(first: Buffer, rest: BodyRest, reader: ResultReader, options: FlowingResultOptions) {
+  private constructor(rest: BodyRest, reader: ResultReader, options: FlowingResultOptions) {
     this.#rest = rest;
     this.#reader = reader;
     this.#options = options;
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = resolve;
     });
+  }
+
+  /**
+   * Reads the first bytes: up to 1 MB, which takes several turns of their owner.
+   * @param first the bytes of the body from the first one of the result on
+   * @throws UpstreamFailure, RpcError (rejects with it) if the result must not flow
+   */
+  static async open(
+    first: Buffer,
+    rest: BodyRest,
+    reader: ResultReader,
+    options: FlowingResultOptions,
+  ): Promise<FlowingResult> {
+    const result = new FlowingResult(rest, reader, options);
     const passed: Buffer[] = [];
-    this.#read(first, passed);
-    this.#first = passed;
+    for (let at = 0; at < first.length; at += STEP_BYTES) {
+      const pause = at === 0 ? undefined : timeSlicer.next();
+      if (pause !== undefined) await pause;
+      turnBudget.run(options.owner, () => {
+        result.#read(first.subarray(at, at + STEP_BYTES), passed);
+      });
+    }
+    result.#first = passed;
+    return result;
   }
 
   /** The start of an object, up to its list. */

@@ -181,21 +181,14 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     });
   }
 
-  /**
-   * Passes on what has arrived, if that may be: the first bytes, which are read at once, and the rest, which is read in
-   * steps. The reader releases them.
-   */
+  /** Passes on what has arrived, if that may be. Its bytes, and those that follow, are released by the reader. */
   #tryFlow(): void {
     this.#flowOverBytes = Infinity;
     if (this.#flow?.mayBegin() !== true) return;
     const { memory } = this.#bounds;
     const { holder } = this.#owner;
-    const chunks = this.#collected.takeChunks();
-    let [count, firstBytes] = [0, 0];
-    while (firstBytes < FLOW_OVER_BYTES) firstBytes += chunks[count++]?.length ?? Infinity;
-    const first = Buffer.concat(chunks.slice(0, count));
-    const rest = new BodyRest(
-      first.length,
+    this.#rest = new BodyRest(
+      this.#takenBytes,
       (bytes) => {
         memory?.add(holder, -bytes);
       },
@@ -203,10 +196,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
         this.cancel();
       },
     );
-    for (const chunk of chunks.slice(count)) rest.add(chunk);
-    this.#rest = rest;
     this.#takenBytes = 0;
-    this.#resolve({ status: this.#status, body: first, rest });
+    this.#resolve({ status: this.#status, body: this.#collected.join(), rest: this.#rest });
   }
 
   onResponseEnd(): void {

@@ -44,20 +44,22 @@ export function readResponse(response: HttpResponse, id: number, secrets: Secret
 
 /**
  * The result of a response whose first bytes have arrived.
- * @param body the first bytes @param maxBytes of the result
+ * @param body the first bytes @param maxBytes of the result @param owner whose time of the event loop it takes
  * @returns undefined if the response must be collected: its start is unusual, or it must be parsed
  */
-export function readFlowing(
+export async function readFlowing(
   body: Buffer,
   rest: BodyRest,
   id: number,
   reader: ResultReader,
   maxBytes: number,
-): FlowingResult | undefined {
+  owner: string,
+): Promise<FlowingResult | undefined> {
   const start = findResultStart(body, id);
   if (start === undefined || !ValueEnd.isFoundFor(body[start.at])) return undefined;
   try {
-    return new FlowingResult(body.subarray(start.at), rest, reader, { id, isIdRead: start.isIdRead, maxBytes });
+    const options = { id, isIdRead: start.isIdRead, maxBytes, owner };
+    return await FlowingResult.open(body.subarray(start.at), rest, reader, options);
   } catch (error) {
     if (error instanceof UpstreamFailure || error instanceof RpcError) return undefined;
     throw error;

@@ -418,6 +418,26 @@ describe('a large result with a bound', () => {
     expect((await (await respond()).text()).length).toBe(bytesOfResponse);
   });
 
+  it('above 1 MB is served unchanged, if its length is not known', async () => {
+    await start();
+    const text = JSON.stringify(Array.from({ length: 30_000 }, () => 'x'.repeat(70)));
+    node.response(method, JSON.parse(text));
+    node.always(sends(false), method);
+    const response = await respond();
+    expect(response.headers.get('transfer-encoding')).toBe('chunked');
+    expect(await response.text()).toBe(`{"jsonrpc":"2.0","id":"mine","result":${text}}`);
+    await eventually(async () => (await countOf('gatehouse_buffered_bytes', {})) === 0);
+  });
+
+  it('of unknown length whose first 1 MB is malformed is an error, and no broken connection', async () => {
+    await start({ maxResponseBytes: 5_000_000 });
+    const broken = JSON.stringify({ filler: 'f'.repeat(500_000) });
+    node.always(({ response, id }) => {
+      response.writeHead(200, json).end(`{"jsonrpc":"2.0","id":${String(id)},"result":${broken}]${' '.repeat(800_000)}`);
+    }, method);
+    expect(await (await respond()).json()).toMatchObject({ id: 'mine', error: { code: -32603 } });
+  });
+
   it('above 1 MB ends the connection at the bound, if its length is not known', async () => {
     await start({ maxResponseBytes: 1_500_000 });
     node.response(method, ['x'.repeat(2_000_000)]);

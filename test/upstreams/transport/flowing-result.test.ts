@@ -19,7 +19,7 @@ interface Flow {
 }
 
 /** A response whose bytes arrive in these chunks. */
-function flowOf(chunks: readonly Buffer[], isText = false, maxBytes = Infinity): Flow {
+async function flowOf(chunks: readonly Buffer[], isText = false, maxBytes = Infinity): Promise<Flow> {
   const [first = Buffer.alloc(0), ...others] = chunks;
   let taken = first.length;
   const rest = new BodyRest(
@@ -27,13 +27,13 @@ function flowOf(chunks: readonly Buffer[], isText = false, maxBytes = Infinity):
     (bytes) => (taken -= bytes),
     () => undefined,
   );
-  const result = readFlowing(first, rest, ID, new UnreadResult(isText ? secrets : undefined), maxBytes);
+  const opened = readFlowing(first, rest, ID, new UnreadResult(isText ? secrets : undefined), maxBytes, 'key');
   for (const chunk of others) {
     taken += chunk.length;
     rest.add(chunk);
   }
   rest.end();
-  return { result, rest, taken: () => taken };
+  return { result: await opened, rest, taken: () => taken };
 }
 
 /** What the caller gets as the result, and why it is incomplete. */
@@ -66,10 +66,10 @@ it.each([
   ['{"jsonrpc":"2.0","result":', `,"id":${ID}}`],
   ['{"result":', `,"id":"${ID}","jsonrpc":"2.0"}`],
   [`{"jsonrpc":"2.0","id":${ID},"result":`, ',"error":null,"took":5}'],
-])('a result between %s and %s is passed on unchanged wherever its chunks begin', (start, end) => {
+])('a result between %s and %s is passed on unchanged wherever its chunks begin', async (start, end) => {
   for (const isText of [false, true]) {
     for (const chunks of splitsOf(start + value + end, start.length + 1)) {
-      const flow = flowOf(chunks, isText);
+      const flow = await flowOf(chunks, isText);
       expect(read(flow)).toEqual({ text: value });
       expect(flow.taken()).toBe(0);
     }
@@ -84,16 +84,16 @@ it.each([
   ['no end', `{"jsonrpc":"2.0","id":${ID},"result":`, ''],
   ['another response', `{"jsonrpc":"2.0","id":${ID},"result":`, `}{"jsonrpc":"2.0","id":${ID},"result":1}`],
   ['other bytes', `{"jsonrpc":"2.0","id":${ID},"result":`, ` ${'x'.repeat(5_000)}`],
-])('a result with %s after it is an upstream failure', (_, start, end) => {
+])('a result with %s after it is an upstream failure', async (_, start, end) => {
   for (const chunks of splitsOf(start + value + end, start.length + 1)) {
-    const { failure } = read(flowOf(chunks));
+    const { failure } = read(await flowOf(chunks));
     expect(['malformed', 'collected']).toContain(failure);
   }
 });
 
-it('a result without an end is an upstream failure', () => {
+it('a result without an end is an upstream failure', async () => {
   const text = `{"jsonrpc":"2.0","id":${ID},"result":${value.slice(0, -1)}`;
-  expect(read(flowOf([Buffer.from(text)])).failure).toBe('malformed');
+  expect(read(await flowOf([Buffer.from(text)])).failure).toBe('malformed');
 });
 
 it.each([
@@ -102,8 +102,8 @@ it.each([
   `[{"jsonrpc":"2.0","id":${ID},"result":${value}}]`,
   `{"jsonrpc":"2.0","id":${ID},"extra":1,"result":${value}}`,
   `{"jsonrpc":"2.0","id":${ID},"result":123456}`,
-])('%s is collected', (text) => {
-  expect(flowOf([Buffer.from(text)]).result).toBeUndefined();
+])('%s is collected', async (text) => {
+  expect((await flowOf([Buffer.from(text)])).result).toBeUndefined();
 });
 
 const start = `{"jsonrpc":"2.0","id":${ID},"result":`;
@@ -118,33 +118,45 @@ it.each([
   ['escaped', escaped],
   ['percent-encoded', encodeURIComponent(key)],
   ['escaped after backslashes', `\\\\\\\\${escaped}`],
-])('a credential %s never leaves whole, wherever the chunks begin', (_, form) => {
+])('a credential %s never leaves whole, wherever the chunks begin', async (_, form) => {
   const text = `${start}{"text":"${filler}${form}${filler}"}}`;
   for (const chunks of splitsOf(text, start.length + 1)) {
-    const { text: passed, failure } = read(flowOf(chunks, true));
+    const { text: passed, failure } = read(await flowOf(chunks, true));
     expect(['malformed', 'collected']).toContain(failure);
     expect(passed).not.toContain(form);
   }
 });
 
-it('many backslashes before a chunk do not hide a credential', () => {
+it('many backslashes before a chunk do not hide a credential', async () => {
   for (const count of [1_000, 1_001]) {
     const text = `${start}{"text":"${filler}${'\\\\'.repeat(count)}${escaped}${filler}"}}`;
     for (const chunks of splitsOf(text, text.length - filler.length - 700))
-      expect(['malformed', 'collected']).toContain(read(flowOf(chunks, true)).failure);
+      expect(['malformed', 'collected']).toContain(read(await flowOf(chunks, true)).failure);
   }
 });
 
-it('a result of more bytes than a bound stays incomplete', () => {
-  const bytes = Buffer.from(`${start}${value}}`);
-  const chunks = [bytes.subarray(0, start.length + 5), bytes.subarray(start.length + 5)];
-  expect(read(flowOf(chunks, false, value.length))).toEqual({ text: value });
-  expect(read(flowOf(chunks, false, value.length - 1)).failure).toBe('beyond-bound');
+it('first bytes that take several steps are read as a whole before the result may flow', async () => {
+  const long = JSON.stringify({ filler: 'f'.repeat(300_000) });
+  const bytes = Buffer.from(`${start}${long}}`);
+  expect(read(await flowOf([bytes.subarray(0, 250_000), bytes.subarray(250_000)]))).toEqual({ text: long });
+  expect(read(await flowOf([bytes]))).toEqual({ text: long });
+  expect((await flowOf([bytes], false, 200_000)).result).toBeUndefined();
+  const withTail = Buffer.from(`${start}${long} ${'x'.repeat(5_000)}`);
+  expect((await flowOf([withTail])).result).toBeUndefined();
+  const withCredential = Buffer.from(`${start}{"filler":"${'f'.repeat(200_000)}${inJson}${filler}"}}`);
+  expect((await flowOf([withCredential], true)).result).toBeUndefined();
 });
 
-it('small chunks are joined', () => {
+it('a result of more bytes than a bound stays incomplete', async () => {
+  const bytes = Buffer.from(`${start}${value}}`);
+  const chunks = [bytes.subarray(0, start.length + 5), bytes.subarray(start.length + 5)];
+  expect(read(await flowOf(chunks, false, value.length))).toEqual({ text: value });
+  expect(read(await flowOf(chunks, false, value.length - 1)).failure).toBe('beyond-bound');
+});
+
+it('small chunks are joined', async () => {
   const bytes = Buffer.from(`${start}["${'a'.repeat(20_000)}"]}`);
-  const flow = flowOf([bytes.subarray(0, 100), ...Array.from(bytes.subarray(100), (byte) => Buffer.of(byte))]);
+  const flow = await flowOf([bytes.subarray(0, 100), ...Array.from(bytes.subarray(100), (byte) => Buffer.of(byte))]);
   let parts = 0;
   for (let next = flow.result?.next(); next !== undefined; next = flow.result?.next()) parts += next.length;
   expect(parts).toBeLessThan(20);
@@ -157,7 +169,7 @@ it('a reader that leaves releases the bytes, and cancels the exchange once', asy
     (bytes) => (taken -= bytes),
     () => cancelled++,
   );
-  const result = readFlowing(Buffer.from(`${start}[1,2`), rest, ID, new UnreadResult(undefined), Infinity);
+  const result = await readFlowing(Buffer.from(`${start}[1,2`), rest, ID, new UnreadResult(undefined), Infinity, 'key');
   taken += 5_000;
   rest.add(Buffer.alloc(5_000));
   result?.cancel();
