@@ -433,7 +433,9 @@ describe('a large result with a bound', () => {
     await start({ maxResponseBytes: 5_000_000 });
     const broken = JSON.stringify({ filler: 'f'.repeat(500_000) });
     node.always(({ response, id }) => {
-      response.writeHead(200, json).end(`{"jsonrpc":"2.0","id":${String(id)},"result":${broken}]${' '.repeat(800_000)}`);
+      response
+        .writeHead(200, json)
+        .end(`{"jsonrpc":"2.0","id":${String(id)},"result":${broken}]${' '.repeat(800_000)}`);
     }, method);
     expect(await (await respond()).json()).toMatchObject({ id: 'mine', error: { code: -32603 } });
   });
