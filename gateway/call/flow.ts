@@ -28,7 +28,10 @@ export function flowOf(call: Call): FlowRequest | undefined {
   const readerFor = readerOf(call, params);
   if (readerFor === undefined && !passesUnread(method)) return undefined;
   const maxBytes = lower(context.network.bounds.maxResponseBytes, context.access.bounds?.maxResponseBytes) ?? Infinity;
-  return { maxBytes: maxBytes - responseBytes(id), mayBegin: () => mayBegin(call), ...(readerFor && { readerFor }) };
+  return {
+    ...{ maxBytes: maxBytes - responseBytes(id), mayBegin: () => mayBegin(call), isHedged: () => call.isHedged },
+    ...(readerFor && { readerFor }),
+  };
 }
 
 /** Undefined: the result passes unread, or must be collected. */

@@ -77,6 +77,8 @@ export interface SendOptions {
 
 /** How a large result may be passed on to the caller while it arrives. */
 export interface FlowRequest extends FlowBounds {
+  /** Whether a hedge was sent, whose response may come first, while the first bytes were read. */
+  isHedged(): boolean;
   /** Undefined: it passes unread. @param isEchoed whether bytes have a credential of the upstream */
   readonly readerFor?: (isEchoed: (bytes: Buffer) => boolean) => ResultReader;
 }
@@ -177,8 +179,11 @@ export class Upstream {
       options.startedAt = sent.startedAt;
       ({ rest } = received);
       if (rest !== undefined && flow !== undefined) {
-        const result = await this.#flowOf(method, received.body, rest, id, flow, this.#ownerOf(cancellation));
-        if (result !== undefined) return this.#flowing(result, sentAt, deadline - sentAt, timeoutMs);
+        const reader = this.#readerFor(method, flow);
+        const options = { id, maxBytes: flow.maxBytes, owner: this.#ownerOf(cancellation) };
+        const result = reader && (await readFlowing(received.body, rest, reader, options));
+        if (result !== undefined && !flow.isHedged())
+          return this.#flowing(result, sentAt, deadline - sentAt, timeoutMs);
         received = { status: received.status, body: await rest.collect(received.body) };
       }
       const secrets = this.#secretsFor(method, received);
@@ -204,21 +209,13 @@ export class Upstream {
   };
 
   /** Undefined: the result must be collected. */
-  async #flowOf(
-    method: string,
-    body: Buffer,
-    rest: BodyRest,
-    id: number,
-    flow: FlowRequest,
-    owner: string,
-  ): Promise<FlowingResult | undefined> {
+  #readerFor(method: string, flow: FlowRequest): ResultReader | undefined {
     const secrets = this.#secrets;
     const hasText = mayReturnText(method) && secrets.maxCredentialChars > 0;
     if (hasText && !secrets.areAscii) return undefined;
     const isEchoed = (bytes: Buffer): boolean =>
       hasText ? secrets.areIn(bytes.toString('latin1')) : secrets.areEchoedIn(bytes);
-    const reader = flow.readerFor?.(isEchoed) ?? new UnreadResult(hasText ? secrets : undefined);
-    return readFlowing(body, rest, id, reader, flow.maxBytes, owner);
+    return flow.readerFor?.(isEchoed) ?? new UnreadResult(hasText ? secrets : undefined);
   }
 
   /** Records the latency or failure of a flowing result at its end. What its reader takes of the time does not count. */

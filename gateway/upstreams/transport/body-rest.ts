@@ -69,6 +69,10 @@ export class BodyRest {
     return this.endedAt !== Infinity;
   }
 
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
+  }
+
   /** @returns undefined if `next` need not wait; else a promise that never rejects */
   wait(): Promise<void> | undefined {
     if (this.#chunks.length > 0 || this.#small.length > 0 || this.hasEnded) return undefined;

@@ -83,7 +83,7 @@ export class FlowingResult {
   }
 
   /**
-   * Reads the first bytes: up to 1 MB, which takes several turns of their owner.
+   * Reads the first bytes: up to 1 MB, which takes several turns of the event loop.
    * @param first the bytes of the body from the first one of the result on
    * @throws UpstreamFailure, RpcError (rejects with it) if the result must not flow
    */

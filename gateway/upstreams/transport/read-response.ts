@@ -6,7 +6,7 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import type { BodyRest } from './body-rest.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
-import { FlowingResult, type ResultReader } from './flowing-result.ts';
+import { FlowingResult, type FlowingResultOptions, type ResultReader } from './flowing-result.ts';
 import { findResult, findResultStart, isMeaningful, LARGE_RESPONSE_BYTES } from './response-envelope.ts';
 import {
   failureOfStatus,
@@ -44,22 +44,22 @@ export function readResponse(response: HttpResponse, id: number, secrets: Secret
 
 /**
  * The result of a response whose first bytes have arrived.
- * @param body the first bytes @param maxBytes of the result @param owner whose time of the event loop it takes
+ * @param body the first bytes
  * @returns undefined if the response must be collected: its start is unusual, or it must be parsed
  */
 export async function readFlowing(
   body: Buffer,
   rest: BodyRest,
-  id: number,
   reader: ResultReader,
-  maxBytes: number,
-  owner: string,
+  options: Omit<FlowingResultOptions, 'isIdRead'>,
 ): Promise<FlowingResult | undefined> {
-  const start = findResultStart(body, id);
+  const start = findResultStart(body, options.id);
   if (start === undefined || !ValueEnd.isFoundFor(body[start.at])) return undefined;
   try {
-    const options = { id, isIdRead: start.isIdRead, maxBytes, owner };
-    return await FlowingResult.open(body.subarray(start.at), rest, reader, options);
+    const { isIdRead } = start;
+    const result = await FlowingResult.open(body.subarray(start.at), rest, reader, { ...options, isIdRead });
+    // The exchange may have failed meanwhile. The caller has no byte yet, so that another upstream can serve it.
+    return rest.hasFailed ? undefined : result;
   } catch (error) {
     if (error instanceof UpstreamFailure || error instanceof RpcError) return undefined;
     throw error;

@@ -27,7 +27,11 @@ async function flowOf(chunks: readonly Buffer[], isText = false, maxBytes = Infi
     (bytes) => (taken -= bytes),
     () => undefined,
   );
-  const opened = readFlowing(first, rest, ID, new UnreadResult(isText ? secrets : undefined), maxBytes, 'key');
+  const opened = readFlowing(first, rest, new UnreadResult(isText ? secrets : undefined), {
+    id: ID,
+    maxBytes,
+    owner: 'key',
+  });
   for (const chunk of others) {
     taken += chunk.length;
     rest.add(chunk);
@@ -147,6 +151,19 @@ it('first bytes that take several steps are read as a whole before the result ma
   expect((await flowOf([withCredential], true)).result).toBeUndefined();
 });
 
+it('a response that fails while its first bytes are read does not flow', async () => {
+  const first = Buffer.from(`${start}{"filler":"${'f'.repeat(5_000_000)}`);
+  const rest = new BodyRest(
+    first.length,
+    () => undefined,
+    () => undefined,
+  );
+  const opened = readFlowing(first, rest, new UnreadResult(undefined), { id: ID, maxBytes: Infinity, owner: 'key' });
+  rest.end(new UpstreamFailure('transport', 'ECONNRESET'));
+  expect(await opened).toBeUndefined();
+  await expect(rest.collect(first)).rejects.toThrow('ECONNRESET');
+});
+
 it('a result of more bytes than a bound stays incomplete', async () => {
   const bytes = Buffer.from(`${start}${value}}`);
   const chunks = [bytes.subarray(0, start.length + 5), bytes.subarray(start.length + 5)];
@@ -169,7 +186,11 @@ it('a reader that leaves releases the bytes, and cancels the exchange once', asy
     (bytes) => (taken -= bytes),
     () => cancelled++,
   );
-  const result = await readFlowing(Buffer.from(`${start}[1,2`), rest, ID, new UnreadResult(undefined), Infinity, 'key');
+  const result = await readFlowing(Buffer.from(`${start}[1,2`), rest, new UnreadResult(undefined), {
+    id: ID,
+    maxBytes: Infinity,
+    owner: 'key',
+  });
   taken += 5_000;
   rest.add(Buffer.alloc(5_000));
   result?.cancel();
