@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventLoopDelays } from './event-loop-delay.ts';
+import { delayProbe, readDelays } from './read-delays.ts';
 import { freePorts, option, removeFolder, start, stopAll, untilReady } from './processes.ts';
 
 /** Measures how long large batches block the gateway's event loop at a time: `npm run bench:batches`. */
@@ -95,8 +96,7 @@ async function main(): Promise<void> {
     execFileSync(process.execPath, ['bin/gatehouse.js', 'keys', 'create', '--name', 'batches', ...flags], { env })
       .toString()
       .match(/\bgh\w{20,}|\b[0-9A-Za-z]{32,}\b/)?.[0] ?? '';
-  const probe = new URL('event-loop-delay.js', import.meta.url).href;
-  const gateway = start(process.execPath, ['--import', probe, 'bin/gatehouse.js', 'start'], env, [
+  const gateway = start(process.execPath, ['--import', delayProbe, 'bin/gatehouse.js', 'start'], env, [
     'ignore',
     'ignore',
     'inherit',
@@ -150,13 +150,6 @@ async function measure({ name, calls, method, params }: Case, url: string, gatew
   const [median = 0, worst = 0] = [longest[longest.length >> 1], longest.at(-1)];
   const figures = `longest ${median.toFixed(1)} ms (median), ${worst.toFixed(1)} (worst)`;
   return `${name} (${sizes}): ${figures}; ${steps.join(', ')}; garbage collection ${collector.toFixed(1)} ms; ${rounds} rounds`;
-}
-
-async function readDelays(gateway: ChildProcess): Promise<EventLoopDelays> {
-  const message = once(gateway, 'message');
-  gateway.send('read');
-  const [delays] = (await message) as [EventLoopDelays];
-  return delays;
 }
 
 await main();

@@ -10,6 +10,7 @@ import { packageRoot } from '../gateway/config/package.ts';
 import type { EventLoopDelays } from './event-loop-delay.ts';
 import { median, show } from './figures.ts';
 import { option, removeFolder, stopAll } from './processes.ts';
+import { delayProbe, readDelays } from './read-delays.ts';
 import { startGateway, type StartedGateway } from './start-gateway.ts';
 import { heads, longTraces, SLOT, slotOf } from './wallet-calls.ts';
 
@@ -66,11 +67,7 @@ function start(): Promise<StartedGateway> {
   const methods = ['eth', 'debug_traceTransaction'];
   return startGateway(folder, {
     networks: { bench: { name: 'Bench', chainId: 1, methods, upstreams: [{ name: 'slow', url }] } },
-    script: [
-      '--import',
-      new URL('event-loop-delay.js', import.meta.url).href,
-      join(packageRoot, 'dist/gateway/main.js'),
-    ],
+    script: ['--import', delayProbe, join(packageRoot, 'dist/gateway/main.js')],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
 }
@@ -87,9 +84,9 @@ async function main(gateway: StartedGateway): Promise<void> {
   const turns: EventLoopDelays[] = [];
   const times: Times[] = [];
   for (let round = 0; round < rounds; round++) {
-    await readDelays(gateway);
+    await readDelays(gateway.child);
     times.push(...(await together()));
-    turns.push(await readDelays(gateway));
+    turns.push(await readDelays(gateway.child));
   }
   const longest = turns.map(({ maxMs }) => maxMs);
   const of = (pick: (one: Times) => number): string => `${show(median(times.map(pick)))} ms`;
@@ -144,11 +141,4 @@ async function fetchTrace({ port, paths: [path = ''] }: StartedGateway, slot: st
 
 function traceOf(slot: string): string {
   return longTraces[0]?.result.replaceAll(SLOT, slot) ?? '';
-}
-
-async function readDelays({ child }: StartedGateway): Promise<EventLoopDelays> {
-  const message = once(child, 'message');
-  child.send('read');
-  const [delays] = (await message) as [EventLoopDelays];
-  return delays;
 }

@@ -8,7 +8,7 @@ import { CheckedCalls, firstOfLoad } from './checked-calls.ts';
 import { median, show, spread } from './figures.ts';
 import { LoadGenerator, type Endpoint } from './load.ts';
 import { peerPrograms, runtimePrograms } from './peers.ts';
-import { cpuMicroseconds, option } from './processes.ts';
+import { commandLine, cpuMicroseconds, option } from './processes.ts';
 import { Rig } from './rig.ts';
 import { ethCalls } from './wallet-calls.ts';
 
@@ -83,14 +83,7 @@ try {
       `${name}: PSS of the workers ${workers.map(show).join(', ')} MB, of the first process ${show(pssMb(pid))} MB`,
     );
   }
-  writeTable(
-    join(packageRoot, 'docs/scaling.md'),
-    'machine',
-    rows,
-    ['npm run bench:machine', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2).map(quoted)] : [])]
-      .join(' ')
-      .replaceAll(/=[^\s"]+/g, '=PATH'),
-  );
+  writeTable(join(packageRoot, 'docs/scaling.md'), 'machine', rows, commandLine('npm run bench:machine'));
 } finally {
   rig.close();
 }
@@ -115,8 +108,4 @@ function cpuOf(pid: number): number {
 function pssMb(pid: number): number {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   return (Number(/^Pss:\s+(\d+) kB$/m.exec(text)?.[1]) * 1_024) / 1e6;
-}
-
-function quoted(text: string): string {
-  return text.includes(' ') ? `"${text}"` : text;
 }

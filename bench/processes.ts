@@ -94,6 +94,13 @@ export function texts(name: string): string[] {
   return process.argv.flatMap((one, at, all) => (one === `--${name}` ? [all[at + 1] ?? ''] : []));
 }
 
+/** The command of this run, for a page: with its arguments, and without paths of this machine. */
+export function commandLine(script: string): string {
+  const args = process.argv.slice(2).map((text) => text.replace(/^(.+)=.*\/.*$/, '$1=PATH'));
+  const quoted = args.map((text) => (text.includes(' ') ? `"${text}"` : text));
+  return [script, ...(args.length > 0 ? ['--', ...quoted] : [])].join(' ');
+}
+
 /** The Node that runs the programs under test: that of `--node PATH`, or this one. */
 export const node = texts('node')[0] ?? process.execPath;
 

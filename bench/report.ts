@@ -130,7 +130,7 @@ HAProxy (one worker, keep-alive connections) or a bare Node proxy forward calls 
 parameters, selects the upstream, checks and completes the result, and counts the call. In each of ${rounds} rounds every
 proxy runs for ${seconds} s at full load, with one call at a time on each of 64 connections (blocks: 8, batches: 16 and 4).
 The proxy under test ${cores}. CPU is the user and system
-time of its process, from /proc. Subscriptions, flow, stalls and steps are programs of their own, which use all cores together. Where nginx is not fully loaded (\`core\`), a call costs it slightly more.
+time of its process, from /proc. In subscriptions and in the flow of large results, all processes use all cores. Where nginx is not fully loaded (\`core\`), a call costs it slightly more.
 
 All calls differ, except in the scenario for cache hits, and each response is compared with the expected one. A multiple of
 nginx is relative to nginx's cost of the same calls, sent singly over HTTP in the same round. \`one of each\` is a gateway

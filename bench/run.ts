@@ -7,7 +7,7 @@ import { onPath } from '../test/support/find-program.ts';
 import { figuresOf, median, show, spread } from './figures.ts';
 import { addToPages, writePages } from './pages.ts';
 import { pinThisProcess } from './pinning.ts';
-import { node, option } from './processes.ts';
+import { commandLine, node, option } from './processes.ts';
 import { countIncorrect, pageOf } from './report.ts';
 import type { Results, ScenarioResult } from './results.ts';
 import { Rig } from './rig.ts';
@@ -44,7 +44,7 @@ async function bench(selected: readonly Scenario[], rounds: number, seconds: num
   if (!isPinned) console.error('only one core, or no taskset: figures vary more');
   const scenarioResults: ScenarioResult[] = [];
   const rig = new Rig();
-  const command = ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ');
+  const command = commandLine('npm run bench');
   const date = new Date().toISOString().slice(0, 10);
   const common = { date, command, machine: machine(), rounds, seconds, isPinned };
   try {

@@ -9,7 +9,17 @@ import { programs } from '../../test/support/programs.ts';
 import { CheckedCalls } from '../checked-calls.ts';
 import { FixedUpstream } from '../fixed-upstream.ts';
 import { LoadGenerator } from '../load.ts';
-import { cpuMicroseconds, freePorts, option, pidOf, removeFolder, start, stopAll, untilOpen } from '../processes.ts';
+import {
+  commandLine,
+  cpuMicroseconds,
+  freePorts,
+  option,
+  pidOf,
+  removeFolder,
+  start,
+  stopAll,
+  untilOpen,
+} from '../processes.ts';
 import { startGateway, type StartedGateway } from '../start-gateway.ts';
 import { walletMix } from '../wallet-calls.ts';
 import { replicaRows, type ReplicaCost } from './replica-rows.ts';
@@ -58,9 +68,13 @@ upstream.close();
 const rows = replicaRows(rounds);
 console.log(rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n'), `\n${load}`);
 if (!process.argv.includes('--print')) {
-  const command = ['npm run bench:replicas', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])];
   const page = join(packageRoot, 'docs/scaling.md');
-  writeTable(page, 'replicas', [...rows, ['machine', `${cpus().length} cores`, load, '']], command.join(' '));
+  writeTable(
+    page,
+    'replicas',
+    [...rows, ['machine', `${cpus().length} cores`, load, '']],
+    commandLine('npm run bench:replicas'),
+  );
   execFileSync(join(packageRoot, 'node_modules/.bin/prettier'), ['--write', '--log-level', 'warn', page]);
 }
 stopAll();
