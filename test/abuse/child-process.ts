@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { tracked } from '../support/child-processes.ts';
 
 /** A program of processes/, compiled by `npm run test:abuse`. */
 export class AbuseProcess {
   readonly #child: ChildProcess;
 
   constructor(name: 'attacker' | 'upstream', args: readonly string[] = []) {
-    this.#child = fork(join(packageRoot, `dist/test/abuse/processes/${name}.js`), args, { stdio: 'inherit' });
+    this.#child = tracked(fork(join(packageRoot, `dist/test/abuse/processes/${name}.js`), args, { stdio: 'inherit' }));
   }
 
   /** The next message of the program. Rejects if it ends instead. */

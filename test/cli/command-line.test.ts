@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { eventually } from '../support/eventually.ts';
 import { Workplace } from '../e2e/gateway-process.ts';
+import { tracked } from '../support/child-processes.ts';
 
 const commands = ['start', 'demo', 'check', 'doctor', 'init', 'networks add', 'keys create', 'keys usage'];
 
@@ -36,7 +37,7 @@ describe('the command line', () => {
     ['check', 'head -1'],
   ])('`gatehouse %s | %s` ends quietly', async (args, reader) => {
     const command = `${process.execPath} ${join(packageRoot, 'bin/gatehouse.js')} ${args} | ${reader}`;
-    const child = spawn('sh', ['-c', command], { cwd: place.folder, env: { PATH: process.env['PATH'] } });
+    const child = tracked(spawn('sh', ['-c', command], { cwd: place.folder, env: { PATH: process.env['PATH'] } }));
     let stderr = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
     await once(child, 'close');
@@ -50,10 +51,17 @@ describe('the command line', () => {
 });
 
 it('SIGTERM to npm start stops the gateway', async () => {
-  const npm = spawn('npm', ['start', '--prefix', packageRoot], {
-    env: { PATH: process.env['PATH'], PORT: '0', NETWORKS_DIR: join(place.folder, 'networks'), DATA_DIR: place.folder },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const npm = tracked(
+    spawn('npm', ['start', '--prefix', packageRoot], {
+      env: {
+        PATH: process.env['PATH'],
+        PORT: '0',
+        NETWORKS_DIR: join(place.folder, 'networks'),
+        DATA_DIR: place.folder,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  );
   let stdout = '';
   let stderr = '';
   npm.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import type { CallObject, Client } from './client.ts';
+import { tracked } from '../support/child-processes.ts';
 
 /** cast has no command that watches blocks. `cast logs` uses `eth_subscribe`. */
 export const castClient: Client = {
@@ -31,7 +32,7 @@ export const castClient: Client = {
       },
       watchLogs(address, seen) {
         const args = ['logs', '--subscribe', '--address', address, '--rpc-url', ws];
-        const child = spawn(castBinary(), args, { stdio: ['ignore', 'pipe', 'inherit'] });
+        const child = tracked(spawn(castBinary(), args, { stdio: ['ignore', 'pipe', 'inherit'] }));
         const ended = once(child, 'exit');
         // YAML, because the JSON output delays each log until the next one.
         createInterface({ input: child.stdout }).on('line', (line) => {

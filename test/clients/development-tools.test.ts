@@ -8,6 +8,7 @@ import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { eventually } from '../support/eventually.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { makeToolFolder, type ToolFolder } from './tool-folder.ts';
+import { tracked } from '../support/child-processes.ts';
 
 const CHAIN_ID = 31337;
 
@@ -96,7 +97,9 @@ it('Hardhat forks a network', async () => {
 it('anvil forks a network', async () => {
   const { address, value } = anvil.chain.counter;
   const args = ['--port', '0', '--fork-url', plainUrl, '--no-cors'];
-  const child = spawn(findAnvil() ?? '', args, { stdio: ['ignore', 'pipe', 'ignore'], env: { HOME: tools.path } });
+  const child = tracked(
+    spawn(findAnvil() ?? '', args, { stdio: ['ignore', 'pipe', 'ignore'], env: { HOME: tools.path } }),
+  );
   onTestFinished(async () => {
     child.kill();
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { eventually } from '../support/eventually.ts';
 import type { ToolFolder } from './tool-folder.ts';
+import { tracked } from '../support/child-processes.ts';
 
 const START_TIMEOUT_MS = 180_000;
 
@@ -15,7 +16,7 @@ export async function startHardhatNode(tools: ToolFolder, chainId: number): Prom
   const args = ['node', '--hostname', '127.0.0.1', '--port', '0', '--chain-id', String(chainId)];
   const [file, ...words] = tools.hardhatCommand(args);
   const env = { ...tools.env, CI: 'true', NO_COLOR: '1', GATEWAY_URL: 'http://127.0.0.1' };
-  const child = spawn(file, words, { cwd: tools.path, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = tracked(spawn(file, words, { cwd: tools.path, env, stdio: ['ignore', 'pipe', 'inherit'] }));
   const exited = once(child, 'exit');
   let url: string | undefined;
   let printed = '';

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { tracked } from '../support/child-processes.ts';
 
 export interface Ponder {
   /** Number of indexed events, as it prints: its database and its server have one thread. */
@@ -54,11 +55,13 @@ export function startPonder(env: Readonly<Record<string, string>>, port: number)
   const options = ['--config', 'ponder.config.js', '--log-format', 'json'];
   const args = [cli, 'start', '-p', String(port), '-H', '127.0.0.1', '--schema', 'test', ...options];
   const common = { PATH: process.env['PATH'] ?? '', HOME: folder, TMPDIR: folder, PONDER_TELEMETRY_DISABLED: 'true' };
-  const child = spawn(process.execPath, args, {
-    cwd: folder,
-    env: { ...common, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = tracked(
+    spawn(process.execPath, args, {
+      cwd: folder,
+      env: { ...common, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  );
   const exited = once(child, 'exit');
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (printed += text.toString()));

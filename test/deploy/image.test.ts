@@ -10,6 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { productionPackages } from '../support/production-packages.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { commandOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';
+import { tracked } from '../support/child-processes.ts';
 
 /**
  * The image without Docker: the files of the last stage, read-only, run by a user other than root with the image's
@@ -107,7 +108,7 @@ function setModes(folder: string, folders: number, files: number): void {
 }
 
 function start([, ...args]: readonly string[]) {
-  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], ...user });
+  const child = tracked(spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], ...user }));
   processes.add(child);
   let stdout = '';
   let stderr = '';

@@ -9,6 +9,7 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { drainDelayOf, readSettings, settingRows } from '../../gateway/config/settings.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/redis.ts';
+import { tracked } from '../support/child-processes.ts';
 
 const lines = readFileSync(join(packageRoot, 'deploy/systemd/gatehouse.service'), 'utf8').split('\n');
 const valuesOf = (name: string): string[] =>
@@ -88,11 +89,13 @@ describe('the commands of docs/install.md', () => {
       const serve = async (work: () => Promise<void>): Promise<void> => {
         const user = [`--reuid=${SERVICE_USER}`, `--regid=${SERVICE_USER}`, '--clear-groups', '--no-new-privs'];
         const command = (valuesOf('ExecStart')[0] ?? '').split(' ');
-        const service = spawn('setpriv', [...user, ...command], {
-          cwd: '/',
-          env: { ...env, ...environmentIn(readFileSync(envFile, 'utf8')) },
-          stdio: ['ignore', 'pipe', 'pipe'],
-        });
+        const service = tracked(
+          spawn('setpriv', [...user, ...command], {
+            cwd: '/',
+            env: { ...env, ...environmentIn(readFileSync(envFile, 'utf8')) },
+            stdio: ['ignore', 'pipe', 'pipe'],
+          }),
+        );
         const ended = once(service, 'exit');
         let text = '';
         for (const stream of [service.stdout, service.stderr]) {

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
+import { tracked } from '../support/child-processes.ts';
 
 const compiling = 'Compiling the gateway: only at the first start, and after changes of its sources …\n';
 
@@ -90,10 +91,12 @@ function builtAt(): number {
 
 /** @returns the whole output */
 function start(): Promise<string> {
-  const child = spawn(process.execPath, [join(root, 'bin/gatehouse.js')], {
-    env: { ...process.env, npm_lifecycle_event: 'start' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = tracked(
+    spawn(process.execPath, [join(root, 'bin/gatehouse.js')], {
+      env: { ...process.env, npm_lifecycle_event: 'start' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+  );
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (printed += text));

@@ -8,6 +8,7 @@ import type { PermissionTexts } from '../../gateway/auth/permissions/permissions
 import { openLog } from '../../gateway/config/log.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { eventually } from '../support/eventually.ts';
+import { tracked } from '../support/child-processes.ts';
 
 /** A `gatehouse` command that runs or has ended. */
 export interface GatehouseProcess {
@@ -64,11 +65,13 @@ export class Workplace {
 
   /** Starts `gatehouse <args>` in this folder. From the environment of this process, it gets PATH only. */
   spawn(args: readonly string[], env: Readonly<Record<string, string>> = {}): GatehouseProcess {
-    const child = spawn(process.execPath, [this.#bin, ...args], {
-      cwd: this.folder,
-      env: { PATH: process.env['PATH'], ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = tracked(
+      spawn(process.execPath, [this.#bin, ...args], {
+        cwd: this.folder,
+        env: { PATH: process.env['PATH'], ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    );
     this.#processes.add(child);
     let stdout = '';
     let stderr = '';

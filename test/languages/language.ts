@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onPath } from '../support/find-program.ts';
+import { tracked } from '../support/child-processes.ts';
 
 /** A client in another language, and the program that uses it. Packages and build outputs are outside of the repository. */
 export interface Language {
@@ -35,11 +36,13 @@ function language(
 
 /** @throws Error (rejects with it) if the command fails */
 async function run(source: string, env: Record<string, string>, command: string, ...args: string[]): Promise<void> {
-  const child = spawn(command, args, {
-    cwd: source,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const child = tracked(
+    spawn(command, args, {
+      cwd: source,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    }),
+  );
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${String(code)}`);
 }
@@ -93,11 +96,13 @@ export async function runDay(
   input: object,
   onStep?: (step: Step) => unknown,
 ): Promise<Step[]> {
-  const child = spawn(command, [...args, mode], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    timeout: MAX_RUN_MS,
-    killSignal: 'SIGKILL',
-  });
+  const child = tracked(
+    spawn(command, [...args, mode], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      timeout: MAX_RUN_MS,
+      killSignal: 'SIGKILL',
+    }),
+  );
   child.stdin.end(JSON.stringify(input));
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

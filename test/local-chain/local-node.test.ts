@@ -10,6 +10,7 @@ import { startAnvil, type Anvil } from '../support/anvil.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';
+import { tracked } from '../support/child-processes.ts';
 
 const log = openLog('silent');
 
@@ -62,10 +63,12 @@ describe('a local node of a gateway', () => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const command = localNodeCommand(findAnvil() ?? 'anvil', { chainId: 1337, port });
-    const parent = spawn(process.execPath, ['-e', gateway, JSON.stringify(command)], {
-      detached: true, // the leader of a process group, like a command in a terminal
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const parent = tracked(
+      spawn(process.execPath, ['-e', gateway, JSON.stringify(command)], {
+        detached: true, // the leader of a process group, like a command in a terminal
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    );
     onTestFinished(() => void parent.kill('SIGKILL'));
     await eventually(() => responses(url));
 

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.ts';
 import { JWT_SECRET } from './engine.ts';
+import { tracked } from '../support/child-processes.ts';
 
 /** A geth process on a data folder, which remains when the process ends. */
 export interface GethProcess {
@@ -42,27 +43,26 @@ export function initGeth(
 export async function startGethProcess(start: GethStart): Promise<GethProcess> {
   const { binary, folder, args, apis, port, enginePort } = start;
   writeFileSync(join(folder, 'jwt'), JWT_SECRET);
-  const child = spawn(
-    binary,
-    [
-      ...['--datadir', folder, ...args, '--nodiscover', '--nat', 'none', '--port', '0', '--ipcdisable'],
-      ...['--http', '--http.addr', '127.0.0.1', '--http.port', String(port), '--http.api', apis],
-      ...['--ws', '--ws.addr', '127.0.0.1', '--ws.port', String(port), '--ws.api', apis],
-      ...['--authrpc.addr', '127.0.0.1', '--authrpc.port', String(enginePort)],
-      ...['--authrpc.jwtsecret', join(folder, 'jwt'), '--verbosity', '2'],
-    ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
+  const child = tracked(
+    spawn(
+      binary,
+      [
+        ...['--datadir', folder, ...args, '--nodiscover', '--nat', 'none', '--port', '0', '--ipcdisable'],
+        ...['--http', '--http.addr', '127.0.0.1', '--http.port', String(port), '--http.api', apis],
+        ...['--ws', '--ws.addr', '127.0.0.1', '--ws.port', String(port), '--ws.api', apis],
+        ...['--authrpc.addr', '127.0.0.1', '--authrpc.port', String(enginePort)],
+        ...['--authrpc.jwtsecret', join(folder, 'jwt'), '--verbosity', '2'],
+      ],
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    ),
   );
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log = (log + text).slice(-2_000);
   });
   const ended = once(child, 'exit');
-  const killAtExit = (): boolean => child.kill('SIGKILL');
-  process.once('exit', killAtExit);
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const stop: GethProcess['stop'] = async (signal = 'SIGTERM') => {
-    process.off('exit', killAtExit);
     child.kill(signal);
     await eventually(hasEnded, STOP_TIMEOUT_MS).catch(() => child.kill('SIGKILL'));
     if (!hasEnded()) await ended;

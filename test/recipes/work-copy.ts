@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { applyEdit, type Edit } from './recipe-example.ts';
+import { tracked } from '../support/child-processes.ts';
 
 /** A copy of the repository's files, without its history, in which edits are tried. It shares node_modules. */
 export class WorkCopy {
@@ -37,12 +38,14 @@ export class WorkCopy {
   /** Runs a command with PATH and HOME as its only environment. Returns what it prints, or undefined if it succeeds. */
   async failureOf(command: string): Promise<string | undefined> {
     const { PATH, HOME } = process.env;
-    const child = spawn(command, {
-      shell: true,
-      cwd: this.#folder,
-      env: { PATH, HOME, NO_COLOR: '1' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = tracked(
+      spawn(command, {
+        shell: true,
+        cwd: this.#folder,
+        env: { PATH, HOME, NO_COLOR: '1' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    );
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));

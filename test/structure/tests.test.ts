@@ -83,6 +83,20 @@ describe('the tests', () => {
     expect(found.map(({ fileName }) => fileName).toSorted()).toEqual(timed.toSorted());
   });
 
+  it('track the processes that they start', () => {
+    const words = ['spawn', 'fork'];
+    const sources = words.flatMap(sourcesWith).filter(({ fileName }) => fileName !== 'test/fuzz/session.ts');
+    const untracked = (node: ts.Identifier): boolean =>
+      words.includes(node.text) &&
+      ts.isCallExpression(node.parent) &&
+      node.parent.expression === node &&
+      !node.parent.parent.getText().startsWith('tracked(');
+    expect(
+      sources.flatMap((source) => identifiers(source, untracked)),
+      'use `tracked`',
+    ).toEqual([]);
+  });
+
   it('are not repeated when they fail', () => {
     expect(sourcesWith('retry').flatMap(retries)).toEqual([]);
     for (const file of ['package.json', '.ci/run']) expect(textOf(file)).not.toContain('--retry');

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { eventually } from './eventually.ts';
 import { findProgram, type Program } from './find-program.ts';
 import { freePort } from './redis.ts';
+import { tracked } from './child-processes.ts';
 
 /** A real load balancer process in front of several gateways. The test must call `stop()`. */
 export interface Balancer {
@@ -30,16 +31,13 @@ export async function startBalancer({ program, configuration, args }: BalancerKi
   const port = await freePort();
   const file = join(folder, 'configuration');
   writeFileSync(file, configuration(folder, port));
-  const child = spawn(path, args(folder, file), { stdio: ['ignore', 'ignore', 'pipe'] });
-  const kill = (): void => void child.kill('SIGKILL');
-  process.once('exit', kill);
+  const child = tracked(spawn(path, args(folder, file), { stdio: ['ignore', 'ignore', 'pipe'] }));
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
   const ended = once(child, 'exit');
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM');
     await ended;
-    process.off('exit', kill);
     rmSync(folder, { recursive: true });
   };
   await eventually(() => isOpen(port), 5_000).catch(async () => {

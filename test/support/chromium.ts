@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { findProgram, type Program } from './find-program.ts';
 import { eventually } from './eventually.ts';
+import { tracked } from './child-processes.ts';
 
 /** A headless Chromium process. */
 export interface Chromium {
@@ -66,7 +67,7 @@ export async function startChromium(): Promise<Chromium> {
   const flags = ['--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--hide-scrollbars'];
   const quiet = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
   const args = [...flags, ...quiet, '--remote-debugging-port=0', `--user-data-dir=${profile}`, 'about:blank'];
-  const child = spawn(findChromium(), args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = tracked(spawn(findChromium(), args, { stdio: ['ignore', 'ignore', 'pipe'] }));
   const ended = new Promise((resolve) => child.once('exit', resolve));
   const address = await new Promise<string>((resolve, reject) => {
     let output = '';

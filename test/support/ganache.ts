@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { freePort } from './redis.ts';
+import { tracked } from './child-processes.ts';
 
 export interface Ganache {
   readonly url: string;
@@ -18,7 +19,7 @@ export async function startGanache({ chainId }: { chainId: number }): Promise<Ga
     `--chain.chainId=${chainId}`,
     '--wallet.seed=gatehouse',
   ];
-  const child = spawn(process.execPath, [cli, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = tracked(spawn(process.execPath, [cli, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] }));
   const exited = once(child, 'exit');
   const port = await new Promise<string>((resolve, reject) => {
     let output = '';

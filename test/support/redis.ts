@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
+import { tracked } from './child-processes.ts';
 
 /** A Redis process of one test, without data on disk. The test must call `stop()`. */
 export interface RedisServer {
@@ -30,12 +31,6 @@ export interface RedisStart {
   /** Text in its output once it is ready. */
   readonly ready?: string;
 }
-
-const running = new Set<ChildProcess>();
-// An interrupted test run may never call `stop()`.
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
 
 /** Starts a Redis without persistence on a loopback port, by default a free one. */
 export async function startRedis(options: RedisStart = {}): Promise<RedisServer> {
@@ -88,10 +83,7 @@ async function launch(
   const address = ['--port', String(port), '--bind', '127.0.0.1', '--dir', tmpdir()];
   // A Sentinel, the only kind with a configuration file, does not accept --save and --appendonly.
   const args = config === undefined ? [...address, '--save', '', '--appendonly', 'no'] : [config, ...address];
-  const child = spawn(inject('redisServer'), [...args, ...more], { stdio: ['ignore', 'pipe', 'pipe'] });
-  running.add(child);
-  child.once('exit', () => running.delete(child));
-
+  const child = tracked(spawn(inject('redisServer'), [...args, ...more], { stdio: ['ignore', 'pipe', 'pipe'] }));
   let output = '';
   await new Promise<void>((resolve, reject) => {
     const onOutput = (chunk: Buffer): void => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { eventually } from '../support/eventually.ts';
 import { findProgram } from '../support/find-program.ts';
 import { freePort } from '../support/redis.ts';
+import { tracked } from '../support/child-processes.ts';
 
 export interface Alert {
   readonly state: 'pending' | 'firing';
@@ -37,7 +38,7 @@ export async function startPrometheus(folder: string, deploy: string, target: st
     `--web.listen-address=127.0.0.1:${port}`,
     '--storage.tsdb.path=data',
   ];
-  const child = spawn(program, options, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = tracked(spawn(program, options, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] }));
   let output = '';
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const address = `http://127.0.0.1:${port}`;

@@ -16,6 +16,7 @@ import { digestOf, isWellFormedKey, keyIdOf, makeKey } from '../../../gateway/au
 import { eventually, SOON_MS, staysTrueFor } from '../../support/eventually.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 import { startFileWriter } from './file-writer.ts';
+import { tracked } from '../../support/child-processes.ts';
 
 const silent = pino({ level: 'silent' });
 const createdAt = '2026-01-02T03:04:05.678Z';
@@ -189,7 +190,7 @@ describe('the key file', () => {
 
 describe('the lock of the key file', () => {
   it('is removed at once if its process was killed', async () => {
-    const child = spawn(process.execPath, ['-e', '']);
+    const child = tracked(spawn(process.execPath, ['-e', '']));
     await once(child, 'exit');
     const path = join(makeFolder(), 'lock');
     writeFileSync(path, `${hostname()} ${child.pid ?? 0} left-behind`);

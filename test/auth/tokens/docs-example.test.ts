@@ -7,6 +7,7 @@ import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { freePort } from '../../support/redis.ts';
 import { issuerName } from './issuer.ts';
+import { tracked } from '../../support/child-processes.ts';
 
 let folder: string;
 let backend: ChildProcess;
@@ -21,7 +22,9 @@ beforeAll(async () => {
   folder = mkdtempSync(join(import.meta.dirname, 'backend-'));
   writeFileSync(join(folder, 'backend.mjs'), program ?? '');
   port = await freePort();
-  backend = spawn(process.execPath, [join(folder, 'backend.mjs')], { env: { PORT: String(port) }, stdio: 'inherit' });
+  backend = tracked(
+    spawn(process.execPath, [join(folder, 'backend.mjs')], { env: { PORT: String(port) }, stdio: 'inherit' }),
+  );
   await eventually(() =>
     fetch(`http://127.0.0.1:${port}/jwks.json`).then(
       ({ ok }) => ok,
