@@ -4,7 +4,7 @@ FROM node:24.19.0-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json rolldown.config.js ./
 COPY gateway ./gateway
 COPY schemas ./schemas
 RUN npm run build
@@ -25,7 +25,7 @@ COPY schemas/defaults.schema.json ./schemas/defaults.schema.json
 COPY schemas/generated ./schemas/generated
 COPY networks ./networks
 COPY gateway/server/pages/assets ./gateway/server/pages/assets
-COPY --from=build /build/dist/gateway ./dist/gateway
+COPY --from=build /build/dist/bundle ./dist/bundle
 # For the key file if REDIS_URL is not set: mount a volume here.
 RUN mkdir --mode=700 /data && chown 1000:1000 /data
 
@@ -38,5 +38,5 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=15s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.OPS_PORT + '/livez').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Node without a shell or npm in between, so that it receives signals.
-ENTRYPOINT ["node", "dist/gateway/main.js"]
+ENTRYPOINT ["node", "dist/bundle/main.js"]
 CMD ["start"]

@@ -67,7 +67,7 @@ function start(): Promise<StartedGateway> {
   const methods = ['eth', 'debug_traceTransaction'];
   return startGateway(folder, {
     networks: { bench: { name: 'Bench', chainId: 1, methods, upstreams: [{ name: 'slow', url }] } },
-    script: ['--import', delayProbe, join(packageRoot, 'dist/gateway/main.js')],
+    script: ['--import', delayProbe, join(packageRoot, 'dist/bundle/main.js')],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
 }

@@ -46,7 +46,7 @@ export async function startGateway(folder: string, setup: GatewaySetup): Promise
   }
   const keys = await storeKeys(folder, setup);
   const [port = 0] = await freePorts(1);
-  const script = setup.script ?? [join(packageRoot, 'dist/gateway/main.js')];
+  const script = setup.script ?? [join(packageRoot, 'dist/bundle/main.js')];
   const own = { PORT: String(port), NETWORKS_DIR: networks, DATA_DIR: folder, LOG_LEVEL: 'error' };
   const redis: Record<string, string> = setup.redisUrl === undefined ? {} : { REDIS_URL: setup.redisUrl };
   const env = { PATH: process.env['PATH'], ...own, ...redis, ...setup.env };

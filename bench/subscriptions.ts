@@ -193,7 +193,7 @@ async function startGateway(): Promise<{ url: string; pid: number }> {
   const [port = 0] = await freePorts(1);
   const own = { PORT: String(port), NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'error' };
   const env = { ...process.env, ...own, WS_SOCKETS_PER_KEY: '20000' };
-  const main = join(dirname(fileURLToPath(import.meta.url)), '../gateway/main.js');
+  const main = join(dirname(fileURLToPath(import.meta.url)), '../bundle/main.js');
   const gateway = start(process.execPath, [main, 'start'], env);
   await untilReady(`http://127.0.0.1:${port}/readyz`);
   const key = readFileSync(join(dataDir, 'development-key'), 'utf8').trim();

@@ -1,23 +1,22 @@
 #!/usr/bin/env node
-// Runs the compiled gateway, and compiles it first if the sources are newer: so `npm ci && npm start` is enough. Images
-// run dist/gateway/main.js directly.
+// Runs the bundle of the gateway, and makes it first if the sources are newer: so `npm ci && npm start` is enough. Images
+// run dist/bundle/main.js directly.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const main = join(root, 'dist/gateway/main.js');
-const stamp = join(root, 'dist/.tsbuildinfo');
-const lock = join(root, 'dist/.compiling');
+const main = join(root, 'dist/bundle/main.js');
+const lock = join(root, 'dist/.bundling');
 
-if (!isFresh()) compile();
+if (existsSync(lock) || !isFresh()) bundle();
 await import(main);
 
 function isFresh() {
   if (!existsSync(main)) return false;
-  const builtAt = existsSync(stamp) ? statSync(stamp).mtimeMs : statSync(main).mtimeMs;
+  const builtAt = statSync(main).mtimeMs;
   return ['gateway', 'schemas']
     .filter((folder) => existsSync(join(root, folder)))
     .every((folder) =>
@@ -27,11 +26,11 @@ function isFresh() {
     );
 }
 
-function compile() {
-  const compiler = findCompiler();
-  if (compiler === undefined) {
+function bundle() {
+  const bundler = findBundler();
+  if (bundler === undefined) {
     if (existsSync(main)) return;
-    console.error('dist/ is missing and TypeScript is not installed: run `npm ci && npm run build` once, then prune.');
+    console.error('dist/ is missing and the bundler is not installed: run `npm ci && npm run build` once, then prune.');
     process.exit(78);
   }
   takeLock();
@@ -40,18 +39,16 @@ function compile() {
     if (process.stderr.isTTY || process.env.npm_lifecycle_event !== undefined)
       console.error('Compiling the gateway: only at the first start, and after changes of its sources …');
     const startedAt = new Date();
-    const args = [compiler, '-p', join(root, 'tsconfig.build.json')];
-    status = spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] }).status;
-    // If only file times changed, the compiler does not write the stamp, and every start would compile again.
-    // Code with errors is compiled too, but its stamp is never fresh.
-    const builtAt = status === 0 ? startedAt : new Date(0);
-    if (existsSync(stamp)) utimesSync(stamp, builtAt, builtAt);
+    const args = [bundler, '--config', join(root, 'rolldown.config.js')];
+    status = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 2] }).status;
+    // What changes during the work makes the next start work again.
+    if (status === 0) utimesSync(main, startedAt, startedAt);
   }
   rmSync(lock, { force: true });
   if (status !== 0) process.exit(1);
 }
 
-/** Only one process compiles: `npm start` in one shell, `npx gatehouse-rpc keys …` in another. */
+/** Only one process makes the bundle: `npm start` in one shell, `npx gatehouse-rpc keys …` in another. */
 function takeLock() {
   for (;;) {
     try {
@@ -59,7 +56,7 @@ function takeLock() {
       writeFileSync(lock, String(process.pid), { flag: 'wx' });
       return;
     } catch (error) {
-      // The folder is not writable: the compiler reports that with a better message.
+      // The folder is not writable: the bundler reports that with a better message.
       if (error.code !== 'EEXIST') return;
     }
     if (isLockHeld()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
@@ -79,9 +76,9 @@ function isLockHeld() {
   }
 }
 
-function findCompiler() {
+function findBundler() {
   try {
-    return createRequire(import.meta.url).resolve('typescript/bin/tsc');
+    return join(dirname(createRequire(import.meta.url).resolve('rolldown/package.json')), 'bin/cli.mjs');
   } catch {
     return undefined;
   }

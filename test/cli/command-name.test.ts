@@ -6,7 +6,7 @@ it.each([
   ['npx', '/folder/node_modules/.bin/gatehouse', 'npx gatehouse-rpc'],
   ['npx of the registry', '/cache/_npx/1f/node_modules/.bin/gatehouse-rpc', 'npx gatehouse-rpc'],
   ['a global installation', '/usr/local/bin/gatehouse', 'gatehouse'],
-  ['a container', '/app/dist/gateway/main.js', 'node dist/gateway/main.js'],
+  ['a container', '/app/dist/bundle/main.js', 'node dist/bundle/main.js'],
 ])('texts show the command as in %s', (_, script, expected) => {
   expect(commandNameOf(script, '/app')).toBe(expected);
 });

@@ -108,7 +108,7 @@ describe('an installation without development packages', () => {
     expect(await place.run(['--version'])).toMatchObject({
       code: 78,
       stdout: '',
-      stderr: 'dist/ is missing and TypeScript is not installed: run `npm ci && npm run build` once, then prune.\n',
+      stderr: 'dist/ is missing and the bundler is not installed: run `npm ci && npm run build` once, then prune.\n',
     });
   });
 });

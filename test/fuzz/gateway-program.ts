@@ -27,7 +27,7 @@ if (plantName !== undefined) {
   register(`data:text/javascript,${encodeURIComponent(hooks)}`);
 }
 if (file !== undefined) recordBlocks(file);
-await import(new URL('../../../bin/gatehouse.js', import.meta.url).href);
+await import(new URL('../../gateway/main.js', import.meta.url).href);
 
 /** Of the main thread's own CPU time: what other programs of this machine took is not counted. */
 function recordBlocks(path: string): void {

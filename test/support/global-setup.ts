@@ -21,7 +21,7 @@ export default function setup(project: TestProject): void {
   for (const program of Object.values(programs)) findProgram(program);
   const stdio = ['ignore', 'ignore', 'inherit'] as const;
   execFileSync(process.execPath, [join(packageRoot, 'bin/gatehouse.js'), '--version'], { stdio: [...stdio] });
-  // The gateway does not see whether benches and what they use of test/ are compiled.
+  // Some tests start benches, and modules of the gateway, in processes of their own.
   const compiler = join(packageRoot, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [compiler, '-p', join(packageRoot, 'tsconfig.build.json')], { stdio: [...stdio] });
   project.provide('redisServer', findProgram(programs.redis));

@@ -10,4 +10,4 @@ const hooks = `export async function load(url, context, next) {
   return { format: 'module', shortCircuit: true, source: 'export const areBoundsCounted = false;' };
 }`;
 register(`data:text/javascript,${encodeURIComponent(hooks)}`);
-await import(new URL('../../../../bin/gatehouse.js', import.meta.url).href);
+await import(new URL('../../../gateway/main.js', import.meta.url).href);
