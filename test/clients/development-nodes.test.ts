@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callLocalNode } from '../../gateway/local-chain/local-node.ts';
 import { eventually } from '../support/eventually.ts';
-import { startGanache } from '../support/ganache.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { startHardhatNode, type HardhatNode } from './hardhat-node.ts';
 import { makeToolFolder, type ToolFolder } from './tool-folder.ts';
@@ -68,26 +67,6 @@ const nodes: Readonly<Record<string, DevelopmentNode>> = {
       [expect.objectContaining({ chainId: CHAIN_ID }), 'hardhat_metadata'],
     ],
     missing: ['anvil_nodeInfo', 'evm_addAccount'],
-  },
-  'ganache 7': {
-    clientVersion: /^Ganache\/v7/,
-    start: () => startGanache({ chainId: CHAIN_ID }),
-    signatures: (account) => [
-      ['eth_sign', account, '0x12'],
-      ['eth_signTypedData_v4', account, typedData],
-      ['eth_signTransaction', { from: account, to: other, gas: '0x5208', gasPrice: '0x77359400', nonce: '0x0' }],
-    ],
-    setBalance: ['evm_setAccountBalance', other, '0x7'],
-    calls: [
-      [true, 'evm_setAccountCode', other, '0x5f'],
-      [true, 'evm_setAccountNonce', other, '0x3'],
-      [true, 'evm_setAccountStorageAt', other, `0x${'0'.repeat(64)}`, '0x7'],
-      [true, 'evm_addAccount', `0x${'cd'.repeat(20)}`, ''],
-      [true, 'evm_removeAccount', `0x${'cd'.repeat(20)}`, ''],
-      [expect.anything(), 'evm_increaseTime', 60],
-      [expect.anything(), 'evm_mine'],
-    ],
-    missing: ['anvil_nodeInfo', 'hardhat_metadata', 'evm_setAutomine'],
   },
 };
 

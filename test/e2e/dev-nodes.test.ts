@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { encodePanic, encodeReason, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import { startAnvil, type Anvil } from '../support/anvil.ts';
-import { startGanache, type Ganache } from '../support/ganache.ts';
 import { network, startGateway, type JsonRpcResponse, type TestGateway } from '../support/gateway.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -39,47 +38,41 @@ const payloads: Readonly<Record<string, string>> = {
   'bytes that are no UTF-8': `0x08c379a0${'20'.padStart(64, '0')}${'4'.padStart(64, '0')}61fffe62${'0'.repeat(56)}`,
 };
 
-describe('anvil and ganache have the same responses through the gateway', () => {
+describe('anvil through the gateway', () => {
   let anvil: Anvil;
-  let ganache: Ganache;
   let gateway: TestGateway;
-  const reverting: Record<string, string> = {};
-  const halting: Record<string, string> = {};
+  let reverting: string;
+  let halting: string;
 
   beforeAll(async () => {
-    [anvil, ganache] = await Promise.all([startAnvil({ chainId: CHAIN_ID }), startGanache({ chainId: CHAIN_ID })]);
-    gateway = await startGateway({ anvil: network(CHAIN_ID, [anvil.url]), ganache: network(CHAIN_ID, [ganache.url]) });
-    for (const [name, { url }] of Object.entries({ anvil, ganache })) {
-      reverting[name] = await deploy(url, deployment(REVERTS));
-      halting[name] = await deploy(url, deployment(HALTS));
-    }
+    anvil = await startAnvil({ chainId: CHAIN_ID });
+    gateway = await startGateway({ anvil: network(CHAIN_ID, [anvil.url]) });
+    reverting = await deploy(anvil.url, deployment(REVERTS));
+    halting = await deploy(anvil.url, deployment(HALTS));
   }, 60_000);
   afterAll(async () => {
     await gateway.stop();
-    await Promise.all([anvil.stop(), ganache.stop()]);
+    await anvil.stop();
   });
 
   const executing = ['eth_estimateGas', 'eth_call'].filter((one) => methods.some(({ name }) => name === one));
 
   describe.each(executing)('%s', (method) => {
-    const sendCall = (node: string, to: string | undefined, data: string): Promise<JsonRpcResponse> =>
-      gateway.call(node, method, [{ to, data }, 'latest']);
+    const sendCall = (to: string, data: string): Promise<JsonRpcResponse> =>
+      gateway.call('anvil', method, [{ to, data }, 'latest']);
 
     it.each(Object.entries(payloads))('of a contract that reverts with %s', async (_, data) => {
       const reason = decodeReason(data);
       const message = reason === undefined ? 'execution reverted' : `execution reverted: ${reason}`;
       const expected = { jsonrpc: '2.0', id: 1, error: { code: 3, message, data } };
-      expect(await sendCall('anvil', reverting['anvil'], data)).toEqual(expected);
-      expect(await sendCall('ganache', reverting['ganache'], data)).toEqual(expected);
+      expect(await sendCall(reverting, data)).toEqual(expected);
     });
 
     it('of a contract that halts is an error other than a revert', async () => {
-      for (const node of ['anvil', 'ganache']) {
-        const { error } = await sendCall(node, halting[node], '0x');
-        expect(error?.message, node).toMatch(/opcode/i);
-        expect(error, node).not.toMatchObject({ code: 3 });
-        expect(error, node).not.toHaveProperty('data');
-      }
+      const { error } = await sendCall(halting, '0x');
+      expect(error?.message).toMatch(/opcode/i);
+      expect(error).not.toMatchObject({ code: 3 });
+      expect(error).not.toHaveProperty('data');
     });
   });
 
@@ -91,16 +84,12 @@ describe('anvil and ganache have the same responses through the gateway', () => 
     ['eth_getTransactionByHash', [unknown]],
     ['eth_getTransactionReceipt', [unknown]],
   ])('%s of a hash that is not there', async (method, params) => {
-    for (const node of ['anvil', 'ganache']) {
-      expect(await gateway.call(node, method, params), node).toEqual({ jsonrpc: '2.0', id: 1, result: null });
-    }
+    expect(await gateway.call('anvil', method, params)).toEqual({ jsonrpc: '2.0', id: 1, result: null });
   });
 
   it('eth_getStorageAt of nothing', async () => {
-    for (const node of ['anvil', 'ganache']) {
-      const response = await gateway.call(node, 'eth_getStorageAt', [reverting[node], '0x63', 'latest']);
-      expect(response, node).toMatchObject({ result: `0x${'0'.repeat(64)}` });
-    }
+    const response = await gateway.call('anvil', 'eth_getStorageAt', [reverting, '0x63', 'latest']);
+    expect(response).toMatchObject({ result: `0x${'0'.repeat(64)}` });
   });
 });
 

@@ -59,7 +59,7 @@ describe('package-lock.json', () => {
     expect(own.filter(([, { integrity = '' }]) => !integrity.startsWith('sha512-')).map(([path]) => path)).toEqual([]);
   });
 
-  it('has no native code in production, such as the bufferutil of ganache, which ws would load', () => {
+  it('has no native code in production, such as bufferutil, which ws would load', () => {
     const entries = Object.entries(packagesIn('package-lock.json'));
     const native = entries.filter(([, { hasInstallScript, dev }]) => hasInstallScript === true && dev !== true);
     expect(native.map(([path]) => path)).toEqual([]);
