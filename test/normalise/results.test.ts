@@ -104,7 +104,7 @@ describe('a fee', () => {
 
   it.each(
     Object.keys(fee).flatMap((name) =>
-      [undefined, null, 'lots', '', '0xg', '21000', [], {}, true, -1, 1.5].map((value) => [name, value] as const),
+      [undefined, null, 'lots', '', '0x', '0xg', '21000', [], {}, true, -1, 1.5].map((value) => [name, value] as const),
     ),
   )('whose %s is %j is an upstream failure', (name, value) => {
     expect(ofResult('zks_estimateFee', { ...fee, [name]: value })).toMatchObject(failed('malformed'));

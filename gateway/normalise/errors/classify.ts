@@ -25,8 +25,11 @@ export function isFinal(method: MethodSpec, nestedErrors: readonly NestedError[]
   return method.sends === true && findRule(transactionRules, method, nestedErrors, 200) !== undefined;
 }
 
-/** A text about the provider's own service. Another upstream may accept the transaction, whatever else the text has. */
-const aboutProvider = /\b(?:rate.?limit\w*|quota|plan|billing|api.?key|provider|recharge|your account)\b/i;
+/**
+ * A text about the provider's own service. Another upstream may accept the transaction, whatever else the text has. proxyd's
+ * limit of a sender is about the sender, whose transactions all its nodes reject.
+ */
+const aboutProvider = /\b(?:(?<!^sender is over )rate.?limit\w*|quota|plan|billing|api.?key|provider|recharge|your account)\b/i;
 
 function findRule(
   rules: readonly ErrorRule[],

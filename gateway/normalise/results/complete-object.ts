@@ -13,7 +13,10 @@ export const roundedQuantity = new Error('rounded quantity');
  * @throws roundedQuantity
  */
 export function completeResult(object: JsonObject, shape: ObjectShape): ObjectStatus {
+  // Completed, `0x` would be zero: a fee of nothing.
+  const isEmpty = shape.demand.some((name) => object[name] === '0x');
   const isCompleted = completeObject(object, shape);
+  if (isEmpty) return 'malformed';
   for (const name of shape.demand) if (!isQuantity(object[name])) return 'malformed';
   const status = applyObjectRule(shape.type, object);
   return isCompleted && status === 'fits' ? 'completed' : status;

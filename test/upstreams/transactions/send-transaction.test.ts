@@ -205,10 +205,20 @@ describe('an error about a transaction', () => {
     [-32_603, "Error: VM Exception while processing transaction: reverted with reason string 'no'", 'Hardhat, too'],
     [-32_000, 'insufficient funds for gas * price + value', 'geth'],
     [-32_000, 'transaction underpriced', 'geth'],
+    [-32_017, 'sender is over rate limit', 'proxyd, about the sender'],
   ])('is final: %i %s (%s)', async (code, message) => {
     const { nodes, sendRaw, sent } = await startNodes(2);
     nodes[0].response(send, rpcError(code, message));
     expect((await sendRaw()).response.error).toEqual({ code, message });
+    expect(sent()).toEqual([1, 0]);
+  });
+
+  it('is final with HTTP 429 too, as proxyd sends it', async () => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
+    const error = { code: -32_017, message: 'sender is over rate limit' };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, error });
+    nodes[0].next(status(429, body, 'application/json'), send);
+    expect((await sendRaw()).response.error).toEqual(error);
     expect(sent()).toEqual([1, 0]);
   });
 
