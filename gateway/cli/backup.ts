@@ -79,7 +79,7 @@ async function withStores(
   work: (keys: KeyStore, usage: ListedUsageStore) => Promise<void>,
 ): Promise<void> {
   const log = openLog('silent');
-  const [keys, usage] = [openKeyStore(settings(), log), openUsageStore(settings(), log)];
+  const [keys, usage] = [openKeyStore(settings(), log, true), openUsageStore(settings(), log, true)];
   try {
     await keys.waitUntilReady(OPEN_TIMEOUT_MS);
     await usage.waitUntilReady(OPEN_TIMEOUT_MS);
