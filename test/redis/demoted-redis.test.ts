@@ -124,12 +124,12 @@ it('a gateway follows its address from a Redis that loads its data', async () =>
   onTestFinished(() => {
     rmSync(data, { recursive: true });
   });
-  const former = await start({ args: ['--dir', data] });
-  await former.cli('EVAL', "for i = 1, 2000 do redis.call('SET', i, string.rep('x', 100)) end", '0');
+  const former = await start({ args: ['--dir', data, '--rdbcompression', 'no'] });
+  await former.cli('EVAL', "for i = 1, 20000 do redis.call('SET', i, string.rep('x', 100)) end", '0');
   await former.cli('SAVE');
   await former.kill();
   // Loading takes some minutes, and other commands get LOADING meanwhile.
-  const delays = ['--key-load-delay', '100000', '--loading-process-events-interval-bytes', '1024'];
+  const delays = ['--key-load-delay', '10000', '--loading-process-events-interval-bytes', '1024'];
   const loading = await start({ args: ['--dir', data, ...delays], ready: 'Server initialized' });
   const primary = await start();
   const address = await startAddress(loading);
