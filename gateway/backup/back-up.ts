@@ -20,10 +20,11 @@ export async function backUp(
   write: (text: string) => Promise<void>,
 ): Promise<BackupCounts> {
   await write(writeLine({ kind: 'start', at: new Date(clock.unixMs()).toISOString() }));
-  const ids = new Set<string>();
+  // Two digests may begin with the same id.
+  const ids: string[] = [];
   for (const [digest, { id, ...key }] of await keys.entries()) {
     if (key.development === true) continue;
-    ids.add(id);
+    ids.push(id);
     await write(writeLine({ kind: 'key', digest, key }));
   }
   let days = 0;
@@ -32,6 +33,6 @@ export async function backUp(
     days++;
     await write(writeLine({ kind: 'usage', ...day }));
   }
-  await write(writeLine({ kind: 'end', keys: ids.size, days }));
-  return { keys: ids.size, days };
+  await write(writeLine({ kind: 'end', keys: ids.length, days }));
+  return { keys: ids.length, days };
 }

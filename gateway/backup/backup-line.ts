@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../collections/is-object.ts';
-import { isDigest, isKeyId, PUBLIC_ID } from '../auth/formats/key.ts';
+import { isDigest } from '../auth/formats/key.ts';
 import { fieldsOfKey, keyFromFields, type StoredKey } from '../auth/stores/key-store.ts';
 import { amountNames, type PlacedAmounts, type UsageDay } from '../usage/usage-store.ts';
 
@@ -53,8 +53,8 @@ function readKey({ digest, key }: JsonObject): BackupLine | string {
 }
 
 function readUsage({ usage: key, day, rows }: JsonObject): BackupLine | string {
-  if (typeof key !== 'string' || !(isKeyId(key) || key === PUBLIC_ID))
-    return 'usage: expected the id of a key, 12 hexadecimal digits';
+  // Ids of keys, `public`, `operator`: whatever a store accepts.
+  if (typeof key !== 'string' || !/^\S+$/.test(key)) return 'usage: expected an id, without spaces';
   if (typeof day !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(day)) return 'day: expected a day as 2026-01-31';
   const amounts = Array.isArray(rows) ? rows.map(readRow) : [undefined];
   if (amounts.includes(undefined)) return 'rows: expected lists of "<network> <method>" and four whole numbers';

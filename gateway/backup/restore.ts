@@ -6,6 +6,8 @@ import { readLine, type BackupLine } from './backup-line.ts';
 const MAX_CONCURRENT = 200;
 
 type KeyLine = Extract<BackupLine, { kind: 'key' }>;
+type ContentLine = Extract<BackupLine, { kind: 'key' | 'usage' }>;
+type EndLine = Extract<BackupLine, { kind: 'end' }>;
 
 /** `there`: keys, or days of a key with usage, that the store already had. `expired`: days before those that are kept. */
 export interface RestoreCounts {
@@ -13,40 +15,59 @@ export interface RestoreCounts {
   readonly days: { readonly added: number; readonly there: number; readonly expired: number };
 }
 
-/** A backup that cannot be restored. The message has the line. */
+/** A backup that cannot be restored. The message has the lines. */
 export class BackupError extends Error {}
 
+/** `keys` and `days`: numbers of lines that can be restored. `unreadable`: what is wrong with the others, with their lines. */
+export interface BackupContent {
+  readonly keys: number;
+  readonly days: number;
+  readonly unreadable: readonly string[];
+}
+
+/** Reads a backup to its end, and writes nothing. @throws BackupError if it is none, or of another version */
+export async function checkBackup(lines: AsyncIterable<string>): Promise<BackupContent> {
+  const found = { key: 0, usage: 0 };
+  const unreadable: string[] = [];
+  for await (const { kind } of readBackup(lines, unreadable)) found[kind]++;
+  return { keys: found.key, days: found.usage, unreadable };
+}
+
 /**
- * Reads a backup to its end, so that nothing is restored from one with a mistake.
- * @throws BackupError
+ * Reads the keys and the usage of a backup.
+ * @param unreadable gets what cannot be read
+ * @throws BackupError for line 1: without its version, it is unknown what the others mean
  */
-export async function checkBackup(lines: AsyncIterable<string>): Promise<void> {
-  const found = { keys: 0, days: 0 };
-  let last: BackupLine | undefined;
+async function* readBackup(lines: AsyncIterable<string>, unreadable: string[]): AsyncIterable<ContentLine> {
+  const found = { key: 0, usage: 0 };
+  let end: EndLine | undefined;
   let number = 0;
   for await (const text of lines) {
     number++;
     const line = readLine(text);
-    if (typeof line === 'string') throw new BackupError(`line ${number}: ${line}`);
-    if ((line.kind === 'start') !== (number === 1))
-      throw new BackupError(`line ${number}: the format belongs to line 1`);
-    if (last?.kind === 'end') throw new BackupError(`line ${number}: nothing may follow the end`);
-    if (line.kind === 'key') found.keys++;
-    if (line.kind === 'usage') found.days++;
-    last = line;
+    if (number === 1) {
+      if (typeof line === 'string') throw new BackupError(`line 1: ${line}`);
+      if (line.kind !== 'start') throw new BackupError('line 1: the format is missing');
+    } else if (typeof line === 'string') unreadable.push(`line ${number}: ${line}`);
+    else if (line.kind === 'start') unreadable.push(`line ${number}: the format belongs to line 1`);
+    else if (end !== undefined) unreadable.push(`line ${number}: nothing may follow the end`);
+    else if (line.kind === 'end') end = line;
+    else {
+      found[line.kind]++;
+      yield line;
+    }
   }
-  if (last?.kind !== 'end')
-    throw new BackupError(`line ${number + 1}: the end is missing, so the backup is incomplete`);
-  if (last.keys !== found.keys || last.days !== found.days) {
-    const expected = `expected ${last.keys} keys and ${last.days} days of usage before the end`;
-    throw new BackupError(`line ${number}: ${expected}, found ${found.keys} and ${found.days}`);
+  if (end === undefined) unreadable.push(`line ${number + 1}: the end is missing, so the backup is incomplete`);
+  else if (unreadable.length === 0 && (end.keys !== found.key || end.days !== found.usage)) {
+    const expected = `expected ${end.keys} keys and ${end.days} days of usage before the end`;
+    unreadable.push(`line ${number}: ${expected}, found ${found.key} and ${found.usage}`);
   }
 }
 
 /**
  * Adds what the stores do not have. Existing keys stay as they are, except that revocations are added; so does the usage of a
  * key on a day that has some. Repeating it is safe.
- * @param lines checked by `checkBackup`
+ * @param lines those that `checkBackup` finds unreadable are left out
  * @param onAdded called for each key that was added
  * @throws KeyStoreUnreachable
  */
@@ -74,14 +95,15 @@ export async function restore(
       if (added[index] === true) await onAdded(digest);
     }
   };
-  for await (const text of lines) {
-    const line = readLine(text) as BackupLine;
+  for await (const line of readBackup(lines, [])) {
     if (line.kind === 'key') {
       if (keyLines.push(line) >= MAX_CONCURRENT) await writeKeys();
-    } else if (line.kind === 'usage') {
+    } else {
       const { key, day, amounts } = line;
+      // A scan of Redis may return a name twice.
+      const isRepeated = batches.some((batch) => batch.key === key && batch.day === day);
       if (day < oldest) counts.days.expired++;
-      else if ((await usage.read(key, [day])).length > 0) counts.days.there++;
+      else if (isRepeated || (await usage.read(key, [day])).length > 0) counts.days.there++;
       else batches.push({ key, day, amounts, number: ++counts.days.added });
       if (batches.length >= MAX_CONCURRENT) await writeUsage();
     }

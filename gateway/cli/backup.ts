@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, rmSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { Command } from 'commander';
 import { keyIdOf } from '../auth/formats/key.ts';
@@ -16,6 +15,14 @@ import { openUsageStore } from '../usage/open-usage-store.ts';
 import type { ListedUsageStore } from '../usage/usage-store.ts';
 import { examples } from './examples.ts';
 import { OPEN_TIMEOUT_MS } from './keys.ts';
+
+interface RestoreOptions {
+  readonly check?: true;
+  readonly skipUnreadable?: true;
+  readonly json?: true;
+}
+
+const SKIP_ADVICE = 'Nothing is restored. With --skip-unreadable, everything else is.';
 
 type StoreSettings = () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>;
 
@@ -38,22 +45,32 @@ export function backupCommands(settings: StoreSettings, out: (text: string) => v
   const restoring = new Command('restore')
     .description('Add the keys and the usage of a backup that are missing; existing keys stay as they are')
     .argument('<file>', 'a file of `backup`')
-    .option('--json', 'print {"keys":{"added":…,"there":…},"days":{…}}')
-    .addHelpText('after', examples('restore keys-2027-01-31.jsonl'))
-    .action((path: string, { json }: { json?: true }) =>
-      withStores(settings, async (keys, usage) => {
-        await checkBackup(linesOf(path));
+    .option('--check', 'only read the file, and write nothing')
+    .option('--skip-unreadable', 'restore the rest of a file with lines that cannot be read')
+    .option(
+      '--json',
+      'print {"keys":{"added":…,"there":…},"days":{…},"unreadable":[…]}; with --check {"keys":…,"days":…,…}',
+    )
+    .addHelpText('after', examples('restore keys-2027-01-31.jsonl', 'restore keys-2027-01-31.jsonl --check'))
+    .action(async (path: string, { check, skipUnreadable, json }: RestoreOptions) => {
+      const { keys: keyCount, days, unreadable } = await checkBackup(linesOf(path));
+      if (unreadable.length > 0 && !skipUnreadable) throw new BackupError([...unreadable, SKIP_ADVICE].join('\n'));
+      const print = (found: object, text: string): void => {
+        const skipped = unreadable.map((line) => `Skipped ${line}\n`).join('');
+        out(json ? `${JSON.stringify({ ...found, unreadable })}\n` : skipped + text);
+      };
+      if (check) {
+        print({ keys: keyCount, days }, `${path}: ${keyCount} keys, ${days} days of usage\n`);
+        return;
+      }
+      await withStores(settings, async (keys, usage) => {
         const manager = new KeyManager(keys, methodNames);
         const found = await restore(linesOf(path), keys, usage, (digest) => manager.auditImport(keyIdOf(digest)));
-        if (json) {
-          out(`${JSON.stringify(found)}\n`);
-          return;
-        }
         const { added, there, expired } = found.days;
-        out(`Keys: ${found.keys.added} added, ${found.keys.there} already there\n`);
-        out(`Days of usage: ${added} added, ${there} already there, ${expired} expired\n`);
-      }),
-    );
+        const keysText = `Keys: ${found.keys.added} added, ${found.keys.there} already there\n`;
+        print(found, `${keysText}Days of usage: ${added} added, ${there} already there, ${expired} expired\n`);
+      });
+    });
   return [backup, restoring];
 }
 
@@ -62,7 +79,7 @@ async function withStores(
   work: (keys: KeyStore, usage: ListedUsageStore) => Promise<void>,
 ): Promise<void> {
   const log = openLog('silent');
-  const [keys, usage] = [openKeyStore(settings(), log), openUsageStore(settings(), log)];
+  const [keys, usage] = [openKeyStore(settings(), log, true), openUsageStore(settings(), log, true)];
   try {
     await keys.waitUntilReady(OPEN_TIMEOUT_MS);
     await usage.waitUntilReady(OPEN_TIMEOUT_MS);
@@ -91,12 +108,19 @@ async function writeBackup(path: string, keys: KeyStore, usage: ListedUsageStore
   }
 }
 
+/** Divides at `\n` only: names may have other separators, at which readline divides too. */
 async function* linesOf(path: string): AsyncIterable<string> {
+  let rest = '';
   try {
-    yield* createInterface({ input: createReadStream(path), crlfDelay: Infinity });
+    for await (const chunk of createReadStream(path, 'utf8')) {
+      const lines = (rest + String(chunk)).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
   } catch (error) {
     throw fileError(path, error);
   }
+  if (rest !== '') yield rest;
 }
 
 function fileError(path: string, error: unknown): unknown {

@@ -55,7 +55,7 @@ export function keysCommand(context: KeysCommandContext): Command {
     .configureOutput({ writeOut: out, writeErr: context.err });
 
   const withStore = async (work: (store: KeyStore) => Promise<void>): Promise<void> => {
-    const store = openKeyStore(context.settings(), openLog('silent'));
+    const store = openKeyStore(context.settings(), openLog('silent'), true);
     try {
       await store.waitUntilReady(OPEN_TIMEOUT_MS);
       await work(store);
@@ -265,7 +265,7 @@ export function keysCommand(context: KeysCommandContext): Command {
           subject === undefined
             ? await manager.idsOf(id ?? '', options.rotated)
             : [keyIdOf(subjectDigest(issuerOfTokens(), subject))];
-        const usage = openUsageStore(context.settings(), openLog('silent'));
+        const usage = openUsageStore(context.settings(), openLog('silent'), true);
         try {
           await usage.waitUntilReady(OPEN_TIMEOUT_MS);
           const rows = await readUsage(usage, ids, lastDays(days));

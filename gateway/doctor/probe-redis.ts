@@ -28,7 +28,13 @@ export async function probeRedis(settings: RedisSettings, timeoutMs: number): Pr
   if (url === undefined) return { problems: [], notes: [...(await findRedisProblems(settings, timeoutMs)).warnings] };
   const found: RedisFindings = { problems: [], notes: [] };
   const address = parseRedisUrl(url);
-  const link = new RedisLink({ purpose: 'commands', address, log: openLog('silent'), commandTimeoutMs: timeoutMs / 2 });
+  const link = new RedisLink({
+    purpose: 'commands',
+    address,
+    log: openLog('silent'),
+    acceptsReplica: true,
+    commandTimeoutMs: timeoutMs / 2,
+  });
   try {
     const [isUp, { problem, warnings }] = await Promise.all([
       link.waitUntilUp(timeoutMs),

@@ -41,6 +41,8 @@ const EXHAUSTED_TTL_MS = 1_000;
 const MAX_CHARGES_PER_TRIP = 500;
 /** Interval at which accounts that are not charged are reported to Redis. */
 const REPORT_INTERVAL_MS = 1_000;
+/** Interval of the warning while Redis rejects charges. */
+const WARNING_INTERVAL_MS = 60_000;
 
 export interface LimiterOptions {
   /** Undefined: limits are counted in this gateway's memory. Closed by `close`. */
@@ -75,7 +77,7 @@ export class Limiter {
   /** Accounts with a lease, or with units that were charged without Redis. */
   readonly #unreported = new Set<Account>();
   readonly #timer: Timer;
-  #hasLoggedRejection = false;
+  #rejectionLoggedAt = -Infinity;
 
   constructor({ store, shouldServeWithoutRedis, log }: LimiterOptions) {
     this.#store = store;
@@ -219,7 +221,6 @@ export class Limiter {
       for (const each of batch) each.decide(this.#chargeWithoutRedis(account, each.limits, each.charge));
       return;
     }
-    this.#hasLoggedRejection = false;
     this.counts[store.kind] += batch.length;
     const [at, date] = [account.confirmedAt, utcDate()];
     // All charges of a key without `methodRates` count for the same limits.
@@ -305,10 +306,10 @@ export class Limiter {
     return account;
   }
 
-  /** Logs once that Redis rejects the command (NOPERM, READONLY, OOM). The link logs that Redis is unavailable. */
+  /** Logs each minute that Redis rejects the command (NOPERM, OOM). The link logs that Redis is unavailable. */
   #logRejection(error: unknown): void {
-    if (!isRedisError(error) || this.#hasLoggedRejection) return;
-    this.#hasLoggedRejection = true;
+    if (!isRedisError(error) || clock.now() - this.#rejectionLoggedAt < WARNING_INTERVAL_MS) return;
+    this.#rejectionLoggedAt = clock.now();
     this.#log.warn({ error: redisErrorCode(error) }, 'Redis rejects charges: limits are counted in memory');
   }
 }

@@ -92,7 +92,14 @@ export async function findRedisProblem(
   uses: readonly RedisUse[],
   timeoutMs: number,
 ): Promise<string | undefined> {
-  const link = new RedisLink({ purpose: 'commands', address, log: openLog('silent'), commandTimeoutMs: timeoutMs });
+  // A replica is a problem that is found below.
+  const link = new RedisLink({
+    purpose: 'commands',
+    address,
+    log: openLog('silent'),
+    acceptsReplica: true,
+    commandTimeoutMs: timeoutMs,
+  });
   const messages: string[] = [];
   link.redis.on('error', (error: Error) => messages.push(error.message));
   link.redis.on('sentinelError', (error: Error) => messages.push(error.message));

@@ -64,8 +64,6 @@ export function connectTo(
     sentinelCommandTimeout: connectTimeoutMs,
     sentinelRetryStrategy: retryDelay,
     ...(options.tls !== undefined && { sentinelTLS: options.tls, enableTLSForSentinelMode: true }),
-    // The former primary is a replica now: reconnecting asks the Sentinels for the new primary.
-    reconnectOnError: (error) => error.message.startsWith('READONLY'),
   });
 }
 
@@ -83,6 +81,15 @@ export async function ping(redis: RedisClient): Promise<void> {
   await Promise.any(primariesOf(redis).map((primary) => primary.ping())).catch((error: unknown) => {
     throw (error as AggregateError).errors[0] ?? error;
   });
+}
+
+/**
+ * Rejects with READONLY if the server is a replica. The commands write nothing, but only a primary accepts them. In a cluster,
+ * a replica redirects each command itself. A subscriber may send no such command.
+ */
+export async function checkRole(redis: RedisClient, isCache: boolean): Promise<void> {
+  if (isCluster(redis) || redis.mode === 'subscriber') return;
+  await (isCache ? redis.set('gatehouse:answer:-', '', 'XX') : redis.pexpire('gatehouse:limit:-', 1));
 }
 
 /** Reloads the slots of a cluster after a failure: a node that hangs does not report that a replica replaced it. */

@@ -1,11 +1,13 @@
 import { clock, type Timer } from '../clock/clock.ts';
 import { errorCode, type Log } from '../config/log.ts';
-import { connectTo, DISCONNECT_TIMEOUT_MS, refreshTopology, ping, type RedisClient } from './client.ts';
+import { checkRole, connectTo, DISCONNECT_TIMEOUT_MS, refreshTopology, ping, type RedisClient } from './client.ts';
 import type { RedisAddress } from './url.ts';
 
 /** Default timeout of a command or a heartbeat. Connecting may take twice as long. */
 const DEFAULT_COMMAND_TIMEOUT_MS = 500;
 const HEARTBEAT_INTERVAL_MS = 500;
+/** Interval of the warning while Redis is unavailable. */
+const WARNING_INTERVAL_MS = 60_000;
 
 export interface RedisLinkOptions {
   /** The log field `connection`. */
@@ -15,13 +17,16 @@ export interface RedisLinkOptions {
   readonly commandTimeoutMs?: number;
   /** For many concurrent commands off the hot path: each takes a third of the CPU time. */
   readonly autoPipelining?: boolean;
+  /** For programs that may read from a replica. A gateway needs a primary. */
+  readonly acceptsReplica?: boolean;
   /** Runs on each new connection before it counts as up. If it rejects, the link reconnects. */
   readonly prepare?: (redis: RedisClient) => Promise<void>;
 }
 
 /**
  * Maintains one connection to Redis, or one to each node of a cluster: reconnects, and detects by a heartbeat whether
- * Redis responds. TCP alone reports a silently cut connection or a hung Redis only after minutes.
+ * Redis responds and is a primary. TCP alone reports a silently cut connection or a hung Redis only after minutes, and a
+ * primary that becomes a replica keeps its connections.
  */
 export class RedisLink {
   readonly redis: RedisClient;
@@ -36,6 +41,8 @@ export class RedisLink {
   #isChecking = false;
   /** The state that was logged last. */
   #loggedState: boolean | undefined;
+  /** By clock.now(). */
+  #warnedAt = -Infinity;
   /** By clock.now(). */
   #downSince: number | undefined;
   #isClosing = false;
@@ -91,17 +98,22 @@ export class RedisLink {
   }
 
   /**
-   * Reports the error of a failed command. If Redis did not respond, the link is down until the next heartbeat, which
-   * starts at once. So no second command waits for a timeout.
+   * Reports the error of a failed command. If Redis did not respond, or is no primary, the link is down until the next
+   * heartbeat, which starts at once. So no second command waits for a timeout.
    * @returns the most specific known error
    */
   reportFailure(error: unknown): unknown {
-    if (isRedisError(error)) return error;
+    if (isRedisError(error) && !isOfReplica(error)) return error;
     this.#rememberError(error);
     this.#setState(false);
     refreshTopology(this.redis);
     void this.#beat();
     return this.#lastError;
+  }
+
+  /** Ends the connection and makes another one, to the server that has the address now. */
+  reconnect(): void {
+    if (this.redis.status === 'ready') this.redis.disconnect(true);
   }
 
   async close(): Promise<void> {
@@ -135,6 +147,7 @@ export class RedisLink {
     const connection = this.#connection;
     try {
       await ping(this.redis);
+      if (this.#options.acceptsReplica !== true) await this.#checkRole();
       if (!this.#isPrepared) await this.#options.prepare?.(this.redis);
       if (connection !== this.#connection) return;
       this.#isPrepared = true;
@@ -144,12 +157,21 @@ export class RedisLink {
       if (connection !== this.#connection) return;
       this.#rememberError(error);
       this.#setState(false);
-      // An error response (LOADING, NOAUTH) proves that the connection works: reconnecting would not help.
-      if (!isRedisError(error)) this.#missedBeats += 1;
-      if (this.#missedBeats >= 2) this.redis.disconnect(true);
+      // Other error responses (NOAUTH) prove that the connection works: reconnecting would not help.
+      if (!isRedisError(error) || isOfReplica(error)) this.#missedBeats += 1;
+      // A primary was demoted. While the address still leads to it, new connections are made at heartbeats only.
+      const isDemoted = this.#isPrepared && isOfReplica(error);
+      if (isDemoted || this.#missedBeats >= 2) this.reconnect();
     } finally {
       this.#isChecking = false;
     }
+  }
+
+  /** Ignores rejections for other reasons: an ACL, a full disk or memory. Then reading still works. */
+  async #checkRole(): Promise<void> {
+    await checkRole(this.redis, this.#options.purpose === 'cache').catch((error: unknown) => {
+      if (!isRedisError(error) || isOfReplica(error)) throw error;
+    });
   }
 
   /** Ignores 'Stream isn't writeable' and 'Connection is closed': an earlier error has the cause. */
@@ -160,24 +182,35 @@ export class RedisLink {
   #setState(isUp: boolean): void {
     this.#isUp = isUp;
     if (isUp) for (const done of this.#waiting) done();
-    if (isUp === this.#loggedState || this.#isClosing) return;
+    const now = clock.now();
+    const isDue = isUp !== this.#loggedState || (!isUp && now - this.#warnedAt >= WARNING_INTERVAL_MS);
+    if (!isDue || this.#isClosing) return;
     this.#loggedState = isUp;
     const { log, purpose } = this.#options;
-    const now = clock.now();
+    const forS = this.#downSince === undefined ? undefined : Math.round((now - this.#downSince) / 1_000);
+    const facts = { connection: purpose, ...(forS !== undefined && { forS }) };
     if (isUp) {
-      const forS = this.#downSince === undefined ? undefined : Math.round((now - this.#downSince) / 1_000);
-      log.info({ connection: purpose, ...(forS !== undefined && { forS }) }, 'Redis is available');
+      log.info(facts, 'Redis is available');
       this.#downSince = undefined;
       return;
     }
-    this.#downSince = now;
-    log.warn({ connection: purpose, error: redisErrorCode(this.#lastError) }, 'Redis is unavailable');
+    this.#downSince ??= now;
+    this.#warnedAt = now;
+    log.warn({ ...facts, error: redisErrorCode(this.#lastError) }, 'Redis is unavailable');
   }
 }
 
 /** Whether the error is a response of Redis: then the connection works. */
 export function isRedisError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'ReplyError';
+}
+
+/**
+ * Whether the server is a replica, or loads its data, which a replica does when it joins its primary. Another server may have
+ * its address meanwhile.
+ */
+function isOfReplica(error: unknown): boolean {
+  return isRedisError(error) && /^(READONLY|LOADING|MASTERDOWN) /.test(error.message);
 }
 
 /** Redis did not respond, or rejected the command. The message has no URL and no secret. */

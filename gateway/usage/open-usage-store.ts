@@ -6,12 +6,17 @@ import { FileUsageStore } from './file-usage-store.ts';
 import { RedisUsageStore } from './redis-usage-store.ts';
 import type { ListedUsageStore } from './usage-store.ts';
 
-/** Opens the usage store: Redis if REDIS_URL is set, else files. @throws SettingsError for a malformed REDIS_URL */
+/**
+ * Opens the usage store: Redis if REDIS_URL is set, else files.
+ * @param acceptsReplica for commands, which may read usage from a replica
+ * @throws SettingsError for a malformed REDIS_URL
+ */
 export function openUsageStore(
   { REDIS_URL: url, DATA_DIR }: Pick<Settings, 'REDIS_URL' | 'DATA_DIR'>,
   log: Log,
+  acceptsReplica = false,
 ): ListedUsageStore {
-  return url === undefined
-    ? new FileUsageStore(DATA_DIR, log)
-    : new RedisUsageStore(new RedisLink({ purpose: 'usage', address: parseRedisUrl(url), log, autoPipelining: true }));
+  if (url === undefined) return new FileUsageStore(DATA_DIR, log);
+  const address = parseRedisUrl(url);
+  return new RedisUsageStore(new RedisLink({ purpose: 'usage', address, log, autoPipelining: true, acceptsReplica }));
 }

@@ -1,6 +1,7 @@
 import { random } from '../clock/random.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { primariesOf, type RedisClient } from '../redis/client.ts';
+import { emptyIfNoHash } from '../auth/stores/redis-keys.ts';
 import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
 import type { RedisLink } from '../redis/link.ts';
 import {
@@ -26,6 +27,8 @@ import {
  * with the number of the last batch that it added.
  */
 const USAGE_PREFIX = 'gatehouse:usage:';
+const usageName = /^gatehouse:usage:(\S+):(\d{4}-\d\d-\d\d)$/;
+const usageField = new RegExp(`^(\\S+ \\S+) (${amountNames.join('|')})$`);
 /** Concurrent batches: each must finish within the command timeout. */
 const MAX_CONCURRENT_BATCHES = 500;
 
@@ -85,7 +88,7 @@ export class RedisUsageStore implements ListedUsageStore {
 
   async read(key: string, days: readonly string[]): Promise<UsageRow[]> {
     try {
-      const hashes = await Promise.all(days.map((day) => this.#redis.hgetall(nameOf(key, day))));
+      const hashes = await Promise.all(days.map((day) => this.#hash(nameOf(key, day))));
       return days.flatMap((day, index) => rowsOf(day, hashes[index] ?? {})).sort(byDayAndMethod);
     } catch (error) {
       throw storeUnreachable(this.#link.reportFailure(error));
@@ -110,10 +113,10 @@ export class RedisUsageStore implements ListedUsageStore {
         let cursor = '0';
         do {
           const [next, names] = await primary.scan(cursor, 'MATCH', `${USAGE_PREFIX}*`, 'COUNT', 1000);
-          const hashes = await Promise.all(names.map((name) => this.#redis.hgetall(name)));
+          const hashes = await Promise.all(names.map((name) => this.#hash(name)));
           for (const [index, name] of names.entries()) {
-            const [key = '', day = ''] = name.slice(USAGE_PREFIX.length).split(':');
-            yield { key, day, amounts: amountsOf(hashes[index] ?? {}) };
+            const [, key, day] = usageName.exec(name) ?? [];
+            if (key !== undefined && day !== undefined) yield { key, day, amounts: amountsOf(hashes[index] ?? {}) };
           }
           cursor = next;
         } while (cursor !== '0');
@@ -129,6 +132,10 @@ export class RedisUsageStore implements ListedUsageStore {
 
   close(): Promise<void> {
     return this.#link.close();
+  }
+
+  #hash(name: string): Promise<Record<string, string>> {
+    return this.#redis.hgetall(name).catch(emptyIfNoHash);
   }
 
   async #write({ key, day, number, amounts }: UsageBatch): Promise<boolean> {
@@ -157,15 +164,15 @@ function rowsOf(day: string, hash: Readonly<Record<string, string>>): UsageRow[]
   return amountsOf(hash).map(({ place, ...amounts }) => rowOf(day, place, amounts));
 }
 
+/** Leaves out what an operator may have written by hand and is no usage. */
 function amountsOf(hash: Readonly<Record<string, string>>): PlacedAmounts[] {
   const places = new Map<string, Amounts>();
-  for (const [field, value] of Object.entries(hash)) {
-    const [network, method, name] = field.split(' ');
-    const amount = amountNames.find((each) => each === name);
-    if (amount === undefined) continue;
-    const place = `${network ?? ''} ${method ?? ''}`;
+  for (const [field, text] of Object.entries(hash)) {
+    const [, place, name] = usageField.exec(field) ?? [];
+    const amount = Number(text);
+    if (place === undefined || !Number.isSafeInteger(amount) || amount < 0) continue;
     const amounts = places.get(place) ?? newAmounts();
-    amounts[amount] = Number(value);
+    amounts[name as keyof Amounts] = amount;
     places.set(place, amounts);
   }
   return [...places].map(([place, amounts]) => ({ place, ...amounts }));

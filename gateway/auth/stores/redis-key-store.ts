@@ -48,12 +48,21 @@ export class RedisKeyStore implements KeyStore {
   /** The listing in progress, which concurrent ones share. It ends with the next change. */
   #listing: Promise<ReadonlyMap<string, KeyRecord>> | undefined;
 
-  /** Connects in the background, without a limit of attempts. @throws SettingsError for a malformed URL */
-  constructor(url: string, log: Log) {
+  /**
+   * Connects in the background, without a limit of attempts.
+   * @param acceptsReplica for commands, which may read keys from a replica
+   * @throws SettingsError for a malformed URL
+   */
+  constructor(url: string, log: Log, acceptsReplica = false) {
     const address = parseRedisUrl(url);
     this.#log = log;
-    this.#commands = new RedisLink({ purpose: 'commands', address, log });
-    this.#changes = new RedisLink({ purpose: 'changes', address, log, prepare: (redis) => this.#trackChanges(redis) });
+    const options = { address, log, acceptsReplica };
+    this.#commands = new RedisLink({ purpose: 'commands', ...options });
+    this.#changes = new RedisLink({ purpose: 'changes', ...options, prepare: (redis) => this.#trackChanges(redis) });
+    // A subscriber cannot find out that its server is no primary any more.
+    this.#commands.redis.on('close', () => {
+      this.#changes.reconnect();
+    });
     this.#changes.redis.on('message', (channel: string, message: string) => {
       this.#onMessage(channel, message);
     });

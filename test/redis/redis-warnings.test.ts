@@ -1,0 +1,37 @@
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { RedisKeyStore } from '../../gateway/auth/stores/redis-key-store.ts';
+import { clock } from '../../gateway/clock/clock.ts';
+import { eventually } from '../support/eventually.ts';
+import { startRedis, type RedisServer } from '../support/redis.ts';
+import { simulateTime } from '../support/simulate-time.ts';
+
+const time = simulateTime();
+
+async function start(args: readonly string[] = []): Promise<RedisServer> {
+  const redis = await startRedis({ args });
+  onTestFinished(redis.stop);
+  return redis;
+}
+
+it('the warning comes each minute while Redis is a replica or unreachable', async () => {
+  const primary = await start();
+  const replica = await start(['--replicaof', `127.0.0.1 ${primary.port}`]);
+  const warnings: { readonly at: number; readonly text: string }[] = [];
+  const log = pino({ base: null }, { write: (text) => void warnings.push({ at: clock.now(), text }) });
+  const store = new RedisKeyStore(replica.url, log);
+  const untilWarned = async (count: number, error: string): Promise<void> => {
+    const found = (): typeof warnings =>
+      warnings.filter(({ text }) => text.includes('"connection":"commands"') && text.includes(`"error":"${error}"`));
+    await eventually(async () => {
+      await time().advance(5_000);
+      return found().length >= count;
+    });
+    const times = found().map(({ at }) => at);
+    for (const [index, at] of times.slice(1).entries()) expect(at - (times[index] ?? 0)).toBeGreaterThanOrEqual(60_000);
+  };
+  await untilWarned(3, 'READONLY');
+  await replica.kill();
+  await untilWarned(2, 'ECONNREFUSED');
+  await store.close();
+});
