@@ -1,7 +1,9 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
 import { tracked } from './child-processes.ts';
@@ -80,10 +82,16 @@ async function launch(
   port: number,
   { config, args: more = [], ready = 'Ready to accept connections' }: RedisStart,
 ): Promise<ChildProcess> {
-  const address = ['--port', String(port), '--bind', '127.0.0.1', '--dir', tmpdir()];
+  // A replica writes a dump there, which another Redis in the same folder would load.
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'));
+  const address = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder];
   // A Sentinel, the only kind with a configuration file, does not accept --save and --appendonly.
   const args = config === undefined ? [...address, '--save', '', '--appendonly', 'no'] : [config, ...address];
   const child = tracked(spawn(inject('redisServer'), [...args, ...more], { stdio: ['ignore', 'pipe', 'pipe'] }));
+  child.once('exit', () => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+
   let output = '';
   await new Promise<void>((resolve, reject) => {
     const onOutput = (chunk: Buffer): void => {
