@@ -13,8 +13,12 @@ const MAX_REPEATED_FETCHES = 3;
 
 /** The part of an upstream that is needed here. */
 export interface HeaderSource {
-  /** @param params as JSON text @throws Error if there is no result within the timeout of the upstream */
-  fetchResult(method: string, params: string): Promise<unknown>;
+  /**
+   * @param params as JSON text
+   * @param isPoll its errors concern the upstream as a whole
+   * @throws Error if there is no result within the timeout of the upstream
+   */
+  fetchResult(method: string, params: string, isPoll?: boolean): Promise<unknown>;
 }
 
 /**

@@ -615,7 +615,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     polls.polledAt = sentAt;
     let block: PolledBlock | undefined;
     try {
-      block = parseBlock(await upstream.fetchResult(nodeMethods.blockByNumber, '["latest",false]'));
+      block = parseBlock(await upstream.fetchResult(nodeMethods.blockByNumber, '["latest",false]', true));
       upstream.isHeadUncertain = false;
     } catch (error) {
       this.#loseForAll(upstream);

@@ -132,7 +132,7 @@ export const instruments = {
   gatehouse_head_polls_total: {
     kind: 'counter',
     labels: ['network', 'upstream', 'outcome'],
-    help: 'Polls of an upstream for its head and for missing headers, and probes, by outcome (response, or the failure class)',
+    help: 'Polls of an upstream for its head and for missing headers, and probes, by outcome (response, the failure class, or paused: not sent, because it requested a pause)',
   },
   gatehouse_hedges_total: {
     kind: 'counter',

@@ -31,6 +31,7 @@ import type { NetworkMethod, Network as ServedNetwork } from '../call/network.ts
 import { Router } from '../call/router.ts';
 import { lazyDocument } from './lazy-document.ts';
 import type { NetworkParts } from './network-parts.ts';
+import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.ts';
 import { normalise } from '../normalise/normalise.ts';
 import { PartCache } from '../ranges/part-cache.ts';
 import { RangeLimits } from '../ranges/range-limits.ts';
@@ -356,7 +357,7 @@ function openUpstreams(config: NetworkConfig, parts: NetworkParts, log: Log): Up
 function openUpstream(
   chain: ChainConfig,
   config: UpstreamConfig,
-  { settings, metrics, localChains, memory, leases }: NetworkParts,
+  { settings, metrics, localChains, memory, link, leases }: NetworkParts,
   log: Log,
 ): Upstream | undefined {
   const fixed: FixedUpstreamOptions = config;
@@ -381,6 +382,11 @@ function openUpstream(
     ...(webSocket !== undefined && { webSocket }),
     ...(spawned !== undefined && { starting: spawned.ready }),
     shared: leases && { leases, name: `${chain.slug}/${fixed.name}` },
+    onPolled:
+      link &&
+      ((failed) => {
+        link.notify(POLL_TOPIC, { network: chain.slug, upstream: fixed.name, failed } satisfies PollMessage);
+      }),
     metrics: metrics.upstreamMetrics(chain.slug, fixed.name),
     log,
   });

@@ -28,6 +28,7 @@ import { FolderWatcher } from '../network-files/watch-folder.ts';
 import type { NetworkParts } from './network-parts.ts';
 import { Network } from './network.ts';
 import { FILTER_TOPIC, type FilterRequest } from '../subscriptions/filter-peers.ts';
+import { POLL_TOPIC, type PollMessage } from '../upstreams/health/own-requests.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Diagnostics in the log and on the status page for rejected files; `gatehouse check` prints all. */
@@ -73,6 +74,12 @@ export class NetworkRegistry {
       this.#chainOf(chain)?.servedBlocksOf(hashes),
     );
     parts.link?.on(FILTER_TOPIC, (request: FilterRequest) => this.finder.get(request.network)?.filters.serve(request));
+    parts.link?.on(POLL_TOPIC, ({ network, upstream, failed }: PollMessage) => {
+      this.finder
+        .get(network)
+        ?.router.all.find(({ name }) => name === upstream)
+        ?.followPoll(failed);
+    });
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, router }) =>
         router.all.map((upstream) => {

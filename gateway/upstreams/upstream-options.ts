@@ -1,4 +1,5 @@
 import type { Log } from '../config/log.ts';
+import type { PollMessage } from './health/own-requests.ts';
 import type { FailedOutcome } from './outcome.ts';
 import type { ErrorResponse } from './transport/upstream-response.ts';
 import type { SharedLimits } from './upstream-limits.ts';
@@ -10,8 +11,10 @@ export interface UpstreamOptions {
   /** The workers that share its limits; undefined: this is the only one. */
   readonly shared?: SharedLimits | undefined;
   readonly chainId: number;
-  /** Classifies an error in response to eth_chainId. Undefined: it is not an upstream failure. */
+  /** Classifies an error in response to a check of the chain id, or a poll. Undefined: it is not an upstream failure. */
   readonly classifyError?: (error: ErrorResponse) => FailedOutcome | undefined;
+  /** Sends what a poll shows to the other workers. Undefined: there are none. */
+  readonly onPolled?: ((failed: PollMessage['failed']) => void) | undefined;
   readonly transport: Transport;
   /** For one attempt, if the network file sets no timeout. */
   readonly defaultTimeoutMs: number;

@@ -11,7 +11,7 @@ import type { FlowBounds, HttpResponse } from './transport/http-exchange.ts';
 import type { BatchedGroup, SentRequest } from './transport/transport.ts';
 import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
-import { OwnRequests } from './health/own-requests.ts';
+import { OwnRequests, type PollMessage } from './health/own-requests.ts';
 import { mayReturnText } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
@@ -25,6 +25,8 @@ import {
   ResponseTooLarge,
   TimedOut,
   UpstreamFailure,
+  type ErrorResponse,
+  type FailureClass,
   type UpstreamResponse,
 } from './transport/upstream-response.ts';
 import type { FailedOutcome, Outcome } from './outcome.ts';
@@ -36,7 +38,7 @@ import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { isCallerTimeout } from './health/with-timeout.ts';
-import { UpstreamHealth } from './health/upstream-health.ts';
+import { failureReasons, UpstreamHealth } from './health/upstream-health.ts';
 import { connectionStateOf, upstreamStateOf, type ConnectionState, type UpstreamState } from './upstream-state.ts';
 
 /** Slow calls within this time count once. */
@@ -52,6 +54,9 @@ const LOST_CHECK_MS = 1_000;
 const MAX_OWN_RESPONSE_BYTES = 4_000_000;
 /** With `probe: off`: time after the last call at which polls stop, as for a network. */
 const UNWATCHED_AFTER_MS = 180_000;
+
+/** Failures of the upstream as a whole, whatever the request. */
+const generalFailures: ReadonlySet<FailureClass> = new Set(['rate', 'quota', 'auth', 'transport']);
 
 /** Writing 5 MB takes 5 ms. */
 const LARGE_PARAMS_CHARS = 100_000;
@@ -131,7 +136,7 @@ export class Upstream {
     this.#secrets = new Secrets(options.transport.secrets, options.webSocket?.secrets ?? options.transport.secrets);
     this.#chain = new ChainCheck({
       chainId: options.chainId,
-      classifyError: options.classifyError,
+      failureOf: this.#failureOf.bind(this),
       starting: options.starting,
       request: (method) => this.#exchange(method, '[]', clock.now() + this.timeoutMs),
     });
@@ -142,6 +147,7 @@ export class Upstream {
         // Another node may use the address later, or the same one without its newest blocks.
         if (outcome === 'transport') [this.#chain.isDone, this.isHeadUncertain] = [false, true];
       },
+      onPolled: options.onPolled,
       hasServedCall: (since) => this.#respondedAt > since,
     });
     this.#watchConnections();
@@ -315,11 +321,16 @@ export class Upstream {
   verifyChain(): Promise<boolean> {
     this.#hasNewConnection = false;
     return this.#own
-      .send(() => this.#chain.run())
+      .send(() => this.#chain.run(), true)
       .then(
         () => true,
         () => false, // recorded by #own
       );
+  }
+
+  /** Another worker has polled it. */
+  followPoll(failed: PollMessage['failed']): void {
+    this.#own.follow(failed);
   }
 
   /** Facts for the status page. Sends no request. @param now by clock.now() */
@@ -373,18 +384,30 @@ export class Upstream {
   /**
    * Sends a request of the gateway itself, such as a poll.
    * @param params as JSON text
+   * @param isPoll its errors are classified as those of calls are; other methods may be missing in the provider's plan
    * @throws UpstreamFailure, also for a JSON-RPC error
    */
-  async fetchResult(method: string, params: string): Promise<unknown> {
+  async fetchResult(method: string, params: string, isPoll = false): Promise<unknown> {
     if (!permitsMethod(this.config.methods, method)) throw new UpstreamFailure('unsupported', 'excluded');
-    if (this.circuit.pauseMs(clock.now()) !== undefined) throw new UpstreamFailure('rate', 'asked for a pause');
+    if (this.circuit.pauseMs(clock.now()) !== undefined) {
+      this.metrics.polled('paused'); // so that the alert lasts
+      throw new UpstreamFailure('rate', 'asked for a pause');
+    }
     return this.#own.send(async (startedAt) => {
       const deadline = startedAt + this.timeoutMs;
       if (!this.#chain.isDone) await this.#chain.prepare(deadline);
       const response = parseResponse(await this.#exchange(method, params, deadline, undefined, MAX_OWN_RESPONSE_BYTES));
       if (response.kind === 'result') return response.result;
-      throw new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
-    });
+      const failed = isPoll ? this.#failureOf(response) : undefined;
+      throw failed ?? new UpstreamFailure('node-state', this.#secrets.removeFrom(response.message));
+    }, isPoll);
+  }
+
+  /** The failure of the upstream as a whole that an error reports; undefined: the error concerns the request. */
+  #failureOf(error: ErrorResponse): UpstreamFailure | undefined {
+    const { failure, retryAfterMs } = this.#options.classifyError?.(error) ?? {};
+    if (failure === undefined || !generalFailures.has(failure)) return undefined;
+    return new UpstreamFailure(failure, failureReasons[failure], false, retryAfterMs);
   }
 
   /** Sends a request of the gateway itself, which only the limits record. @throws UpstreamFailure, Cancelled */

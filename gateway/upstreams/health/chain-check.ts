@@ -5,29 +5,19 @@ import {
   TimedOut,
   UpstreamFailure,
   type ErrorResponse,
-  type FailureClass,
   type UpstreamResponse,
 } from '../transport/upstream-response.ts';
-import { failureReasons } from './upstream-health.ts';
 import { withTimeout } from './with-timeout.ts';
-
-interface ClassifiedError {
-  readonly failure: FailureClass;
-  readonly retryAfterMs?: number | undefined;
-}
 
 export interface ChainCheckOptions {
   readonly chainId: number;
-  /** Undefined: the error is not an upstream failure. */
-  readonly classifyError: ((error: ErrorResponse) => ClassifiedError | undefined) | undefined;
+  /** The failure of the upstream as a whole that an error reports. Undefined: any other error, so it has no chain id. */
+  readonly failureOf: (error: ErrorResponse) => UpstreamFailure | undefined;
   /** Resolves when the local node that the gateway starts is ready. */
   readonly starting: Promise<unknown> | undefined;
   /** Sends eth_chainId. @throws UpstreamFailure */
   readonly request: (method: string) => Promise<UpstreamResponse>;
 }
-
-/** Failures of the upstream as a whole. Any other error means that it has no chain id. */
-const generalFailures: ReadonlySet<FailureClass> = new Set(['rate', 'quota', 'auth', 'transport']);
 
 /**
  * Checks the chain id of one upstream before its first request, and again after its circuit has opened, each minute of use,
@@ -75,9 +65,8 @@ export class ChainCheck {
   async #check(): Promise<void> {
     this.checkedAt = clock.now();
     const response = await this.#options.request(nodeMethods.chainId);
-    const failed = response.kind === 'error' ? this.#options.classifyError?.(response) : undefined;
-    if (failed !== undefined && generalFailures.has(failed.failure))
-      throw new UpstreamFailure(failed.failure, failureReasons[failed.failure], false, failed.retryAfterMs);
+    const failed = response.kind === 'error' ? this.#options.failureOf(response) : undefined;
+    if (failed !== undefined) throw failed;
     try {
       checkChain(response, this.#options.chainId);
     } catch (error) {

@@ -1,14 +1,34 @@
 import { clock } from '../../clock/clock.ts';
-import { UpstreamFailure } from '../transport/upstream-response.ts';
+import { UpstreamFailure, type FailureClass } from '../transport/upstream-response.ts';
 import type { UpstreamHealth } from './upstream-health.ts';
 
 /** For an upstream that gets neither calls nor polls. A little less than a minute, because rounds are not exact. */
 const PROBE_INTERVAL_MS = 55_000;
 
+/** Failures in a row, without a response in between, after which the circuit opens: fewer may be chance. */
+const FAILURES_IN_A_ROW = 2;
+/** Of polls. Rejected credentials and a used-up plan are no chance; a rate limit may be that of one busy second. */
+const pollsInRow: Partial<Record<FailureClass, number>> = { auth: 1, quota: 1, 'wrong-chain': 1, rate: 3 };
+
+/** A failure of a request of the gateway itself. */
+export type FailedRequest = Pick<UpstreamFailure, 'failure' | 'message' | 'retryAfterMs'>;
+
+/** The topic of messages about polls to the other workers. */
+export const POLL_TOPIC = 'upstream-polled';
+
+export interface PollMessage {
+  readonly network: string;
+  readonly upstream: string;
+  /** Undefined: it responds again. */
+  readonly failed: FailedRequest | undefined;
+}
+
 export interface OwnRequestsOptions {
   readonly health: UpstreamHealth;
   /** @param outcome `response`, or the failure class */
   readonly onEnd: (outcome: string) => void;
+  /** Sends what a poll shows to the other workers, which do not poll. Undefined: there are none. */
+  readonly onPolled: ((failed: PollMessage['failed']) => void) | undefined;
   /** Whether a call was successful since this time. */
   readonly hasServedCall: (since: number) => boolean;
 }
@@ -21,6 +41,7 @@ export class OwnRequests {
   readonly #options: OwnRequestsOptions;
   #sentAt = -Infinity;
   #failedAt = -Infinity;
+  #failuresInRow = 0;
   respondedAt = -Infinity;
 
   constructor(options: OwnRequestsOptions) {
@@ -32,40 +53,70 @@ export class OwnRequests {
     return now - Math.max(calledAt, this.#sentAt) >= PROBE_INTERVAL_MS;
   }
 
-  /** Makes a request and records its outcome. @throws the error of `request` */
-  async send<T>(request: (startedAt: number) => Promise<T>): Promise<T> {
-    const { health, onEnd } = this.#options;
+  /**
+   * Makes a request and records its outcome.
+   * @param isPoll a poll of the head, or a check of the chain id: it fails only if the upstream as a whole does
+   * @throws the error of `request`
+   */
+  async send<T>(request: (startedAt: number) => Promise<T>, isPoll: boolean): Promise<T> {
+    const { onEnd, onPolled } = this.#options;
     const startedAt = clock.now();
     this.#sentAt = startedAt;
     try {
       const result = await request(startedAt);
-      this.respondedAt = clock.now();
       onEnd('response');
-      // It is a trial too: an upstream that is ranked below a working one may get no call.
-      if (!health.circuit.isClosed && health.circuit.isCooldownOver(this.respondedAt))
-        health.recordSuccess(startedAt, true);
+      if (isPoll && this.#failedAt > this.respondedAt) onPolled?.(undefined);
+      this.#recordResponse(startedAt);
       return result;
     } catch (error) {
-      if (error instanceof UpstreamFailure) this.#recordFailure(error, startedAt);
+      if (error instanceof UpstreamFailure) {
+        const { failure, message, retryAfterMs } = error;
+        onEnd(failure);
+        if (isPoll) onPolled?.({ failure, message, retryAfterMs });
+        this.#recordFailure(error, startedAt, isPoll);
+      }
       throw error;
     }
   }
 
-  /** One failed poll may be chance. The second one without a response in between counts like the failure of a call. */
-  #recordFailure({ failure, message, retryAfterMs }: UpstreamFailure, startedAt: number): void {
-    const { health, onEnd, hasServedCall } = this.#options;
+  /** Another worker has polled the upstream. */
+  follow(failed: PollMessage['failed']): void {
     const now = clock.now();
-    onEnd(failure);
+    if (failed === undefined) this.#recordResponse(now);
+    else this.#recordFailure(failed, now, true);
+  }
+
+  #recordResponse(startedAt: number): void {
+    const { health } = this.#options;
+    this.respondedAt = clock.now();
+    // It is a trial too: an upstream that is ranked below a working one may get no call.
+    if (!health.circuit.isClosed && this.#isTrial(startedAt)) health.recordSuccess(startedAt, true);
+  }
+
+  /** After the cooldown, or after a failed request of the gateway: then it shows what calls would get. */
+  #isTrial(startedAt: number): boolean {
+    const { circuit, openedAt } = this.#options.health;
+    const hasFailed = this.#failedAt >= openedAt && this.#failedAt < startedAt;
+    return circuit.isCooldownOver(this.respondedAt) || (hasFailed && circuit.pauseMs(this.respondedAt) === undefined);
+  }
+
+  #recordFailure({ failure, message, retryAfterMs }: FailedRequest, startedAt: number, isPoll: boolean): void {
+    const { health, hasServedCall } = this.#options;
+    const now = clock.now();
     if (failure === 'node-state') {
       this.respondedAt = now;
       return;
     }
+    const inRow = (isPoll || failure === 'wrong-chain' ? pollsInRow[failure] : undefined) ?? FAILURES_IN_A_ROW;
     const failedAt = this.#failedAt;
     // Simultaneous requests fail together.
-    const isSameFailure = startedAt < failedAt;
-    const isFirst = failedAt === -Infinity || this.respondedAt > failedAt || hasServedCall(failedAt);
-    if (!isSameFailure) this.#failedAt = now;
-    if ((isFirst || isSameFailure) && failure !== 'wrong-chain') return;
+    const isSameFailure = startedAt <= failedAt;
+    if (!isSameFailure) {
+      const hasResponded = this.respondedAt > failedAt || hasServedCall(failedAt);
+      this.#failuresInRow = hasResponded ? 1 : this.#failuresInRow + 1;
+      this.#failedAt = now;
+    }
+    if (inRow > 1 && (isSameFailure || this.#failuresInRow < inRow)) return;
     const hasOpened = health.recordFailure({ failure, detail: message, retryAfterMs }, now);
     health.logFailure(failure, message, hasOpened);
   }

@@ -9,7 +9,7 @@ import type { Cancellation } from './cancellation.ts';
 import type { ConnectOptions, Connector } from './connect/connector.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { responseId } from './response-envelope.ts';
-import { ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
+import { failureOfStatus, ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import { PendingRequest } from './pending-request.ts';
 import type { SentRequest } from './transport.ts';
 
@@ -189,7 +189,8 @@ export class WebSocketConnection {
   /** The upstream responded to the handshake with an HTTP status: it becomes the response to all waiting calls. */
   #rejectCalls(status: number): void {
     this.#settleAll({ status, body: EMPTY });
-    this.close();
+    const failure = failureOfStatus[status] ?? 'transport';
+    this.#end(new UpstreamFailure(failure, `HTTP ${status} without a JSON-RPC response`));
   }
 
   #settleAll(response: HttpResponse): void {

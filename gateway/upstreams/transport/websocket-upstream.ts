@@ -7,7 +7,7 @@ import { Connector, type ConnectOptions } from './connect/connector.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
-import { NoFreeSlot, UpstreamFailure } from './upstream-response.ts';
+import { NoFreeSlot, UpstreamFailure, type FailureClass } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
 import { NotificationFlood, WebSocketConnection, type ConnectionTimes } from './websocket-connection.ts';
 import { withSlot } from './with-slot.ts';
@@ -45,7 +45,8 @@ export class WebSocketUpstream implements Transport {
   readonly #connector: Connector | undefined;
   #connection: WebSocketConnection | undefined;
   #failedHandshakes = 0;
-  #retryAt = 0;
+  /** Until then, calls fail as the last handshake did. */
+  #backoff: { deadline: number; failure: FailureClass; message: string } | undefined;
   #floodedUntil = 0;
   #isClosed = false;
 
@@ -68,7 +69,7 @@ export class WebSocketUpstream implements Transport {
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened, failure) => {
         if (failure instanceof NotificationFlood) this.#floodedUntil = clock.now() + FLOOD_PAUSE_MS;
-        this.#handleEnd(hasOpened);
+        this.#handleEnd(hasOpened, failure);
       });
   }
 
@@ -107,8 +108,8 @@ export class WebSocketUpstream implements Transport {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
     if (clock.now() < this.#floodedUntil) throw new UpstreamFailure('transport', 'too many notifications');
-    if (clock.now() < this.#retryAt) {
-      const failure = new UpstreamFailure('transport', 'backoff after a failed handshake');
+    if (this.#backoff !== undefined && clock.now() < this.#backoff.deadline) {
+      const failure = new UpstreamFailure(this.#backoff.failure, this.#backoff.message);
       failure.isUnsent = true;
       throw failure;
     }
@@ -116,7 +117,7 @@ export class WebSocketUpstream implements Transport {
   }
 
   /** The backoff doubles. Half of it is jitter, so that many gateways do not reconnect at once. */
-  #handleEnd(hasOpened: boolean): void {
+  #handleEnd(hasOpened: boolean, { failure, message }: UpstreamFailure): void {
     for (const listener of this.#listeners) listener.disconnected();
     if (hasOpened) {
       this.#failedHandshakes = 0;
@@ -124,6 +125,6 @@ export class WebSocketUpstream implements Transport {
     }
     const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(this.#failedHandshakes, 10), MAX_BACKOFF_MS);
     this.#failedHandshakes++;
-    this.#retryAt = clock.now() + backoffMs * (0.5 + random.number() / 2);
+    this.#backoff = { deadline: clock.now() + backoffMs * (0.5 + random.number() / 2), failure, message };
   }
 }

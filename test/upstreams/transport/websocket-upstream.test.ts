@@ -429,35 +429,41 @@ describe('a connection', () => {
     expect(node.handshakes).toHaveLength(2);
   });
 
-  it('is not opened again at once after a failed handshake', async () => {
-    const clock = shiftClock();
-    const { node, send } = await startTransport({});
-    node.rejectUpgradesWith(503);
-    for (let times = 0; times < 10; times++) {
-      await send().then(
-        ({ status }) => {
-          expect(status).toBe(503);
-        },
-        (error: unknown) => {
-          expect(error).toMatchObject({ failure: 'transport', message: 'backoff after a failed handshake' });
-        },
-      );
-    }
-    expect(node.handshakes).toHaveLength(1);
-    const attempts: number[] = [];
-    for (let waited = 0; waited < 60_000; waited += 50) {
-      clock.forward(50);
-      const before = node.handshakes.length;
-      await send().catch(() => undefined);
-      if (node.handshakes.length > before) attempts.push(waited);
-    }
-    // 50 to 100 ms, then twice as long each time, up to 5 s.
-    expect(attempts[0]).toBeLessThanOrEqual(100);
-    expect(attempts.length).toBeGreaterThan(14);
-    expect(attempts.length).toBeLessThan(32);
-    const gaps = attempts.slice(1).map((at, index) => at - (attempts[index] ?? 0));
-    expect(Math.max(...gaps)).toBeLessThanOrEqual(5_100);
-  });
+  it.each([
+    [503, 'transport'],
+    [401, 'auth'],
+  ])(
+    'is not opened again at once after a failed handshake with %i, whose class calls have meanwhile',
+    async (code, failure) => {
+      const clock = shiftClock();
+      const { node, send } = await startTransport({});
+      node.rejectUpgradesWith(code);
+      for (let times = 0; times < 10; times++) {
+        await send().then(
+          ({ status }) => {
+            expect(status).toBe(code);
+          },
+          (error: unknown) => {
+            expect(error).toMatchObject({ failure, message: `HTTP ${code} without a JSON-RPC response` });
+          },
+        );
+      }
+      expect(node.handshakes).toHaveLength(1);
+      const attempts: number[] = [];
+      for (let waited = 0; waited < 60_000; waited += 50) {
+        clock.forward(50);
+        const before = node.handshakes.length;
+        await send().catch(() => undefined);
+        if (node.handshakes.length > before) attempts.push(waited);
+      }
+      // 50 to 100 ms, then twice as long each time, up to 5 s.
+      expect(attempts[0]).toBeLessThanOrEqual(100);
+      expect(attempts.length).toBeGreaterThan(14);
+      expect(attempts.length).toBeLessThan(32);
+      const gaps = attempts.slice(1).map((at, index) => at - (attempts[index] ?? 0));
+      expect(Math.max(...gaps)).toBeLessThanOrEqual(5_100);
+    },
+  );
 
   it('is opened again soon, if it was open since the last failed handshake', async () => {
     const clock = shiftClock();
