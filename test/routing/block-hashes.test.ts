@@ -34,7 +34,7 @@ const byHash = readSources(join(packageRoot, 'schemas')).methods.flatMap(({ name
   if (!/^(eth|linea)_/.test(name) || method['x-gatehouse']?.answer !== undefined) return [];
   const types = params.map(({ schema }) => schema.$ref?.split('/').at(-1) ?? '');
   const at = types.findIndex((type) => ['BlockParameter', 'LogFilter', 'Hash'].includes(type));
-  if (at === -1 || method['x-gatehouse']?.tracks?.of === 'transaction') return [];
+  if (at === -1 || 'transaction' in (method['x-gatehouse']?.tracks ?? {})) return [];
   const needed = types.filter((_, index) => index <= at || params[index]?.required === true);
   return [{ method: name, paramsFor: (hash: string) => needed.map((type) => samples[type]?.(hash)) }];
 });
