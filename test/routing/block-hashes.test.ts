@@ -22,7 +22,7 @@ const samples: Readonly<Record<string, (hash: string) => unknown>> = {
   Address: () => account,
   StoragePosition: () => '0x0',
   StoragePositions: () => [],
-  StorageRequest: () => ({ [account]: ['0x0'] }),
+  StorageRequest: () => ({ [account]: [word(0)] }),
   TransactionCall: () => ({ to: account }),
   Simulation: () => ({ blockStateCalls: [{}] }),
   Boolean: () => false,
@@ -170,6 +170,7 @@ it('an empty result for the hash of a block is final if its upstream has that bl
   clock.forward(15_100);
   await all.request();
   await untilHeadsPolled(all, 2);
+  for (const { calls } of all.nodes) calls.length = 0;
   for (const [method, params, empty] of casesOf(newest))
     expect.soft(await all.read(method, params, empty, null), method).toMatchObject({ result: empty, counts: [1, 0] });
 });
