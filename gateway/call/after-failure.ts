@@ -2,10 +2,11 @@ import { clock } from '../clock/clock.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { changesNode } from '../spec/method-facts.ts';
 import { changesChain } from '../spec/method-group.ts';
+import { hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { isAtHead } from './confirm.ts';
+import { isAbsent, isAtHead } from './confirm.ts';
 import { highestOf, isMissing, responseOfFailures } from './exhausted.ts';
 import { hasServedCanonical } from './monotonic-reads.ts';
 
@@ -14,11 +15,17 @@ import { hasServedCanonical } from './monotonic-reads.ts';
  * sent to another one. @throws RpcError
  */
 export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamResponse | undefined {
-  const { router, method, unconfirmed, respondingUpstream } = call;
+  const { router, method, params, unconfirmed, respondingUpstream } = call;
   const { failure, response } = outcome;
   if (isMissing(outcome) && isAtHead(call)) call.isMissingAtHead = true;
   if (unconfirmed !== undefined) {
     if (call.isEvidence) return unconfirmed;
+    // An empty result for the hash of a block: the error of this upstream is the better response.
+    if (isMissing(outcome) && hashNamedBy(method, params) !== undefined && !isAbsent(method, unconfirmed)) {
+      call.unconfirmed = undefined;
+      call.failed = [...call.failed, outcome];
+      return undefined;
+    }
     const isEvidence = failure === 'not-found' && call.isMissingAtHead;
     return isEvidence && !hasServedCanonical(router.chain.view, call) ? unconfirmed : undefined;
   }

@@ -2,6 +2,7 @@ import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
+import { hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { AttemptOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -64,13 +65,13 @@ export function confirm(
       ? needsConfirmation(call, response, respondingUpstream, sentAt)
       : isOlderThanServed(view, call, newer) ||
         (!call.isEvidence &&
-          isAbsent(method, newer) &&
+          isUnsure(call, newer, respondingUpstream) &&
           (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || hasServedCanonical(view, call)));
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   call.unconfirmed = newer;
   if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
-  call.isEvidence = isAbsent(method, newer)
+  call.isEvidence = isUnsure(call, newer, respondingUpstream)
     ? !mayLag(router, respondingUpstream, sentAt) && !hasServed(view, call)
     : !isOlderThanServed(view, call, newer);
   pin(call);
@@ -120,7 +121,7 @@ export function needsConfirmation(
   if (isAlone(router) || response.kind !== 'result') return false;
   // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
   if (method.resultIs === 'sync-status') return response.result !== false;
-  if (!isAbsent(method, response) || confirmNull === 'never') return false;
+  if (!isUnsure(call, response, upstream) || confirmNull === 'never') return false;
   if (method.isPassThrough === true) return isRead(method) && mayLag(router, upstream, sentAt);
   if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
   return upstream.blocks.isMissingHistory || mayLag(router, upstream, sentAt);
@@ -165,6 +166,26 @@ function isAlone({ all }: Router): boolean {
 /** Whether the response shows that no block has the object: there is none, or it is a pending transaction. */
 export function isAbsent(method: MethodSpec, response: UpstreamResponse): boolean {
   return isEmptyResponse(method, response) || isPending(method, response);
+}
+
+/** Whether another upstream may have what this one does not have. */
+function isUnsure(call: Call, response: UpstreamResponse, upstream: Upstream): boolean {
+  return isAbsent(call.method, response) || mayLackBlock(call, response, upstream);
+}
+
+/** Whether the result may be empty because the upstream lacks the block, which the call names by its hash. */
+function mayLackBlock({ router, method, params }: Call, response: UpstreamResponse, upstream: Upstream): boolean {
+  const hash = hashNamedBy(method, params);
+  if (hash === undefined || response.kind !== 'result' || !isEmpty(response.result)) return false;
+  const { view } = router.chain;
+  const number = view.numberOf(hash);
+  return number === undefined || (view.headOf(upstream)?.number ?? number) < number;
+}
+
+/** Whether a value is zero, or has only such values, or none. */
+function isEmpty(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).every(isEmpty);
+  return typeof value === 'string' && /^0x0*$/.test(value);
 }
 
 /** Null, if the method may return it, or `0x`, which geth returns for a block or raw transaction that it lacks. */

@@ -3,7 +3,7 @@ import { RpcError } from '../jsonrpc/errors.ts';
 import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { namesGas } from '../spec/prepare-params.ts';
-import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import { blockOfHash, blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { EvidenceRequest, Work } from '../verify/evidence/evidence.ts';
@@ -143,7 +143,7 @@ function prepare(call: Call): void {
   const { all, options, sent } = router;
   // With one upstream, only blocks, and the blocks of state, are compared.
   const needsBlocks = all.length > 1 || namesItsBlock(method) || method.blockAt?.readsState === true;
-  if (needsBlocks) call.blocks = blocksNamedBy(method, params);
+  if (needsBlocks) call.blocks = blocksNamedBy(method, params) ?? blockOfHash(router.chain.view, method, params);
   const candidates = options.permitted.candidatesOf(method.name);
   const { excluded } = call;
   call.candidates = excluded.length === 0 ? candidates : (candidates ?? all).filter((one) => !excluded.includes(one));

@@ -111,8 +111,8 @@ export function hasServed(view: ChainView<Upstream>, call: ReadCall): boolean {
   if (!isNullWrong(call)) return false;
   if (servedBlockOf(view, call) !== undefined) return true;
   if (!returnsBlock(method)) return false;
-  if (blocks !== undefined) return blocks.highest >= 0 && blocks.highest <= Number(view.newestServed);
-  return typeof params[0] === 'string' && view.has(params[0]);
+  if (typeof params[0] === 'string' && view.has(params[0])) return true;
+  return blocks !== undefined && blocks.highest >= 0 && blocks.highest <= Number(view.newestServed);
 }
 
 /** Whether the result is a block, or all of its objects of one kind: with the block, every upstream has it. */

@@ -17,7 +17,7 @@ export class UpstreamBlocks<U> {
   head: SeenHead | undefined;
   /** The newest block with a header that it reported: its head, or an older one while only the number of that is known. */
   header: Header | undefined;
-  /** When its newest block became known. */
+  /** When its newest block became known in place of another one. */
   advancedAt = -Infinity;
   /** When its head last fell and rose again. */
   alternatedAt = -Infinity;
@@ -56,7 +56,7 @@ export class UpstreamBlocks<U> {
   set({ number, header, timestamp, gasLimit }: Block, at: number): void {
     const previous = this.head;
     this.header = header ?? this.header;
-    if (number !== previous?.number) this.advancedAt = at;
+    if (previous !== undefined && number !== previous.number) this.advancedAt = at;
     if (this.#beforeFall !== undefined && number >= this.#beforeFall) {
       this.#beforeFall = undefined;
       if (at - this.#fellAt < RISE_MS) this.alternatedAt = at;

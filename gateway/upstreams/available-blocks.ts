@@ -1,3 +1,4 @@
+import type { ChainView } from '../chain/view.ts';
 import { clock } from '../clock/clock.ts';
 import { isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
@@ -89,6 +90,18 @@ export function hashNamedBy({ blockAt, looksUpHash }: MethodSpec, params: readon
   const hash =
     typeof given === 'object' && given !== null ? (given as { readonly blockHash?: unknown }).blockHash : given;
   return typeof hash === 'string' && hash.length === 66 ? hash : undefined;
+}
+
+/** The block that the call names by its hash, if the view has it. The hash in a lookup of a transaction is not that of a block. */
+export function blockOfHash(
+  view: Pick<ChainView<never>, 'numberOf'>,
+  method: MethodSpec,
+  params: readonly unknown[],
+): NamedBlocks | undefined {
+  const hash = method.tracks?.of === 'transaction' ? undefined : hashNamedBy(method, params);
+  const number = hash === undefined ? undefined : view.numberOf(hash);
+  if (number === undefined) return undefined;
+  return { lowest: Number(number), highest: Number(number), readsState: method.blockAt?.readsState === true };
 }
 
 function between(from: unknown, to: unknown, readsState: boolean): NamedBlocks | undefined {
