@@ -69,13 +69,16 @@ async function afterOthers<T>(name: string, work: () => Promise<T>): Promise<T> 
 async function check(
   method: MethodSpec,
   params: readonly unknown[],
-  response: LargeResponse,
+  given: LargeResponse,
   steps: OwnedSteps,
 ): Promise<Outcome> {
+  // Clients over WebSocket close the connection at other bytes.
+  const response = isUtf8(given.parts[0]) ? given : { ...given, parts: [Buffer.from(String(given.parts[0]))] as const };
   const [bytes] = response.parts;
   const isObject = bytes[0] === OPEN_BRACE;
+  const isContainer = isObject || bytes[0] === OPEN_BRACKET;
   // Parsing a text creates one value.
-  if (!isObject && bytes[0] !== OPEN_BRACKET) return normalise(method, params, response);
+  if (!isContainer && method.resultKinds !== undefined) return normalise(method, params, response);
   const kind = isObject ? 'object' : 'array';
   if (method.resultKinds?.includes(kind) === false)
     throw new UpstreamFailure('malformed', `the result is an ${kind}, which no result of the method is`);
@@ -92,10 +95,7 @@ async function check(
   }
   // The envelope has other members.
   if (reader.at !== bytes.length) return normalise(method, params, response.parse());
-  if (method.shape === undefined) {
-    const valid = isUtf8(bytes) ? response : { ...response, parts: [Buffer.from(bytes.toString())] as const };
-    return { final: true, response: valid };
-  }
+  if (method.shape === undefined) return { final: true, response };
   const parts = checkResultBytes(method, params, bytes);
   if (parts !== undefined) return { final: true, response: { ...response, parts } };
   return afterOthers(OBJECTS, async () => {
@@ -114,6 +114,7 @@ async function checkList(
   const [bytes] = response.parts;
   const reader = new JsonReader(bytes, { maxDepth: MAX_DEPTH });
   const parts: Buffer[] = [];
+  let isChanged = false;
   reader.enterArray();
   for (let hasNext = reader.nextElement(); hasNext;) {
     const [start, values] = [reader.at, reader.values];
@@ -135,13 +136,16 @@ async function checkList(
       const completed = Buffer.from(JSON.stringify(checked.result).slice(1, -1));
       if (completed.length > MAX_GROWTH * part.length) throw tooManyValues();
       parts.push(COMMA, completed);
+      isChanged = true;
     }
     await steps.next();
   }
   if (reader.at !== bytes.length) return normalise(method, params, response.parse());
-  const whole: [Buffer, ...Buffer[]] = [START, ...parts.slice(1), END];
-  const parse = (): ResultResponse => parseResult(Buffer.concat(whole)) as ResultResponse;
-  return { final: true, response: { kind: 'large', parts: whole, parse } };
+  if (!isChanged) return { final: true, response };
+  // The block of a list is searched for in its first part, and in its last one.
+  const whole = Buffer.concat([START, ...parts.slice(1), END]);
+  const parse = (): ResultResponse => parseResult(whole) as ResultResponse;
+  return { final: true, response: { kind: 'large', parts: [whole], parse } };
 }
 
 /** Moves to the end of a value. @throws NotJson */

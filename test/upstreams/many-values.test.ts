@@ -52,9 +52,9 @@ beforeAll(async () => {
   for (const [name, { result }] of Object.entries(methods)) good.response(name, result);
   const upstreams = [
     { name: 'bad', url: bad.url, batch: false },
-    { name: 'good', url: good.url, batch: false },
+    { name: 'good', url: good.url, batch: false, priority: 1 },
   ];
-  const routed = { chainId: 5, name: 'Test', upstreams, routing: 'priority', methods: ['eth', 'debug_*'] };
+  const routed = { chainId: 5, name: 'Test', upstreams, methods: ['eth', 'debug_*'] };
   gateway = await startGateway({ test: routed, alone: network(5, [bad.url], { methods: ['eth', 'debug_*'] }) });
 });
 
