@@ -83,9 +83,9 @@ async function check(
   if (method.resultKinds?.includes(kind) === false)
     throw new UpstreamFailure('malformed', `the result is an ${kind}, which no result of the method is`);
   if (!isObject && method.shape !== undefined) return checkList(method, params, response, steps);
-  const { depth, values } = method.shape === undefined ? { depth: MAX_DEPTH } : objectLimits(bytes.length);
-  const reader = new JsonReader(bytes, { maxDepth: depth, ...(values !== undefined && { maxValues: values }) });
-  if (method.shape === undefined) await skip(reader, steps);
+  const limits = method.shape && objectLimits(bytes.length);
+  const reader = new JsonReader(bytes, { maxDepth: MAX_DEPTH, ...(limits && { maxValues: limits.values }) });
+  if (limits === undefined) await skip(reader, steps);
   else {
     reader.enterObject();
     for (let members = 0; reader.nextMember();) {
@@ -95,11 +95,11 @@ async function check(
   }
   // The envelope has other members.
   if (reader.at !== bytes.length) return normalise(method, params, response.parse());
-  if (method.shape === undefined) return { final: true, response };
+  if (limits === undefined) return { final: true, response };
   const parts = checkResultBytes(method, params, bytes);
   if (parts !== undefined) return { final: true, response: { ...response, parts } };
   return afterOthers(OBJECTS, async () => {
-    const result = await parseInSteps(bytes, steps, objectLimits(bytes.length));
+    const result = await parseInSteps(bytes, steps, limits);
     return checkResult(method, params, { kind: 'result', result, text: bytes.toString() });
   });
 }

@@ -20,8 +20,23 @@ const transaction = {
 };
 const block = {
   ...{ number: '0x10', hash, parentHash: hash, nonce: '0x0000000000000000', sha3Uncles: hash, logsBloom: '0x00' },
-  ...{ transactionsRoot: hash, stateRoot: hash, receiptsRoot: hash, miner: address, difficulty: '0x0', extraData: '0x' },
-  ...{ size: '0x1', gasLimit: '0x1', gasUsed: '0x1', timestamp: '0x1', uncles: [], mixHash: hash, totalDifficulty: '0x1' },
+  ...{
+    transactionsRoot: hash,
+    stateRoot: hash,
+    receiptsRoot: hash,
+    miner: address,
+    difficulty: '0x0',
+    extraData: '0x',
+  },
+  ...{
+    size: '0x1',
+    gasLimit: '0x1',
+    gasUsed: '0x1',
+    timestamp: '0x1',
+    uncles: [],
+    mixHash: hash,
+    totalDifficulty: '0x1',
+  },
 };
 const many = <T>(value: T, last = value): T[] => [...Array.from({ length: 2_000 }, () => value), last];
 
@@ -50,26 +65,58 @@ describe('a large result that is checked in steps', () => {
   it.each<[string, string, readonly unknown[], unknown]>([
     ['logs without changes', 'eth_getLogs', [{}], many(log)],
     ['logs with a number', 'eth_getLogs', [{}], many({ ...log, logIndex: 7 })],
-    ['logs of which the last one lacks a field', 'eth_getLogs', [{}], many<object>(log, { ...log, removed: undefined })],
+    [
+      'logs of which the last one lacks a field',
+      'eth_getLogs',
+      [{}],
+      many<object>(log, { ...log, removed: undefined }),
+    ],
     ['logs with a text', 'eth_getLogs', [{}], many({ ...log, note: 'ü"\\\n' })],
     ['logs and a number', 'eth_getLogs', [{}], many<unknown>(log, 1)],
     ['a large log', 'eth_getLogs', [{}], [{ ...log, data: `0x${'00'.repeat(200_000)}` }, log]],
     ['receipts', 'eth_getBlockReceipts', ['0x10'], many(receipt)],
-    ['receipts of which one is pending', 'eth_getBlockReceipts', ['0x10'], many<object>(receipt, { ...receipt, blockHash: null })],
+    [
+      'receipts of which one is pending',
+      'eth_getBlockReceipts',
+      ['0x10'],
+      many<object>(receipt, { ...receipt, blockHash: null }),
+    ],
     ['a receipt', 'eth_getTransactionReceipt', [hash], { ...receipt, logs: many(log) }],
     ['a receipt with a number', 'eth_getTransactionReceipt', [hash], { ...receipt, gasUsed: 5, logs: many(log) }],
     ['a block', 'eth_getBlockByNumber', ['0x10', true], { ...block, transactions: many(transaction) }],
-    ['a block without a field', 'eth_getBlockByHash', [hash, true], { ...block, nonce: undefined, transactions: many(transaction) }],
-    ['another block', 'eth_getBlockByHash', [`0x${'11'.repeat(32)}`, true], { ...block, transactions: many(transaction) }],
-    ['a block with hashes', 'eth_getBlockByNumber', ['0x10', false], { ...block, transactions: many(hash).concat(many(hash)) }],
+    [
+      'a block without a field',
+      'eth_getBlockByHash',
+      [hash, true],
+      { ...block, nonce: undefined, transactions: many(transaction) },
+    ],
+    [
+      'another block',
+      'eth_getBlockByHash',
+      [`0x${'11'.repeat(32)}`, true],
+      { ...block, transactions: many(transaction) },
+    ],
+    [
+      'a block with hashes',
+      'eth_getBlockByNumber',
+      ['0x10', false],
+      { ...block, transactions: many(hash).concat(many(hash)) },
+    ],
     ['a code', 'eth_getCode', [address, '0x1'], `0x${'60'.repeat(200_000)}`],
     ['a list in place of a text', 'eth_getCode', [address, '0x1'], 'x'.repeat(300_000)],
-    ['simulated calls with a text', 'eth_simulateV1', [{}], [{ calls: many({ returnData: `0x${'00'.repeat(90)}`, error: 'é' }) }]],
+    [
+      'simulated calls with a text',
+      'eth_simulateV1',
+      [{}],
+      [{ calls: many({ returnData: `0x${'00'.repeat(90)}`, error: 'é' }) }],
+    ],
   ])('is that of a parsed one: %s', async (_, method, params, result) => {
     const body = bodyOf(result);
     expect(body.length).toBeGreaterThan(IN_STEPS_OVER_BYTES * 0.95);
     const given = JSON.parse(JSON.stringify(result)) as unknown;
-    const expected = resultOf(normalise(specOf(method), params, { kind: 'result', result: given, text: JSON.stringify(given) }));
+    const expected = resultOf(
+      normalise(specOf(method), params, { kind: 'result', result: given, text: JSON.stringify(given) }),
+    );
     expect(resultOf(await inSteps(specOf(method), params, body))).toEqual(expected);
   });
 
@@ -85,7 +132,11 @@ describe('a large result that is checked in steps', () => {
   });
 
   it.each([
-    ['simulated calls with a text that a caller wrote', 'eth_simulateV1', [{ calls: [{ error: 'é', returnData: '00'.repeat(1_000_000) }] }]],
+    [
+      'simulated calls with a text that a caller wrote',
+      'eth_simulateV1',
+      [{ calls: [{ error: 'é', returnData: '00'.repeat(1_000_000) }] }],
+    ],
     ['logs that lack a field', 'eth_getLogs', many({ ...log, removed: undefined })],
     ['logs with a text', 'eth_getLogs', many({ ...log, note: 'é' })],
   ])('is not parsed at once: %s', async (_, method, result) => {

@@ -150,7 +150,8 @@ export class FlowingList implements ResultReader {
 
   /** The element as it is passed on. @throws UpstreamFailure */
   #check(element: Buffer): Buffer {
-    if (element.length > LARGE_ELEMENT_BYTES && exceeds(element, objectLimits(element.length))) throw malformed('an element of the list has too many values');
+    if (element.length > LARGE_ELEMENT_BYTES && exceeds(element, objectLimits(element.length)))
+      throw malformed('an element of the list has too many values');
     if (isPlain(element) && this.#isUnchanged(readerAt(element, 0, true))) return (this.last = element);
     const { bytes, hash } = this.#elements.complete(element);
     if (bytes.length > MAX_GROWTH * element.length) throw malformed('an element of the list lacks most of its fields');

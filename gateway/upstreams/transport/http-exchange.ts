@@ -139,8 +139,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   /** From how many bytes on a response flows. Infinity: it is collected, because it may be beyond a bound. */
   #flowStart(maxBytes: number): number {
     const bytes = this.#contentLength;
-    if (bytes !== undefined)
-      return bytes <= Math.min(maxBytes, this.#maxBytes) ? FLOW_OVER_BYTES : Infinity;
+    if (bytes !== undefined) return bytes <= Math.min(maxBytes, this.#maxBytes) ? FLOW_OVER_BYTES : Infinity;
     if (maxBytes === Infinity) return FLOW_OVER_BYTES;
     return maxBytes > MAX_HELD_BYTES ? MAX_HELD_BYTES : Infinity;
   }

@@ -48,7 +48,10 @@ function readMembers(response: HttpResponse, id: number, secrets: Secrets | unde
   const members = membersOf(body);
   if (members === undefined) throw missingResponse(status, body.toString('utf8', 0, MAX_MESSAGE_CHARS), retryAfter);
   const result = members.get('result');
-  const others = Array.from(members, ([name, value]) => `"${name}":${name === 'result' ? '0' : value.toString('utf8')}`);
+  const others = Array.from(
+    members,
+    ([name, value]) => `"${name}":${name === 'result' ? '0' : value.toString('utf8')}`,
+  );
   const text = `{${others.join()}}`;
   const read = readParsed({ ...response, body: Buffer.from(text) }, text, id, undefined);
   if (read.kind === 'error' || result === undefined) return read;
