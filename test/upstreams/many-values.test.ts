@@ -1,10 +1,7 @@
-import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { WebSocket } from 'ws';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { packageRoot } from '../../gateway/config/package.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
-import { network, startGateway, type TestGateway } from '../support/gateway.ts';
+import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
 
 /** Bytes of a hostile result: more than are checked in one step. */
 const BYTES = 1_200_000;
@@ -43,19 +40,30 @@ const methods: Readonly<Record<string, { params: readonly unknown[]; result: unk
 
 let bad: FakeNode;
 let good: FakeNode;
+let socket: FakeWebSocketNode;
 let gateway: TestGateway;
 let asked = 0;
+const used: Record<string, number> = {};
+/** A network that no other test uses. */
+const next = (kind: 'http' | 'batch' | 'socket'): string => `${kind}-${(used[kind] = (used[kind] ?? -1) + 1)}`;
 
 beforeAll(async () => {
   bad = await startFakeNode({ chainId: 5 });
   good = await startFakeNode({ chainId: 5 });
   for (const [name, { result }] of Object.entries(methods)) good.response(name, result);
-  const upstreams = [
-    { name: 'bad', url: bad.url, batch: false },
-    { name: 'good', url: good.url, batch: false, priority: 1 },
-  ];
-  const routed = { chainId: 5, name: 'Test', upstreams, methods: ['eth', 'debug_*'] };
-  gateway = await startGateway({ test: routed, alone: network(5, [bad.url], { methods: ['eth', 'debug_*'] }) });
+  socket = await startFakeWebSocketNode(5);
+  const goodOnly = { name: 'good', url: good.url, batch: false, priority: 1 };
+  const networkOf = (first: object): object => ({ chainId: 5, name: 'Test', upstreams: [first, goodOnly] });
+  // Each test has a network of its own, whose circuits are closed.
+  const networks = (kind: string, count: number, first: object): [string, object][] =>
+    Array.from({ length: count }, (_, index) => [`${kind}-${index}`, networkOf(first)]);
+  gateway = await startGateway(
+    Object.fromEntries([
+      ...networks('http', 160, { name: 'bad', url: bad.url, batch: false }),
+      ...networks('batch', 10, { name: 'bad', url: bad.url }),
+      ...networks('socket', 30, { name: 'bad', websocketUrl: socket.url }),
+    ]),
+  );
 });
 
 afterEach(() => {
@@ -64,7 +72,7 @@ afterEach(() => {
 
 afterAll(async () => {
   await gateway.stop();
-  await Promise.all([bad.close(), good.close()]);
+  await Promise.all([bad.close(), good.close(), socket.stop()]);
 });
 
 /** The largest number of values that JSON.parse gets from now on, about. */
@@ -82,8 +90,10 @@ describe.each(Object.entries(methods))('%s', (method, { params, result }) => {
   it.each(Object.entries(forms))('goes to another upstream if one returns very many values: %s', async (_, form) => {
     bad.always(({ id, response }) => response.end(`{"jsonrpc":"2.0","id":${String(id)},"result":${form}}`), method);
     const parsed = countParsed();
-    const response = await gateway.call('test', method, fresh(params));
+    const before = bad.callsOf(method).length;
+    const response = await gateway.call(next('http'), method, fresh(params));
     expect(parsed()).toBeLessThan(20_000);
+    expect(bad.callsOf(method).length).toBe(before + 1);
     expect(response.result).toEqual(result);
   });
 
@@ -91,19 +101,54 @@ describe.each(Object.entries(methods))('%s', (method, { params, result }) => {
     const error = `{"code":-32000,"message":"x","data":${form}}`;
     bad.always(({ id, response }) => response.end(`{"jsonrpc":"2.0","id":${String(id)},"error":${error}}`), method);
     const parsed = countParsed();
-    const response = await gateway.call('test', method, fresh(params));
+    const before = bad.callsOf(method).length;
+    const response = await gateway.call(next('http'), method, fresh(params));
     expect(parsed()).toBeLessThan(20_000);
+    expect(bad.callsOf(method).length).toBe(before + 1);
     expect(response.result).toEqual(result);
   });
 });
 
-it.each(Object.entries(forms))('a member of the envelope with very many values is not parsed: %s', async (_, form) => {
-  const { params } = methods['eth_call'] as { params: unknown[] };
-  bad.always(
-    ({ id, response }) => response.end(`{"jsonrpc":"2.0","x":${form},"id":${String(id)},"result":"0x05"}`),
-    'eth_call',
-  );
-  const parsed = countParsed();
-  await gateway.call('test', 'eth_call', fresh(params));
-  expect(parsed()).toBeLessThan(20_000);
+describe.each(Object.entries(forms))('%s', (_, form) => {
+  it('beside a result are not parsed', async () => {
+    bad.always(
+      ({ id, response }) => response.end(`{"jsonrpc":"2.0","x":${form},"id":${String(id)},"result":"0x05"}`),
+      'eth_getCode',
+    );
+    good.response('eth_getCode', '0x05');
+    const parsed = countParsed();
+    const { result } = await gateway.call(next('http'), 'eth_getCode', fresh([address, 'latest']));
+    expect(parsed()).toBeLessThan(20_000);
+    expect(result).toBe('0x05');
+  });
+
+  it('in an item of an upstream batch are not parsed, and all calls are served', async () => {
+    bad.always(({ id, response, text }) => {
+      response.end(text.startsWith('[') ? `[{"jsonrpc":"2.0","id":${String(id)},"result":${form}}]` : text);
+    }, 'eth_getBalance');
+    bad.response('eth_getBalance', '0x1');
+    const calls = [1, 2, 3].map((id) => ({
+      ...{ jsonrpc: '2.0', id, method: 'eth_getBalance' },
+      params: fresh([address, 'latest']),
+    }));
+    const parsed = countParsed();
+    const response = await gateway.post(next('batch'), JSON.stringify(calls));
+    const text = await response.text();
+    expect(parsed()).toBeLessThan(20_000);
+    expect(text.match(/"result":"0x1"/g)).toHaveLength(3);
+  });
+
+  it.each([
+    ['as a result', (id: number) => `{"jsonrpc":"2.0","id":${id},"result":${form}}`],
+    ['before the id', (id: number) => `{"x":${form},"id":${id},"result":${form},"y":1}`],
+    ['without an envelope', () => form],
+  ])('over WebSocket are not parsed: %s', async (__, textFor) => {
+    socket.onCall(({ id, sendText }) => {
+      sendText(textFor(id));
+    });
+    const parsed = countParsed();
+    const { result } = await gateway.call(next('socket'), 'eth_getStorageAt', fresh([address, '0x0', 'latest']));
+    expect(parsed()).toBeLessThan(20_000);
+    expect(result).toBe(hash);
+  });
 });
