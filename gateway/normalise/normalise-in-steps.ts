@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { JsonReader, NotJson } from '../json/json-reader.ts';
+import { exceeds } from '../json/nesting.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { MAX_DEPTH, MAX_GROWTH, MAX_MEMBERS, objectLimits } from '../spec/result-bounds.ts';
@@ -72,8 +73,12 @@ async function check(
   given: LargeResponse,
   steps: OwnedSteps,
 ): Promise<Outcome> {
+  const first = given.parts[0].subarray(0, STEP_BYTES);
+  // Most of what is hostile needs no look at the rest.
+  if (method.shape !== undefined && exceeds(first, objectLimits(first.length))) throw tooManyValues();
   // Clients over WebSocket close the connection at other bytes.
   const response = isUtf8(given.parts[0]) ? given : { ...given, parts: [Buffer.from(String(given.parts[0]))] as const };
+  await steps.next();
   const [bytes] = response.parts;
   const isObject = bytes[0] === OPEN_BRACE;
   const isContainer = isObject || bytes[0] === OPEN_BRACKET;

@@ -64,7 +64,7 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
     const main = { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }], ...own };
     const upstreamPort = await freePort();
     const { slug, chainId } = hostileNetwork;
-    const overHttp = { name: 'hostile HTTP', url: `http://127.0.0.1:${upstreamPort}` };
+    const overHttp = { name: 'hostile-http', url: `http://127.0.0.1:${upstreamPort}` };
     const upstreams = [
       { name: 'hostile', websocketUrl: `ws://127.0.0.1:${upstreamPort}` },
       ...(attack.isHttp === true ? [overHttp] : []),
