@@ -1,5 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import { normalise } from '../normalise/normalise.ts';
+import { IN_STEPS_OVER_BYTES, normaliseInSteps } from '../normalise/normalise-in-steps.ts';
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
@@ -7,7 +8,12 @@ import type { AttemptOutcome, FailedOutcome, FollowUp, Outcome } from '../upstre
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { BatchedGroup } from '../upstreams/transport/transport.ts';
 import { complete } from '../upstreams/transport/flowing-result.ts';
-import { MIN_ATTEMPT_MS, parseResponse, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
+import {
+  MIN_ATTEMPT_MS,
+  parseResponse,
+  UpstreamFailure,
+  type LargeResponse,
+} from '../upstreams/transport/upstream-response.ts';
 import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
@@ -131,7 +137,11 @@ async function outcomeAt(
       recordFlow(call, upstream, response, startedAt);
       return { final: true, response };
     }
-    outcome = upstream.withoutSecrets(normalise(method, params, response));
+    const normalised =
+      response.kind === 'large' && response.parts[0].length > IN_STEPS_OVER_BYTES
+        ? await normaliseLarge(call, upstream, params, response)
+        : normalise(method, params, response);
+    outcome = upstream.withoutSecrets(normalised);
     const isRefused = !outcome.final && outcome.failure === 'rate';
     recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
   } catch (error) {
@@ -157,6 +167,24 @@ async function outcomeAt(
   if (learning !== undefined) await learning;
   if (!outcome.final || outcome.followUp === undefined) return outcome;
   return followUp(call, upstream, outcome, outcome.followUp, cancellation);
+}
+
+/** The bytes of a result that waits for others of its owner are reserved. @throws UpstreamFailure, RpcError (rejects with it) */
+async function normaliseLarge(
+  { method, owner, context }: Call,
+  upstream: Upstream,
+  params: readonly unknown[],
+  response: LargeResponse,
+): Promise<Outcome> {
+  const reservation = context?.reservation;
+  const { length } = response.parts[0];
+  if (method.sends === true) reservation?.add(length);
+  else reservation?.take(length);
+  try {
+    return await normaliseInSteps(method, params, response, owner.holder?.name ?? `upstream ${upstream.name}`);
+  } finally {
+    reservation?.giveBack(length);
+  }
 }
 
 /**

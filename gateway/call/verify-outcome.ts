@@ -7,7 +7,7 @@ import type { ProvenPart } from '../spec/method-spec.ts';
 import { blocksNamedBy } from '../upstreams/available-blocks.ts';
 import type { FinalOutcome, Outcome } from '../upstreams/outcome.ts';
 import { Cancellation } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import { UpstreamFailure, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Work } from '../verify/evidence/evidence.ts';
 import { unknown } from '../verify/subject.ts';
@@ -199,7 +199,14 @@ async function agreeing(call: Call, outcome: FinalOutcome, agree: number, work: 
   const { method, params, router, pinned } = call;
   const { response } = outcome;
   const subject = { method, params: pinned?.params ?? params, response, work };
-  const isConfirmed = await router.options.verifier.agree(subject, agree);
+  let isConfirmed: boolean;
+  try {
+    isConfirmed = await router.options.verifier.agree(subject, agree);
+  } catch (error) {
+    // One of the results has too many values to be compared.
+    if (error instanceof UpstreamFailure) return { ...unproven, detail: error.message };
+    throw error;
+  }
   return isConfirmed
     ? withProof(outcome, response, `agreed:${agree}`)
     : { final: false, failure: 'disproved', response, detail: 'others agree on another result' };

@@ -28,6 +28,10 @@ const MAX_DEPTH = 100;
 const MIN_PLAIN_BYTES = 1_000;
 /** For more bytes, a native search is faster. */
 const MAX_WORD_BYTES = 256;
+/** Of a long text that is not plain, pieces of this length are checked natively first: a caller can write one character into 24 MB. */
+const PIECE_BYTES = 4_096;
+/** More than any bytes have, as an integer: comparing with Infinity is slower. */
+const NEVER = 2 ** 30;
 /** Four quotes. */
 const QUOTES = 0x22222222;
 /** The highest bit of four bytes. */
@@ -49,6 +53,8 @@ export class NotJson {
 export interface JsonReaderOptions {
   /** Maximum of open objects and arrays. */
   readonly maxDepth?: number;
+  /** Maximum of values that are skipped, those within others included. Beyond it, the bytes count as no JSON. */
+  readonly maxValues?: number;
   /** Whether the bytes are `isPlain`, if that is known. */
   readonly isPlain?: boolean;
 }
@@ -73,17 +79,26 @@ export class JsonReader {
   /** Four bytes at each position. Undefined: the bytes are not known to be plain. */
   readonly #words: DataView | undefined;
   readonly #maxDepth: number;
+  readonly #maxValues: number;
   /** For each depth, whether an object or an array is open. */
   readonly #isObject: boolean[] = [];
   #depth = 0;
   #isFirst = false;
+  #values = 0;
+  /** Depth of a value that is skipped in steps, until its end. */
+  #skippedDepth = -1;
 
   constructor(
     bytes: Buffer,
-    { maxDepth = MAX_DEPTH, isPlain = bytes.length >= MIN_PLAIN_BYTES && arePlain(bytes) }: JsonReaderOptions = {},
+    {
+      maxDepth = MAX_DEPTH,
+      maxValues = NEVER,
+      isPlain = bytes.length >= MIN_PLAIN_BYTES && arePlain(bytes),
+    }: JsonReaderOptions = {},
   ) {
     this.bytes = bytes;
     this.#maxDepth = maxDepth;
+    this.#maxValues = maxValues;
     this.#words = isPlain ? new DataView(bytes.buffer, bytes.byteOffset, bytes.length) : undefined;
   }
 
@@ -139,6 +154,11 @@ export class JsonReader {
     return true;
   }
 
+  /** Values that were skipped, those within others included. */
+  get values(): number {
+    return this.#values;
+  }
+
   /** Moves to the next element. @returns false: the array has ended */
   nextElement(): boolean {
     return this.#hasNext(CLOSE_BRACKET);
@@ -151,14 +171,29 @@ export class JsonReader {
 
   /** Moves to the end of the value that starts here. */
   skipValue(): void {
-    const depth = this.#depth;
+    this.skipTowards(NEVER);
+  }
+
+  /**
+   * Moves to the end of the value that starts here, or to a value in it after a position: then it must be called again.
+   * @returns whether the value has ended
+   */
+  skipTowards(position: number): boolean {
+    const depth = this.#skippedDepth === -1 ? this.#depth : this.#skippedDepth;
     do {
+      if (this.at > position) {
+        this.#skippedDepth = depth;
+        return false;
+      }
+      if (++this.#values > this.#maxValues) failAt(this.at);
       const byte = this.bytes[this.at];
       if (byte === QUOTE) this.skipString();
       else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#enter(byte);
       else this.#skipLiteral(byte);
       while (this.#depth > depth && !(this.#isObject[this.#depth] === true ? this.nextMember() : this.nextElement()));
     } while (this.#depth > depth);
+    this.#skippedDepth = -1;
+    return true;
   }
 
   skipString(): void {
@@ -215,11 +250,14 @@ export class JsonReader {
   #endOfAnyString(start: number): number {
     const { bytes } = this;
     let at = start;
-    for (;;) {
-      const byte = bytes[at];
-      if (byte === QUOTE) return at + 1;
-      if (byte === undefined || byte < 32) failAt(at);
-      at = byte === BACKSLASH ? this.#endOfEscape(at + 1) : at + 1;
+    for (let pieceAt = start + MAX_WORD_BYTES; ; pieceAt = at + PIECE_BYTES) {
+      while (at < pieceAt) {
+        const byte = bytes[at];
+        if (byte === QUOTE) return at + 1;
+        if (byte === undefined || byte < 32) failAt(at);
+        at = byte === BACKSLASH ? this.#endOfEscape(at + 1) : at + 1;
+      }
+      at = endOfPlainPieces(bytes, at);
     }
   }
 
@@ -271,6 +309,16 @@ export class JsonReader {
 function failAt(position: number): never {
   // eslint-disable-next-line @typescript-eslint/only-throw-error -- see NotJson
   throw new NotJson(position);
+}
+
+/** The position up to which a text goes on in plain pieces without its closing quote. */
+function endOfPlainPieces(bytes: Buffer, start: number): number {
+  let at = start;
+  for (;;) {
+    const piece = bytes.subarray(at, at + PIECE_BYTES);
+    if (piece.length < PIECE_BYTES || piece.includes(QUOTE) || !arePlain(piece)) return at;
+    at += PIECE_BYTES;
+  }
 }
 
 /** The position of the first byte from `start` on that is no white space. */

@@ -1,7 +1,12 @@
 import { isBytes } from '../collections/is-bytes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
-import type { ErrorResponse, LargeResponse, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
+import {
+  UpstreamFailure,
+  type ErrorResponse,
+  type LargeResponse,
+  type UpstreamResponse,
+} from '../upstreams/transport/upstream-response.ts';
 import type { FollowUp, Outcome } from '../upstreams/outcome.ts';
 import { classify, executesNothing, isFinal } from './errors/classify.ts';
 import { nestedErrorsOf, mainError, type NestedError } from './errors/nested-errors.ts';
@@ -20,6 +25,9 @@ import {
 
 /** Longer messages of nodes are truncated. */
 const MAX_MESSAGE_CHARS = 4 * 1024;
+
+const OPEN_BRACKET = 91;
+const OPEN_BRACE = 123;
 
 /**
  * Turns an upstream response into the response of the spec, for all node software. It has no side effects, except that
@@ -47,7 +55,11 @@ export function normalise(method: MethodSpec, params: readonly unknown[], respon
 
 /** @throws UpstreamFailure if parsing shows that it is not a response to the call */
 function normaliseLarge(method: MethodSpec, params: readonly unknown[], response: LargeResponse): Outcome {
-  const parts = checkResultBytes(method, params, response.parts[0]);
+  const [bytes] = response.parts;
+  const kind = bytes[0] === OPEN_BRACE ? 'object' : bytes[0] === OPEN_BRACKET ? 'array' : undefined;
+  if (kind !== undefined && method.resultKinds?.includes(kind) === false && !bytes.includes('"error"'))
+    throw new UpstreamFailure('malformed', `the result is an ${kind}`);
+  const parts = checkResultBytes(method, params, bytes);
   return parts === undefined
     ? normalise(method, params, response.parse())
     : { final: true, response: { ...response, parts } };

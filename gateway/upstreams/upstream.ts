@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
@@ -14,6 +15,7 @@ import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests, type PollMessage } from './health/own-requests.ts';
 import { mayReturnText } from '../spec/method-facts.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
+import { maxResponseBytes } from '../spec/result-bounds.ts';
 import { UnsupportedMethods } from './unsupported-methods.ts';
 import { LARGE_RESPONSE_BYTES } from './transport/response-envelope.ts';
 import type { BodyRest } from './transport/body-rest.ts';
@@ -57,6 +59,12 @@ const UNWATCHED_AFTER_MS = 180_000;
 
 /** Failures of the upstream as a whole, whatever the request. */
 const generalFailures: ReadonlySet<FailureClass> = new Set(['rate', 'quota', 'auth', 'transport']);
+
+/** Bytes that are searched for credentials in one step. */
+const SEARCHED_BYTES = 262_144;
+const BACKSLASH = 92;
+/** An escaped character takes up to six: `\u0074`. */
+const MAX_ESCAPED_CHARS = 6;
 
 /** Writing 5 MB takes 5 ms. */
 const LARGE_PARAMS_CHARS = 100_000;
@@ -180,7 +188,10 @@ export class Upstream {
       const body = bodyOf(id, method, params);
       const flow = sentAt < this.#collectsUntil ? undefined : options.flow;
       const sentDeadline = Math.min(deadline, clock.now() + timeoutMs);
-      const sent: SentRequest = { id, body, deadline: sentDeadline, clientBatch, batchedGroup, flow };
+      const sent: SentRequest = {
+        ...{ id, body, deadline: sentDeadline, clientBatch, batchedGroup, flow },
+        maxBytes: maxResponseBytes(method),
+      };
       let received = await this.#options.transport.send(sent, cancellation);
       options.startedAt = sent.startedAt;
       ({ rest } = received);
@@ -249,7 +260,9 @@ export class Upstream {
   ): Promise<UpstreamResponse> {
     const owner = this.#ownerOf(cancellation);
     await turnBudget.next(owner);
-    return turnBudget.run(owner, () => readResponse(received, id, secrets));
+    const isSearched = secrets !== undefined && secrets.areAscii && received.body.length > SEARCHED_BYTES;
+    const shown = isSearched && !(await hasCredential(received.body, secrets, owner)) ? undefined : secrets;
+    return turnBudget.run(owner, () => readResponse(received, id, shown));
   }
 
   /** Whose time of the event loop a response takes. */
@@ -488,7 +501,10 @@ export class Upstream {
     const id = ++this.#id;
     this.limits?.beginRequest(clock.now());
     try {
-      const received = await this.#options.transport.send({ id, body: bodyOf(id, method, params), deadline }, work);
+      const received = await this.#options.transport.send(
+        { id, body: bodyOf(id, method, params), deadline, maxBytes: maxResponseBytes(method) },
+        work,
+      );
       if (received.body.length > maxBytes) throw new ResponseTooLarge();
       return readResponse(received, id, this.#secretsFor(method, received));
     } finally {
@@ -499,4 +515,20 @@ export class Upstream {
 
 function bodyOf(id: number, method: string, params: string): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
+}
+
+/** Searches a large response in steps. */
+async function hasCredential(body: Buffer, secrets: Secrets, owner: string): Promise<boolean> {
+  const steps = new OwnedSteps(owner);
+  try {
+    for (let at = 0; at < body.length; at += SEARCHED_BYTES) {
+      let start = Math.max(0, at - (secrets.maxCredentialChars + 1) * MAX_ESCAPED_CHARS);
+      while (start > 0 && body[start - 1] === BACKSLASH) start--;
+      if (secrets.areIn(body.toString('latin1', start, at + SEARCHED_BYTES))) return true;
+      await steps.next();
+    }
+    return false;
+  } finally {
+    steps.charge();
+  }
 }

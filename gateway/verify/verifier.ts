@@ -7,6 +7,7 @@ import type { Differences } from '../observability/differences.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
 import type { MethodSpec, ProvenPart } from '../spec/method-spec.ts';
 import { methods, nodeMethods } from '../spec/methods.generated.ts';
+import { resultLimits } from '../spec/result-bounds.ts';
 import { Cancelled } from '../upstreams/transport/cancellation.ts';
 import type { LargeResponse, ResultResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -19,7 +20,7 @@ import { checkTransaction } from './check-transactions.ts';
 import { Evidence, type EvidenceOptions, type Work } from './evidence/evidence.ts';
 import { sizeOf } from './evidence/size-of.ts';
 import { AuditRequests } from './observe/audit-requests.ts';
-import { parseInSteps } from './parse-in-steps.ts';
+import { parseInSteps } from '../json/parse-in-steps.ts';
 import { numberNamed, otherBranch, unknown, type Subject, type Finding } from './subject.ts';
 
 const checks: Readonly<Record<ProvenPart, (subject: Subject) => Promise<Finding>>> = {
@@ -168,7 +169,8 @@ async function parsed(response: ResultResponse | LargeResponse, owner: string): 
   if (response.kind === 'result') return response.result;
   const { parts } = response;
   const steps = new OwnedSteps(owner);
-  const result = await parseInSteps(parts.length === 1 ? parts[0] : Buffer.concat(parts), steps);
+  const bytes = parts.length === 1 ? parts[0] : Buffer.concat(parts);
+  const result = await parseInSteps(bytes, steps, resultLimits(bytes.length));
   steps.charge();
   return result;
 }

@@ -64,11 +64,17 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
     const main = { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }], ...own };
     const upstreamPort = await freePort();
     const { slug, chainId } = hostileNetwork;
-    const upstreams = [{ name: 'hostile', websocketUrl: `ws://127.0.0.1:${upstreamPort}` }];
-    const hostile = attack.isUpstream === true ? { [slug]: { name: 'Hostile', chainId, upstreams } } : {};
+    const overHttp = { name: 'hostile-http', url: `http://127.0.0.1:${upstreamPort}` };
+    const upstreams = [
+      { name: 'hostile', websocketUrl: `ws://127.0.0.1:${upstreamPort}` },
+      ...(attack.isHttp === true ? [overHttp] : []),
+    ];
+    const methods = attack.isHttp === true ? { methods: ['eth', 'net', 'web3', 'debug_*'] } : {};
+    const hostile = attack.isUpstream === true ? { [slug]: { name: 'Hostile', chainId, upstreams, ...methods } } : {};
     place.withNetworks({ [SLUG]: main, ...hostile });
     const opsPort = await freePort();
-    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...env });
+    const heap = attack.heapMb === undefined ? {} : { NODE_OPTIONS: `--max-old-space-size=${attack.heapMb}` };
+    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...heap, ...env });
     const pids = await untilComplete(gateway, pass);
     return await measure(attack, attacker, gateway, { opsPort, upstreamPort, pids });
   } finally {

@@ -97,6 +97,9 @@ export const wrappers: readonly Wrapper[] = [
 /** Nodes nest up to three errors; the limit is for malicious responses. */
 const MAX_NESTING = 6;
 
+/** Errors of nodes have 6,223 bytes at most. In a longer text, none is searched for. */
+const MAX_TEXT_CHARS = 4 * 6_223;
+
 /** A message without information: the inner error has it. */
 const EMPTY_MESSAGE = /^(?:(?:internal|server|unknown|internal server|internal json-rpc) error)?\.?$/i;
 
@@ -169,7 +172,7 @@ function candidatesIn({ data, texts }: NestedError): unknown[] {
 function asNestedError(value: unknown, outer: NestedError): NestedError | undefined {
   if (typeof value === 'string') {
     if (value === '' || value === outer.message || /^0x[\da-f]*$/i.test(value)) return undefined;
-    return { ...outer, data: undefined, texts: unwrap(value) };
+    return { ...outer, data: undefined, texts: unwrap(value.slice(0, MAX_TEXT_CHARS)) };
   }
   if (!isObject(value)) return undefined;
   if (isObject(value['error'])) return asNestedError(value['error'], outer);
@@ -179,7 +182,7 @@ function asNestedError(value: unknown, outer: NestedError): NestedError | undefi
 }
 
 function parse(text: string): unknown {
-  if (!text.startsWith('{')) return undefined;
+  if (!text.startsWith('{') || text.length > MAX_TEXT_CHARS) return undefined;
   try {
     return JSON.parse(text);
   } catch {

@@ -3,8 +3,8 @@ import { exceeds } from '../../json/nesting.ts';
 import { isPlain } from '../../json/plain-bytes.ts';
 import { ValueEnd } from '../../json/value-end.ts';
 import type { MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
+import { MAX_GROWTH, objectLimits } from '../../spec/result-bounds.ts';
 import type { ResultReader } from '../../upstreams/transport/flowing-result.ts';
-import { MAX_LEVELS } from '../../upstreams/transport/read-response.ts';
 import { UpstreamFailure } from '../../upstreams/transport/upstream-response.ts';
 import { expectedBytes, learned } from './check-result-bytes.ts';
 import { checkResult } from './check-result.ts';
@@ -17,6 +17,8 @@ const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 
 const HASH_CHARS = 66;
+/** Of larger elements, the values are counted before they are read. */
+const LARGE_ELEMENT_BYTES = 65_536;
 
 /** What may follow, beside white space. */
 type Position = 'list' | 'first element' | 'element' | 'separator';
@@ -148,8 +150,11 @@ export class FlowingList implements ResultReader {
 
   /** The element as it is passed on. @throws UpstreamFailure */
   #check(element: Buffer): Buffer {
+    if (element.length > LARGE_ELEMENT_BYTES && exceeds(element, objectLimits(element.length)))
+      throw malformed('an element of the list has too many values');
     if (isPlain(element) && this.#isUnchanged(readerAt(element, 0, true))) return (this.last = element);
     const { bytes, hash } = this.#elements.complete(element);
+    if (bytes.length > MAX_GROWTH * element.length) throw malformed('an element of the list lacks most of its fields');
     if (typeof hash === 'string' && hash.length === HASH_CHARS) this.hashes.push(hash);
     return (this.last = bytes);
   }
@@ -181,7 +186,7 @@ export function listElementsOf(method: MethodSpec, params: readonly unknown[]): 
 
 /** @throws UpstreamFailure */
 export function parseJson(bytes: Buffer, text: string): unknown {
-  const parsed = exceeds(bytes, MAX_LEVELS) ? undefined : parse(text);
+  const parsed = exceeds(bytes, objectLimits(bytes.length)) ? undefined : parse(text);
   if (parsed === undefined) throw malformed('a part of the result is not JSON');
   return parsed;
 }

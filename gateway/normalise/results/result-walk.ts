@@ -1,6 +1,7 @@
 import { isAt, type JsonReader } from '../../json/json-reader.ts';
 import type { FieldRule } from './field-rules.ts';
-import type { ObjectView } from './object-view.ts';
+import { MAX_MEMBERS } from '../../spec/result-bounds.ts';
+import { plainView, type ObjectView } from './object-view.ts';
 import type { Layout } from './layout.ts';
 
 /** Thrown to end a walk from any depth. Created once, because its stack is not needed. */
@@ -83,8 +84,10 @@ export class ResultWalk {
     const isIdentified = isOwn && this.#expected.length > 0;
     let last = start;
     reader.enterObject();
+    let members = 0;
     for (let next = this.#nextMember(last); next !== undefined; next = this.#nextMember(last)) {
       last = next;
+      if (++members > MAX_MEMBERS && this.#view !== plainView) throw mustBeParsed;
       const value = reader.at;
       const rule = last.field?.rule;
       if (last.isText) {

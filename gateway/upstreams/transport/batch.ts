@@ -1,7 +1,9 @@
 import { clock } from '../../clock/clock.ts';
 import type { Deadlines } from '../../admission/deadlines.ts';
 import type { SlotOwner } from '../../admission/gate.ts';
+import { OwnedSteps } from '../../event-loop/owned-steps.ts';
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
+import { MAX_DEPTH } from '../../spec/result-bounds.ts';
 import { MIN_COMPARED_CALLS, type BatchTimes } from './batch-times.ts';
 import { Cancellation } from './cancellation.ts';
 import type { HttpResponse } from './http-exchange.ts';
@@ -13,6 +15,11 @@ import { UpstreamFailure } from './upstream-response.ts';
 
 /** A response waits for all calls of its batch. Providers and nodes permit 100 or more. */
 const MAX_BATCH_CALLS = 10;
+
+/** Bytes that are read in one step. */
+const STEP_BYTES = 65_536;
+/** Owner of the batches of Gatehouse itself. */
+const BATCHES = 'batches';
 
 /** Added to the time limit of a batch, so that each call reaches its own limit first. */
 const TIMEOUT_MARGIN_MS = 100;
@@ -139,7 +146,7 @@ export class Batch {
    * @returns whether it has a response to each of them
    */
   async #handleResponse(response: HttpResponse, sent: number): Promise<boolean> {
-    const responses = elementsOf(response.body);
+    const responses = await elementsOf(response.body, sent, this.#cancellation.owner?.name ?? BATCHES);
     if (responses === undefined) {
       // Some providers reject batches with 403 or 429.
       if (mayConcernCalls(response.status) && !(await this.#succeedsAlone())) this.#settleRest(response);
@@ -178,9 +185,14 @@ export class Batch {
   }
 }
 
-/** The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array. */
-function elementsOf(body: Buffer): Buffer[] | undefined {
-  const reader = new JsonReader(body);
+/**
+ * The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array, or one with more
+ * elements than calls and an error for the whole batch.
+ * @param owner whose time of the event loop it takes
+ */
+async function elementsOf(body: Buffer, calls: number, owner: string): Promise<Buffer[] | undefined> {
+  const reader = new JsonReader(body, { maxDepth: MAX_DEPTH });
+  const steps = new OwnedSteps(owner);
   reader.skipSpace();
   if (!reader.isAtArray) return undefined;
   const elements: Buffer[] = [];
@@ -188,13 +200,15 @@ function elementsOf(body: Buffer): Buffer[] | undefined {
     reader.enterArray();
     while (reader.nextElement()) {
       const start = reader.at;
-      reader.skipValue();
-      elements.push(body.subarray(start, reader.at));
+      while (!reader.skipTowards(reader.at + STEP_BYTES)) await steps.next();
+      if (elements.push(body.subarray(start, reader.at)) > calls + 1) return undefined;
     }
     return elements;
   } catch (error) {
     if (error instanceof NotJson) return elements;
     throw error;
+  } finally {
+    steps.charge();
   }
 }
 

@@ -62,6 +62,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   readonly #resolve: (response: HttpResponse) => void;
   readonly #reject: (reason: Failure) => void;
   readonly #bounds: ResponseBounds;
+  readonly #maxBytes: number;
   readonly deadline: number;
   deadlinePlace = -1;
   cancellationPlace = -1;
@@ -91,10 +92,12 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     deadlines: Deadlines,
     cancellation: Cancellation | undefined,
     flow: FlowBounds | undefined,
+    maxBytes: number | undefined,
   ) {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#bounds = bounds;
+    this.#maxBytes = Math.min(maxBytes ?? Infinity, bounds.responseMaxBytes);
     this.#flow = flow;
     this.deadline = deadline;
     this.#deadlines = deadlines;
@@ -136,8 +139,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   /** From how many bytes on a response flows. Infinity: it is collected, because it may be beyond a bound. */
   #flowStart(maxBytes: number): number {
     const bytes = this.#contentLength;
-    if (bytes !== undefined)
-      return bytes <= Math.min(maxBytes, this.#bounds.responseMaxBytes) ? FLOW_OVER_BYTES : Infinity;
+    if (bytes !== undefined) return bytes <= Math.min(maxBytes, this.#maxBytes) ? FLOW_OVER_BYTES : Infinity;
     if (maxBytes === Infinity) return FLOW_OVER_BYTES;
     return maxBytes > MAX_HELD_BYTES ? MAX_HELD_BYTES : Infinity;
   }
@@ -146,7 +148,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     if (this.#failure !== undefined) return;
     if (chunk.length < SMALL_CHUNK_BYTES) this.#countSmallChunk(controller);
     const bytes = (this.#receivedBytes += chunk.length);
-    if (bytes > this.#bounds.responseMaxBytes) {
+    if (bytes > this.#maxBytes) {
       this.fail(new ResponseTooLarge());
       return;
     }

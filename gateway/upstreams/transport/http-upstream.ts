@@ -76,13 +76,13 @@ export class HttpUpstream implements Transport {
    * @throws UpstreamFailure, Cancelled (rejects with it)
    */
   post(
-    { body, deadline, flow }: Omit<SentRequest, 'id'>,
+    { body, deadline, flow, maxBytes }: Omit<SentRequest, 'id'>,
     cancellation: Cancellation | undefined,
   ): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       // prettier-ignore
       const exchange = new HttpExchange(
-        resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, flow,
+        resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, flow, maxBytes,
       );
       try {
         this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);

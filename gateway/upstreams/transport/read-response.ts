@@ -3,21 +3,21 @@ import { isObject, type JsonObject } from '../../collections/is-object.ts';
 import { exceeds } from '../../json/nesting.ts';
 import { ValueEnd } from '../../json/value-end.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
+import { errorLimits, resultLimits } from '../../spec/result-bounds.ts';
 import type { BodyRest } from './body-rest.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import { FlowingResult, type FlowingResultOptions, type ResultReader } from './flowing-result.ts';
-import { findResult, findResultStart, isMeaningful, LARGE_RESPONSE_BYTES } from './response-envelope.ts';
+import { findResult, findResultStart, isMeaningful, LARGE_RESPONSE_BYTES, membersOf } from './response-envelope.ts';
 import {
   failureOfStatus,
+  parseResponse,
   UpstreamFailure,
   type ErrorResponse,
+  type LargeResponse,
   type UpstreamResponse,
   type ResultResponse,
 } from './upstream-response.ts';
-
-/** A trace of 1,024 nested calls has 2,050 levels. JSON.stringify overflows the stack at 4,500 (Node 20). */
-export const MAX_LEVELS = { depth: 3_000, values: Infinity };
 
 /** Limit for an error's message. Messages of old Lotus and Hardhat contain whole payloads. */
 const MAX_MESSAGE_CHARS = 64 * 1024;
@@ -33,13 +33,55 @@ const MAX_MESSAGE_CHARS = 64 * 1024;
 export function readResponse(response: HttpResponse, id: number, secrets: Secrets | undefined): UpstreamResponse {
   const { body } = response;
   if (body.length >= LARGE_RESPONSE_BYTES) {
-    const large = findResult(body, id);
-    const parse = (): ResultResponse | ErrorResponse => readParsed(response, body.toString('utf8'), id, secrets);
-    const mustParse = large === undefined || secrets?.areIn(large.toString()) === true;
-    return mustParse ? parse() : { kind: 'large', parts: [large], parse };
+    const found = findResult(body, id);
+    if (found === undefined) return readMembers(response, id, secrets);
+    // If it is not one value, the envelope has other members.
+    return largeResult(found, secrets, () => parseResponse(readMembers(response, id, secrets)));
   }
   const text = body.toString('utf8');
   return readCommonEnvelope(text, id, secrets) ?? readParsed(response, text, id, secrets);
+}
+
+/** Reads a large response by its members. Only those of an error are parsed. @throws UpstreamFailure */
+function readMembers(response: HttpResponse, id: number, secrets: Secrets | undefined): UpstreamResponse {
+  const { status, body, retryAfter } = response;
+  const members = membersOf(body);
+  if (members === undefined) throw missingResponse(status, body.toString('utf8', 0, MAX_MESSAGE_CHARS), retryAfter);
+  const result = members.get('result');
+  const others = Array.from(
+    members,
+    ([name, value]) => `"${name}":${name === 'result' ? '0' : value.toString('utf8')}`,
+  );
+  const text = `{${others.join()}}`;
+  const read = readParsed({ ...response, body: Buffer.from(text) }, text, id, undefined);
+  if (read.kind === 'error' || result === undefined) return read;
+  return largeResult(result, secrets, () => raise(missingResponse(status, '', retryAfter)));
+}
+
+/** @param otherwise in place of a result that is not one value */
+function largeResult(
+  bytes: Buffer,
+  secrets: Secrets | undefined,
+  otherwise: () => ResultResponse | ErrorResponse,
+): LargeResponse {
+  const text = secrets === undefined ? undefined : bytes.toString('utf8');
+  if (text !== undefined && secrets?.areIn(text) === true) {
+    if (exceeds(bytes, resultLimits(bytes.length))) throw tooManyValues();
+    return largeResult(Buffer.from(secrets.removeFromJson(text)), undefined, otherwise);
+  }
+  return { kind: 'large', parts: [bytes], parse: () => parseResult(bytes) ?? otherwise() };
+}
+
+/** @returns undefined: it is not one value @throws UpstreamFailure */
+export function parseResult(bytes: Buffer): ResultResponse | undefined {
+  if (exceeds(bytes, resultLimits(bytes.length))) throw tooManyValues();
+  const text = bytes.toString('utf8');
+  const result = parse(text);
+  return result === undefined ? undefined : { kind: 'result', result, text };
+}
+
+export function tooManyValues(): UpstreamFailure {
+  return new UpstreamFailure('malformed', 'the response has more values or levels than a response of the method has');
 }
 
 /**
@@ -106,7 +148,7 @@ function readParsed(
   id: number,
   secrets: Secrets | undefined,
 ): ResultResponse | ErrorResponse {
-  if (exceeds(bytes, MAX_LEVELS)) throw new UpstreamFailure('malformed', 'the response is nested too deep');
+  if (exceeds(bytes, errorLimits)) throw tooManyValues();
   const body = bodyOf(text);
   if (body === undefined) throw missingResponse(status, text, retryAfter);
   const { error, result } = body;

@@ -1,4 +1,6 @@
 import { isObject } from '../../collections/is-object.ts';
+import { JsonReader, NotJson } from '../../json/json-reader.ts';
+import { MAX_DEPTH, MAX_ENVELOPE_VALUES } from '../../spec/result-bounds.ts';
 
 /** From this size on, checking the bytes of a response is cheaper than parsing it (bench/steps.ts). */
 export const LARGE_RESPONSE_BYTES = 8_192;
@@ -13,8 +15,9 @@ const head = new RegExp(
   String.raw`^\s*\{\s*(?:${VERSION},\s*)?(?:${ID}(?:,|(?=\}))\s*)?(?:${VERSION},\s*)?("result"\s*:\s*)?`,
 );
 const tail = new RegExp(String.raw`(?:,\s*${VERSION})?(?:,\s*${ID})?\}\s*$`);
-/** The longest envelope that is found without parsing. */
+/** The longest envelope that is found without reading the whole response. */
 const ENVELOPE_BYTES = 100;
+const MAX_ID_BYTES = 32;
 
 /**
  * The result in a response, as bytes that are not checked: the caller must do that.
@@ -52,7 +55,42 @@ export function isMeaningful(error: unknown): boolean {
  */
 export function responseId(body: Buffer): number | 'notification' | 'not-json' | undefined {
   const id = headOf(body)?.[1] ?? tailOf(body)?.[1];
-  return id === undefined ? parseId(body.toString('utf8')) : Number(id);
+  return id === undefined ? findId(body) : Number(id);
+}
+
+/** The members of a response that Gatehouse reads. Others, of whatever size, are skipped. */
+const names = ['id', 'result', 'error', 'code', 'message', 'data', 'method'].map((name) => Buffer.from(name));
+
+/**
+ * The members of a response, as JSON, without parsing it. Some nodes return an array of one for a single call (Candle, recorded by
+ * others). Names with escape sequences are not found.
+ * @returns undefined: it is no JSON, has more values than responses have, or is no such object
+ */
+export function membersOf(body: Buffer): ReadonlyMap<string, Buffer> | undefined {
+  const reader = new JsonReader(body, { maxDepth: MAX_DEPTH, maxValues: MAX_ENVELOPE_VALUES });
+  const members = new Map<string, Buffer>();
+  try {
+    reader.skipSpace();
+    const isInArray = reader.isAtArray;
+    if (isInArray) {
+      reader.enterArray();
+      if (!reader.nextElement()) return undefined;
+    }
+    if (!reader.isAtObject) return undefined;
+    reader.enterObject();
+    while (reader.nextMember()) {
+      const name = names.find((one) => reader.isName(one));
+      const start = reader.at;
+      reader.skipValue();
+      if (name !== undefined) members.set(name.toString(), body.subarray(start, reader.at));
+    }
+    if (isInArray && reader.nextElement()) return undefined;
+    reader.skipSpace();
+    return reader.at === body.length ? members : undefined;
+  } catch (error) {
+    if (error instanceof NotJson) return undefined;
+    throw error;
+  }
 }
 
 function headOf(body: Buffer): RegExpExecArray | null {
@@ -61,6 +99,16 @@ function headOf(body: Buffer): RegExpExecArray | null {
 
 function tailOf(body: Buffer): RegExpExecArray | null {
   return tail.exec(body.toString('latin1', Math.max(0, body.length - ENVELOPE_BYTES)));
+}
+
+/** Of a large body, only the id is parsed. */
+function findId(body: Buffer): number | 'notification' | 'not-json' | undefined {
+  if (body.length < LARGE_RESPONSE_BYTES) return parseId(body.toString('utf8'));
+  const members = membersOf(body);
+  if (members === undefined) return 'not-json';
+  const id = members.get('id');
+  if (members.has('method')) return 'notification';
+  return id === undefined || id.length > MAX_ID_BYTES ? undefined : parseId(`{"id":${id.toString()}}`);
 }
 
 function parseId(text: string): number | 'notification' | 'not-json' | undefined {

@@ -28,6 +28,8 @@ export interface SentRequest {
   startedAt?: number;
   /** Undefined: the response is collected. */
   readonly flow?: FlowBounds | undefined;
+  /** Of the response, if its method has a lower bound than the upstream. Only an exchange of its own observes it. */
+  readonly maxBytes?: number | undefined;
 }
 
 /** Sends requests to an upstream over HTTP or WebSocket. */

@@ -1,5 +1,7 @@
 import { clock } from '../../clock/clock.ts';
+import { exceeds } from '../../json/nesting.ts';
 import { nodeMethods } from '../../spec/methods.generated.ts';
+import { MAX_DEPTH } from '../../spec/result-bounds.ts';
 import { checkChain } from './check-chain.ts';
 import type { Secrets } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
@@ -46,6 +48,8 @@ export interface SubscriptionEvents {
 
 /** A longer notification is ignored: a header has up to 64 kB, a transaction hash 66 characters. */
 const MAX_NOTIFICATION_BYTES = 128_000;
+/** So is one with more values. A header has up to 30, and some nodes add the hashes of its transactions. */
+const notificationLimits = { depth: MAX_DEPTH, values: 2_000 };
 /** Limit for notifications before the response to eth_subscribe. Beyond it, the subscription ends. */
 const MAX_EARLY_BYTES = 1_000_000;
 /** Each counts at least this much. */
@@ -88,7 +92,7 @@ export function openSubscription(
   };
   const stopListening = link.listen({
     notified: (body) => {
-      if (body.length > MAX_NOTIFICATION_BYTES) return;
+      if (body.length > MAX_NOTIFICATION_BYTES || exceeds(body, notificationLimits)) return;
       if (subscription === undefined) earlyBytes += Math.max(body.length, MIN_EARLY_BYTES);
       if (earlyBytes > MAX_EARLY_BYTES) {
         earlyNotifications = [];

@@ -20,6 +20,10 @@ export interface Attack {
   readonly logsPerBlock?: number;
   /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`. */
   readonly isUpstream?: true;
+  /** That upstream serves HTTP too, and pass-through methods. */
+  readonly isHttp?: true;
+  /** Of the gateway, with which Node starts. Undefined: Node's default. */
+  readonly heapMb?: number;
   /** What it must have sent by the end, or it has not taken place. */
   readonly atLeast: { readonly connections: number; readonly bytes: number };
   /** Starts it. It continues by timers and events of its connections. */

@@ -10,6 +10,7 @@ import { manyAddresses } from './many-addresses.ts';
 import { manyChunkedBodies } from './many-chunked-bodies.ts';
 import { manySubscriptions } from './many-subscriptions.ts';
 import { manyMembers } from './many-members.ts';
+import { manyValues } from './many-values.ts';
 import { mixtureOfBuffers } from './mixture-of-buffers.ts';
 import { mixtureOfSmallAttacks } from './mixture-of-small-attacks.ts';
 import { mixtureOfTransports } from './mixture-of-transports.ts';
@@ -40,5 +41,6 @@ export const attacks: readonly Attack[] = [
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,
+  manyValues,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];

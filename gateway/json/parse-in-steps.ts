@@ -1,13 +1,17 @@
 import type { OwnedSteps } from '../event-loop/owned-steps.ts';
-import { JsonReader } from '../json/json-reader.ts';
+import { JsonReader } from './json-reader.ts';
+import type { NestingLimits } from './nesting.ts';
 
 /** Parsing these takes up to 1 ms. */
 const STEP_BYTES = 100_000;
 
-/** Parses a large result: element by element of its lists, with pauses for the event loop between them. */
-export async function parseInSteps(bytes: Buffer, steps: OwnedSteps): Promise<unknown> {
+/**
+ * Parses a large result: element by element of its lists, with pauses for the event loop between them.
+ * @throws NotJson, also beyond the limits; SyntaxError (rejects with it)
+ */
+export async function parseInSteps(bytes: Buffer, steps: OwnedSteps, limits: NestingLimits): Promise<unknown> {
   if (bytes.length <= STEP_BYTES) return JSON.parse(bytes.toString());
-  const reader = new JsonReader(bytes);
+  const reader = new JsonReader(bytes, { maxDepth: limits.depth, maxValues: limits.values });
   reader.skipSpace();
   if (reader.isAtArray) return parseList(reader, steps);
   if (!reader.isAtObject) return JSON.parse(bytes.toString());

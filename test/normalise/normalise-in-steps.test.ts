@@ -1,0 +1,167 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { normalise } from '../../gateway/normalise/normalise.ts';
+import { IN_STEPS_OVER_BYTES, normaliseInSteps } from '../../gateway/normalise/normalise-in-steps.ts';
+import { passThrough, type MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { readResponse } from '../../gateway/upstreams/transport/read-response.ts';
+import type { Outcome } from '../../gateway/upstreams/outcome.ts';
+import { specOf } from './normalised.ts';
+
+const hash = `0x${'ab'.repeat(32)}`;
+const address = `0x${'cd'.repeat(20)}`;
+const place = { blockHash: hash, blockNumber: '0x10', transactionIndex: '0x0' };
+const log = { ...place, transactionHash: hash, address, data: '0x', logIndex: '0x0', removed: false, topics: [hash] };
+const receipt = {
+  ...{ ...place, transactionHash: hash, from: address, to: address, contractAddress: null, cumulativeGasUsed: '0x1' },
+  ...{ gasUsed: '0x1', effectiveGasPrice: '0x1', logs: [log, log], logsBloom: '0x00', status: '0x1', type: '0x0' },
+};
+const transaction = {
+  ...{ ...place, hash, from: address, to: null, gas: '0x1', gasPrice: '0x1', input: '0x', nonce: '0x1', r: '0x1' },
+  ...{ s: '0x1', v: '0x1', type: '0x0', value: '0x0' },
+};
+const block = {
+  ...{ number: '0x10', hash, parentHash: hash, nonce: '0x0000000000000000', sha3Uncles: hash, logsBloom: '0x00' },
+  ...{
+    transactionsRoot: hash,
+    stateRoot: hash,
+    receiptsRoot: hash,
+    miner: address,
+    difficulty: '0x0',
+    extraData: '0x',
+  },
+  ...{
+    size: '0x1',
+    gasLimit: '0x1',
+    gasUsed: '0x1',
+    timestamp: '0x1',
+    uncles: [],
+    mixHash: hash,
+    totalDifficulty: '0x1',
+  },
+};
+const many = <T>(value: T, last = value): T[] => [...Array.from({ length: 2_000 }, () => value), last];
+
+function bodyOf(result: unknown, id = 1): Buffer {
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result }));
+}
+
+function inSteps(method: MethodSpec, params: readonly unknown[], body: Buffer, owner = 'key'): Promise<Outcome> {
+  const response = readResponse({ status: 200, body }, 1, undefined);
+  if (response.kind !== 'large') throw new Error('the response is not large');
+  return normaliseInSteps(method, params, response, owner);
+}
+
+function resultOf(outcome: Outcome): unknown {
+  if (!outcome.final) return outcome.failure;
+  const { response } = outcome;
+  if (response.kind === 'large') return JSON.parse(Buffer.concat(response.parts).toString());
+  return response.kind === 'result' ? response.result : response;
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe('a large result that is checked in steps', () => {
+  it.each<[string, string, readonly unknown[], unknown]>([
+    ['logs without changes', 'eth_getLogs', [{}], many(log)],
+    ['logs with a number', 'eth_getLogs', [{}], many({ ...log, logIndex: 7 })],
+    [
+      'logs of which the last one lacks a field',
+      'eth_getLogs',
+      [{}],
+      many<object>(log, { ...log, removed: undefined }),
+    ],
+    ['logs with a text', 'eth_getLogs', [{}], many({ ...log, note: 'ü"\\\n' })],
+    ['logs and a number', 'eth_getLogs', [{}], many<unknown>(log, 1)],
+    ['a large log', 'eth_getLogs', [{}], [{ ...log, data: `0x${'00'.repeat(200_000)}` }, log]],
+    ['receipts', 'eth_getBlockReceipts', ['0x10'], many(receipt)],
+    [
+      'receipts of which one is pending',
+      'eth_getBlockReceipts',
+      ['0x10'],
+      many<object>(receipt, { ...receipt, blockHash: null }),
+    ],
+    ['a receipt', 'eth_getTransactionReceipt', [hash], { ...receipt, logs: many(log) }],
+    ['a receipt with a number', 'eth_getTransactionReceipt', [hash], { ...receipt, gasUsed: 5, logs: many(log) }],
+    ['a block', 'eth_getBlockByNumber', ['0x10', true], { ...block, transactions: many(transaction) }],
+    [
+      'a block without a field',
+      'eth_getBlockByHash',
+      [hash, true],
+      { ...block, nonce: undefined, transactions: many(transaction) },
+    ],
+    [
+      'another block',
+      'eth_getBlockByHash',
+      [`0x${'11'.repeat(32)}`, true],
+      { ...block, transactions: many(transaction) },
+    ],
+    [
+      'a block with hashes',
+      'eth_getBlockByNumber',
+      ['0x10', false],
+      { ...block, transactions: many(hash).concat(many(hash)) },
+    ],
+    ['a code', 'eth_getCode', [address, '0x1'], `0x${'60'.repeat(200_000)}`],
+    ['a list in place of a text', 'eth_getCode', [address, '0x1'], 'x'.repeat(300_000)],
+    [
+      'simulated calls with a text',
+      'eth_simulateV1',
+      [{}],
+      [{ calls: many({ returnData: `0x${'00'.repeat(90)}`, error: 'é' }) }],
+    ],
+  ])('is that of a parsed one: %s', async (_, method, params, result) => {
+    const body = bodyOf(result);
+    expect(body.length).toBeGreaterThan(IN_STEPS_OVER_BYTES * 0.95);
+    const given = JSON.parse(JSON.stringify(result)) as unknown;
+    const expected = resultOf(
+      normalise(specOf(method), params, { kind: 'result', result: given, text: JSON.stringify(given) }),
+    );
+    expect(resultOf(await inSteps(specOf(method), params, body))).toEqual(expected);
+  });
+
+  it('passes unparsed if its method has no schema: 12 MB of a trace with two million values', async () => {
+    const step = { pc: 1, op: 'PUSH1', gas: 1, stack: ['0x0', '0x1', 'é'] };
+    const body = bodyOf({ structLogs: Array.from({ length: 220_000 }, () => step) });
+    const parse = vi.spyOn(JSON, 'parse');
+    const outcome = await inSteps(passThrough('debug_traceTransaction'), [], body);
+    expect(parse.mock.calls).toEqual([]);
+    expect(outcome).toMatchObject({ final: true, response: { kind: 'large' } });
+    if (!outcome.final || outcome.response.kind !== 'large') return;
+    expect(body.includes(Buffer.concat(outcome.response.parts))).toBe(true);
+  });
+
+  it.each([
+    [
+      'simulated calls with a text that a caller wrote',
+      'eth_simulateV1',
+      [{ calls: [{ error: 'é', returnData: '00'.repeat(1_000_000) }] }],
+    ],
+    ['logs that lack a field', 'eth_getLogs', many({ ...log, removed: undefined })],
+    ['logs with a text', 'eth_getLogs', many({ ...log, note: 'é' })],
+  ])('is not parsed at once: %s', async (_, method, result) => {
+    const body = bodyOf(result);
+    const parse = vi.spyOn(JSON, 'parse');
+    await inSteps(specOf(method), [{}], body);
+    expect(Math.max(0, ...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(100_000);
+  });
+
+  it('waits for the earlier ones of its owner only', async () => {
+    const ended: string[] = [];
+    const start = (name: string, owner: string, elements: number): Promise<void> =>
+      inSteps(specOf('eth_getLogs'), [{}], bodyOf(Array.from({ length: elements }, () => log)), owner).then(() => {
+        ended.push(name);
+      });
+    await Promise.all([start('long', 'one', 12_000), start('short', 'one', 1_000), start('other', 'two', 1_000)]);
+    expect(ended).toEqual(['other', 'long', 'short']);
+  });
+
+  it.each([
+    ['objects that lack all fields', `[${'{"a":"0123456789"},'.repeat(20_000)}{}]`],
+    ['objects in an unknown field', `[${JSON.stringify(log).slice(0, -1)},"x":[${'{},'.repeat(200_000)}1]}]`],
+    ['an incomplete list', `[${'{},'.repeat(200_000)}`],
+  ])('is an upstream failure: %s', async (_, result) => {
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
+    await expect(inSteps(specOf('eth_getLogs'), [{}], body)).rejects.toMatchObject({ failure: 'malformed' });
+  });
+});
