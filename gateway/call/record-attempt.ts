@@ -1,5 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
+import { FramingFlood } from '../upstreams/transport/http-exchange.ts';
 import { inspectIfDue } from '../upstreams/inspect-result.ts';
 import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
@@ -141,9 +142,10 @@ export function recordFailure(upstream: Upstream, method: string, error: unknown
   return outcome;
 }
 
-/** Lookups execute nothing. Other calls, and those with a result that is too large, may be the cause of a failure themselves. */
+/** Lookups execute nothing. Other calls, and those with a result that is too large, may cause any failure but a framing flood. */
 function failedCall({ cancellation, group, method }: Call, sentAt: number, error?: unknown): FailedCall {
-  const mayBeCause = group !== 'lookup' || method.isPassThrough === true || error instanceof ResponseTooLarge;
+  const isOfCall = group !== 'lookup' || method.isPassThrough === true || error instanceof ResponseTooLarge;
+  const mayBeCause = isOfCall && !(error instanceof FramingFlood);
   return { owner: cancellation?.owner, mayBeCause, error: error instanceof Error ? error : undefined, sentAt };
 }
 
