@@ -7,7 +7,7 @@ import type { AttemptOutcome, FailedOutcome, FollowUp, Outcome } from '../upstre
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { BatchedGroup } from '../upstreams/transport/transport.ts';
 import { complete } from '../upstreams/transport/flowing-result.ts';
-import { MIN_ATTEMPT_MS, parseResponse, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
+import { MIN_ATTEMPT_MS, parseResponse, TimedOut, UpstreamFailure } from '../upstreams/transport/upstream-response.ts';
 import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
@@ -135,8 +135,10 @@ async function outcomeAt(
     const isRefused = !outcome.final && outcome.failure === 'rate';
     recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
   } catch (error) {
-    if (error instanceof UpstreamFailure && error.failure === 'rate')
-      recordConcurrency(call, upstream, true, options.startedAt ?? startedAt);
+    const hasTimedOut = error instanceof TimedOut || (error instanceof UpstreamFailure && error.failure === 'slow');
+    const isRefused = error instanceof UpstreamFailure && error.failure === 'rate';
+    if (isRefused || (hasTimedOut && !error.isCallerTimeout))
+      recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
     if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call)) {
       if (method.sends === true) router.sent.countNoResponse(upstream, error);
       return recordNoResponse(call, upstream, error, startedAt);

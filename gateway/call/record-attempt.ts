@@ -36,9 +36,11 @@ function headHashAt({ router, verification, pinned }: Call, upstream: Upstream):
  */
 export function recordConcurrency(call: Call, upstream: Upstream, isRefused: boolean, startedAt: number): void {
   const { concurrency } = upstream;
-  if (!isRefused && !concurrency.isObserving) return;
   const { method, cancellation } = call;
-  concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, clock.now());
+  const now = clock.now();
+  if (concurrency.hasQueued(method, startedAt, now)) concurrency.lowerByQueue(now);
+  else if (isRefused || concurrency.isObserving)
+    concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, now);
 }
 
 /** @param now when the response had arrived, by clock.now() */

@@ -134,15 +134,24 @@ describe.each(['file', 'redis'])('permissions of keys on the command line, store
   });
 
   it('warns of methods that are not in the spec, but accepts them', async () => {
-    const { out, err, exitCode } = await keys('create', '--name', 'x', '--method-rates', 'eth_getLog=5,eth_call=1');
+    const { out, err, exitCode } = await keys('create', '--name', 'x', '--rate', '9', '--method-rates', 'eth_getLog=5,eth_call=1');
     expect([exitCode, err]).toEqual([
       0,
       'warning: eth_getLog is not in the spec; it applies only to networks whose file lists it; did you mean eth_getLogs?\n',
     ]);
     expect(out).toContain('shown only once');
-    expect((await keys('create', '--name', 'y', '--methods', 'eth,trace,trace_block', '--json')).err).toMatch(
+    expect((await keys('create', '--name', 'y', '--rate', '9', '--methods', 'eth,trace,trace_block', '--json')).err).toMatch(
       /^warning: trace_block is not in the spec; [^\n]*\n$/,
     );
+  });
+
+  it('create warns of a key without a rate limit', async () => {
+    const { err, exitCode } = await keys('create', '--name', 'x', '--daily', '5');
+    expect({ err, exitCode }).toEqual({
+      err: 'warning: the key has no rate limit; in production, set --rate\n',
+      exitCode: 0,
+    });
+    expect((await keys('create', '--name', 'y', '--rate', '5')).err).toBe('');
   });
 
   it('shows a new key even if the audit log cannot be written', async () => {
