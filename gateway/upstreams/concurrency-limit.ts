@@ -108,6 +108,8 @@ export class ConcurrencyLimit {
   #refusedMs = FIRST_REFUSED_MS;
   /** When the newest quick lookup began. */
   #quickAt = -Infinity;
+  /** Time of the last `lowerByQueue`. Unless a quick lookup has begun since, the former calls still have the upstream. */
+  #queuedAt = -Infinity;
 
   /** @param slots with the highest limit */
   constructor(slots: Gate) {
@@ -139,14 +141,14 @@ export class ConcurrencyLimit {
       if (startedAt > this.#quickAt) this.#quickAt = startedAt;
       return false;
     }
-    const isSettled = this.#changedAt === -Infinity || startedAt >= (this.#settledAt ?? Infinity);
-    return isSettled && startedAt > this.#quickAt && this.#quickAt > this.#changedAt;
+    return startedAt > this.#quickAt && this.#quickAt > this.#queuedAt;
   }
 
   /** Lowers the limit after `hasQueued`. @param now by clock.now() */
   lowerByQueue(now: number): void {
     const limit = Math.max(this.#lowered(QUEUED_SHARE), MIN_QUEUED_LIMIT);
     if (limit >= this.#lowered(1)) return;
+    this.#queuedAt = now;
     this.#raiseAt = Math.max(this.#raiseAt, now + QUEUED_PAUSE_MS);
     this.#lower(limit, now);
   }
