@@ -100,6 +100,8 @@ export class ConcurrencyLimit {
   #added = 0;
   /** Those of `#added` that were settled or refused. */
   #counted = 0;
+  /** Calls in progress at the end of a call, in this window. */
+  #maxInFlight = 0;
   #probe: Probe | undefined;
   #direction: Direction = 'lower';
   #nextProbeAt = -Infinity;
@@ -146,8 +148,9 @@ export class ConcurrencyLimit {
 
   /** Lowers the limit after `hasQueued`. @param now by clock.now() */
   lowerByQueue(now: number): void {
-    const limit = Math.max(this.#lowered(QUEUED_SHARE), MIN_QUEUED_LIMIT);
-    if (limit >= this.#lowered(1)) return;
+    const inFlight = Math.min(this.limit, this.#slots.inFlight);
+    const limit = Math.max(Math.floor(inFlight * QUEUED_SHARE), MIN_QUEUED_LIMIT);
+    if (limit >= inFlight) return;
     this.#queuedAt = now;
     this.#raiseAt = Math.max(this.#raiseAt, now + QUEUED_PAUSE_MS);
     this.#lower(limit, now);
@@ -168,6 +171,7 @@ export class ConcurrencyLimit {
       this.#add({ kind: method.group, owner, ms: Math.max(now - startedAt, 0.01), isRefused: isTooMany, isSettled });
     }
     if (this.#settledAt !== undefined || isTooMany) this.#windowAt ??= now;
+    this.#maxInFlight = Math.max(this.#maxInFlight, this.#slots.inFlight);
     if (this.#windowAt === undefined) return;
     const isFull = now - this.#windowAt >= WINDOW_MS && this.#counted >= WINDOW_CALLS;
     if (isFull || now - this.#windowAt >= MAX_WINDOW_MS) this.#endWindow(now);
@@ -179,26 +183,23 @@ export class ConcurrencyLimit {
   }
 
   #endWindow(now: number): void {
-    const samples = this.#samples;
+    const [samples, maxInFlight] = [this.#samples, this.#maxInFlight];
     this.#clearWindow();
     const refused = refusedShare(samples);
-    if (refused >= MIN_REFUSED_SHARE && this.limit > this.#min) this.#lowerByRefusals(refused, now);
+    if (refused >= MIN_REFUSED_SHARE && this.limit > this.#min) this.#lowerByRefusals(refused, maxInFlight, now);
     else if (this.#probe !== undefined) this.#endProbe(this.#probe, samples.filter(isMeasured), now);
     else if (this.#slots.hasWaiting && now >= this.#nextProbeAt) this.#startProbe(samples.filter(isMeasured), now);
   }
 
   /** By half at most: the calls of a window may be few. */
-  #lowerByRefusals(share: number, now: number): void {
+  #lowerByRefusals(share: number, maxInFlight: number, now: number): void {
     if (this.#raiseAt <= now) {
       this.#raiseAt = now + this.#refusedMs;
       this.#refusedMs = Math.min(2 * this.#refusedMs, MAX_REFUSED_MS);
     }
-    this.#lower(this.#lowered(Math.max(1 - share, 0.5)), now);
-  }
-
-  /** With fewer calls in progress than the limit, a part of the limit would change nothing. */
-  #lowered(part: number): number {
-    return Math.floor(Math.min(this.limit, this.#slots.inFlight) * part);
+    // With fewer calls in progress than half of the limit, half of the limit would change nothing.
+    const limit = share < 0.5 ? this.limit : Math.min(this.limit, maxInFlight);
+    this.#lower(Math.floor(limit * Math.max(1 - share, 0.5)), now);
   }
 
   #lower(limit: number, now: number): void {
@@ -265,6 +266,7 @@ export class ConcurrencyLimit {
     this.#samples = [];
     this.#added = 0;
     this.#counted = 0;
+    this.#maxInFlight = 0;
   }
 }
 
