@@ -135,10 +135,11 @@ async function outcomeAt(
     const isRefused = !outcome.final && outcome.failure === 'rate';
     recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
   } catch (error) {
-    const hasTimedOut = error instanceof TimedOut || (error instanceof UpstreamFailure && error.failure === 'slow');
-    const isRefused = error instanceof UpstreamFailure && error.failure === 'rate';
-    if (isRefused || (hasTimedOut && !error.isCallerTimeout))
-      recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
+    if (error instanceof UpstreamFailure && !error.isCallerTimeout) {
+      const { failure } = error;
+      if (failure === 'rate' || failure === 'slow' || error instanceof TimedOut)
+        recordConcurrency(call, upstream, failure === 'rate', options.startedAt ?? startedAt);
+    }
     if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call)) {
       if (method.sends === true) router.sent.countNoResponse(upstream, error);
       return recordNoResponse(call, upstream, error, startedAt);

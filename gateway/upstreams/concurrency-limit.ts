@@ -80,7 +80,7 @@ export interface EndedCall {
  *
  * By latency: while calls wait for a slot, half and twice the limit are tried for a short time. The higher one of two limits
  * is used if it serves more calls, by Little's law from the latencies at both; without enough calls to decide, the higher
- * one is used as well. By refusals: the limit falls to the share of the calls in progress that were served. By waiting: it
+ * one is used as well. By refusals: the limit falls to the share of the slots whose calls were served. By waiting: it
  * falls to a third of the calls in progress after a lookup of seconds. Slow calls may fill the upstream, and few others be sent.
  *
  * Latencies are multiples of the median of the same group of methods. Each key has its share of all medians and refusals,
@@ -100,8 +100,6 @@ export class ConcurrencyLimit {
   #added = 0;
   /** Those of `#added` that were settled or refused. */
   #counted = 0;
-  /** Calls in progress at the end of a call, in this window. */
-  #maxInFlight = 0;
   #probe: Probe | undefined;
   #direction: Direction = 'lower';
   #nextProbeAt = -Infinity;
@@ -171,7 +169,6 @@ export class ConcurrencyLimit {
       this.#add({ kind: method.group, owner, ms: Math.max(now - startedAt, 0.01), isRefused: isTooMany, isSettled });
     }
     if (this.#settledAt !== undefined || isTooMany) this.#windowAt ??= now;
-    this.#maxInFlight = Math.max(this.#maxInFlight, this.#slots.inFlight);
     if (this.#windowAt === undefined) return;
     const isFull = now - this.#windowAt >= WINDOW_MS && this.#counted >= WINDOW_CALLS;
     if (isFull || now - this.#windowAt >= MAX_WINDOW_MS) this.#endWindow(now);
@@ -183,23 +180,21 @@ export class ConcurrencyLimit {
   }
 
   #endWindow(now: number): void {
-    const [samples, maxInFlight] = [this.#samples, this.#maxInFlight];
+    const samples = this.#samples;
     this.#clearWindow();
     const refused = refusedShare(samples);
-    if (refused >= MIN_REFUSED_SHARE && this.limit > this.#min) this.#lowerByRefusals(refused, maxInFlight, now);
+    if (refused >= MIN_REFUSED_SHARE && this.limit > this.#min) this.#lowerByRefusals(refused, now);
     else if (this.#probe !== undefined) this.#endProbe(this.#probe, samples.filter(isMeasured), now);
     else if (this.#slots.hasWaiting && now >= this.#nextProbeAt) this.#startProbe(samples.filter(isMeasured), now);
   }
 
   /** By half at most: the calls of a window may be few. */
-  #lowerByRefusals(share: number, maxInFlight: number, now: number): void {
+  #lowerByRefusals(share: number, now: number): void {
     if (this.#raiseAt <= now) {
       this.#raiseAt = now + this.#refusedMs;
       this.#refusedMs = Math.min(2 * this.#refusedMs, MAX_REFUSED_MS);
     }
-    // With fewer calls in progress than half of the limit, half of the limit would change nothing.
-    const limit = share < 0.5 ? this.limit : Math.min(this.limit, maxInFlight);
-    this.#lower(Math.floor(limit * Math.max(1 - share, 0.5)), now);
+    this.#lower(Math.floor(this.limit * Math.max(1 - share, 0.5)), now);
   }
 
   #lower(limit: number, now: number): void {
@@ -266,7 +261,6 @@ export class ConcurrencyLimit {
     this.#samples = [];
     this.#added = 0;
     this.#counted = 0;
-    this.#maxInFlight = 0;
   }
 }
 

@@ -96,7 +96,7 @@ describe('slow calls of one key that fill an upstream', () => {
     load.start({ owner: one, count: 90, method: ethCall, ms: () => 9_000, timeoutMs: 10_000 });
     await advance(10);
     expect(load.found?.limit).toBeLessThanOrEqual(64);
-    expect(load.found?.limit).toBeGreaterThanOrEqual(16);
+    expect(load.found?.limit).toBeGreaterThanOrEqual(32);
     const [before, refused] = [load.latencies.get(other)?.length ?? 0, load.refused];
     // A higher limit is tried after 30 s.
     await advance(18);
