@@ -64,10 +64,8 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
     const main = { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }], ...own };
     const upstreamPort = await freePort();
     const { slug, chainId } = hostileNetwork;
-    const address = `127.0.0.1:${upstreamPort}`;
-    const where = attack.isUpstream === 'http' ? { url: `http://${address}` } : { websocketUrl: `ws://${address}` };
-    const upstreams = [{ name: 'hostile', ...where }];
-    const hostile = attack.isUpstream === undefined ? {} : { [slug]: { name: 'Hostile', chainId, upstreams } };
+    const upstreams = [{ name: 'hostile', websocketUrl: `ws://127.0.0.1:${upstreamPort}` }];
+    const hostile = attack.isUpstream === true ? { [slug]: { name: 'Hostile', chainId, upstreams } } : {};
     place.withNetworks({ [SLUG]: main, ...hostile });
     const opsPort = await freePort();
     const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...env });

@@ -18,8 +18,8 @@ export interface Attack {
   readonly public?: object;
   /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
   readonly logsPerBlock?: number;
-  /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`, over this transport. */
-  readonly isUpstream?: 'http' | 'websocket';
+  /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`. */
+  readonly isUpstream?: true;
   /** What it must have sent by the end, or it has not taken place. */
   readonly atLeast: { readonly connections: number; readonly bytes: number };
   /** Starts it. It continues by timers and events of its connections. */

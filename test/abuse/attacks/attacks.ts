@@ -3,7 +3,6 @@ import type { Attack } from './attack.ts';
 import { discoverBatches } from './discover-batches.ts';
 import { flood } from './flood.ts';
 import { framing } from './framing.ts';
-import { framingFloods } from './framing-floods.ts';
 import { hostileUpstreams } from './hostile-upstream.ts';
 import { invalidLogs } from './invalid-logs.ts';
 import { junkFilters } from './junk-filters.ts';
@@ -41,6 +40,5 @@ export const attacks: readonly Attack[] = [
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,
-  ...framingFloods,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];
