@@ -79,7 +79,8 @@ export class RangeLimits<U extends object> {
     const isNarrower = previous !== undefined && now < previous.deadline && previous.blocks < blocks;
     if (previous !== undefined && now >= previous.deadline && blocks > MAX_PARTS * widthBelow(previous))
       refusals.set(upstream, { ...previous, rejectsUntil: until });
-    else refusals.set(upstream, { blocks: isNarrower ? previous.blocks : blocks, deadline: until, rejectsUntil: until });
+    else
+      refusals.set(upstream, { blocks: isNarrower ? previous.blocks : blocks, deadline: until, rejectsUntil: until });
     if (kind === 'results') this.#byFilter.set(filter, ofFilter);
   }
 

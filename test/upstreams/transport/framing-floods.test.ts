@@ -78,7 +78,9 @@ it('a response after 20 informational ones, and 30 MB in chunks of 512 bytes, ar
   node.response('eth_getCode', code);
   node.always(
     raw((text) => {
-      const chunks = Array.from({ length: Math.ceil(text.length / 512) }, (_, at) => text.slice(512 * at, 512 * at + 512));
+      const chunks = Array.from({ length: Math.ceil(text.length / 512) }, (_, at) =>
+        text.slice(512 * at, 512 * at + 512),
+      );
       return `${chunked}${chunks.map(asChunk).join('')}0\r\n\r\n`;
     }),
     'eth_getCode',
