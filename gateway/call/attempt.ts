@@ -11,6 +11,7 @@ import { complete } from '../upstreams/transport/flowing-result.ts';
 import {
   MIN_ATTEMPT_MS,
   parseResponse,
+  TimedOut,
   UpstreamFailure,
   type LargeResponse,
 } from '../upstreams/transport/upstream-response.ts';
@@ -145,8 +146,11 @@ async function outcomeAt(
     const isRefused = !outcome.final && outcome.failure === 'rate';
     recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
   } catch (error) {
-    if (error instanceof UpstreamFailure && error.failure === 'rate')
-      recordConcurrency(call, upstream, true, options.startedAt ?? startedAt);
+    if (error instanceof UpstreamFailure && !error.isCallerTimeout) {
+      const { failure } = error;
+      if (failure === 'rate' || failure === 'slow' || error instanceof TimedOut)
+        recordConcurrency(call, upstream, failure === 'rate', options.startedAt ?? startedAt);
+    }
     if (isResend || !(error instanceof UpstreamFailure) || !error.staleConnection || !mayResend(call)) {
       if (method.sends === true) router.sent.countNoResponse(upstream, error);
       return recordNoResponse(call, upstream, error, startedAt);

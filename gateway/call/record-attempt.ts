@@ -1,5 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
+import { FramingFlood } from '../upstreams/transport/http-exchange.ts';
 import { inspectIfDue } from '../upstreams/inspect-result.ts';
 import type { FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
@@ -35,9 +36,11 @@ function headHashAt({ router, verification, pinned }: Call, upstream: Upstream):
  */
 export function recordConcurrency(call: Call, upstream: Upstream, isRefused: boolean, startedAt: number): void {
   const { concurrency } = upstream;
-  if (!isRefused && !concurrency.isObserving) return;
   const { method, cancellation } = call;
-  concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, clock.now());
+  const now = clock.now();
+  if (concurrency.hasQueued(method, startedAt, now)) concurrency.lowerByQueue(now);
+  else if (isRefused || concurrency.isObserving)
+    concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, now);
 }
 
 /** @param now when the response had arrived, by clock.now() */
@@ -141,9 +144,10 @@ export function recordFailure(upstream: Upstream, method: string, error: unknown
   return outcome;
 }
 
-/** Lookups execute nothing. Other calls, and those with a result that is too large, may be the cause of a failure themselves. */
+/** Lookups execute nothing. Other calls, and those with a result that is too large, may cause any failure but a framing flood. */
 function failedCall({ cancellation, group, method }: Call, sentAt: number, error?: unknown): FailedCall {
-  const mayBeCause = group !== 'lookup' || method.isPassThrough === true || error instanceof ResponseTooLarge;
+  const isOfCall = group !== 'lookup' || method.isPassThrough === true || error instanceof ResponseTooLarge;
+  const mayBeCause = isOfCall && !(error instanceof FramingFlood);
   return { owner: cancellation?.owner, mayBeCause, error: error instanceof Error ? error : undefined, sentAt };
 }
 

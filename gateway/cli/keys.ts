@@ -110,6 +110,8 @@ export function keysCommand(context: KeysCommandContext): Command {
           options.json,
           `Key ${created.id} for ${name}${given === undefined ? '' : ' added'} ${location}`,
         );
+        if (permissions['rate'] === undefined)
+          context.err('warning: the key has no rate limit; in production, set --rate\n');
         if (url !== undefined && !options.json) out(`\nURL: ${url}\nTry it:\n\n${tryLine(url, created.secret)}\n`);
       }),
     );

@@ -8,6 +8,7 @@ import { bytesOf, elementsIn } from './list-bytes.ts';
 import { mergeLogs } from './merge-logs.ts';
 import { failedPart } from './part-failure.ts';
 import type { RangeFilter } from './range-filter.ts';
+import { MAX_PARTS, TOO_MANY_PARTS } from './range-limits.ts';
 import type { ReceivedParts } from './received-parts.ts';
 import type { SentRange } from './sent-range.ts';
 
@@ -29,8 +30,6 @@ export interface PartRequestsOptions {
   readonly send: (params: readonly unknown[], part: SentRange, sinks: readonly CallSink[]) => Promise<CompleteResponse>;
 }
 
-/** Parts that are sent for one request, those that were refused included. */
-const MAX_SENT = 1_000;
 /** The caller may disconnect during the wait. */
 const MAX_WAIT_MS = 500;
 
@@ -77,8 +76,7 @@ export class PartRequests {
     sinks: readonly CallSink[],
   ): Promise<CompleteResponse> {
     const { filter, received, charges, send } = this.#options;
-    if (++this.#sent > MAX_SENT)
-      throw received.beyond(`the upstreams allow only parts of the range, and it has more than ${MAX_SENT}`);
+    if (++this.#sent > MAX_PARTS) throw received.beyond(TOO_MANY_PARTS);
     const params = filter.paramsOf(part.range, addresses);
     await this.#charge(params);
     const request = send(params, part, sinks);

@@ -30,3 +30,8 @@ export function startOfPart(from: number, to: number, maxBlocks: number): number
   const width = narrowerThan(maxBlocks + 1);
   return Math.max(from, to - (to % width));
 }
+
+/** The last block of the widest range from this block that has so many parts. */
+export function endOfParts(from: number, maxBlocks: number, parts: number): number {
+  return endOfPart(from, Infinity, maxBlocks) + (parts - 1) * narrowerThan(maxBlocks + 1);
+}

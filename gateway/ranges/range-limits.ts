@@ -1,7 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import { expiringEntries } from '../config/max-entries.ts';
+import { RpcError } from '../jsonrpc/errors.ts';
 import type { LimitKind } from '../normalise/errors/limit-kind.ts';
-import { narrowerThan, widerThan } from './part-widths.ts';
+import { blocksFrom } from '../spec/bounds.ts';
+import { endOfParts, narrowerThan, widerThan } from './part-widths.ts';
+import type { BlockRange } from './pending-ranges.ts';
+
+/** Parts that are sent for one request, those that were refused included. */
+export const MAX_PARTS = 1_000;
+/** The problem of a request that needs more. */
+export const TOO_MANY_PARTS = `the upstreams allow only parts of the range, and it has more than ${MAX_PARTS}`;
 
 /** After this time the upstream may have other limits. */
 const LIMIT_TTL_MS = 600_000;
@@ -13,6 +21,8 @@ const MAX_GROWTH = 2.5;
 interface Refusal {
   readonly blocks: number;
   readonly deadline: number;
+  /** Until then, a range with more than `MAX_PARTS` parts is not sent: the upstream has refused one since the deadline. */
+  readonly rejectsUntil: number;
 }
 
 /**
@@ -43,14 +53,34 @@ export class RangeLimits<U extends object> {
     return Math.min(ofUpstream, widestBelow(this.#byFilter.get(filter)?.get(upstream), now));
   }
 
+  /**
+   * Only errors about the range show that a request cannot be served: elsewhere, a filter may have fewer results.
+   * @param candidates that may serve the range, one or more
+   * @throws RpcError if it has too many parts for each of them
+   */
+  checkParts(candidates: readonly U[], { from, to }: BlockRange, now: number): void {
+    let last = -Infinity;
+    for (const one of candidates) {
+      const refusal = this.#byUpstream.get(one);
+      if (refusal === undefined || now >= Math.max(refusal.deadline, refusal.rejectsUntil)) return;
+      last = Math.max(last, endOfParts(from, widthBelow(refusal), MAX_PARTS));
+    }
+    if (to > last)
+      throw new RpcError('beyond-bound', `${TOO_MANY_PARTS}; ${blocksFrom(BigInt(from), last - from + 1)} would fit`);
+  }
+
   recordRefused(upstream: U, filter: string, kind: LimitKind, blocks: number, now: number): void {
     if (blocks <= 1 || kind === 'none' || kind === 'addresses') return;
     this.#isEmpty = this.#isSettled = false;
     const ofFilter = this.#byFilter.get(filter) ?? new Map<U, Refusal>();
     const refusals = kind === 'range' ? this.#byUpstream : ofFilter;
     const previous = refusals.get(upstream);
+    const until = now + LIMIT_TTL_MS;
     const isNarrower = previous !== undefined && now < previous.deadline && previous.blocks < blocks;
-    refusals.set(upstream, { blocks: isNarrower ? previous.blocks : blocks, deadline: now + LIMIT_TTL_MS });
+    if (previous !== undefined && now >= previous.deadline && blocks > MAX_PARTS * widthBelow(previous))
+      refusals.set(upstream, { ...previous, rejectsUntil: until });
+    else
+      refusals.set(upstream, { blocks: isNarrower ? previous.blocks : blocks, deadline: until, rejectsUntil: until });
     if (kind === 'results') this.#byFilter.set(filter, ofFilter);
   }
 
@@ -68,5 +98,9 @@ export class RangeLimits<U extends object> {
 }
 
 function widestBelow(refusal: Refusal | undefined, now: number): number {
-  return refusal === undefined || now >= refusal.deadline ? Infinity : Math.max(1, narrowerThan(refusal.blocks));
+  return refusal === undefined || now >= refusal.deadline ? Infinity : widthBelow(refusal);
+}
+
+function widthBelow({ blocks }: Refusal): number {
+  return Math.max(1, narrowerThan(blocks));
 }

@@ -18,6 +18,7 @@ import type { RangeLimits } from './range-limits.ts';
 import { SentRange, type CountPart } from './sent-range.ts';
 
 export interface RangeRunOptions extends PartRequestsOptions {
+  readonly range: BlockRange;
   readonly limits: RangeLimits<Upstream>;
   /** Undefined: parts are not cached. */
   readonly cache: PartCache | undefined;
@@ -132,9 +133,9 @@ export class RangeRun {
     reportEnd(ofPart, { outcome: 'result', results: countElements(elements) });
   }
 
-  /** Upstreams that do not have the oldest blocks get parts from the newest ones. */
+  /** Upstreams that do not have the oldest blocks get parts from the newest ones. @throws RpcError */
   #cutPart(lowest: BlockRange): SentRange {
-    const { candidatesAt, limits, filter } = this.#options;
+    const { candidatesAt, limits, filter, range } = this.#options;
     const atStart = candidatesAt(lowest.from);
     const atEnd = candidatesAt(this.#pending.highest?.to ?? lowest.to).filter((one) => !atStart.includes(one));
     const candidates = [...atStart, ...atEnd];
@@ -143,6 +144,8 @@ export class RangeRun {
     let first: Upstream | undefined;
     for (const one of candidates) if (first === undefined || this.#loadOf(one) < this.#loadOf(first)) first = one;
     const now = clock.now();
+    // Before, the width is not known yet.
+    if (first !== undefined && limits.isSettled) limits.checkParts(candidates, range, now);
     const maxBlocks = first === undefined ? UNPLANNED_BLOCKS : limits.widestFor(first, filter.key, now);
     const part =
       first === undefined || atStart.includes(first)

@@ -25,7 +25,7 @@ import {
   type RangeFilter,
   type ResolvedRange,
 } from './range-filter.ts';
-import type { RangeLimits } from './range-limits.ts';
+import { MAX_PARTS, type RangeLimits } from './range-limits.ts';
 import { RangeRun } from './range-run.ts';
 import { ReceivedParts } from './received-parts.ts';
 import { SentRange } from './sent-range.ts';
@@ -106,6 +106,7 @@ export class RangedMethod {
     if (filter === undefined) return sender.sendWhole(undefined);
     const estimate = rangeOf(params[spec.splits ?? 0], head());
     const range = { from: Number(estimate?.from ?? 0n), to: Number(estimate?.to ?? 0n) };
+    this.#checkParts(range, call);
     const first = this.#firstFor(range, filter, call);
     if (first === 'none') return this.#requestInParts(call, filter, undefined);
     const whole = new SentRange(range, first, this.#options.limits, filter);
@@ -113,8 +114,17 @@ export class RangedMethod {
       return await sender.sendWhole(whole);
     } catch (error) {
       if (!(error instanceof RpcError) || error.reason !== 'request-too-large') throw error;
+      this.#checkParts(range, call);
       return this.#requestInParts(call, filter, error);
     }
+  }
+
+  /** @throws RpcError if the range has too many parts */
+  #checkParts(range: BlockRange, call: RangedCall): void {
+    const { limits } = this.#options;
+    if (limits.isEmpty || blocksIn(range) <= MAX_PARTS) return;
+    const candidates = call.sender.candidatesFor(range.from, range.to);
+    if (candidates.length > 0) limits.checkParts(candidates, range, clock.now());
   }
 
   /** The first upstream that allows the range. Undefined: by the ranking alone; `none`: no upstream allows it. */
@@ -167,6 +177,7 @@ export class RangedMethod {
     const received = new ReceivedParts(resolved, { reservation, maxResponseBytes });
     const run = new RangeRun({
       ...{
+        range: resolved,
         filter,
         limits,
         received,

@@ -34,6 +34,14 @@ const MAX_REFUSED_MS = 600_000;
 /** A smaller share of refused calls is no sign of a limit. */
 const MIN_REFUSED_SHARE = 0.01;
 
+/** A lookup that takes longer has waited at the upstream, if none that began after it was quicker. */
+const QUEUED_MS = 2_000;
+/** A third: an upstream also works on calls whose time was over, which the gateway counts no more. */
+const QUEUED_SHARE = 1 / 3;
+/** Lowest limit and time without a higher one after such a lookup: a caller that is alone may choose slow ones. */
+const MIN_QUEUED_LIMIT = 32;
+const QUEUED_PAUSE_MS = 60_000;
+
 type Direction = 'lower' | 'raise';
 
 interface Sample {
@@ -72,12 +80,13 @@ export interface EndedCall {
  *
  * By latency: while calls wait for a slot, half and twice the limit are tried for a short time. The higher one of two limits
  * is used if it serves more calls, by Little's law from the latencies at both; without enough calls to decide, the higher
- * one is used as well. By refusals: the limit falls to the share of the slots whose calls were served.
+ * one is used as well. By refusals: the limit falls to the share of the slots whose calls were served. By waiting: it
+ * falls to a third of the calls in progress after a lookup of seconds. Slow calls may fill the upstream, and few others be sent.
  *
  * Latencies are multiples of the median of the same group of methods. Each key has its share of all medians and refusals,
  * however many calls it sends. Calls that run code never lower the limit, because callers choose how long they take.
  *
- * While no call waits and none is refused, it is not called.
+ * While no call waits and none is refused or slow, `record` is not called.
  */
 export class ConcurrencyLimit {
   readonly #slots: Gate;
@@ -97,6 +106,10 @@ export class ConcurrencyLimit {
   #pauseMs = FIRST_PAUSE_MS;
   #raiseAt = -Infinity;
   #refusedMs = FIRST_REFUSED_MS;
+  /** When the newest quick lookup began. */
+  #quickAt = -Infinity;
+  /** Time of the last `lowerByQueue`. Unless a quick lookup has begun since, the former calls still have the upstream. */
+  #queuedAt = -Infinity;
 
   /** @param slots with the highest limit */
   constructor(slots: Gate) {
@@ -116,6 +129,29 @@ export class ConcurrencyLimit {
   /** Whether the end of a call that was not refused must be recorded. */
   get isObserving(): boolean {
     return this.#slots.hasWaiting || this.#windowAt !== undefined || this.#probe !== undefined;
+  }
+
+  /**
+   * Whether a call that has ended waited at the upstream, which was quick with fewer calls. Called with each call.
+   * @param startedAt as of `EndedCall` @param now by clock.now()
+   */
+  hasQueued(method: EndedCall['method'], startedAt: number, now: number): boolean {
+    if (method.group !== 'lookup' || runsCode(method)) return false;
+    if (now - startedAt < QUEUED_MS) {
+      if (startedAt > this.#quickAt) this.#quickAt = startedAt;
+      return false;
+    }
+    return startedAt > this.#quickAt && this.#quickAt > this.#queuedAt;
+  }
+
+  /** Lowers the limit after `hasQueued`. @param now by clock.now() */
+  lowerByQueue(now: number): void {
+    const inFlight = Math.min(this.limit, this.#slots.inFlight);
+    const limit = Math.max(Math.floor(inFlight * QUEUED_SHARE), MIN_QUEUED_LIMIT);
+    if (limit >= inFlight) return;
+    this.#queuedAt = now;
+    this.#raiseAt = Math.max(this.#raiseAt, now + QUEUED_PAUSE_MS);
+    this.#lower(limit, now);
   }
 
   /** @param now by clock.now() */
@@ -154,14 +190,18 @@ export class ConcurrencyLimit {
 
   /** By half at most: the calls of a window may be few. */
   #lowerByRefusals(share: number, now: number): void {
-    clock.clearTimeout(this.#probe?.drain);
-    this.#probe = undefined;
     if (this.#raiseAt <= now) {
       this.#raiseAt = now + this.#refusedMs;
       this.#refusedMs = Math.min(2 * this.#refusedMs, MAX_REFUSED_MS);
     }
+    this.#lower(Math.floor(this.limit * Math.max(1 - share, 0.5)), now);
+  }
+
+  #lower(limit: number, now: number): void {
+    clock.clearTimeout(this.#probe?.drain);
+    this.#probe = undefined;
     this.#nextProbeAt = now + this.#pauseMs;
-    this.#set(Math.floor(this.limit * Math.max(1 - share, 0.5)), now);
+    this.#set(limit, now);
   }
 
   /** @param samples at the present limit */

@@ -61,7 +61,7 @@ describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
   });
 
   it('create --key-stdin adds a key of another service, once, and does not show it', async () => {
-    const run = await keys(['create', '--name', 'old', '--key-stdin'], `${importedKey}\n`);
+    const run = await keys(['create', '--name', 'old', '--key-stdin', '--rate', '9'], `${importedKey}\n`);
     const place = kind === 'file' ? join(dataDir, 'keys.json') : 'Redis (REDIS_URL)';
     expect(run).toEqual({
       ...{ err: '', exitCode: 0 },

@@ -85,6 +85,51 @@ it('does not fall while the upstream itself becomes slower, whatever the number 
   load.stop();
 });
 
+describe('slow calls of one key that fill an upstream', () => {
+  it.each<[string, () => UpstreamModel]>([
+    ['where others wait', () => parallel(64)],
+    ['that refuses others', () => refusing(64)],
+  ])('%s: the limit is found within 10 s', async (_, upstream) => {
+    const load = new UpstreamLoad(upstream());
+    load.start({ owner: other, count: 1, ms: () => 200, timeoutMs: 5_000, pauseMs: 4_000 });
+    await advance(3);
+    load.start({ owner: one, count: 90, method: ethCall, ms: () => 9_000, timeoutMs: 10_000 });
+    await advance(10);
+    expect(load.found?.limit).toBeLessThanOrEqual(64);
+    expect(load.found?.limit).toBeGreaterThanOrEqual(32);
+    const [before, refused] = [load.latencies.get(other)?.length ?? 0, load.refused];
+    // A higher limit is tried after 30 s.
+    await advance(18);
+    const later = load.latencies.get(other)?.slice(before) ?? [];
+    expect(later.length).toBeGreaterThanOrEqual(4);
+    expect(Math.max(...later)).toBeLessThanOrEqual(200);
+    expect(load.refused).toBe(refused);
+    // Higher limits are tried, and found to be too high.
+    const limits: number[] = [];
+    for (let seconds = 0; seconds < 300; seconds += 10) {
+      await advance(10);
+      limits.push(load.found?.limit ?? 0);
+    }
+    expect(limits.some((limit) => limit > 64)).toBe(true);
+    expect(limits.filter((limit) => limit <= 64).length).toBeGreaterThan(15);
+    load.stop();
+    await advance(20);
+  });
+
+  it('one slow lookup says nothing while others are quick, nor where none has been quick', async () => {
+    const load = new UpstreamLoad(slowing(() => 1));
+    load.start({ owner: one, count: 90, method: ethCall, ms: () => 9_000 });
+    load.start({ owner: other, count: 1, ms: () => 4_000 });
+    await advance(20);
+    expect(load.found?.limit).toBe(256);
+    load.start({ owner: third, count: 1, ms: () => 200, pauseMs: 1_000 });
+    await advance(20);
+    expect(load.found?.limit).toBe(256);
+    load.stop();
+    await advance(20);
+  });
+});
+
 it('is not used while no call waits', async () => {
   const load = new UpstreamLoad(slowing((calls) => calls));
   load.start({ owner: one, count: 200, ms: steady(1) });

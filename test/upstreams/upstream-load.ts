@@ -55,6 +55,10 @@ interface Clients {
   readonly method?: Method;
   /** Of a call without load. */
   readonly ms: (now: number) => number;
+  /** The gateway waits no longer; the upstream works on. Default: any time. */
+  readonly timeoutMs?: number;
+  /** From the end of a call to the next one. */
+  readonly pauseMs?: number;
 }
 
 /** Clients that each send their next call when they have a response, through the gate of one upstream. */
@@ -64,6 +68,8 @@ export class UpstreamLoad {
   /** Calls that were served, by owner. */
   readonly served = new Map<SlotOwner, number>();
   refused = 0;
+  /** Of all calls, from the first wait on, by owner. */
+  readonly latencies = new Map<SlotOwner, number[]>();
   readonly #upstream: UpstreamModel;
   #isStopped = false;
 
@@ -73,27 +79,41 @@ export class UpstreamLoad {
     if (isFound) this.found = new ConcurrencyLimit(this.slots);
   }
 
-  start({ owner, count, method = lookup, ms }: Clients): void {
-    for (let client = 0; client < count; client++) void this.#call(owner, method, ms);
+  start({ count, ...clients }: Clients): void {
+    for (let client = 0; client < count; client++) void this.#call(clients);
   }
 
   stop(): void {
     this.#isStopped = true;
   }
 
-  async #call(owner: SlotOwner, method: Method, ms: (now: number) => number): Promise<void> {
+  async #call({ owner, method = lookup, ms, timeoutMs, pauseMs }: Omit<Clients, 'count'>): Promise<void> {
+    const latencies: number[] = [];
+    if (timeoutMs !== undefined) this.latencies.set(owner, latencies);
     while (!this.#isStopped) {
+      const sentAt = clock.now();
       if (!this.slots.tryEnter(owner)) await this.slots.wait(owner, Infinity, undefined);
       const startedAt = clock.now();
-      const isServed = await this.#upstream(ms(startedAt));
+      const served = this.#upstream(ms(startedAt));
+      const isServed = await (timeoutMs === undefined
+        ? served
+        : Promise.race([served, clock.sleep(timeoutMs).then(() => true)]));
       this.slots.leave(owner);
-      if (!isServed || this.found?.isObserving === true)
-        this.found?.record({ method, owner, startedAt, isRefused: !isServed }, clock.now());
+      this.#record({ method, owner, startedAt, isRefused: !isServed });
+      latencies.push(clock.now() - sentAt);
       // As the gateway waits before the next attempt.
       if (!isServed) await clock.sleep(50);
       if (isServed) this.served.set(owner, (this.served.get(owner) ?? 0) + 1);
       else this.refused++;
+      if (pauseMs !== undefined) await clock.sleep(pauseMs);
     }
+  }
+
+  /** As `recordConcurrency`. */
+  #record(call: EndedCall): void {
+    const { found } = this;
+    if (found?.hasQueued(call.method, call.startedAt, clock.now()) === true) found.lowerByQueue(clock.now());
+    else if (call.isRefused || found?.isObserving === true) found?.record(call, clock.now());
   }
 }
 

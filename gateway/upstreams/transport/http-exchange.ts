@@ -31,6 +31,16 @@ const FLOW_OVER_BYTES = 32_768;
 /** If the result has a bound, a response of unknown length flows after this many bytes. */
 const MAX_HELD_BYTES = 1_000_000;
 
+/** Responses with status 1xx before the response of a request: each costs as much as the head of any other. */
+const MAX_INFORMATIONAL = 20;
+
+/** The upstream has sent more of what surrounds a body than any response needs: the connection ends. */
+export class FramingFlood extends UpstreamFailure {
+  constructor() {
+    super('transport', 'too much HTTP framing');
+  }
+}
+
 /** Status and body of an upstream response. Over WebSocket, the status is 200. */
 export interface HttpResponse {
   readonly status: number;
@@ -73,7 +83,9 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #failure: Failure | undefined;
   #status = 0;
   #contentLength: number | undefined;
-  #receivedBytes = 0;
+  #informational = 0;
+  /** Bytes of the body. */
+  receivedBytes = 0;
   #smallChunks = 0;
   #smallChunksSince = 0;
   #retryAfter: string | undefined;
@@ -130,6 +142,10 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
 
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
     this.#status = statusCode;
+    if (statusCode < 200) {
+      if (++this.#informational > MAX_INFORMATIONAL) this.fail(new FramingFlood());
+      return;
+    }
     if (statusCode >= 400) this.#retryAfter = headers['retry-after'];
     const { 'content-length': length } = headers;
     if (length !== undefined) this.#contentLength = Number(length);
@@ -147,7 +163,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#failure !== undefined) return;
     if (chunk.length < SMALL_CHUNK_BYTES) this.#countSmallChunk(controller);
-    const bytes = (this.#receivedBytes += chunk.length);
+    const bytes = (this.receivedBytes += chunk.length);
     if (bytes > this.#maxBytes) {
       this.fail(new ResponseTooLarge());
       return;

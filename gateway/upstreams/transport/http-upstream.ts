@@ -6,6 +6,7 @@ import { errorCode } from '../../config/log.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
+import { FramingClient, type ExchangeOptions } from './framing-client.ts';
 import { HttpExchange, type HttpResponse, type ResponseBounds } from './http-exchange.ts';
 import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { NoFreeSlot } from './upstream-response.ts';
@@ -58,6 +59,7 @@ export class HttpUpstream implements Transport {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 15_000,
+      factory: (of, client) => new FramingClient(of, client),
       ...(connect !== undefined && { connect: connect as Pool.Options['connect'] & object }),
     });
     this.#path = pathname + search;
@@ -85,7 +87,8 @@ export class HttpUpstream implements Transport {
         resolve, reject, this.#bounds, deadline, this.#deadlines, cancellation, flow, maxBytes,
       );
       try {
-        this.#pool.dispatch({ path: this.#path, method: 'POST', headers: this.#headers, body }, exchange);
+        const request: ExchangeOptions = { path: this.#path, method: 'POST', headers: this.#headers, body, exchange };
+        this.#pool.dispatch(request, exchange);
       } catch (error) {
         exchange.onResponseError(undefined, error as Error);
       }

@@ -95,9 +95,9 @@ describe.each(['file', 'redis'])('permissions of keys on the command line, store
   });
 
   it('a secret is shown once, and two can be valid during a grace period', async () => {
-    const { id, secret = '' } = await create('--secret');
+    const { id, secret = '' } = await create('--secret', '--rate', '9');
     expect(secret).toMatch(/^ghs_\w{32}$/);
-    expect(await permissionsOf(id)).toEqual({ secrets: keyIdOf(digestOf(secret)) });
+    expect(await permissionsOf(id)).toEqual({ rate: '9', secrets: keyIdOf(digestOf(secret)) });
     const next = await json<{ secret: string }>('rotate', id, '--secret', '--grace', '2h');
     const [first = '', second = ''] = (await permissionsOf(id))?.['secrets']?.split(',') ?? [];
     expect(first).toBe(keyIdOf(digestOf(next.secret)));
@@ -105,7 +105,7 @@ describe.each(['file', 'redis'])('permissions of keys on the command line, store
     expect(oldId).toBe(keyIdOf(digestOf(secret)));
     expect(Math.round((Date.parse(expiresAt) - Date.now()) / 60_000)).toBe(120);
     expect((await keys('update', id, '--no-secret')).exitCode).toBe(0);
-    expect(await permissionsOf(id)).toBeUndefined();
+    expect(await permissionsOf(id)).toEqual({ rate: '9' });
     expect((await keys('rotate', id, '--secret')).err).toContain('requires no secret');
     const everything =
       (await auditLog()).join('\n') + (await keys('list', '--json')).out + (await keys('show', id)).out;
@@ -134,15 +134,32 @@ describe.each(['file', 'redis'])('permissions of keys on the command line, store
   });
 
   it('warns of methods that are not in the spec, but accepts them', async () => {
-    const { out, err, exitCode } = await keys('create', '--name', 'x', '--method-rates', 'eth_getLog=5,eth_call=1');
+    const { out, err, exitCode } = await keys(
+      'create',
+      '--name',
+      'x',
+      '--rate',
+      '9',
+      '--method-rates',
+      'eth_getLog=5,eth_call=1',
+    );
     expect([exitCode, err]).toEqual([
       0,
       'warning: eth_getLog is not in the spec; it applies only to networks whose file lists it; did you mean eth_getLogs?\n',
     ]);
     expect(out).toContain('shown only once');
-    expect((await keys('create', '--name', 'y', '--methods', 'eth,trace,trace_block', '--json')).err).toMatch(
-      /^warning: trace_block is not in the spec; [^\n]*\n$/,
-    );
+    expect(
+      (await keys('create', '--name', 'y', '--rate', '9', '--methods', 'eth,trace,trace_block', '--json')).err,
+    ).toMatch(/^warning: trace_block is not in the spec; [^\n]*\n$/);
+  });
+
+  it('create warns of a key without a rate limit', async () => {
+    const { err, exitCode } = await keys('create', '--name', 'x', '--daily', '5');
+    expect({ err, exitCode }).toEqual({
+      err: 'warning: the key has no rate limit; in production, set --rate\n',
+      exitCode: 0,
+    });
+    expect((await keys('create', '--name', 'y', '--rate', '5')).err).toBe('');
   });
 
   it('shows a new key even if the audit log cannot be written', async () => {

@@ -1,0 +1,64 @@
+import type { Socket } from 'node:net';
+import type { buildConnector, Client, Dispatcher } from 'undici';
+import { loadPackage } from '../../config/load-package.ts';
+import { FramingFlood, type HttpExchange } from './http-exchange.ts';
+
+const UndiciClient = loadPackage('undici/lib/dispatcher/client.js') as typeof Client;
+
+/** Bytes read beyond those of the body. Chunks of 512 bytes have 1.4 % more, and a head has 16 kB at most. */
+const MAX_FRAMING_BYTES = 65_536;
+const MAX_FRAMING_SHARE = 0.1;
+
+/** A request of a pool. The pool wraps its handler, so the exchange is a member too. */
+export interface ExchangeOptions extends Dispatcher.DispatchOptions {
+  readonly exchange: HttpExchange;
+}
+
+/**
+ * Client of one connection of a pool. It ends the connection if the upstream sends more framing than a body needs. undici
+ * skips chunk extensions, reason phrases and empty lines without an event, so that only the socket shows them.
+ */
+export class FramingClient extends UndiciClient {
+  #exchange: HttpExchange | undefined;
+  #socket: Socket | undefined;
+  /** `#parsedBytes` when the exchange began. */
+  #parsedBefore = 0;
+
+  /** @param options of the pool, whose `connect` is a function */
+  constructor(origin: URL, options: Client.Options) {
+    const connect = options.connect as buildConnector.connector;
+    super(origin, {
+      ...options,
+      connect: (target, callback) => {
+        connect(target, (...result) => {
+          if (result[0] === null) this.#watch(result[1]);
+          callback(...result);
+        });
+      },
+    });
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    this.#exchange = (options as ExchangeOptions).exchange;
+    this.#parsedBefore = this.#parsedBytes;
+    return super.dispatch(options, handler);
+  }
+
+  /** Its listener runs before undici's, which parses what has arrived. */
+  #watch(socket: Socket): void {
+    this.#socket = socket;
+    this.#parsedBefore = this.#parsedBytes;
+    socket.on('readable', () => {
+      const { receivedBytes = 0 } = this.#exchange ?? {};
+      const framingBytes = this.#parsedBytes - this.#parsedBefore - receivedBytes;
+      if (framingBytes <= Math.max(MAX_FRAMING_BYTES, MAX_FRAMING_SHARE * receivedBytes)) return;
+      this.#exchange?.fail(new FramingFlood());
+      // Between two exchanges, nothing fails.
+      socket.destroy();
+    });
+  }
+
+  get #parsedBytes(): number {
+    return this.#socket === undefined ? 0 : this.#socket.bytesRead - this.#socket.readableLength;
+  }
+}

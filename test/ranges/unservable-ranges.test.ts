@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest';
+import { shiftClock } from '../routing/with-nodes.ts';
+import { hex, listOf, LogChain } from './log-chain.ts';
+import { errorIn, responseWith, withLogNodes } from './with-log-nodes.ts';
+
+const TEN_MINUTES_MS = 600_000;
+const rejection = (to: number): object => ({
+  code: -32005,
+  message: `the upstreams allow only parts of the range, and it has more than 1000; fromBlock 0x0 and toBlock ${hex(to)} would fit`,
+});
+
+it('a range of more than 1,000 parts is rejected without a request once the width of its parts is known', async () => {
+  const chain = new LogChain(2_000_000, () => 0);
+  const { getLogs, ranges } = await withLogNodes(chain, [{ maxBlocks: 10 }]);
+  const sent = (): number => ranges()[0]?.length ?? 0;
+  expect(errorIn(await getLogs(0, 1_999_999))).toEqual(rejection(9_999));
+  // The range, refused parts down to 20 blocks, and the first one of 10.
+  const learned = sent();
+  expect(learned).toBeLessThanOrEqual(20);
+  expect(errorIn(await getLogs(0, 1_999_999))).toEqual(rejection(9_999));
+  expect(errorIn(await getLogs(0, 'latest'))).toEqual(rejection(9_999));
+  expect(errorIn(await getLogs(5, 10_000))?.message).toContain('fromBlock 0x5 and toBlock 0x270f would fit');
+  expect(sent()).toBe(learned);
+  expect((await getLogs(5, 9_999)).text).toBe(responseWith([]));
+  expect(sent()).toBe(learned + 1_000);
+});
+
+it('after ten minutes it is sent once: the upstream may allow more then', async () => {
+  const clock = shiftClock({ isRunning: true });
+  const chain = new LogChain(2_000_000, () => 0);
+  const { getLogs, nodes, ranges } = await withLogNodes(chain, [{ maxBlocks: 10 }]);
+  await getLogs(0, 1_999_999);
+  const learned = ranges()[0]?.length ?? 0;
+  clock.forward(TEN_MINUTES_MS);
+  for (let call = 0; call < 3; call++) expect(errorIn(await getLogs(0, 1_999_999))).toEqual(rejection(9_999));
+  expect(ranges()[0]?.slice(learned)).toEqual([[0, 1_999_999]]);
+  nodes[0]?.response('eth_getLogs', ([filter]: [object]) => listOf(chain, { maxBlocks: 5_000 }, filter));
+  // A range that has 1,000 parts is sent as before: its parts become as wide as the upstream allows.
+  expect((await getLogs(0, 9_999)).text).toBe(responseWith([]));
+  expect((await getLogs(0, 1_999_999)).text).toBe(responseWith([]));
+});
+
+it('a range that another upstream allows is served', async () => {
+  const chain = new LogChain(2_000_000, () => 0);
+  const { getLogs, nodes, ranges } = await withLogNodes(chain, [{ maxBlocks: 10 }, { maxBlocks: 10 }]);
+  expect(errorIn(await getLogs(0, 1_999_999))).toEqual(rejection(9_999));
+  nodes[1]?.response('eth_getLogs', []);
+  const other = await withLogNodes(chain, [{ maxBlocks: 10 }, {}]);
+  for (let call = 0; call < 2; call++) expect((await other.getLogs(0, 1_999_999)).text).toBe(responseWith([]));
+  expect(ranges().flat().length).toBeLessThanOrEqual(40);
+});
+
+it('too many results are no reason: a filter may have fewer elsewhere', async () => {
+  const chain = new LogChain(200_000, (block) => (block < 100 ? 50 : 0));
+  const { getLogs } = await withLogNodes(chain, [{ maxResults: 100 }]);
+  for (let call = 0; call < 2; call++) expect((await getLogs(0, 199_999)).status).toBe(200);
+  expect(errorIn(await getLogs(0, 199_999))).toBeUndefined();
+});
