@@ -233,10 +233,10 @@ export class Metrics {
   }
 
   /** @param read the charges of callers without a key, called at each scrape */
-  watchPublic(read: () => { counts: Readonly<Record<string, number>>; table: { readonly size: number } }): void {
+  watchPublic(read: () => { counts: Readonly<Record<string, number>>; readonly size: number }): void {
     this.#countOutcomes('gatehouse_public_charges_total', () => read().counts);
     gauge(this.registry, 'gatehouse_public_addresses', (addresses) => {
-      addresses.set(read().table.size);
+      addresses.set(read().size);
     });
   }
 
