@@ -259,6 +259,15 @@ export class Metrics {
     this.#countOutcomes('gatehouse_key_lookups_total', () => read().counts);
   }
 
+  /** @param read the part of Redis' memory that is used, called at each scrape; undefined: not known */
+  watchRedis(read: () => number | undefined): void {
+    gauge(this.registry, 'gatehouse_redis_memory_used_ratio', (ratio) => {
+      const usedPart = read();
+      if (usedPart === undefined) ratio.reset();
+      else ratio.set(usedPart);
+    });
+  }
+
   #countOutcomes(
     name: 'gatehouse_limit_checks_total' | 'gatehouse_key_lookups_total' | 'gatehouse_public_charges_total',
     read: () => Readonly<Record<string, number>>,
