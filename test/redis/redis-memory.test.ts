@@ -16,7 +16,7 @@ afterAll(() => redis.stop());
 
 it('a gateway shows how full Redis is', async () => {
   await redis.cli('CONFIG', 'SET', 'maxmemory', '100mb');
-  const gateway = await startGateway({ main: network(1, []) }, { REDIS_URL: redis.url });
+  const gateway = await startGateway({ main: network(1, ['http://127.0.0.1:1']) }, { REDIS_URL: redis.url });
   onTestFinished(() => gateway.stop());
   const used = async (): Promise<number> =>
     (await readMetrics(gateway.address)).value('gatehouse_redis_memory_used_ratio') ?? 0;

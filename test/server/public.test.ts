@@ -271,8 +271,10 @@ describe.each(['memory', 'Redis'])('the limits of an address, with those of keys
 });
 
 it('gateways with one Redis share the limits of all callers, and each counts the addresses', async () => {
+  const own = await startRedis();
+  onTestFinished(() => own.stop());
   const options = { rate: slowRate, burst: 2, daily: 100, total: { daily: 5 } };
-  const [one, other] = await Promise.all([1, 2].map(() => open(options, { REDIS_URL: redis.url })));
+  const [one, other] = await Promise.all([1, 2].map(() => open(options, { REDIS_URL: own.url })));
   const found: number[] = [];
   for (const from of ['198.51.100.77', '198.51.100.78'])
     for (const gateway of [one, other]) found.push(...(await statuses(gateway as TestGateway, 2, { from })));
