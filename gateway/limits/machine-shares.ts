@@ -94,6 +94,7 @@ export class WorkerShares {
     const sent = [...this.#reports.values(), ...this.#checks];
     clock.clearTimeout(this.#timer);
     [this.#reports, this.#checks, this.#timer] = [new Map(), [], undefined];
+    if (sent.length === 0) return;
     const kinds = [...new Set(sent.map(({ share }) => share.limits))];
     const charges = sent.map(({ share: { limits, ...share }, units, decide }): ShareCharge => {
       return { share, kind: kinds.indexOf(limits), units, isChecked: decide !== undefined };
