@@ -68,8 +68,7 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
     const hostile = attack.isUpstream === true ? { [slug]: { name: 'Hostile', chainId, upstreams } } : {};
     place.withNetworks({ [SLUG]: main, ...hostile });
     const opsPort = await freePort();
-    const trusted = attack.isProxy === true ? { TRUSTED_PROXIES: addresses.withoutKey } : {};
-    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...trusted, ...env });
+    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...env });
     const pids = await untilComplete(gateway, pass);
     return await measure(attack, attacker, gateway, { opsPort, upstreamPort, pids });
   } finally {

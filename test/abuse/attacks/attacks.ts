@@ -5,7 +5,6 @@ import { flood } from './flood.ts';
 import { framing } from './framing.ts';
 import { hostileUpstreams } from './hostile-upstream.ts';
 import { invalidLogs } from './invalid-logs.ts';
-import { ipv6Prefix } from './ipv6-prefix.ts';
 import { junkFilters } from './junk-filters.ts';
 import { manyAddresses } from './many-addresses.ts';
 import { manyChunkedBodies } from './many-chunked-bodies.ts';
@@ -36,7 +35,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, slowCalls, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses, ipv6Prefix],
+  ...[flood, slowCalls, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses],
   ...[pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
