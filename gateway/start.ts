@@ -12,6 +12,7 @@ import { version } from './config/package.ts';
 import { drainDelayOf, isDevelopment, type Settings } from './config/settings.ts';
 import { letYoungHeapGrow } from './config/young-heap.ts';
 import { MachineCharges } from './limits/machine-charges.ts';
+import { serveShares } from './limits/machine-shares.ts';
 import { isPackageFolder } from './network-files/load-networks.ts';
 import type { Gateway } from './server/app.ts';
 import { isWorker, openWorkerLink } from './workers/open-worker-link.ts';
@@ -97,6 +98,7 @@ function stopWithSignals(
 async function startPrimary(active: Settings, count: number, log: Log): Promise<void> {
   const primary = new Primary({ count, log });
   new MachineCharges().serve(primary.router);
+  serveShares(primary.router);
   new MachineSlots(primary.router, count).serve();
   stopWithSignals(active, log, {
     reload: () => {

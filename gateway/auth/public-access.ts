@@ -9,7 +9,7 @@ import { addressPrefix, isIpv6 } from './formats/address-group.ts';
 import { PUBLIC_ID } from './formats/key.ts';
 import { compileAccess, type KeyAccess, type PublicGroup } from './key-access.ts';
 import type { MethodCheck } from './permissions/call-permissions.ts';
-import { noLimits, rateOf, type KeyLimits, type PublicShare } from './permissions/key-limits.ts';
+import { noLimits, rateOf, type KeyLimits, type PublicShare, type ShareLimits } from './permissions/key-limits.ts';
 import { publicTexts, totalTexts } from './permissions/public-permissions.ts';
 
 /** Namespaces whose methods are expensive, or show what a node is about to do. */
@@ -18,6 +18,7 @@ const closedNamespaces: ReadonlySet<string> = new Set(['debug', 'trace', 'txpool
 /** A customer may have a whole /48 of IPv6: it has the limits of so many addresses. */
 const WIDE_PREFIX = 48;
 const WIDE_SHARES = 16;
+const DAY_S = 86_400;
 
 /** Compiles `public` of a network file: what callers without a key may do, each client address with its own share. */
 export class PublicAccess implements PublicGroup {
@@ -30,7 +31,8 @@ export class PublicAccess implements PublicGroup {
   readonly #options: PublicOptions;
   readonly #common: KeyAccess;
   readonly #limits: KeyLimits;
-  readonly #wideLimits: KeyLimits;
+  readonly #ipv4Limits: ShareLimits;
+  readonly #ipv6Limits: ShareLimits;
 
   /**
    * @param holderOf the buffered bytes of an address
@@ -53,8 +55,11 @@ export class PublicAccess implements PublicGroup {
     const record = { id: PUBLIC_ID, name: PUBLIC_ID, createdAt: '', permissions: publicTexts(options) };
     const methodCheck = checkOf(options.methods, developmentMethods);
     this.#common = compileAccess(record, shares, { account, methodCheck });
-    this.#limits = { ...(this.#common.limits ?? noLimits(account)), account: `${account}:others` };
-    this.#wideLimits = { ...timesLimits(this.#limits, WIDE_SHARES), account: `${account}:other-networks` };
+    const own = this.#common.limits ?? noLimits(account);
+    this.#limits = own;
+    this.#ipv4Limits = { own, others: othersLimits(own, `${account}:others`) };
+    const wide = timesLimits(own, WIDE_SHARES);
+    this.#ipv6Limits = { own, wide, others: othersLimits(own, `${account}:other-networks`) };
     const total = compileAccess({ ...record, permissions: totalTexts(options) }, shares, { account });
     this.total = total.limits ?? noLimits(account);
     this.senderLimits = options.perSender && senderLimitsOf(account, options.perSender);
@@ -65,23 +70,24 @@ export class PublicAccess implements PublicGroup {
     const { ipv4Prefix, ipv6Prefix } = this.#options;
     const group = addressPrefix(address, ipv4Prefix, ipv6Prefix);
     const account = `${this.account}:${group}`;
-    const shares: PublicShare[] = [];
-    if (this.#limits.isCharged) {
-      if (ipv6Prefix > WIDE_PREFIX && isIpv6(address)) {
-        const wide = addressPrefix(address, ipv4Prefix, WIDE_PREFIX);
-        shares.push({ account: `${this.account}:${wide}`, limits: this.#wideLimits });
-      }
-      shares.push({ account, limits: this.#limits });
-    }
+    const share = this.#limits.isCharged ? this.#shareOf(address, account) : undefined;
     const all = this.total.isCharged ? this.total : undefined;
-    const isCharged = shares.length > 0 || all !== undefined;
+    const isCharged = share !== undefined || all !== undefined;
     return {
       ...this.#common,
       account,
       share: this.shares.of(group),
-      limits: { ...this.#limits, account, isCharged, public: { shares, all } },
+      limits: { ...this.#limits, account, isCharged, public: { share, all } },
       publicCaller: { of: this, address },
     };
+  }
+
+  #shareOf(address: string, account: string): PublicShare {
+    if (!isIpv6(address)) return { account, isIpv4: true, limits: this.#ipv4Limits };
+    const { ipv4Prefix, ipv6Prefix } = this.#options;
+    const share = { account, isIpv4: false, limits: this.#ipv6Limits };
+    if (ipv6Prefix <= WIDE_PREFIX) return share;
+    return { ...share, wideAccount: `${this.account}:${addressPrefix(address, ipv4Prefix, WIDE_PREFIX)}` };
   }
 
   /** To be called once it is active: callers of the previous one have the same shares. */
@@ -106,11 +112,18 @@ function senderLimitsOf(
   account: string,
   { rate: perSecond, burst }: NonNullable<PublicOptions['perSender']>,
 ): PublicGroup['senderLimits'] {
-  const limits = { ...noLimits(`${account}:other-senders`), rate: rateOf(perSecond, burst), isCharged: true };
+  const own = { ...noLimits(`${account}:other-senders`), rate: rateOf(perSecond, burst), isCharged: true };
+  const limits: ShareLimits = { own, others: own };
   return (sender) => {
-    const share = { account: `${account}:sender:${sender}`, limits };
-    return { ...limits, public: { shares: [share], all: undefined } };
+    const share = { account: `${account}:sender:${sender}`, isIpv4: false, limits };
+    return { ...own, public: { share, all: undefined } };
   };
+}
+
+/** Without a quota, which a few of them would use up for the others until the day ends. */
+function othersLimits({ daily, ...limits }: KeyLimits, account: string): KeyLimits {
+  const rate = limits.rate ?? (daily === undefined ? undefined : rateOf(daily / DAY_S, daily));
+  return { ...limits, account, rate, daily: undefined };
 }
 
 function timesLimits(limits: KeyLimits, factor: number): KeyLimits {

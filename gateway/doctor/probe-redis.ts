@@ -4,6 +4,7 @@ import { SettingsError } from '../config/settings.ts';
 import { primariesOf } from '../redis/client.ts';
 import { findRedisProblems, type RedisSettings } from '../redis/check-redis.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../redis/link.ts';
+import { memoryIn } from '../redis/memory.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 
 /** Findings about Redis; in a cluster about the first primary. With CACHE_REDIS_URL only, its notes. */
@@ -76,9 +77,8 @@ function addFacts(found: RedisFindings, info: string, saves: boolean | undefined
   if (fact('aof_enabled') === '1') found.persistence = 'append-only file';
   else if (saves !== undefined) found.persistence = saves ? 'snapshots' : 'none';
   if (found.persistence === 'none') found.notes.push('it has no persistence: keys are lost at a restart');
-  const policy = fact('maxmemory_policy');
-  if (policy.startsWith('allkeys-'))
-    found.notes.push(`it evicts API keys when its memory is full (maxmemory-policy ${policy})`);
+  const { eviction } = memoryIn(info);
+  if (eviction !== undefined) found.notes.push(`it evicts ${eviction}`);
 }
 
 /** Undefined if a managed Redis forbids CONFIG. */

@@ -1,18 +1,21 @@
 import { hash } from 'node:crypto';
 import { random } from '../clock/random.ts';
-import { setMissing, type LimitState, type UtcDate } from './limit-state.ts';
+import type { KeyLimits } from '../auth/permissions/key-limits.ts';
+import { newLimitState, setMissing, type LimitState, type UtcDate } from './limit-state.ts';
 
 /** Parts of the table, which grow one by one: to copy all of it at once would block the event loop. */
 const SEGMENTS = 256;
-/** So that a segment is at most half full. The largest table has 101 MB. */
-const MAX_PER_SEGMENT = 4_096;
+/** So that a segment is at most half full. The largest table has 59 MB. */
+const MAX_PER_SEGMENT = 2_048;
 const MIN_SLOTS = 16;
 /** A full segment is searched for accounts that can be dropped once in this time. */
 const SWEEP_INTERVAL_MS = 1_000;
+/** When there is no place, accounts that have used less than this part of their day are dropped. */
+const MIN_KEPT_PART = 0.01;
 
-/** Numbers of one account: its digest, when it was charged, `missing` then, the day, its units, when it is as if unused. */
-const WIDTH = 6;
-const [KEY, AT, MISSING, DAY, USED, FRESH_AT] = [0, 1, 2, 3, 4, 5] as const;
+/** Numbers of one account: its digest, when it was charged, `missing` then, the day, its units, when it may be dropped, `member`. */
+const WIDTH = 7;
+const [KEY, AT, MISSING, DAY, USED, DROPPED_AT, MEMBER] = [0, 1, 2, 3, 4, 5, 6] as const;
 
 /** Where an account is, or would be. */
 export interface Place {
@@ -21,10 +24,17 @@ export interface Place {
   readonly key: number;
 }
 
+/** An account of the table. */
+export class AddressEntry {
+  readonly state: LimitState = newLimitState();
+  /** A number that the table keeps with the account; 0 for an unused one. */
+  member = 0;
+}
+
 /**
- * The state of up to a million accounts of callers without a key: a rate and the units of the day, in 48 bytes each and the
- * space to find them. An account is dropped only when it is as if unused, so no account gets a fresh share. Digests are
- * salted: nobody can make two accounts that share one.
+ * The state of up to half a million accounts of callers without a key: a rate and the units of the day, in 56 bytes each and
+ * the space to find them. An account is dropped if it is as if unused, and when there is no place also if its rate is full and
+ * it has used less than 1 % of its day. Digests are salted: nobody can make two accounts that share one.
  */
 export class AddressTable {
   readonly #salt = random.bytes(16).toString('hex');
@@ -50,46 +60,56 @@ export class AddressTable {
   }
 
   /**
-   * Reads the state of an account; one that the table does not have is unused.
+   * Reads an account; one that the table does not have is unused.
    * @returns false: it has no place  @param now by clock.now()
    */
-  read({ segment, key }: Place, state: LimitState, now: number, date: UtcDate): boolean {
+  read({ segment, key }: Place, entry: AddressEntry, now: number, date: UtcDate): boolean {
     if (date.day > this.#day) [this.#day, this.#dayNumber] = [date.day, this.#dayNumber + 1];
     const { numbers, slot, isFound } = this.#segmentAt(segment).find(key);
-    if (!isFound && !this.#segmentAt(segment).hasPlace(this.#maxPerSegment, now)) return false;
-    setMissing(
-      state,
-      '',
-      isFound ? (numbers[slot + MISSING] as number) : 0,
-      isFound ? (numbers[slot + AT] as number) : now,
-    );
-    state.day = date.day;
-    state.dayUsed = isFound && numbers[slot + DAY] === this.#dayNumber ? (numbers[slot + USED] as number) : 0;
+    if (!isFound && !this.#segmentAt(segment).hasPlace(this.#maxPerSegment, now, this.#dayNumber)) return false;
+    const number = (column: number): number => numbers[slot + column] as number;
+    const isUsed = isFound && !isUnused(numbers, slot, now, this.#dayNumber);
+    setMissing(entry.state, '', isUsed ? number(MISSING) : 0, isUsed ? number(AT) : now);
+    entry.state.day = date.day;
+    entry.state.dayUsed = isUsed && number(DAY) === this.#dayNumber ? number(USED) : 0;
+    entry.member = isUsed ? number(MEMBER) : 0;
     return true;
   }
 
   /**
-   * Stores the state of an account for which `read` returned true in the same turn.
-   * @param perSecond units that return; Infinity: it has no rate
-   * @param hasQuota whether the units of the day count
+   * Stores an account for which `read` returned true in the same turn.
+   * @param minDroppedAt it is kept until then @returns when it may be dropped
    */
   write(
     { segment, key }: Place,
-    state: LimitState,
+    { state, member }: AddressEntry,
+    { rate, daily = Infinity }: KeyLimits,
     now: number,
     date: UtcDate,
-    perSecond: number,
-    hasQuota: boolean,
-  ): void {
+    minDroppedAt = 0,
+  ): number {
     const { missing = 0, at = now } = state.buckets.get('') ?? {};
-    const fullAt = at + (missing * 1_000) / perSecond;
-    const freshAt = hasQuota && state.dayUsed > 0 ? Math.max(fullAt, now + date.dayEndsInS * 1_000) : fullAt;
-    this.#segmentAt(segment).set([key, at, missing, this.#dayNumber, state.dayUsed, freshAt]);
+    const used = daily === Infinity ? 0 : state.dayUsed;
+    const { numbers, slot, isFound } = this.#segmentAt(segment).find(key);
+    const droppedAt = Math.max(
+      minDroppedAt,
+      isFound ? (numbers[slot + DROPPED_AT] as number) : 0,
+      at + (missing * 1_000) / (rate?.perSecond ?? Infinity),
+      used >= daily * MIN_KEPT_PART ? now + date.dayEndsInS * 1_000 : 0,
+    );
+    this.#segmentAt(segment).set([key, at, missing, this.#dayNumber, used, droppedAt, member]);
+    return droppedAt;
   }
 
   #segmentAt(index: number): Segment {
     return (this.#segments[index] ??= new Segment());
   }
+}
+
+/** Whether a dropped account would have the same limits. */
+function isUnused(numbers: Float64Array, slot: number, now: number, dayNumber: number): boolean {
+  if ((numbers[slot + DROPPED_AT] as number) > now) return false;
+  return numbers[slot + USED] === 0 || numbers[slot + DAY] !== dayNumber;
 }
 
 /** A hash table with linear probing. */
@@ -108,13 +128,17 @@ class Segment {
     }
   }
 
-  /** Whether an account can be added. Drops others only if they are as if unused. */
-  hasPlace(max: number, now: number): boolean {
+  /** Whether an account can be added. Drops others only if they may be dropped. */
+  hasPlace(max: number, now: number, dayNumber: number): boolean {
     const slots = this.#numbers.length / WIDTH;
-    if (this.count < max && (this.count + 1) * 4 <= slots * 3) return true;
-    if (this.count >= max && now - this.#sweptAt < SWEEP_INTERVAL_MS) return false;
+    const isFull = this.count >= max;
+    if (!isFull && (this.count + 1) * 4 <= slots * 3) return true;
+    if (isFull && now - this.#sweptAt < SWEEP_INTERVAL_MS) return false;
     this.#sweptAt = now;
-    this.#rebuild(now);
+    this.#rebuild((numbers, slot) => !isUnused(numbers, slot, now, dayNumber));
+    // Else the next sweep would be soon.
+    if (isFull && this.count * 4 > max * 3)
+      this.#rebuild((numbers, slot) => (numbers[slot + DROPPED_AT] as number) > now);
     return this.count < max;
   }
 
@@ -124,13 +148,12 @@ class Segment {
     if (!isFound) this.count++;
   }
 
-  /** Keeps what is not as if unused, with space for as many. */
-  #rebuild(now: number): void {
+  /** With space for as many as it keeps. */
+  #rebuild(isKept: (numbers: Float64Array, slot: number) => boolean): void {
     const old = this.#numbers;
     const kept: number[] = [];
-    for (let slot = 0; slot < old.length; slot += WIDTH) {
-      if (old[slot + KEY] !== 0 && (old[slot + FRESH_AT] as number) > now) kept.push(slot);
-    }
+    for (let slot = 0; slot < old.length; slot += WIDTH)
+      if (old[slot + KEY] !== 0 && isKept(old, slot)) kept.push(slot);
     let slots = MIN_SLOTS;
     while (slots < 2 * kept.length) slots *= 2;
     this.#numbers = new Float64Array(slots * WIDTH);

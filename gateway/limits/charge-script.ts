@@ -194,17 +194,7 @@ export async function chargeAtRedis(
   redis: ChargingRedis,
   key: KeyLimits,
   charges: readonly Charge[],
-  {
-    state,
-    hasQuota,
-    report,
-    leaseUnits,
-    leaseMs,
-    date,
-    sentAt,
-    account = key.account,
-    quotaTtlMs = QUOTA_TTL_MS,
-  }: ChargeRequest,
+  { state, hasQuota, report, leaseUnits, leaseMs, date, sentAt }: ChargeRequest,
 ): Promise<ChargeResult> {
   const { debtUnits, isComplete, since, dayUsed, monthUsed } = report;
   const rates = limitsOf(key).filter(
@@ -230,9 +220,9 @@ export async function chargeAtRedis(
     }),
     debt: debtUnits,
     ...(since !== '' && { counted: { day: dayUsed, month: monthUsed, since } }),
-    ...{ lease: leaseUnits, leaseMs, ttlMs: hasQuota ? quotaTtlMs : ttlMs(limitsOf(key)), maxTtlMs },
+    ...{ lease: leaseUnits, leaseMs, ttlMs: hasQuota ? QUOTA_TTL_MS : ttlMs(limitsOf(key)), maxTtlMs },
   };
-  const text = await redis.gatehouseCharge(LIMIT_PREFIX + account, JSON.stringify(argument));
+  const text = await redis.gatehouseCharge(LIMIT_PREFIX + key.account, JSON.stringify(argument));
   const { taken, lease, missing, ...counted } = JSON.parse(text) as ScriptResponse;
   const { day, month } = counted;
   Object.assign(state, { day, dayUsed: Number(counted.dayUsed), month, monthUsed: Number(counted.monthUsed) });

@@ -15,10 +15,6 @@ export interface ChargeRequest {
   readonly date: UtcDate;
   /** By clock.now(). */
   readonly sentAt: number;
-  /** Of the address or sender of a caller without a key, in place of the account of the limits. There may be very many. */
-  readonly account?: string;
-  /** For how long a count of units is kept. Default: for a month. */
-  readonly quotaTtlMs?: number;
 }
 
 export interface ChargeResult {

@@ -236,6 +236,17 @@ export function missingUnits(state: LimitState, { method, perSecond }: Limit, no
   return last === undefined ? 0 : Math.max(0, last.missing - ((now - last.at) * perSecond) / 1000);
 }
 
+/** The units that the rate of a key lacks now; 0: it has none. */
+export function missingOf(state: LimitState, key: KeyLimits, now: number): number {
+  const rate = limitsOf(key).find(({ reason, method }) => reason === 'rate-limit' && method === '');
+  return rate === undefined ? 0 : missingUnits(state, rate, now);
+}
+
+/** How much of the nearest limit is used: 1 is all. */
+export function usedPartOf(state: LimitState, key: KeyLimits, now: number): number {
+  return Math.max(0, ...limitsOf(key).map((limit) => usedOf(state, limit, now) / limit.size));
+}
+
 export function setMissing({ buckets }: LimitState, method: string, missing: number, at: number): void {
   const last = buckets.get(method);
   if (last === undefined) buckets.set(method, { missing, at });

@@ -17,8 +17,11 @@ import {
   type ChargeOutcome,
   type WaitingCharge,
 } from './account.ts';
+import type { WorkerLink } from '../workers/worker-link.ts';
 import type { ChargeStore } from './charge-store.ts';
+import { WorkerShares } from './machine-shares.ts';
 import { PublicCharges } from './public-charges.ts';
+import { ShareCounts } from './share-counts.ts';
 import {
   ADMISSION_UNITS,
   allowanceOf,
@@ -47,6 +50,8 @@ const WARNING_INTERVAL_MS = 60_000;
 export interface LimiterOptions {
   /** Undefined: limits are counted in this gateway's memory. Closed by `close`. */
   readonly store: ChargeStore | undefined;
+  /** Undefined: no other worker counts the addresses of callers without a key. */
+  readonly worker?: WorkerLink | undefined;
   /** Whether calls of a key with a quota are served while Redis, which has the count, is unavailable. */
   readonly shouldServeWithoutRedis: boolean;
   readonly log: Log;
@@ -79,13 +84,12 @@ export class Limiter {
   readonly #timer: Timer;
   #rejectionLoggedAt = -Infinity;
 
-  constructor({ store, shouldServeWithoutRedis, log }: LimiterOptions) {
+  constructor({ store, worker, shouldServeWithoutRedis, log }: LimiterOptions) {
     this.#store = store;
     this.#shouldServeWithoutRedis = shouldServeWithoutRedis;
     this.#log = log;
-    this.public = new PublicCharges(this, store, (error) => {
-      this.#logRejection(error);
-    });
+    const shares = new ShareCounts();
+    this.public = new PublicCharges(this, shares, worker && new WorkerShares(worker, shares));
     this.#timer = clock
       .setInterval(() => {
         if (store?.isUp === true) void this.#reportAll(clock.now());

@@ -4,7 +4,6 @@ import { maxEntries } from '../config/max-entries.ts';
 import type { KeyLimits } from '../auth/permissions/key-limits.ts';
 import type { MessageRouter } from '../workers/message-router.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
-import { AddressTable } from './address-table.ts';
 import type { ChargeRequest, ChargeResult, ChargeStore } from './charge-store.ts';
 import {
   limitsOf,
@@ -35,8 +34,6 @@ interface ChargeMessage {
   readonly debtUnits: number;
   readonly leaseUnits: number;
   readonly leaseMs: number;
-  /** As in `ChargeRequest`. */
-  readonly account: string | undefined;
 }
 
 interface ChargeResponse {
@@ -48,10 +45,6 @@ interface ChargeResponse {
 /** Counts the charges of all workers of one machine, in its primary: what the Redis script does, in memory. */
 export class MachineCharges {
   readonly #states = new LRUCache<string, LimitState>(maxEntries(MAX_ACCOUNTS));
-  /** Of callers without a key. Those without a place in it share the account of the limits. */
-  readonly #addresses = new AddressTable();
-  /** A state that was read from the table, for one message. */
-  readonly #address = newLimitState();
 
   /** Serves the requests of workers. */
   serve(router: MessageRouter): void {
@@ -59,12 +52,10 @@ export class MachineCharges {
     router.on(PERIODS_TOPIC, (account: string) => this.#states.get(account) ?? newLimitState());
   }
 
-  charge({ limits, charges, debtUnits, leaseUnits, leaseMs, account }: ChargeMessage): ChargeResponse {
+  charge({ limits, charges, debtUnits, leaseUnits, leaseMs }: ChargeMessage): ChargeResponse {
     const now = clock.now();
     const date = utcDate();
-    const place = account === undefined ? undefined : this.#addresses.placeOf(account);
-    const isPlaced = place !== undefined && this.#addresses.read(place, this.#address, now, date);
-    const state = isPlaced ? this.#address : this.#stateOf(limits.account);
+    const state = this.#stateOf(limits.account);
     if (debtUnits !== 0) take(state, limits, { units: debtUnits, byMethod: noMethods }, now, date);
     const taken = charges.map((charge) => {
       const isTaken = shortageOf(state, limits, charge, now, date) === undefined;
@@ -73,10 +64,6 @@ export class MachineCharges {
     });
     const leasedUnits = this.#lease(state, limits, leaseUnits, leaseMs, now);
     if (leasedUnits > 0) take(state, limits, { units: leasedUnits, byMethod: noMethods }, now, date);
-    if (isPlaced) {
-      const { rate, daily } = limits;
-      this.#addresses.write(place, state, now, date, rate?.perSecond ?? Infinity, daily !== undefined);
-    }
     const rates = limitsOf(limits).filter(({ reason }) => reason === 'rate-limit');
     const buckets = new Map(
       rates.map((limit) => [limit.method, { missing: missingUnits(state, limit, now), at: now }] as const),
@@ -122,9 +109,9 @@ export class MachineChargeStore implements ChargeStore {
   }
 
   async charge(limits: KeyLimits, charges: readonly Charge[], request: ChargeRequest): Promise<ChargeResult> {
-    const { state, report, leaseUnits, leaseMs, sentAt, account } = request;
+    const { state, report, leaseUnits, leaseMs, sentAt } = request;
     const { debtUnits } = report;
-    const message: ChargeMessage = { limits, charges, debtUnits, leaseUnits, leaseMs, account };
+    const message: ChargeMessage = { limits, charges, debtUnits, leaseUnits, leaseMs };
     const {
       taken,
       leasedUnits,

@@ -9,7 +9,7 @@ import { RedisChargeStore } from './redis-charge-store.ts';
 
 /**
  * Opens the limiter: with its own Redis connection if REDIS_URL is set, so that its timeout does not apply to key lookups.
- * @param worker undefined: no other worker counts
+ * @param worker undefined: this process is the whole gateway
  * @throws SettingsError for a malformed REDIS_URL
  */
 export function openLimiter(
@@ -24,10 +24,10 @@ export function openLimiter(
   const shouldServeWithoutRedis = quotas === 'open';
   if (url === undefined) {
     const store = worker && new MachineChargeStore(worker);
-    return new Limiter({ store, shouldServeWithoutRedis, log });
+    return new Limiter({ store, worker, shouldServeWithoutRedis, log });
   }
   const prepare = (): Promise<void> => limiter.restore();
   const link = new RedisLink({ purpose: 'limits', address: parseRedisUrl(url), log, commandTimeoutMs, prepare });
-  const limiter: Limiter = new Limiter({ store: new RedisChargeStore(link), shouldServeWithoutRedis, log });
+  const limiter: Limiter = new Limiter({ store: new RedisChargeStore(link), worker, shouldServeWithoutRedis, log });
   return limiter;
 }

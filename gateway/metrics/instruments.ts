@@ -235,6 +235,12 @@ export const instruments = {
     labels: ['network', 'reason'],
     help: 'Ranges and parts that were divided, by reason: range, results or addresses (an upstream rejected it), learned (known before it was sent)',
   },
+  gatehouse_redis_memory_used_ratio: {
+    kind: 'gauge',
+    labels: [],
+    together: 'max',
+    help: 'Memory that the Redis of the keys uses, of its maxmemory (0: it has none), of a cluster that of the fullest primary; read once a minute, only with REDIS_URL and the right to INFO',
+  },
   gatehouse_retry_budget_exhausted_total: {
     kind: 'counter',
     labels: ['network', 'what'],

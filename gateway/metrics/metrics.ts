@@ -233,10 +233,10 @@ export class Metrics {
   }
 
   /** @param read the charges of callers without a key, called at each scrape */
-  watchPublic(read: () => { counts: Readonly<Record<string, number>>; table: { readonly size: number } }): void {
+  watchPublic(read: () => { counts: Readonly<Record<string, number>>; readonly size: number }): void {
     this.#countOutcomes('gatehouse_public_charges_total', () => read().counts);
     gauge(this.registry, 'gatehouse_public_addresses', (addresses) => {
-      addresses.set(read().table.size);
+      addresses.set(read().size);
     });
   }
 
@@ -257,6 +257,15 @@ export class Metrics {
       isUp.set(read().isUp ? 1 : 0);
     });
     this.#countOutcomes('gatehouse_key_lookups_total', () => read().counts);
+  }
+
+  /** @param read the part of Redis' memory that is used, called at each scrape; undefined: not known */
+  watchRedis(read: () => number | undefined): void {
+    gauge(this.registry, 'gatehouse_redis_memory_used_ratio', (ratio) => {
+      const usedPart = read();
+      if (usedPart === undefined) ratio.reset();
+      else ratio.set(usedPart);
+    });
   }
 
   #countOutcomes(

@@ -3,6 +3,7 @@ import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
 import { checkRedisOf } from '../redis/check-redis.ts';
+import { RedisMemoryWatch } from '../redis/memory.ts';
 import type { Log } from '../config/log.ts';
 import { LogLevel } from '../config/log-level.ts';
 import { itemsIn } from '../config/parse-setting.ts';
@@ -191,6 +192,8 @@ export async function openGateway(
     throw error;
   }
 
+  const redisMemory = keys.readMemory && new RedisMemoryWatch(keys.readMemory, log, isFirstWorker);
+  if (redisMemory !== undefined) metrics.watchRedis(() => redisMemory.usedPart);
   let isDraining = false;
   const listeners: Listener[] = [];
   const nextRequestId = createRequestIds();
@@ -335,6 +338,7 @@ export async function openGateway(
   const close = async (delayMs?: number): Promise<void> => {
     metrics.stopHistory();
     events.close();
+    redisMemory?.close();
     // In this order, so that the ops port reports 503 until the last call has ended.
     const [main, ops] = listeners;
     await main?.drain(settings.DRAIN_TIMEOUT_MS, delayMs);

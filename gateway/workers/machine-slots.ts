@@ -125,7 +125,7 @@ export class MachineSlots {
       lease.held += slots;
       lease.needed = 0;
       const message: GrantMessage = { name, id: lease.id, slots, share };
-      void this.#router.request(lease.worker, GRANT_TOPIC, message);
+      this.#router.notify(lease.worker, GRANT_TOPIC, message);
     }
     // Below 0 after a limit became lower.
     const wanted = sumOf(leases, ({ needed }) => needed) - Math.min(0, free);

@@ -58,6 +58,11 @@ export class MessageRouter {
     return result;
   }
 
+  /** Sends a request of the primary without a response. */
+  notify(worker: number, topic: string, body: unknown): void {
+    this.#send(PRIMARY, [worker], topic, body, undefined);
+  }
+
   /** The worker gets requests from now on. */
   add(worker: number, send: (message: MessageToWorker) => void): void {
     this.#workers.set(worker, send);

@@ -57,9 +57,9 @@ export class WorkerLink {
     this.#send({ kind: 'ready' });
   }
 
-  /** Sends a request without a response to all other workers. */
-  notify(topic: string, body: unknown): void {
-    this.#send({ kind: 'request', id: undefined, to: 'others', topic, body });
+  /** Sends a request without a response, by default to all other workers. */
+  notify(topic: string, body: unknown, to: Recipient = 'others'): void {
+    this.#send({ kind: 'request', id: undefined, to, topic, body });
   }
 
   /** @returns the results of the other workers that have one, when all of them have handled the request or ended */

@@ -28,7 +28,7 @@ export class WorkerSlots implements SlotLeases {
       const { name, id, slots } = message;
       const lease = this.#known.get(id);
       if (lease !== undefined) lease.granted(message);
-      else void link.request('primary', RETURN_TOPIC, { name, id, slots, needed: 0 } satisfies ReturnMessage);
+      else link.notify(RETURN_TOPIC, { name, id, slots, needed: 0 } satisfies ReturnMessage, 'primary');
     });
     link.on(RECALL_TOPIC, (message: RecallMessage) => {
       this.#known.get(message.id)?.recalled(message);
@@ -155,7 +155,7 @@ class WorkerLease implements SlotLease {
       if (pool.waiting === 0) this.#isWaiting = false;
       if (this.held === 0 && !this.#isWaiting) known.delete(id);
       const message: ReturnMessage = { name, id, slots, needed: this.#isWaiting ? Math.max(1, pool.waiting) : 0 };
-      void link.request('primary', RETURN_TOPIC, message);
+      link.notify(RETURN_TOPIC, message, 'primary');
     }
     this.#requestIfShort();
   }

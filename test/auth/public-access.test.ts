@@ -3,12 +3,7 @@ import { addressPrefix } from '../../gateway/auth/formats/address-group.ts';
 import { PublicAccess } from '../../gateway/auth/public-access.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { configOf } from '../network-files/load.ts';
-
-function accessWith(options: object): PublicAccess {
-  const config = configOf('main', { public: options });
-  if (config.public === undefined) throw new Error('no options');
-  return new PublicAccess(config, config.public, (name) => ({ name, isAddress: true, bytes: 0 }));
-}
+import { accessWith } from './access-with.ts';
 
 const [sample = expect.fail()] = methods;
 
@@ -29,17 +24,28 @@ describe('the share of an address', () => {
   });
 
   it('counts for the /48 of an IPv6 address too, which has the limits of 16', () => {
-    const limits = (address: string, options: object = {}): unknown =>
-      accessWith({ rate: 2, burst: 5, daily: 10, ...options })
-        .accessOf(address)
-        .limits?.public?.shares.map(({ account, limits: { rate, daily } }) => [account, rate, daily]);
-    const own = [{ perSecond: 2, burst: 5 }, 10];
-    expect(limits('192.0.2.7')).toEqual([['public:main:192.0.2.7', ...own]]);
-    expect(limits('2001:db8:1:2::7')).toEqual([
-      ['public:main:2001:db8:1', { perSecond: 32, burst: 80 }, 160],
-      ['public:main:2001:db8:1:2', ...own],
-    ]);
-    expect(limits('2001:db8:1:2::7', { ipv6Prefix: 48 })).toEqual([['public:main:2001:db8:1', ...own]]);
+    const shareOf = (address: string, options: object = {}): object | undefined =>
+      accessWith({ rate: 2, burst: 5, daily: 10, ...options }).accessOf(address).limits?.public?.share;
+    const own = { rate: { perSecond: 2, burst: 5 }, daily: 10 };
+    const wide = { rate: { perSecond: 32, burst: 80 }, daily: 160 };
+    const ipv4 = shareOf('192.0.2.7');
+    expect(ipv4).toMatchObject({ account: 'public:main:192.0.2.7', isIpv4: true, limits: { own } });
+    expect(ipv4).not.toHaveProperty('wideAccount');
+    expect(shareOf('2001:db8:1:2::7')).toMatchObject({
+      ...{ account: 'public:main:2001:db8:1:2', wideAccount: 'public:main:2001:db8:1' },
+      ...{ isIpv4: false, limits: { own, wide } },
+    });
+    const whole = shareOf('2001:db8:1:2::7', { ipv6Prefix: 48 });
+    expect(whole).toMatchObject({ account: 'public:main:2001:db8:1', isIpv4: false, limits: { own } });
+    expect(whole).not.toHaveProperty('wideAccount');
+  });
+
+  it('has a rate and no quota where there is no place for it', () => {
+    const othersWith = (options: object): object | undefined =>
+      accessWith(options).accessOf('192.0.2.7').limits?.public?.share?.limits.others;
+    const rate = { perSecond: 2, burst: 5 };
+    expect(othersWith({ rate: 2, burst: 5, daily: 10 })).toMatchObject({ rate, daily: undefined });
+    expect(othersWith({ daily: 86_400 })).toMatchObject({ rate: { perSecond: 1, burst: 86_400 }, daily: undefined });
   });
 });
 

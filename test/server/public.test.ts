@@ -200,7 +200,7 @@ describe('debug methods', () => {
   });
 });
 
-describe.each(['memory', 'Redis'])('the limits of an address, counted in %s', (place) => {
+describe.each(['memory', 'Redis'])('the limits of an address, with those of keys in %s', (place) => {
   const openLimited = (options: object): Promise<TestGateway> =>
     open(options, place === 'Redis' ? { REDIS_URL: redis.url } : {});
 
@@ -270,15 +270,15 @@ describe.each(['memory', 'Redis'])('the limits of an address, counted in %s', (p
   });
 });
 
-it('gateways with one Redis share the limits of an address', async () => {
-  const options = { rate: slowRate, burst: 4, daily: 100 };
-  const [one, other] = await Promise.all([1, 2].map(() => open(options, { REDIS_URL: redis.url })));
-  const from = '198.51.100.77';
+it('gateways with one Redis share the limits of all callers, and each counts the addresses', async () => {
+  const own = await startRedis();
+  onTestFinished(() => own.stop());
+  const options = { rate: slowRate, burst: 2, daily: 100, total: { daily: 5 } };
+  const [one, other] = await Promise.all([1, 2].map(() => open(options, { REDIS_URL: own.url })));
   const found: number[] = [];
-  for (let at = 0; at < 3; at++) {
-    for (const gateway of [one, other]) found.push(...(await statuses(gateway as TestGateway, 1, { from })));
-  }
-  expect(found).toEqual([200, 200, 200, 200, 429, 429]);
+  for (const from of ['198.51.100.77', '198.51.100.78'])
+    for (const gateway of [one, other]) found.push(...(await statuses(gateway as TestGateway, 2, { from })));
+  expect(found).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
 });
 
 it('an address that has used its share has no other one while Redis is unavailable', async () => {
@@ -289,6 +289,21 @@ it('an address that has used its share has no other one while Redis is unavailab
   await own.stop();
   expect(await statuses(gateway, 1, { from })).toEqual([429]);
   expect(await statuses(gateway, 3, { from: '198.51.100.79' })).toEqual([200, 200, 429]);
+});
+
+it('many addresses do not fill Redis: keys can be created and revoked', async () => {
+  const own = await startRedis();
+  onTestFinished(() => own.stop());
+  const gateway = await open({ rate: 10, burst: 50, daily: 100_000, total: { rate: 1e6 } }, { REDIS_URL: own.url });
+  const [, used = ''] = /^used_memory:(\d+)/m.exec(await own.cli('INFO', 'memory')) ?? [];
+  await own.cli('CONFIG', 'SET', 'maxmemory', String(Number(used) + 400_000));
+  for (let index = 0; index < 2_000; index += 50) {
+    const froms = Array.from({ length: 50 }, (_, at) => `203.0.${(index + at) >> 8}.${(index + at) & 255}`);
+    const sent = await Promise.all(froms.map((from) => send(gateway, unit, { from })));
+    expect(sent.map(({ status }) => status)).toEqual(froms.map(() => 200));
+  }
+  const key = await addKey(gateway);
+  expect(await gateway.gateway.keys.revoke(digestOf(key).slice(0, 12))).toHaveProperty('revokedAt');
 });
 
 it('a reload keeps what addresses have used, and closes sockets when calls without a key end', async () => {

@@ -36,17 +36,28 @@ export interface KeyLimits extends ChargedLimits, OpenLimits {
 
 /** What bodies of a caller without a key are charged to. */
 export interface PublicLimits {
-  /** The shares of its network and of its address. */
-  readonly shares: readonly PublicShare[];
+  /** Undefined: an address has no limits. */
+  readonly share: PublicShare | undefined;
   /** The limits of all callers without a key together; undefined: they have none. */
   readonly all: KeyLimits | undefined;
 }
 
-/** A share of one account of many, which have the same limits. */
+/** The share of a client address, or of the sender of a transaction. */
 export interface PublicShare {
   readonly account: string;
-  /** One object for all accounts of its kind. Its account is that of those for which there is no place. */
-  readonly limits: KeyLimits;
+  /** The account of its /48, if it is an IPv6 network. */
+  readonly wideAccount?: string;
+  readonly isIpv4: boolean;
+  readonly limits: ShareLimits;
+}
+
+/** The limits of a kind of share. One object for all shares of it. */
+export interface ShareLimits {
+  readonly own: KeyLimits;
+  /** Of a /48. */
+  readonly wide?: KeyLimits;
+  /** Of all shares together for which there is no place. */
+  readonly others: KeyLimits;
 }
 
 /** The limits of an account without limits. */

@@ -1,3 +1,4 @@
+import type { RedisMemory } from '../../redis/memory.ts';
 import { keyIdOf } from '../formats/key.ts';
 import type { PermissionField } from '../permissions/permission-fields.ts';
 import type { PermissionTexts } from '../permissions/permissions.ts';
@@ -38,6 +39,8 @@ export interface KeyStore {
    * the store cannot report changes, so read it each time.
    */
   readonly freshForMs: number;
+  /** How full its memory is; undefined: its place is a disk. */
+  readonly readMemory?: () => Promise<RedisMemory>;
   /** Waits until the store is available. @throws KeyStoreUnreachable after `timeoutMs` */
   waitUntilReady(timeoutMs: number): Promise<void>;
   find(digest: string): Promise<KeyRecord | undefined>;

@@ -15,6 +15,7 @@ import {
 } from './key-store.ts';
 import { primariesOf, type RedisClient } from '../../redis/client.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../../redis/link.ts';
+import { readRedisMemory, type RedisMemory } from '../../redis/memory.ts';
 import { addScript, DigestsById, emptyIfNoHash, KEY_PREFIX, toRecord, updateScript } from './redis-keys.ts';
 import { storeUnreachable } from './redis-unreachable.ts';
 import { parseRedisUrl } from '../../redis/url.ts';
@@ -81,6 +82,8 @@ export class RedisKeyStore implements KeyStore {
     const [isUp] = await Promise.all([this.#commands.waitUntilUp(timeoutMs), this.#changes.waitUntilUp(timeoutMs)]);
     if (!isUp) throw storeUnreachable(this.#commands.lastError);
   }
+
+  readonly readMemory = (): Promise<RedisMemory> => this.#run(readRedisMemory);
 
   find(digest: string): Promise<KeyRecord | undefined> {
     return this.#run(async (redis) => toRecord(digest, await redis.hgetall(KEY_PREFIX + digest).catch(emptyIfNoHash)));
