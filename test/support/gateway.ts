@@ -6,6 +6,7 @@ import { openLog, type Log } from '../../gateway/config/log.ts';
 import { readSettings } from '../../gateway/config/settings.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { KeyStore } from '../../gateway/auth/stores/key-store.ts';
+import type { WorkerLink } from '../../gateway/workers/worker-link.ts';
 import { scenarioPause } from './scenario-pause.ts';
 
 export interface TestGateway {
@@ -60,11 +61,13 @@ async function addKey(keys: KeyStore, key: string): Promise<void> {
  * @param networks network files by slug, as YAML text or as an object that is written as JSON
  * @param env settings, and values for `${NAME}` in network files
  * @param log defaults to a log at LOG_LEVEL on standard error
+ * @param link the gateway is one of several workers
  */
 export async function startGateway(
   networks: Record<string, string | object>,
   env: Record<string, string> = {},
   log?: Log,
+  link?: WorkerLink,
 ): Promise<TestGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const dataDir = join(folder, 'data');
@@ -82,7 +85,7 @@ export async function startGateway(
   save(networks);
   const defaults = { PORT: '0', NETWORKS_DIR: folder, DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...patient };
   const settings = readSettings({ ...defaults, ...env });
-  const gateway = await openGateway(settings, env, log ?? openLog(settings.LOG_LEVEL)).catch((error: unknown) => {
+  const gateway = await openGateway(settings, env, log ?? openLog(settings.LOG_LEVEL), link).catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
     throw error;
   });
