@@ -12,7 +12,7 @@ import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { currentConditions } from './ops/current-conditions.ts';
-import { opsRoutes } from './ops/ops-routes.ts';
+import { opsRoutes, type Readiness } from './ops/ops-routes.ts';
 import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
 import { readWrongAddressPage, sendPage } from './pages/read-page.ts';
@@ -204,7 +204,7 @@ export async function openGateway(
     if (servesWithoutKey || authenticator.canCheckKeys) return undefined;
     return 'no key can be checked: Redis is unavailable, and no key was checked in the last KEY_STALE_MAX_S';
   };
-  const ops = opsRoutes(machineMetrics, () => ({
+  const readiness = (): Readiness => ({
     reason: reasonNotReady(),
     details: {
       draining: isDraining,
@@ -214,7 +214,8 @@ export async function openGateway(
         networks.finder.all.map((network) => [network.config.slug, summariseUpstreams(conditions.of(network))]),
       ),
     },
-  }));
+  });
+  const ops = opsRoutes(machineMetrics, readiness, link !== undefined);
   const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
   const events = new EventList(log);
   const sources = {

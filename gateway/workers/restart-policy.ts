@@ -6,7 +6,7 @@ const MIN_LIFE_MS = 10_000;
 /** After several short lives, a worker waits for so many times the last one: a start that fails uses a tenth of a core at most. */
 const WAIT_PER_LIFE = 15;
 /** The longest wait for a worker that listened, and for one that did not. */
-const MAX_WAIT_MS = { listened: 60_000, failed: 600_000 };
+const MAX_WAIT_MS = { listened: 15_000, failed: 600_000 };
 
 /** How the worker at one place lived; workers have as many places as there are to be workers. */
 export interface Life {

@@ -22,7 +22,7 @@ async function inWorkers(count: number) {
     const event = { kind: 'seen', upstream: 'node-0', block: parseBlock(block) as never } as const;
     for (const { poller } of followed) poller.received({ ...event, by: 'notification', sentMsAgo: 0 });
   };
-  const areCurrent = (): Promise<unknown> => Promise.all(links.map((link) => link.whenCurrent()));
+  const areCurrent = (): Promise<unknown> => Promise.all(links.map((link) => Promise.resolve(link.whenCurrent())));
   const serve = (number: bigint, more: object = {}): Promise<void> | undefined => {
     const { poller, upstreams } = followed[0] as Followed;
     const sentAt = time().now();

@@ -52,3 +52,11 @@ it('a worker that hangs delays no call of the others, and returns no older block
   await responding;
   expect(number).toBe(served);
 });
+
+it('a probe of one of several workers ends its connection, so that the next one can go to another worker', async () => {
+  for (const path of ['/livez', '/metrics', '/readyz']) {
+    const response = await fetch(`${gateways[0].address}${path}`);
+    await response.text();
+    expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
+  }
+});

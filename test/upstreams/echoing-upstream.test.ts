@@ -114,7 +114,7 @@ const spellings: readonly (readonly [string, (text: string) => string])[] = [
   ['in upper case', (text) => JSON.stringify(text.toUpperCase())],
   [
     'in escapes',
-    (text) => `"${[...text].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`,
+    (text) => `"${Array.from(text, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`,
   ],
   ['with one escape', (text) => JSON.stringify(text).replace('/', '\\/').replace(/[AB]/, '\\u0041')],
 ];
