@@ -15,6 +15,7 @@ let gateways: readonly [TestGateway, TestGateway];
 beforeAll(async () => {
   new MachineCharges().serve(workers.router);
   new MachineSlots(workers.router, 2).serve();
+  workers.router.on('workers', () => ({ running: 2, ends: {} }));
   node = await startFakeNode({ chainId: 10 });
   node.response('eth_getBlockByNumber', () => chain.head);
   node.response('eth_blockNumber', () => chain.head.number);

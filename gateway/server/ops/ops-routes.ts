@@ -20,6 +20,7 @@ export function opsRoutes(
   const router = Router();
   if (isOneOfSeveral)
     router.use((_request, response, next) => {
+      response.removeHeader('Keep-Alive');
       response.set('Connection', 'close');
       next();
     });
