@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-FROM node:24.19.0-bookworm-slim AS build
+FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
@@ -9,12 +9,12 @@ COPY gateway ./gateway
 COPY schemas ./schemas
 RUN npm run build
 
-FROM node:24.19.0-bookworm-slim AS packages
+FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS packages
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
 
-FROM node:24.19.0-bookworm-slim
+FROM node:24.19.0-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df
 WORKDIR /app
 # Compiled code without sources: the start compiles nothing and writes nothing here.
 COPY --from=packages /build/node_modules ./node_modules

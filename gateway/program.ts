@@ -16,12 +16,13 @@ import { keysCommand } from './cli/keys.ts';
 import { addWithProviders, initWithProviders } from './cli/init-with-providers.ts';
 import { addNetwork, initNetworks, readChainId, type WrittenFiles } from './cli/network-files.ts';
 import { version } from './config/package.ts';
+import { printable } from './cli/printable.ts';
 import { painter, showDiagnosis } from './cli/show-diagnosis.ts';
 import { readSettings, SettingsError, type Settings } from './config/settings.ts';
 import { isPackageFolder, NetworkFilesError } from './network-files/load-networks.ts';
 
-const out = (text: string): void => void process.stdout.write(text);
-const err = (text: string): void => void process.stderr.write(text);
+const out = (text: string): void => void process.stdout.write(printable(text));
+const err = (text: string): void => void process.stderr.write(printable(text));
 const settings = (): Settings => readSettings(process.env);
 
 let isServing = false;
@@ -195,13 +196,11 @@ async function runDoctor(asJson: boolean, limit: string): Promise<void> {
     timeoutMs: limitS * 1000,
     open: (upstream) => openTransport(upstream, active),
     onProgress: (done, all) => {
-      if (showsProgress) err(done === all ? '\r\x1b[K' : `\rtested ${done} of ${all} …`);
+      if (showsProgress) process.stderr.write(done === all ? '\r\x1b[K' : `\rtested ${done} of ${all} …`);
     },
   });
-  const shown = asJson
-    ? `${JSON.stringify(diagnosis)}\n`
-    : showDiagnosis(diagnosis, painter(process.stdout.isTTY, process.env));
-  out(shown);
+  if (asJson) out(`${JSON.stringify(diagnosis)}\n`);
+  else process.stdout.write(showDiagnosis(diagnosis, painter(process.stdout.isTTY, process.env)));
   if (!diagnosis.ok) process.exitCode = exitCodes.failed.code;
 }
 

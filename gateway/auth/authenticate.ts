@@ -10,15 +10,15 @@ import { compileAccess, type KeyAccess } from './key-access.ts';
 import { InvalidPermissionsError } from './permissions/permissions.ts';
 import { digestOf, isWellFormedKey, KEY_MAX_LENGTH } from './formats/key.ts';
 import { KeyShares } from './key-shares.ts';
-import type { KeyRecord, KeyStore } from './stores/key-store.ts';
+import { KeyRecordMalformed, type KeyRecord, type KeyStore } from './stores/key-store.ts';
 import { KeySetUnavailable } from './tokens/issuer-keys.ts';
 import { Revocations } from './tokens/revocations.ts';
 import { TokenAuthenticator, type TokenOptions } from './token-authenticator.ts';
 import { isToken } from './tokens/token-form.ts';
 
 const MAX_CACHED_KEYS = 10_000;
-/** For this time an unknown key is rejected without another lookup. */
-const UNKNOWN_TTL_MS = 5_000;
+/** For this time a key without a usable record is rejected without another lookup. */
+const REJECTED_TTL_MS = 5_000;
 /** Period in which the unknown keys of an address are counted. */
 const GUESS_WINDOW_MS = 10_000;
 /** Addresses with a count. Above this number the least recently used counts are dropped, so memory is bounded. */
@@ -77,7 +77,10 @@ export class Authenticator {
   readonly #staleMaxMs: number;
   readonly #allowDevelopmentKeys: boolean;
   readonly #known = new LRUCache<string, KnownKey>(maxEntries(MAX_CACHED_KEYS));
-  readonly #unknown = new LRUCache<string, true>(expiringEntries(MAX_CACHED_KEYS, UNKNOWN_TTL_MS));
+  /** Why keys are rejected without another lookup: they are unknown, or their record is malformed. */
+  readonly #rejected = new LRUCache<string, 'key-invalid' | 'key-store-unreachable'>(
+    expiringEntries(MAX_CACHED_KEYS, REJECTED_TTL_MS),
+  );
   readonly #lookups = new Map<string, Lookup>();
   /**
    * Unknown keys by address, including lookups in progress. An entry expires 10 s after its first key: later keys do
@@ -141,9 +144,10 @@ export class Authenticator {
     const known = this.#known.get(digest);
     if (known === undefined) {
       if (!isWellFormedKey(keyText)) throw new RpcError('key-invalid');
-      if (this.#unknown.has(digest)) {
-        this.counts.unknown += 1;
-        throw new RpcError('key-invalid');
+      const rejected = this.#rejected.get(digest);
+      if (rejected !== undefined) {
+        this.counts[rejected === 'key-invalid' ? 'unknown' : 'unreachable'] += 1;
+        throw new RpcError(rejected);
       }
     } else {
       const freshness = this.#freshness(known);
@@ -233,6 +237,7 @@ export class Authenticator {
         this.counts.unknown += 1;
         throw error;
       }
+      if (error instanceof KeyRecordMalformed) this.#forget(digest);
       return this.#accessWithoutStore(digest, error);
     }
     if (access === undefined) {
@@ -271,10 +276,16 @@ export class Authenticator {
         const access = found !== undefined && this.#isUsable(found) ? this.#accessOf(found) : undefined;
         if (access === undefined) this.#forget(digest);
         if (!lookup.isOutdated) {
-          if (access === undefined) this.#unknown.set(digest, true);
+          if (access === undefined) this.#rejected.set(digest, 'key-invalid');
           else this.#known.set(digest, { access, confirmedAt, generation });
         }
         return access;
+      } catch (error) {
+        if (error instanceof KeyRecordMalformed) {
+          if (!lookup.isOutdated) this.#rejected.set(digest, 'key-store-unreachable');
+          this.#log.error({ error: error.message }, 'key rejected: its record is malformed');
+        }
+        throw error;
       } finally {
         if (guesses !== undefined && !isGuess) guesses.count -= 1;
         if (this.#lookups.get(digest) === lookup) this.#lookups.delete(digest);
@@ -334,13 +345,13 @@ export class Authenticator {
   #invalidate(digest: string | undefined): void {
     if (digest === undefined) {
       this.#generation += 1;
-      this.#unknown.clear();
+      this.#rejected.clear();
       for (const lookup of this.#lookups.values()) lookup.isOutdated = true;
       this.#lookups.clear();
       return;
     }
     this.#forget(digest);
-    this.#unknown.delete(digest);
+    this.#rejected.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup === undefined) return;
     lookup.isOutdated = true;

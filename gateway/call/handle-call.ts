@@ -81,8 +81,16 @@ function answer(call: Call, context: CallContext, handler: Handler): MaybePromis
   }
 }
 
+/** Of several workers, one that may lack blocks that others have served learns them first. */
+function fromNetwork(call: Call, context: CallContext, method: NetworkMethod): MaybePromise<NetworkResponse> {
+  const current = context.network.chain.whenCurrent();
+  return current === undefined
+    ? fromCurrent(call, context, method)
+    : current.then(() => fromCurrent(call, context, method));
+}
+
 /** Gets a response from the cache, from an identical call in progress (request coalescing), or from upstreams. */
-function fromNetwork(
+function fromCurrent(
   call: Call,
   context: CallContext,
   { spec, cache, ranges, isCoalescable }: NetworkMethod,

@@ -1,3 +1,4 @@
+import { CURRENT_MS } from '../workers/message-router.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
 import type { Absence, ServedBlock } from './chain.ts';
 import type { Block } from './header.ts';
@@ -74,9 +75,14 @@ export class ChainPeers {
     this.#link.notify(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
   }
 
-  /** Resolves when all others have handled the event. */
+  /** Resolves when all others that are current have handled the event, or are not current any more. */
   async announce(event: ServedEvent): Promise<void> {
-    await this.#link.requestOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage);
+    await this.#link.requestOthers(chainTopics.event, { chain: this.#chain, event } satisfies ChainMessage, 'current');
+  }
+
+  /** As `WorkerLink.whenCurrent`: then the worker knows all blocks that others have served. */
+  whenCurrent(): Promise<void> | undefined {
+    return this.#link.whenCurrent();
   }
 
   /**
@@ -95,7 +101,8 @@ export class ChainPeers {
     const question: ServedBlocksQuestion = { chain: this.#chain, hashes: this.#wanted };
     this.#wanted = new Map();
     this.#next = undefined;
-    this.#asking = this.#link.requestOthers(chainTopics.servedBlocks, question) as Promise<readonly ServedBlocks[]>;
+    const { servedBlocks: topic } = chainTopics;
+    this.#asking = this.#link.requestOthers(topic, question, CURRENT_MS) as Promise<readonly ServedBlocks[]>;
     return this.#asking;
   }
 }

@@ -311,9 +311,14 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return this.#peers !== undefined;
   }
 
+  /** @returns resolves when this worker knows all blocks that others have served before this call; undefined: it does */
+  whenCurrent(): Promise<void> | undefined {
+    return this.#peers?.whenCurrent();
+  }
+
   /**
    * A block that was served must not be newer than what any worker would serve next.
-   * @returns resolves when all other workers know the newest served blocks; undefined: they do
+   * @returns resolves when all other workers know the newest served blocks, or are not current; undefined: they know them
    */
   whenShared(): Promise<void> | undefined {
     const peers = this.#peers;

@@ -1,6 +1,7 @@
 import { ACCOUNT_BALANCE, type FundedAccounts } from '../local-chain/funded-accounts.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
 import { curlLine } from './demo.ts';
+import { printable } from './printable.ts';
 
 /** The facts that the banner shows. */
 export interface BannerFacts {
@@ -46,7 +47,7 @@ export function banner(facts: BannerFacts): string {
     `Keys: ${facts.keyPlace}, as digests only`,
     ...keyLines(facts, address),
   ];
-  return `${lines.join('\n')}\n`;
+  return printable(`${lines.join('\n')}\n`);
 }
 
 /** Makes a URL without a path; a URL has IPv6 addresses in brackets. */

@@ -12,6 +12,7 @@ import type { NetworkConfig } from '../network-files/network-config.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/methods-by-upstreams.ts';
 import { columns } from './columns.ts';
+import { printableInLine } from './printable.ts';
 import { describeActive } from './running-gateway.ts';
 import { checkPublic } from '../auth/permissions/public-permissions.ts';
 import { developmentMethodsIn, methodFacts } from '../spec/method-facts.ts';
@@ -149,7 +150,7 @@ function collect<Value>(found: FileDiagnostic[], read: () => Value): Value | und
 function formatNetwork({ file, name, chainId, upstreams, methods, table, notes }: CheckedNetwork): string {
   const counts = `${formatCount(upstreams, 'upstream')}, ${formatCount(methods, 'method')}`;
   const noteLines = notes.map((note) => `  note: ${note}\n`).join('');
-  return `${file}: ${name}, chain ${chainId}, ${counts}\n${noteLines}${isPlain(table) ? '' : formatTable(table)}`;
+  return `${file}: ${printableInLine(name)}, chain ${chainId}, ${counts}\n${noteLines}${isPlain(table) ? '' : formatTable(table)}`;
 }
 
 /** A line for each row, except for methods that the gateway serves itself. The largest row is `all others`. */

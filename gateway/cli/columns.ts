@@ -1,5 +1,8 @@
+import { printableInLine } from './printable.ts';
+
 /** Makes a table of text: a line for each row, with columns of equal width. */
-export function columns(lines: readonly (readonly string[])[]): string {
+export function columns(rows: readonly (readonly string[])[]): string {
+  const lines = rows.map((cells) => cells.map(printableInLine));
   const width = (column: number): number => Math.max(...lines.map((cells) => cells[column]?.length ?? 0));
   const padded = lines.map((cells) => cells.map((cell, at) => cell.padEnd(width(at))).join('  '));
   return padded.map((line) => `${line.trimEnd()}\n`).join('');

@@ -1,6 +1,7 @@
 import type { Diagnosis, NetworkFindings } from '../doctor/diagnose.ts';
 import type { RedisFindings } from '../doctor/probe-redis.ts';
 import type { UpstreamFindings } from '../doctor/probe-upstream.ts';
+import { printable, printableInLine } from './printable.ts';
 
 type Colour = 'red' | 'yellow' | 'green' | 'dim';
 /** Colours a text, if the output has colours. */
@@ -39,8 +40,9 @@ function tableOf({ name, slug, chainId, upstreams, offer }: NetworkFindings, pai
       : text.replace(markOf(found), paint(colourOf(found), markOf(found)));
   });
   const problems = upstreams.flatMap((found) => problemLines(found.name, found, paint));
-  const offered = offer === undefined ? '' : `  What these upstreams have, for ${slug}.yaml:\n${indented(offer)}`;
-  return `${[`${name} (${slug}), chain ${chainId}`, ...lines, ...problems].join('\n')}\n${offered}`;
+  const offered =
+    offer === undefined ? '' : `  What these upstreams have, for ${slug}.yaml:\n${indented(printable(offer))}`;
+  return `${[`${printableInLine(name)} (${slug}), chain ${chainId}`, ...lines, ...problems].join('\n')}\n${offered}`;
 }
 
 function indented(yaml: string): string {
@@ -51,7 +53,7 @@ function rowOf(found: UpstreamFindings): string[] {
   const { name, tlsDays, head: newest, latencyMs, methods, webSocketMs } = found;
   return [
     markOf(found),
-    name,
+    printableInLine(name),
     tlsDays === undefined ? '-' : `${tlsDays} d`,
     newest === undefined ? '-' : String(newest.number),
     newest === undefined ? '-' : `${newest.ageS} s`,
@@ -74,11 +76,12 @@ function redisOf(found: RedisFindings, paint: Paint): string {
   return `${[line.trimEnd(), ...problemLines('Redis', found, paint)].join('\n')}\n`;
 }
 
-function problemLines(name: string, found: UpstreamFindings | RedisFindings, paint: Paint): string[] {
+function problemLines(of: string, found: UpstreamFindings | RedisFindings, paint: Paint): string[] {
   const { lacking: unsupported = [] } = 'methods' in found ? found.methods : {};
+  const name = printableInLine(of);
   return [
-    ...found.problems.map((problem) => paint('red', `  ${name}: ${problem}`)),
-    ...found.notes.map((note) => paint('yellow', `  ${name}: ${note}`)),
+    ...found.problems.map((problem) => paint('red', `  ${name}: ${printableInLine(problem)}`)),
+    ...found.notes.map((note) => paint('yellow', `  ${name}: ${printableInLine(note)}`)),
     ...(unsupported.length === 0 ? [] : [`  ${name}: does not support ${unsupported.join(', ')}`]),
   ];
 }

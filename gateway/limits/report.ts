@@ -15,7 +15,7 @@ export interface Report {
   readonly isComplete: boolean;
 }
 
-const nothingToReport: Report = { debtUnits: 0, dayUsed: 0, monthUsed: 0, since: '', isComplete: false };
+export const nothingToReport: Report = { debtUnits: 0, dayUsed: 0, monthUsed: 0, since: '', isComplete: false };
 
 /**
  * Takes the report of an account, which the caller sends or gives back to `debtUnits`. Unused units of its lease are part

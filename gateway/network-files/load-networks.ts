@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { packageRoot } from '../config/package.ts';
 import { findConflicts } from './find-conflicts.ts';
-import type { Located } from './diagnostics/parse-yaml.ts';
+import { MAX_FILE_BYTES, TOO_LARGE, type Located } from './diagnostics/parse-yaml.ts';
 import { DEFAULTS, joinShared, readDefaults, type Defaults } from './expand/defaults.ts';
 import type { NetworkConfig } from './network-config.ts';
 import { readSecretFile, secretFilesIn } from './expand/secret-files.ts';
@@ -174,7 +174,9 @@ function readFile(file: string): NetworkFile {
   if (extname(file) !== '.yaml') return unreadable(`network files end in .yaml: rename it to ${slug}.yaml`);
   try {
     // Reading a pipe would block forever.
-    if (!statSync(file).isFile()) return unreadable('expected a file');
+    const state = statSync(file);
+    if (!state.isFile()) return unreadable('expected a file');
+    if (state.size > MAX_FILE_BYTES) return unreadable(TOO_LARGE);
     return { file, slug, text: readFileSync(file, 'utf8') };
   } catch (error) {
     return unreadable(`the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);

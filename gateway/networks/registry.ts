@@ -114,7 +114,7 @@ export class NetworkRegistry {
     const { link } = this.#parts;
     if (link === undefined) return;
     link.join();
-    const states = (await link.requestOthers(chainTopics.state, undefined)) as [
+    const states = (await link.requestOthers(chainTopics.state, undefined, Infinity)) as [
       chain: string,
       events: ChainEvent[],
     ][][];

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../config/log.ts';
 import type { Diagnostic } from '../network-files/diagnostics/diagnostic.ts';
-import { parseYaml, type ParsedYaml } from '../network-files/diagnostics/parse-yaml.ts';
+import { MAX_FILE_BYTES, parseYaml, type ParsedYaml } from '../network-files/diagnostics/parse-yaml.ts';
 import { findFolder, formatDiagnostic } from '../network-files/load-networks.ts';
 import { namespaceOf } from '../network-files/namespace-of.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
@@ -82,10 +82,10 @@ function changeOf(entries: readonly string[] | undefined, method: string): Diagn
     : { path: ['methods', at], message: `remove ${entries[at] ?? ''} from methods` };
 }
 
-/** Undefined: it cannot be read or is not YAML. */
+/** Undefined: it cannot be read, is too large or is not YAML. */
 function parseFile(path: string): ParsedYaml | undefined {
   try {
-    return parseYaml(readFileSync(path, 'utf8'));
+    return statSync(path).size > MAX_FILE_BYTES ? undefined : parseYaml(readFileSync(path, 'utf8'));
   } catch {
     return undefined;
   }

@@ -13,7 +13,7 @@ import { explainCalls } from './ops/explain-route.ts';
 import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { currentConditions } from './ops/current-conditions.ts';
-import { opsRoutes } from './ops/ops-routes.ts';
+import { opsRoutes, type Readiness } from './ops/ops-routes.ts';
 import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
 import { readWrongAddressPage, sendPage } from './pages/read-page.ts';
@@ -207,7 +207,7 @@ export async function openGateway(
     if (servesWithoutKey || authenticator.canCheckKeys) return undefined;
     return 'no key can be checked: Redis is unavailable, and no key was checked in the last KEY_STALE_MAX_S';
   };
-  const ops = opsRoutes(machineMetrics, () => ({
+  const readiness = (): Readiness => ({
     reason: reasonNotReady(),
     details: {
       draining: isDraining,
@@ -217,7 +217,8 @@ export async function openGateway(
         networks.finder.all.map((network) => [network.config.slug, summariseUpstreams(conditions.of(network))]),
       ),
     },
-  }));
+  });
+  const ops = opsRoutes(machineMetrics, readiness, link !== undefined);
   const proxies = new TrustedProxies(itemsIn(settings.TRUSTED_PROXIES));
   const events = new EventList(log);
   const sources = {

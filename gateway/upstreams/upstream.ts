@@ -231,7 +231,7 @@ export class Upstream {
     const hasText = mayReturnText(method) && secrets.maxCredentialChars > 0;
     if (hasText && !secrets.areAscii) return undefined;
     const isEchoed = (bytes: Buffer): boolean =>
-      hasText ? secrets.areIn(bytes.toString('latin1')) : secrets.areEchoedIn(bytes);
+      hasText ? secrets.areIn(bytes.toString('latin1')) : secrets.mayBeIn(bytes) && secrets.areIn(bytes.toString());
     return flow.readerFor?.(isEchoed) ?? new UnreadResult(hasText ? secrets : undefined);
   }
 
@@ -468,9 +468,9 @@ export class Upstream {
     return response?.kind === 'error' ? { ...outcome, response: this.#secrets.removeFromError(response) } : outcome;
   }
 
-  /** Undefined: by its schema the result has no text, and its bytes have no credential as it was sent. */
+  /** Undefined: by its schema the result has no text, and its bytes have no credential. */
   #secretsFor(method: string, { body }: HttpResponse): Secrets | undefined {
-    return mayReturnText(method) || this.#secrets.areEchoedIn(body) ? this.#secrets : undefined;
+    return mayReturnText(method) || this.#secrets.mayBeIn(body) ? this.#secrets : undefined;
   }
 
   /** After the loss of all connections, the next call waits for a check; after another new one, it does not. */

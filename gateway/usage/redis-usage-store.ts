@@ -1,7 +1,7 @@
 import { random } from '../clock/random.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { primariesOf, type RedisClient } from '../redis/client.ts';
-import { emptyIfNoHash } from '../auth/stores/redis-keys.ts';
+import { undefinedIfNoHash } from '../auth/stores/redis-keys.ts';
 import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
 import type { RedisLink } from '../redis/link.ts';
 import {
@@ -134,8 +134,8 @@ export class RedisUsageStore implements ListedUsageStore {
     return this.#link.close();
   }
 
-  #hash(name: string): Promise<Record<string, string>> {
-    return this.#redis.hgetall(name).catch(emptyIfNoHash);
+  async #hash(name: string): Promise<Record<string, string>> {
+    return (await this.#redis.hgetall(name).catch(undefinedIfNoHash)) ?? {};
   }
 
   async #write({ key, day, number, amounts }: UsageBatch): Promise<boolean> {

@@ -1,4 +1,10 @@
-import type { MessageToPrimary, MessageToWorker } from './messages.ts';
+import { clock, type Timer } from '../clock/clock.ts';
+import type { MessageToPrimary, MessageToWorker, ResponseWait } from './messages.ts';
+
+/** From a worker that is then current: the response shows that it has handled all earlier messages. */
+export const CURRENT_TOPIC = 'current';
+/** How long the worker is current from its request on, and others wait for it from the primary's response on. */
+export const CURRENT_MS = 100;
 
 /** Handles a request of a worker. Its result, or that of its promise, is the response. */
 export type RequestHandler = (body: never, from: number) => unknown;
@@ -12,6 +18,7 @@ interface PendingRequest {
   readonly waiting: Set<number>;
   readonly results: unknown[];
   readonly end: (results: readonly unknown[]) => void;
+  timer: Timer | undefined;
 }
 
 /**
@@ -22,6 +29,8 @@ export class MessageRouter {
   readonly #workers = new Map<number, (message: MessageToWorker) => void>();
   readonly #handlers = new Map<string, RequestHandler>();
   readonly #pending = new Map<number, PendingRequest>();
+  /** Until when others wait for a worker, because it is current. */
+  readonly #currentUntil = new Map<number, number>();
   readonly #onError: (error: unknown) => void;
   #onEnd: (worker: number) => void = () => undefined;
   #lastId = 0;
@@ -29,6 +38,7 @@ export class MessageRouter {
   /** @param onError a defect of a handler, whose request has no result */
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError;
+    this.on(CURRENT_TOPIC, (_: unknown, worker) => void this.#currentUntil.set(worker, clock.now() + CURRENT_MS));
   }
 
   get ids(): readonly number[] {
@@ -53,14 +63,14 @@ export class MessageRouter {
   /** A request of the primary. @returns undefined: the worker has ended, or its handler failed */
   async request(worker: number, topic: string, body: unknown): Promise<unknown> {
     const [result] = await new Promise<readonly unknown[]>((end) => {
-      this.#send(PRIMARY, [worker], topic, body, end);
+      this.#send(PRIMARY, [worker], topic, body, Infinity, end);
     });
     return result;
   }
 
   /** Sends a request of the primary without a response. */
   notify(worker: number, topic: string, body: unknown): void {
-    this.#send(PRIMARY, [worker], topic, body, undefined);
+    this.#send(PRIMARY, [worker], topic, body, Infinity, undefined);
   }
 
   /** The worker gets requests from now on. */
@@ -72,6 +82,7 @@ export class MessageRouter {
   /** The worker has ended. */
   remove(worker: number): void {
     if (!this.#workers.delete(worker)) return;
+    this.#currentUntil.delete(worker);
     for (const [key, request] of this.#pending) {
       if (request.from === worker) this.#pending.delete(key);
       else if (request.waiting.delete(worker)) this.#endIfComplete(key, request);
@@ -94,7 +105,7 @@ export class MessageRouter {
     }
   }
 
-  #route(from: number, { id, to, topic, body }: Extract<MessageToPrimary, { readonly kind: 'request' }>): void {
+  #route(from: number, { id, to, topic, body, wait }: Extract<MessageToPrimary, { readonly kind: 'request' }>): void {
     if (to === 'primary') {
       void this.#handle(from, id, topic, body);
       return;
@@ -104,7 +115,7 @@ export class MessageRouter {
       id === undefined
         ? undefined
         : (results: readonly unknown[]): void => this.#workers.get(from)?.({ kind: 'responses', id, results });
-    this.#send(from, recipients, topic, body, respond);
+    this.#send(from, recipients, topic, body, wait, respond);
   }
 
   /** @param end called with the responses; undefined: the sender needs none */
@@ -113,6 +124,7 @@ export class MessageRouter {
     to: readonly number[],
     topic: string,
     body: unknown,
+    wait: ResponseWait,
     end: PendingRequest['end'] | undefined,
   ): void {
     const present = to.filter((worker) => this.#workers.has(worker));
@@ -120,9 +132,25 @@ export class MessageRouter {
     const id = end === undefined ? undefined : key;
     for (const worker of present) this.#workers.get(worker)?.({ kind: 'request', id, from, topic, body });
     if (end === undefined) return;
-    const request = { from, waiting: new Set(present), results: [], end };
+    const now = clock.now();
+    const untilOf = (worker: number): number =>
+      wait === 'current' ? (this.#currentUntil.get(worker) ?? now) : now + wait;
+    const waiting = present.filter((worker) => untilOf(worker) > now);
+    const request = { from, waiting: new Set(waiting), results: [], end, timer: undefined };
     this.#pending.set(key, request);
+    this.#endAt(Math.max(...waiting.map(untilOf)), key, request);
     this.#endIfComplete(key, request);
+  }
+
+  #endAt(deadline: number, key: number, request: PendingRequest): void {
+    const remainingMs = deadline - clock.now();
+    if (Math.abs(remainingMs) === Infinity) return;
+    // Node's timers fire early by as much as the turn of the event loop has taken.
+    if (remainingMs > 0)
+      request.timer = clock.setTimeout(() => {
+        this.#endAt(deadline, key, request);
+      }, Math.ceil(remainingMs));
+    else if (this.#pending.delete(key)) request.end(request.results);
   }
 
   async #handle(from: number, id: number | undefined, topic: string, body: unknown): Promise<void> {
@@ -135,9 +163,10 @@ export class MessageRouter {
     if (id !== undefined) this.#workers.get(from)?.({ kind: 'responses', id, results: [result] });
   }
 
-  #endIfComplete(key: number, { waiting, results, end }: PendingRequest): void {
+  #endIfComplete(key: number, { waiting, results, end, timer }: PendingRequest): void {
     if (waiting.size > 0) return;
     this.#pending.delete(key);
+    clock.clearTimeout(timer);
     end(results);
   }
 }

@@ -1,6 +1,9 @@
 /** Who gets a request: the primary, all other workers, or the worker with this id. */
 export type Recipient = 'primary' | 'others' | number;
 
+/** How long a request waits for responses, in ms. `current`: for the response of each worker while that is current. */
+export type ResponseWait = number | 'current';
+
 /** From a worker to the primary. Messages are structured clones: they may have Maps, bigints and Buffers. */
 export type MessageToPrimary =
   /** @param id undefined: the sender needs no response */
@@ -10,6 +13,7 @@ export type MessageToPrimary =
       readonly to: Recipient;
       readonly topic: string;
       readonly body: unknown;
+      readonly wait: ResponseWait;
     }
   /** The response to the request with this id. */
   | { readonly kind: 'response'; readonly id: number; readonly result: unknown }

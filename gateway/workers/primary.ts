@@ -5,19 +5,18 @@ import { causeOf, type Log } from '../config/log.ts';
 import { MessageRouter } from './message-router.ts';
 import type { MessageToPrimary, MessageToWorker } from './messages.ts';
 import { reassignConnections } from './reassign-connections.ts';
+import { lifeOf, restartAt, type Life, type Workforce } from './restart-policy.ts';
 
 /** Workers report that their event loop turns. */
 export const ALIVE_INTERVAL_MS = 500;
+/** Without a message for this time, a worker gets no connections. */
+const SILENT_MS = 2 * ALIVE_INTERVAL_MS;
 /** Without a message for this time, a worker hangs, and is replaced. A garbage collection takes up to 0.3 s. */
 const HANG_MS = 5_000;
 /** The same for a worker that has not joined: its start blocks the event loop for longer. */
 const START_MS = 60_000;
 /** A worker joins within this time of its start, also if its event loop turns. */
 const JOIN_MS = 300_000;
-/** A worker that ends sooner after its start is started again after a delay, which doubles each time. */
-const MIN_LIFE_MS = 10_000;
-const FIRST_DELAY_MS = 500;
-const MAX_DELAY_MS = 30_000;
 
 /** How a worker ended that was not stopped. */
 export type WorkerEnd = 'crashed' | 'hung';
@@ -25,6 +24,8 @@ export type WorkerEnd = 'crashed' | 'hung';
 interface RunningWorker {
   readonly worker: Worker;
   readonly startedAt: number;
+  /** Short lives in a row at its place before this one. */
+  readonly shortLives: number;
   /** When its latest message arrived, by clock.now(). */
   aliveAt: number;
   hasJoined: boolean;
@@ -49,9 +50,11 @@ export class Primary {
   readonly #options: PrimaryOptions;
   readonly #running = new Map<number, RunningWorker>();
   readonly #timer: Timer;
+  /** The places without a worker, by the lives of their last ones. */
+  #vacant: Life[] = [];
+  #lastStartAt = -Infinity;
+  #unservedSince: number | undefined = clock.now();
   #checkedAt = clock.now();
-  /** Workers in a row that ended within `MIN_LIFE_MS`. */
-  #shortLives = 0;
   #isStopping = false;
   #onEmpty: () => void = () => undefined;
   #onReady: () => void = () => undefined;
@@ -88,14 +91,19 @@ export class Primary {
         resolve(0);
       };
       this.#onFailedStart = resolve;
-      this.#fork();
+      this.#fork(0);
     }).catch((error: unknown) => {
       clock.clearInterval(this.#timer);
       throw error;
     });
     this.#onFailedStart = undefined;
-    if (code === 0) for (let count = 1; count < this.#options.count; count++) this.#forkAfter(0);
-    else clock.clearInterval(this.#timer);
+    if (code !== 0) {
+      clock.clearInterval(this.#timer);
+      return code;
+    }
+    const now = clock.now();
+    this.#vacant = Array.from({ length: this.#options.count - 1 }, () => lifeOf(-Infinity, now, true, 0));
+    this.#fillPlaces(now);
     return code;
   }
 
@@ -119,12 +127,18 @@ export class Primary {
     await ended;
   }
 
-  #fork(): void {
-    const worker = cluster.fork();
+  #fork(shortLives: number): void {
     const now = clock.now();
-    const running = { worker, startedAt: now, aliveAt: now, hasJoined: false, isReady: false, isHung: false };
+    this.#lastStartAt = now;
+    const worker = cluster.fork();
+    const times = { startedAt: now, aliveAt: now, shortLives };
+    const running = { worker, ...times, hasJoined: false, isReady: false, isHung: false };
     this.#running.set(worker.id, running);
-    reassignConnections(worker, () => [...this.#running.values()].some((each) => each !== running && each.isReady));
+    reassignConnections(
+      worker,
+      () => clock.now() - running.aliveAt > SILENT_MS,
+      () => [...this.#running.values()].some((each) => each !== running && each.isReady),
+    );
     worker.on('message', (message: MessageToPrimary) => {
       this.#received(running, message);
     });
@@ -149,6 +163,7 @@ export class Primary {
         break;
       case 'ready':
         running.isReady = true;
+        this.#unservedSince = undefined;
         this.#onReady();
         break;
       case 'alive':
@@ -158,7 +173,11 @@ export class Primary {
     }
   }
 
-  #ended({ worker, startedAt, isHung }: RunningWorker, code: number | null, signal: string | null): void {
+  #ended(
+    { worker, startedAt, shortLives, isHung, isReady }: RunningWorker,
+    code: number | null,
+    signal: string | null,
+  ): void {
     if (!this.#running.delete(worker.id)) return;
     this.router.remove(worker.id);
     if (this.#isStopping) {
@@ -174,26 +193,42 @@ export class Primary {
     }
     const end: WorkerEnd = isHung ? 'hung' : 'crashed';
     this.ends[end]++;
-    this.#shortLives = clock.now() - startedAt < MIN_LIFE_MS ? this.#shortLives + 1 : 0;
-    const delayMs = this.#shortLives === 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (this.#shortLives - 1), MAX_DELAY_MS);
-    this.#options.log.error({ worker: worker.id, end, code, signal, restartInMs: delayMs }, 'a worker has ended');
-    this.#forkAfter(delayMs);
+    const now = clock.now();
+    if (this.running === 0) this.#unservedSince ??= now;
+    const life = lifeOf(startedAt, now, isReady, shortLives);
+    this.#vacant.push(life);
+    const restartInMs = Math.max(0, Math.round(restartAt(life, this.#workforce) - now));
+    this.#options.log.error({ worker: worker.id, end, code, signal, restartInMs }, 'a worker has ended');
+    this.#fillPlaces(now);
   }
 
-  #forkAfter(delayMs: number): void {
-    clock.setTimeout(() => {
-      if (this.#isStopping) return;
-      try {
-        this.#fork();
-      } catch (error) {
-        this.#options.log.error(causeOf(error), 'a worker could not be started');
-        this.#forkAfter(MAX_DELAY_MS);
-      }
-    }, delayMs);
+  get #workforce(): Workforce {
+    return { lastStartAt: this.#lastStartAt, unservedSince: this.#unservedSince };
+  }
+
+  /** Starts the workers that are due. */
+  #fillPlaces(now: number): void {
+    if (this.#isStopping) return;
+    const places = this.#vacant;
+    this.#vacant = [];
+    for (const life of places) {
+      if (restartAt(life, this.#workforce) > now) this.#vacant.push(life);
+      else this.#fill(life, now);
+    }
+  }
+
+  #fill(life: Life, now: number): void {
+    try {
+      this.#fork(life.shortLives);
+    } catch (error) {
+      this.#options.log.error(causeOf(error), 'a worker could not be started');
+      this.#vacant.push(lifeOf(now, now, false, life.shortLives));
+    }
   }
 
   #check(): void {
     const now = clock.now();
+    this.#fillPlaces(now);
     // While this process does not run (SIGSTOP), messages of workers wait.
     const wasStopped = now - this.#checkedAt > HANG_MS / 2;
     this.#checkedAt = now;

@@ -1,5 +1,9 @@
-import type { RequestHandler } from './message-router.ts';
-import type { MessageToPrimary, MessageToWorker, Recipient } from './messages.ts';
+import { clock } from '../clock/clock.ts';
+import { CURRENT_MS, CURRENT_TOPIC, type RequestHandler } from './message-router.ts';
+import type { MessageToPrimary, MessageToWorker, Recipient, ResponseWait } from './messages.ts';
+
+/** A worker that hangs is waited for this long by default, and killed later. */
+const MAX_WAIT_MS = 1_000;
 
 export interface WorkerLinkOptions {
   /** Of this worker. It is never used again. */
@@ -23,6 +27,9 @@ export class WorkerLink {
   hasJoined = false;
   #ids: readonly number[] = [];
   #lastId = 0;
+  #currentUntil = -Infinity;
+  #renewing: Promise<void> | undefined;
+  #nextRenewal: Promise<void> | undefined;
 
   constructor({ id, count, send, onError }: WorkerLinkOptions) {
     this.id = id;
@@ -57,14 +64,26 @@ export class WorkerLink {
     this.#send({ kind: 'ready' });
   }
 
-  /** Sends a request without a response, by default to all other workers. */
-  notify(topic: string, body: unknown, to: Recipient = 'others'): void {
-    this.#send({ kind: 'request', id: undefined, to, topic, body });
+  /**
+   * A worker is current if it has handled all that others waited for it to handle. It is so for 100 ms from a request to the
+   * primary on, and others wait for it as long: one that hangs is not current when it continues.
+   * @returns resolves when the worker has been current since this call; undefined: it is
+   */
+  whenCurrent(): Promise<void> | undefined {
+    const now = clock.now();
+    if (now < this.#currentUntil - CURRENT_MS / 2) return undefined;
+    const renewal = (this.#nextRenewal ??= this.#renew());
+    return now < this.#currentUntil ? undefined : renewal;
   }
 
-  /** @returns the results of the other workers that have one, when all of them have handled the request or ended */
-  async requestOthers(topic: string, body: unknown): Promise<readonly unknown[]> {
-    const results = await this.#request('others', topic, body);
+  /** Sends a request without a response, by default to all other workers. */
+  notify(topic: string, body: unknown, to: Recipient = 'others'): void {
+    this.#send({ kind: 'request', id: undefined, to, topic, body, wait: Infinity });
+  }
+
+  /** @returns the results of the other workers that have one, when all have handled the request or ended, or `wait` is over */
+  async requestOthers(topic: string, body: unknown, wait: ResponseWait = MAX_WAIT_MS): Promise<readonly unknown[]> {
+    const results = await this.#request('others', topic, body, wait);
     return results.filter((result) => result !== undefined);
   }
 
@@ -88,11 +107,22 @@ export class WorkerLink {
     }
   }
 
-  #request(to: Recipient, topic: string, body: unknown): Promise<readonly unknown[]> {
+  /** One renewal is in progress at a time: calls that come meanwhile wait for the next one. */
+  async #renew(): Promise<void> {
+    await this.#renewing;
+    this.#nextRenewal = undefined;
+    const sentAt = clock.now();
+    this.#renewing = this.request('primary', CURRENT_TOPIC, undefined).then(() => {
+      this.#currentUntil = sentAt + CURRENT_MS;
+    });
+    return this.#renewing;
+  }
+
+  #request(to: Recipient, topic: string, body: unknown, wait: ResponseWait = Infinity): Promise<readonly unknown[]> {
     const id = ++this.#lastId;
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);
-      this.#send({ kind: 'request', id, to, topic, body });
+      this.#send({ kind: 'request', id, to, topic, body, wait });
     });
   }
 

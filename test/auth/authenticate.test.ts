@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { listKeys } from '../../gateway/auth/stores/key-store.ts';
 import { KeyShare } from '../../gateway/admission/key-share.ts';
@@ -136,11 +137,17 @@ describe('while Redis is available', () => {
     expect([await auth.try(other), await own.try(other)]).toEqual(['key-invalid', 'valid']);
   });
 
-  it('a value that is not a hash is not a key', async () => {
-    await fillCache(auth, key);
+  it('a key whose value is not a hash is 503 with a log line, and not in the list', async () => {
+    const lines: string[] = [];
+    const own = await openAuth(redis.url, { log: pino({}, { write: (line: string) => void lines.push(line) }) });
+    await fillCache(own, key);
     await redis.cli('SET', `gatehouse:key:${digestOf(key)}`, 'x');
-    await eventually(async () => (await auth.try(key)) === 'key-invalid', SOON_MS);
-    expect(await listKeys(auth.store)).not.toContainEqual(expect.objectContaining({ id: keyIdOf(digestOf(key)) }));
+    await eventually(async () => (await own.try(key)) === 'key-store-unreachable', SOON_MS);
+    for (let n = 0; n < 10; n++) expect(await own.try(key)).toBe('key-store-unreachable');
+    const id = keyIdOf(digestOf(key));
+    expect(lines.filter((line) => line.includes('key rejected') && line.includes(id))).not.toEqual([]);
+    expect(lines.length).toBeLessThan(10);
+    expect(await listKeys(own.store)).not.toContainEqual(expect.objectContaining({ id }));
   });
 
   it('concurrent unknown keys of an address are limited too; valid keys do not count', async () => {

@@ -39,6 +39,17 @@ async function startOwnRedis(): Promise<RedisServer> {
   return redis;
 }
 
+it('keys list shows no control character of a name that the store has', async () => {
+  await create('alice');
+  const path = join(dataDir, 'keys.json');
+  const name = 'eve\x1b]0;owned\x07\n\x9b31m\u202e';
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"alice"', JSON.stringify(name)));
+  const { out } = await keys(['list']);
+  expect(out).toContain('eve\\u001b]0;owned\\u0007\\u000a\\u009b31m\\u202e');
+  expect(out).not.toMatch(/[^\P{Cc}\n]/u);
+  expect(out.trimEnd().split('\n')).toHaveLength(2);
+});
+
 describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
   beforeEach(async () => {
     if (kind === 'redis') await startOwnRedis();

@@ -93,66 +93,6 @@ describe('heads', () => {
   });
 });
 
-describe('a served block', () => {
-  it('is known to all other workers before its response is sent', async () => {
-    const { chain, workers, followed } = await inWorkers(3, 2);
-    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
-    const [{ poller, upstreams }, ...others] = followed as [Followed, ...Followed[]];
-    expect(poller.whenShared()).toBeUndefined();
-    const number = chain.number + 1n;
-    workers.stop(3);
-    poller.served(upstreams[0] as never, { number }, performance.now());
-    let isShared = false;
-    const sharing = poller.whenShared()?.then(() => {
-      isShared = true;
-    });
-    await eventually(() => others[0]?.poller.view.newestServed === number);
-    await staysTrueFor(30, () => !isShared);
-    workers.go(3);
-    await sharing;
-    expect(others.map((other) => other.poller.view.newestServed)).toEqual([number, number]);
-    expect(poller.whenShared()).toBeUndefined();
-  });
-
-  it('is not waited for in a worker that ends', async () => {
-    const { chain, workers, followed } = await inWorkers(2, 1);
-    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
-    const { poller, upstreams } = followed[first] as Followed;
-    workers.stop(2);
-    poller.served(upstreams[0] as never, { number: chain.number + 1n }, performance.now());
-    const sharing = poller.whenShared();
-    workers.end(2);
-    await sharing;
-  });
-
-  it('of safe or finalized is known, too', async () => {
-    const { chain, followed } = await inWorkers(2, 1);
-    await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
-    const { poller, upstreams } = followed[first] as Followed;
-    const now = performance.now();
-    poller.served(upstreams[0] as never, { number: 99n }, now, { by: 'response', sentAt: now, tag: 'finalized' });
-    await poller.whenShared();
-    expect(followed[second]?.poller.view.newestOf('finalized')).toBe(99n);
-    expect(followed[second]?.poller.view.newestOf('safe')).toBe(-1n);
-  });
-});
-
-it('subscribers get a block when all workers know that it is served', async () => {
-  const { chain, workers, followed } = await inWorkers(2, 1);
-  await eventually(() => followed.every(({ poller }) => poller.view.number === chain.number));
-  const { poller, changes, watch } = followed[first] as Followed;
-  await watch();
-  workers.stop(2);
-  chain.mine();
-  await eventually(() => poller.view.number === chain.number);
-  await staysTrueFor(50, () => changes.length === 0);
-  workers.go(2);
-  await eventually(() => changes.length === 1);
-  expect(followed[second]?.poller.view.newestServed).toBe(chain.number);
-  chain.mine(2);
-  await eventually(() => changes.flatMap(({ added }) => added).length === 3);
-});
-
 it('a node that starts again from genesis is followed in all workers, whichever knew a final block', async () => {
   const { chain, scripted, followed } = await inWorkers(3, 1);
   const [node] = scripted as [ScriptedNode];

@@ -45,6 +45,20 @@ describe('gatehouse check', () => {
     });
   });
 
+  it('shows no control character of a name, and one line for it', async () => {
+    const name = 'Base\x1b]0;owned\x07\n\x9b31m\u202e';
+    place.withNetworks({ one: { ...base, name } });
+    for (const [args, lines] of [
+      [['check'], 1],
+      [['networks', 'list'], 2],
+    ] as const) {
+      const { stdout } = await place.run([...args]);
+      expect(stdout).toContain('Base\\u001b]0;owned\\u0007\\u000a\\u009b31m\\u202e');
+      expect(stdout).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
+      expect(stdout.trimEnd().split('\n')).toHaveLength(lines);
+    }
+  });
+
   it('notes that public has no limits of each address or of all', async () => {
     place.withNetworks({
       one: { ...base, public: {} },

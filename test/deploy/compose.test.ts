@@ -50,11 +50,11 @@ const composeSettings = Object.fromEntries(
 const settings = readSettings({ ...environmentOf(image), ...composeSettings });
 
 describe('Dockerfile', () => {
-  it('uses an exact version of Node', () => {
+  it('uses an exact version of Node, by its digest', () => {
     const bases = stages.flatMap((stage) => argumentsOf(stage, 'FROM')).map((from) => from.split(' ')[0]);
     expect(bases).toHaveLength(3);
     expect(new Set(bases).size).toBe(1);
-    expect(bases[0]).toMatch(/^node:\d+\.\d+\.\d+-bookworm-slim$/);
+    expect(bases[0]).toMatch(/^node:\d+\.\d+\.\d+-bookworm-slim@sha256:[0-9a-f]{64}$/);
   });
 
   it('copies only files that exist, that .dockerignore allows, or that other stages create', () => {
@@ -118,7 +118,7 @@ describe('docker-compose.yml', () => {
     expect(compose.services['prometheus']?.ports).toEqual(['127.0.0.1:9090:9090']);
   });
 
-  it.each(services)('restricts %s, and has its exact version', (name, service) => {
+  it.each(services)('restricts %s, and has its exact version and digest', (name, service) => {
     expect(service).toMatchObject({
       restart: 'unless-stopped',
       read_only: true,
@@ -126,7 +126,7 @@ describe('docker-compose.yml', () => {
       security_opt: ['no-new-privileges:true'],
     });
     if (name === 'gateway') expect(service.build).toBe('.');
-    else expect(service.image).toMatch(/:v?\d+\.\d+\.\d+(-alpine)?$/);
+    else expect(service.image).toMatch(/:v?\d+\.\d+\.\d+(-alpine)?@sha256:[0-9a-f]{64}$/);
   });
 
   it('mounts existing files read-only, and uses volumes and networks that it declares', () => {

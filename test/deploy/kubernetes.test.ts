@@ -95,6 +95,15 @@ describe('the Kubernetes manifests', () => {
     ]);
   });
 
+  it('let gateways connect to DNS, upstreams and Redis only', () => {
+    const { policyTypes, egress } = ofKind('NetworkPolicy')[0]?.spec as unknown as {
+      policyTypes: string[];
+      egress: { ports: { port: number }[] }[];
+    };
+    expect(policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(egress.flatMap((rule) => rule.ports.map(({ port }) => port))).toEqual([53, 53, 443, 6379]);
+  });
+
   it('are all listed, or listed in a comment', () => {
     const left = [...read('kustomization.yaml').matchAll(/^ *# - (\S+\.yaml)$/gm)].map(([, name]) => name);
     expect([...kustomization.resources, ...left].sort()).toEqual(names.sort());

@@ -175,6 +175,32 @@ describe('the chart', () => {
     expect(rulesOf({ 'networkPolicy.opsFrom': [] }).map(({ ports }) => ports[0]?.port)).toEqual(['calls']);
   });
 
+  it('lets gateways connect to DNS, upstreams and Redis only, and nowhere without rules', () => {
+    const policyOf = (values: Readonly<Record<string, unknown>>) =>
+      ofKind(render(values), 'NetworkPolicy')[0]?.spec as {
+        policyTypes: string[];
+        egress: { ports: { port: number }[] }[];
+      };
+    expect(policyOf({}).policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(policyOf({}).egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 443, 6379]);
+    const none = { 'networkPolicy.dns': [], 'networkPolicy.upstreams': [], 'networkPolicy.redis': [] };
+    expect(policyOf(none).egress).toEqual([]);
+  });
+
+  it('names the image by its digest, if there is one', () => {
+    const imageOf = (values: Readonly<Record<string, unknown>>): string | undefined => {
+      const pod = ofKind(render(values), 'Deployment')[0]?.spec['template'] as {
+        spec: { containers: [{ image: string }] };
+      };
+      return pod.spec.containers[0].image;
+    };
+    const digest = `sha256:${'ab'.repeat(32)}`;
+    expect(imageOf({ 'image.tag': '1.2.3' })).toBe('images.example.org/gatehouse:1.2.3');
+    expect(imageOf({ 'image.tag': '1.2.3', 'image.digest': digest })).toBe(
+      `images.example.org/gatehouse:1.2.3@${digest}`,
+    );
+  });
+
   it('writes settings as the gateway reads them', () => {
     const [deployment] = ofKind(render({ settings: { ACCESS_LOG: 'on', BODY_MAX_BYTES: 5_000_000 } }), 'Deployment');
     const pod = deployment?.spec['template'] as { spec: { containers: [{ env: object[] }] } };

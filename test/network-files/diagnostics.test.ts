@@ -24,6 +24,8 @@ const notYaml: [string, string | string[], string][] = [
   ['an alias of itself', ['name: &base', '  nested: *base', ...good.slice(1)], '1:1 there are too many aliases (*…), or an alias contains itself'],
   ['ten to the power of twelve aliases', bomb(), '1:1 there are too many aliases (*…), or an alias contains itself'],
   ['brackets in brackets', `name: ${'['.repeat(50_000)}`, 'the nesting is too deep'],
+  ['lists in lists of one line', `name: Base\ntls:\n  ${'- '.repeat(20_000)}one`, '1:1 the nesting is too deep'],
+  ['20,000 aliases', [...good, 'list:', ...Array.from({ length: 20_000 }, () => '  - *none')], '1:1 there are more than 200 aliases (*…)'],
   ['more than 256 kB', `# ${'x'.repeat(257 * 1024)}\n${good.join('\n')}`, '1:1 the file is larger than 256 kB'],
 ];
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -70,6 +70,18 @@ describe('the name of a network file', () => {
     expect(diagnosticsIn({ [name]: 'anything: [' })).toEqual([
       `${name}:1:1 network files end in .yaml: rename it to base.yaml`,
     ]);
+  });
+
+  it('is not read if it is too large', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-networks-'));
+    try {
+      writeFileSync(join(folder, 'large.yaml'), '');
+      // Without blocks on the disk, and larger than any string.
+      truncateSync(join(folder, 'large.yaml'), 2 ** 30);
+      expect(() => loadFolder(folder)).toThrow('large.yaml:1:1 the file is larger than 256 kB');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('cannot be the name of a folder, a pipe or a broken link', () => {

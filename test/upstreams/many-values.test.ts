@@ -88,7 +88,10 @@ const fresh = (params: readonly unknown[]): unknown[] =>
 
 describe.each(Object.entries(methods))('%s', (method, { params, result }) => {
   it.each(Object.entries(forms))('goes to another upstream if one returns very many values: %s', async (_, form) => {
-    bad.always(({ id, response }) => response.end(`{"jsonrpc":"2.0","id":${String(id)},"result":${form}}`), method);
+    bad.always(
+      ({ id, response }) => void response.end(`{"jsonrpc":"2.0","id":${String(id)},"result":${form}}`),
+      method,
+    );
     const parsed = countParsed();
     const before = bad.callsOf(method).length;
     const response = await gateway.call(next('http'), method, fresh(params));
@@ -99,7 +102,10 @@ describe.each(Object.entries(methods))('%s', (method, { params, result }) => {
 
   it.each(Object.entries(forms))('goes to another upstream if an error has very many values: %s', async (_, form) => {
     const error = `{"code":-32000,"message":"x","data":${form}}`;
-    bad.always(({ id, response }) => response.end(`{"jsonrpc":"2.0","id":${String(id)},"error":${error}}`), method);
+    bad.always(
+      ({ id, response }) => void response.end(`{"jsonrpc":"2.0","id":${String(id)},"error":${error}}`),
+      method,
+    );
     const parsed = countParsed();
     const before = bad.callsOf(method).length;
     const response = await gateway.call(next('http'), method, fresh(params));
@@ -112,7 +118,7 @@ describe.each(Object.entries(methods))('%s', (method, { params, result }) => {
 describe.each(Object.entries(forms))('%s', (_, form) => {
   it('beside a result are not parsed', async () => {
     bad.always(
-      ({ id, response }) => response.end(`{"jsonrpc":"2.0","x":${form},"id":${String(id)},"result":"0x05"}`),
+      ({ id, response }) => void response.end(`{"jsonrpc":"2.0","x":${form},"id":${String(id)},"result":"0x05"}`),
       'eth_getCode',
     );
     good.response('eth_getCode', '0x05');

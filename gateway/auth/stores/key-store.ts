@@ -103,6 +103,11 @@ export class KeyStoreFull extends KeyStoreError {
   override readonly name = 'KeyStoreFull';
 }
 
+/** What the store has for a key is no record: the key can neither be accepted nor be called unknown. */
+export class KeyRecordMalformed extends KeyStoreError {
+  override readonly name = 'KeyRecordMalformed';
+}
+
 /** The store did not respond. */
 export class KeyStoreUnreachable extends KeyStoreError {
   override readonly name = 'KeyStoreUnreachable';

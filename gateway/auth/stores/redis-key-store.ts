@@ -1,9 +1,10 @@
 import { clock } from '../../clock/clock.ts';
 import type { Log } from '../../config/log.ts';
 import { timeSlicer } from '../../jsonrpc/time-slices.ts';
-import { isDigest, isKeyId } from '../formats/key.ts';
+import { isDigest, isKeyId, keyIdOf } from '../formats/key.ts';
 import {
   fieldsOfKey,
+  KeyRecordMalformed,
   type ChangeListener,
   type KeyRecord,
   type KeyStore,
@@ -16,7 +17,7 @@ import {
 import { primariesOf, type RedisClient } from '../../redis/client.ts';
 import { isRedisError, redisErrorCode, RedisLink } from '../../redis/link.ts';
 import { readRedisMemory, type RedisMemory } from '../../redis/memory.ts';
-import { addScript, DigestsById, emptyIfNoHash, KEY_PREFIX, toRecord, updateScript } from './redis-keys.ts';
+import { addScript, DigestsById, KEY_PREFIX, toRecord, undefinedIfNoHash, updateScript } from './redis-keys.ts';
 import { storeUnreachable } from './redis-unreachable.ts';
 import { parseRedisUrl } from '../../redis/url.ts';
 
@@ -85,8 +86,10 @@ export class RedisKeyStore implements KeyStore {
 
   readonly readMemory = (): Promise<RedisMemory> => this.#run(readRedisMemory);
 
-  find(digest: string): Promise<KeyRecord | undefined> {
-    return this.#run(async (redis) => toRecord(digest, await redis.hgetall(KEY_PREFIX + digest).catch(emptyIfNoHash)));
+  async find(digest: string): Promise<KeyRecord | undefined> {
+    const hash = await this.#run((redis) => redis.hgetall(KEY_PREFIX + digest).catch(undefinedIfNoHash));
+    if (hash !== undefined) return toRecord(digest, hash);
+    throw new KeyRecordMalformed(`the record of the key ${keyIdOf(digest)} in Redis is not a hash: use redis-cli`);
   }
 
   async add(digest: string, key: StoredKey): Promise<boolean> {
@@ -231,10 +234,21 @@ export class RedisKeyStore implements KeyStore {
     for (let from = 0; from < digests.length; from += MAX_CONCURRENT) {
       await timeSlicer.next();
       const part = digests.slice(from, from + MAX_CONCURRENT);
-      const found = await Promise.all(part.map((digest) => this.find(digest)));
+      const found = await Promise.all(part.map((digest) => this.#findListed(digest)));
       for (const [index, record] of found.entries()) if (record !== undefined) records.set(part[index] ?? '', record);
     }
     return records;
+  }
+
+  /** A listing has no malformed record. */
+  async #findListed(digest: string): Promise<KeyRecord | undefined> {
+    try {
+      return await this.find(digest);
+    } catch (error) {
+      if (!(error instanceof KeyRecordMalformed)) throw error;
+      this.#log.error({ error: error.message }, 'a key is left out of the list');
+      return undefined;
+    }
   }
 
   /** Scans all keys of the database: for the command line, never for a call. */

@@ -48,10 +48,9 @@ export class DigestsById {
   }
 }
 
-/** A value of another type is not a key. An empty hash makes the key unknown, so that the cached record is not used. */
-export function emptyIfNoHash(error: unknown): Record<string, string> {
-  if (redisErrorCode(error) === 'WRONGTYPE') return {};
-  throw error;
+/** @returns undefined: the value is not a hash */
+export function undefinedIfNoHash(error: unknown): undefined {
+  if (redisErrorCode(error) !== 'WRONGTYPE') throw error;
 }
 
 /** A hash with any field is a key: an operator may have written it by hand. */

@@ -25,7 +25,14 @@ export interface ParsedYaml {
 const yaml = (): typeof Yaml => loadPackage('yaml') as typeof Yaml;
 
 /** A hand-written network file has a few kilobytes. */
-const MAX_CHARACTERS = 256 * 1024;
+export const MAX_FILE_BYTES = 256 * 1024;
+export const TOO_LARGE = `the file is larger than ${MAX_FILE_BYTES / 1024} kB`;
+/** A file has ten levels. The parser recurses for each one: with many thousands, it takes seconds and its stack. */
+const MAX_LEVELS = 100;
+/** Levels of lists and maps that begin in one line. */
+const levelsOfLine = new RegExp(`(?:[-?:][ \\t]+){${MAX_LEVELS}}`);
+/** Each alias is resolved by a pass over the document: 20,000 took 12 s. */
+const MAX_ALIASES = 200;
 
 /** Replaces the library's messages, which are hard to read and may quote secrets from the file. By error code. */
 const messagesByCode: Readonly<Record<string, string>> = {
@@ -66,16 +73,22 @@ export function parseYaml(text: string): ParsedYaml {
     diagnostics,
     locate: () => at(0, ''),
   });
-  if (text.length > MAX_CHARACTERS) return failed(at(0, `the file is larger than ${MAX_CHARACTERS / 1024} kB`));
+  if (Buffer.byteLength(text) > MAX_FILE_BYTES) return failed(at(0, TOO_LARGE));
 
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, merge: true, stringKeys: true });
+  if (isNestedTooDeep(text)) return failed(at(0, messagesByCode['RESOURCE_EXHAUSTION'] ?? ''));
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, merge: true, stringKeys: true });
   // One diagnostic for each line: the parser repeats errors when it cannot recover.
   const byLine = new Map<number, Located>();
-  for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
-    const problem = at(pos[0], describe(code, message));
+  const problems = [...document.errors, ...document.warnings].map(({ code, message, pos }) => ({
+    offset: pos[0],
+    text: describe(code, message),
+  }));
+  for (const { offset, text: problemText } of [...problems, ...repeatedNames(document)]) {
+    const problem = at(offset, problemText);
     if (!byLine.has(problem.line)) byLine.set(problem.line, problem);
   }
   if (byLine.size > 0) return failed(...byLine.values());
+  if (hasTooManyAliases(document)) return failed(at(0, `there are more than ${MAX_ALIASES} aliases (*…)`));
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 });
     JSON.stringify(value); // throws if an alias contains itself
@@ -87,6 +100,40 @@ export function parseYaml(text: string): ParsedYaml {
     if (unresolved.length > 0) return failed(...unresolved);
     return failed(at(0, 'there are too many aliases (*…), or an alias contains itself'));
   }
+}
+
+/** By brackets, also those in texts, and by the marks of a line: what needs a line for each level is small enough. */
+export function isNestedTooDeep(text: string): boolean {
+  let levels = 0;
+  for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
+    levels = bracket === '[' || bracket === '{' ? levels + 1 : Math.max(0, levels - 1);
+    if (levels > MAX_LEVELS) return true;
+  }
+  return levelsOfLine.test(text);
+}
+
+/** The names that a map has twice. The library compares each name with all others: 16,000 took 4 s. */
+function repeatedNames(document: Document): { readonly offset: number; readonly text: string }[] {
+  const found: number[] = [];
+  const { isScalar, visit } = yaml();
+  visit(document, {
+    Map(_, { items }) {
+      const names = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (names.has(key.value)) found.push(key.range?.[0] ?? 0);
+        names.add(key.value);
+      }
+    },
+  });
+  return found.map((offset) => ({ offset, text: messagesByCode['DUPLICATE_KEY'] ?? '' }));
+}
+
+function hasTooManyAliases(document: Document): boolean {
+  const { visit } = yaml();
+  let count = 0;
+  visit(document, { Alias: () => (++count > MAX_ALIASES ? visit.BREAK : undefined) });
+  return count > MAX_ALIASES;
 }
 
 function unresolvedAliases(document: Document): number[] {

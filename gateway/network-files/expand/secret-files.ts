@@ -2,6 +2,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs';
 import type * as Yaml from 'yaml';
 import { loadPackage } from '../../config/load-package.ts';
 import { errorCode } from '../../config/log.ts';
+import { isNestedTooDeep } from '../diagnostics/parse-yaml.ts';
 
 /** A token of a cloud provider has a few kB, the public authorities of a system 200 kB. */
 const MAX_BYTES = 1024 * 1024;
@@ -29,7 +30,7 @@ export function readSecretFile(path: string): { readonly value: string } | { rea
 export function secretFilesIn(texts: readonly string[]): string[] {
   const paths = texts.flatMap((text) => [
     ...[...text.matchAll(/\$\{file:(\/[^}\n]+)\}/g)].map(([, path = '']) => path),
-    ...(/\btls\b/.test(text) && text.length <= MAX_BYTES ? pathsIn(text) : []),
+    ...(/\btls\b/.test(text) && !isNestedTooDeep(text) ? pathsIn(text) : []),
   ]);
   return [...new Set(paths)].sort();
 }

@@ -10,13 +10,15 @@ export class MachineMetrics {
   readonly #own: Registry;
   readonly #link: WorkerLink | undefined;
   #workers: WorkerCounts = { running: 1, ends: {} };
+  /** Of the other workers, by their ids: one that hangs has those of an earlier page, so that no counter falls. */
+  readonly #others = new Map<number, object[]>();
 
   /** @param link undefined: this process is the whole gateway */
   constructor(own: Registry, link: WorkerLink | undefined) {
     this.contentType = own.contentType;
     this.#own = own;
     this.#link = link;
-    link?.on(TOPIC, () => own.getMetricsAsJSON());
+    link?.on(TOPIC, async () => [link.id, await own.getMetricsAsJSON()]);
   }
 
   /** As of the last page. */
@@ -27,7 +29,9 @@ export class MachineMetrics {
   async page(): Promise<string> {
     if (this.#link === undefined) return this.#own.metrics();
     this.#workers = (await this.#link.request('primary', 'workers', undefined)) as WorkerCounts;
-    const others = (await this.#link.requestOthers(TOPIC, undefined)) as object[][];
-    return AggregatorRegistry.aggregate([await this.#own.getMetricsAsJSON(), ...others]).metrics();
+    const others = (await this.#link.requestOthers(TOPIC, undefined)) as [number, object[]][];
+    for (const [worker, metrics] of others) this.#others.set(worker, metrics);
+    for (const worker of this.#others.keys()) if (!this.#link.has(worker)) this.#others.delete(worker);
+    return AggregatorRegistry.aggregate([await this.#own.getMetricsAsJSON(), ...this.#others.values()]).metrics();
   }
 }

@@ -8,9 +8,22 @@ export interface Readiness {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Serves metrics to Prometheus, and probes to orchestrators and load balancers. */
-export function opsRoutes(metrics: Pick<MachineMetrics, 'page' | 'contentType'>, readiness: () => Readiness): Router {
+/**
+ * Serves metrics to Prometheus, and probes to orchestrators and load balancers.
+ * @param isOneOfSeveral each response ends its connection: the next request can go to another worker, if this one hangs
+ */
+export function opsRoutes(
+  metrics: Pick<MachineMetrics, 'page' | 'contentType'>,
+  readiness: () => Readiness,
+  isOneOfSeveral = false,
+): Router {
   const router = Router();
+  if (isOneOfSeveral)
+    router.use((_request, response, next) => {
+      response.removeHeader('Keep-Alive');
+      response.set('Connection', 'close');
+      next();
+    });
   let page: Promise<Buffer> | undefined;
   router.get('/metrics', async (_request, response) => {
     // Simultaneous requests share one page, and its memory.

@@ -1,5 +1,6 @@
 import type { KeyAccess } from '../../auth/key-access.ts';
 import type { OpenSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
+import { CURRENT_MS } from '../../workers/message-router.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
 import type { Session } from './session.ts';
 
@@ -76,7 +77,7 @@ export class OpenCounts {
   }
 
   #share(account: string, changed: Counts): void {
-    const sharing = this.#link?.requestOthers(topics.changed, changed).then(() => {
+    const sharing = this.#link?.requestOthers(topics.changed, changed, CURRENT_MS).then(() => {
       if (this.#sharing.get(account) === sharing) this.#sharing.delete(account);
     });
     if (sharing !== undefined) this.#sharing.set(account, sharing);

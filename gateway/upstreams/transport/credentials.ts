@@ -100,19 +100,22 @@ function decodeBase64(text: string): string {
 
 /** Removes an upstream's credentials and address from what it returns: nodes and proxies may echo a request. */
 export class Secrets {
-  /** As they are sent, and in lower case. */
-  readonly #sent: readonly string[];
+  /** In lower case. */
   readonly #credentials: readonly string[];
+  /** Of credentials, in bytes that are read as Latin-1. */
+  readonly #inBytes: RegExp;
   /** Of hosts and credentials. */
   readonly #pattern: RegExp;
 
   constructor(...all: readonly SecretTexts[]) {
     const credentials = shortestOf(all.flatMap((each) => each.credentials));
     const texts = shortestOf([...all.flatMap(({ hosts }) => hosts), ...credentials]);
-    this.#sent = credentials;
     this.#credentials = shortestOf(credentials.map((text) => text.toLowerCase()));
-    // `(?!)` matches nothing.
-    this.#pattern = new RegExp(texts.map(escapePattern).join('|') || '(?!)', 'gi');
+    this.#inBytes = patternOf(
+      credentials.map((text) => Buffer.from(text).toString('latin1')),
+      'i',
+    );
+    this.#pattern = patternOf(texts, 'gi');
   }
 
   /** Of the longest credential. */
@@ -144,9 +147,10 @@ export class Secrets {
     return this.#credentials.some((credential) => text.includes(credential));
   }
 
-  /** Whether bytes have a credential as it is sent. A native search: 6 µs in 190 kB, more for hexadecimal ones. */
-  areEchoedIn(bytes: Buffer): boolean {
-    return this.#sent.some((credential) => bytes.includes(credential));
+  /** Whether the bytes of a JSON text may have a credential: in any case, or escaped. 0.5 ms for 157 kB, of which parsing takes 0.7. */
+  mayBeIn(bytes: Buffer): boolean {
+    if (this.#credentials.length === 0) return false;
+    return bytes.includes(BACKSLASH) || this.#inBytes.test(bytes.toString('latin1'));
   }
 
   /** Replaces words with secrets in the texts of a JSON value, if one of them has a credential. */
@@ -209,6 +213,11 @@ function withoutEscapes(json: string): string {
 function shortestOf(texts: readonly string[]): string[] {
   const shortestFirst = [...new Set(texts)].sort((a, b) => a.length - b.length);
   return shortestFirst.filter((text, at) => !shortestFirst.slice(0, at).some((other) => text.includes(other)));
+}
+
+/** Matches any of the texts; `(?!)` matches nothing. */
+function patternOf(texts: readonly string[], flags: string): RegExp {
+  return new RegExp(texts.map(escapePattern).join('|') || '(?!)', flags);
 }
 
 function escapePattern(text: string): string {
