@@ -64,13 +64,14 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
     const main = { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url }], ...own };
     const upstreamPort = await freePort();
     const { slug, chainId } = hostileNetwork;
-    const overHttp = { name: 'hostile-http', url: `http://127.0.0.1:${upstreamPort}` };
-    const upstreams = [
-      { name: 'hostile', websocketUrl: `ws://127.0.0.1:${upstreamPort}` },
-      ...(attack.isHttp === true ? [overHttp] : []),
-    ];
-    const methods = attack.isHttp === true ? { methods: ['eth', 'net', 'web3', 'debug_*'] } : {};
-    const hostile = attack.isUpstream === true ? { [slug]: { name: 'Hostile', chainId, upstreams, ...methods } } : {};
+    const address = `127.0.0.1:${upstreamPort}`;
+    const upstreams = (attack.isUpstream ?? []).map((transport) =>
+      transport === 'http'
+        ? { name: 'hostile-http', url: `http://${address}` }
+        : { name: 'hostile', websocketUrl: `ws://${address}` },
+    );
+    const methods = ['eth', 'net', 'web3', 'debug_*'];
+    const hostile = upstreams.length === 0 ? {} : { [slug]: { name: 'Hostile', chainId, upstreams, methods } };
     place.withNetworks({ [SLUG]: main, ...hostile });
     const opsPort = await freePort();
     const heap = attack.heapMb === undefined ? {} : { NODE_OPTIONS: `--max-old-space-size=${attack.heapMb}` };

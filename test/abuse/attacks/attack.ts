@@ -18,10 +18,8 @@ export interface Attack {
   readonly public?: object;
   /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
   readonly logsPerBlock?: number;
-  /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`. */
-  readonly isUpstream?: true;
-  /** That upstream serves HTTP too, and pass-through methods. */
-  readonly isHttp?: true;
+  /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`, over these transports. */
+  readonly isUpstream?: readonly ('http' | 'websocket')[];
   /** Of the gateway, with which Node starts. Undefined: Node's default. */
   readonly heapMb?: number;
   /** What it must have sent by the end, or it has not taken place. */

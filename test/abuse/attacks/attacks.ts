@@ -3,6 +3,7 @@ import type { Attack } from './attack.ts';
 import { discoverBatches } from './discover-batches.ts';
 import { flood } from './flood.ts';
 import { framing } from './framing.ts';
+import { framingFloods } from './framing-floods.ts';
 import { hostileUpstreams } from './hostile-upstream.ts';
 import { invalidLogs } from './invalid-logs.ts';
 import { junkFilters } from './junk-filters.ts';
@@ -42,5 +43,6 @@ export const attacks: readonly Attack[] = [
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],
   ...hostileUpstreams,
   manyValues,
+  ...framingFloods,
   ...[mixtureOfBuffers, mixtureOfTransports, mixtureOfSmallAttacks],
 ];

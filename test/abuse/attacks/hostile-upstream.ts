@@ -8,7 +8,8 @@ const RESUBSCRIBE_MS = 1_000;
 /** The attacker is the only upstream of another network, and subscribes to it with its key. */
 function hostileUpstream(flood: Flood, name: string, sends: string, bound: string, bytes = 2_000_000): Attack {
   return {
-    ...{ name, sends, bound, seconds: 10, key: {}, isUpstream: true },
+    ...{ name, sends, bound, seconds: 10, key: {} },
+    isUpstream: ['websocket'],
     atLeast: { connections: 1, bytes },
     start(target, traffic) {
       startHostileNode(target.upstreamPort, hostileNetwork.chainId, flood, traffic);

@@ -28,7 +28,7 @@ export const manyValues: Attack = {
   sends:
     'an upstream of another network returns 30 MB of objects, lists, texts, numbers, names and levels: as results, in errors, beside them and in batches, to 1, 4 and 32 calls in flight, over HTTP and WebSocket; 256 MB of heap',
   bound: 'the values of a response are counted before they are parsed; what is large is checked in steps',
-  ...{ seconds: SECONDS, key: {}, isUpstream: true, isHttp: true, heapMb: 256 },
+  ...{ seconds: SECONDS, key: {}, isUpstream: ['websocket', 'http'], heapMb: 256 },
   atLeast: { connections: 1, bytes: 100_000_000 },
   start(target, traffic) {
     startValuesNode(target.upstreamPort, hostileNetwork.chainId, traffic);
