@@ -75,7 +75,8 @@ export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
     place.withNetworks({ [SLUG]: main, ...hostile });
     const opsPort = await freePort();
     const heap = attack.heapMb === undefined ? {} : { NODE_OPTIONS: `--max-old-space-size=${attack.heapMb}` };
-    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...heap, ...env });
+    const trusted = attack.isProxy === true ? { TRUSTED_PROXIES: addresses.withoutKey } : {};
+    const gateway = await place.start({ OPS_PORT: String(opsPort), ADMIN_TOKEN, ...heap, ...trusted, ...env });
     const pids = await untilComplete(gateway, pass);
     return await measure(attack, attacker, gateway, { opsPort, upstreamPort, pids });
   } finally {

@@ -16,6 +16,8 @@ export interface Attack {
   readonly key: Readonly<Record<string, number>> | undefined;
   /** `public` of the network, whose base URL is the path. Undefined: calls need a key. */
   readonly public?: object;
+  /** Its address is that of a trusted proxy. */
+  readonly isProxy?: true;
   /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
   readonly logsPerBlock?: number;
   /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`, over these transports. */

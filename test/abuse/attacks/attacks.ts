@@ -6,6 +6,7 @@ import { framing } from './framing.ts';
 import { framingFloods } from './framing-floods.ts';
 import { hostileUpstreams } from './hostile-upstream.ts';
 import { invalidLogs } from './invalid-logs.ts';
+import { ipv6Prefix } from './ipv6-prefix.ts';
 import { junkFilters } from './junk-filters.ts';
 import { manyAddresses } from './many-addresses.ts';
 import { manyChunkedBodies } from './many-chunked-bodies.ts';
@@ -37,7 +38,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, slowCalls, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses],
+  ...[flood, slowCalls, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses, ipv6Prefix],
   ...[pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],

@@ -71,9 +71,14 @@ export async function sendInTurn({ target, traffic, body, everyMs, onStatus }: L
 }
 
 /** Sends one request. @returns the status, or `closed` */
-export function post({ port, path, localAddress }: Target, agent: Agent, body: string): Promise<string> {
+export function post(
+  { port, path, localAddress }: Target,
+  agent: Agent,
+  body: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<string> {
   return new Promise((resolve) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...more };
     const sent = request(
       { host: '127.0.0.1', port, path, localAddress, method: 'POST', agent, headers },
       (response) => {
