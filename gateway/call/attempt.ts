@@ -129,7 +129,7 @@ async function outcomeAt(
   const batchedGroup = call.context?.batchBudget && batchedGroupOf(call);
   const clientBatch = batchedGroup && call.context?.batchBudget;
   const flow = flowOf(call);
-  const options: SendOptions = { deadline, timeoutMs, cancellation, clientBatch, batchedGroup, flow };
+  const options: SendOptions = { deadline, timeoutMs, cancellation, reservation, clientBatch, batchedGroup, flow };
   let outcome: Outcome;
   try {
     const response = await upstream.send(method.name, text, options);

@@ -2,6 +2,7 @@ import { clock } from '../clock/clock.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
 import { turnBudget } from '../event-loop/turn-budget.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
+import type { Reservation } from '../memory/reservation.ts';
 import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import { AvailableBlocks } from './available-blocks.ts';
 import type { Drain } from '../drains/drain-store.ts';
@@ -79,6 +80,8 @@ export interface SendOptions {
   /** Of the method; undefined: the upstream's. */
   readonly timeoutMs?: number | undefined;
   readonly cancellation?: Cancellation | undefined;
+  /** Has the bytes of a large response while it waits for its turn and is read. */
+  readonly reservation?: Reservation | undefined;
   /** The client's batch, if the call may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
   readonly batchedGroup?: BatchedGroup | undefined;
@@ -207,7 +210,7 @@ export class Upstream {
       const response =
         received.body.length < LARGE_RESPONSE_BYTES
           ? readResponse(received, id, secrets)
-          : await this.#readInTurn(received, id, secrets, cancellation);
+          : await this.#readInTurn(received, id, secrets, options);
       this.#respondedAt = clock.now();
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;
@@ -256,13 +259,19 @@ export class Upstream {
     received: HttpResponse,
     id: number,
     secrets: Secrets | undefined,
-    cancellation: Cancellation | undefined,
+    { cancellation, reservation }: SendOptions,
   ): Promise<UpstreamResponse> {
     const owner = this.#ownerOf(cancellation);
-    await turnBudget.next(owner);
-    const isSearched = secrets !== undefined && secrets.areAscii && received.body.length > SEARCHED_BYTES;
-    const shown = isSearched && !(await hasCredential(received.body, secrets, owner)) ? undefined : secrets;
-    return turnBudget.run(owner, () => readResponse(received, id, shown));
+    const { length } = received.body;
+    reservation?.add(length);
+    try {
+      await turnBudget.next(owner);
+      const isSearched = secrets !== undefined && secrets.areAscii && length > SEARCHED_BYTES;
+      const shown = isSearched && !(await hasCredential(received.body, secrets, owner)) ? undefined : secrets;
+      return turnBudget.run(owner, () => readResponse(received, id, shown));
+    } finally {
+      reservation?.giveBack(length);
+    }
   }
 
   /** Whose time of the event loop a response takes. */
