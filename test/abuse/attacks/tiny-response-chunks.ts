@@ -4,7 +4,7 @@ import { CHUNKED_ACCOUNT, type Attack } from './attack.ts';
 export const tinyResponseChunks: Attack = {
   name: 'an upstream response in chunks of one byte',
   sends: '`eth_call` in turn, whose response of 5 MB has each byte in a chunk of its own',
-  bound: 'small chunks are copied together',
+  bound: 'small chunks are copied together; with 64 kB of framing beyond the body, the connection ends',
   seconds: 10,
   key: {},
   atLeast: { connections: 1, bytes: 100 },

@@ -27,7 +27,9 @@ export function startFramingNode(port: number, chainId: number, flood: FramingFl
       }
       const result = method === 'eth_chainId' ? `0x${chainId.toString(16)}` : null;
       const text = JSON.stringify({ jsonrpc: '2.0', id, result });
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
+      socket.write(
+        `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+      );
     });
   }).listen(port, '127.0.0.1');
 }
