@@ -42,7 +42,8 @@ export const MAX_GROWTH = 4;
 /** An error without a payload has up to 6,223 bytes; messages are read up to 64 kB. */
 const MAX_SHORT_RESPONSE_BYTES = 262_144;
 
-const BYTES = '^0x(?:[0-9a-fA-F]{2})*$';
+/** Pattern of results that are bytes, of any length. */
+export const BYTES = '^0x(?:[0-9a-fA-F]{2})*$';
 
 /** Their results are short texts, numbers or booleans, and their errors have no payload of a contract. */
 const shortMethods: ReadonlySet<string> = new Set(
