@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
+import { isBytes } from '../collections/is-bytes.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
-import { JsonReader, NotJson } from '../json/json-reader.ts';
+import { JsonReader, NotJson, skipSpace } from '../json/json-reader.ts';
 import { exceeds } from '../json/nesting.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { MAX_DEPTH, MAX_GROWTH, MAX_MEMBERS, objectLimits } from '../spec/result-bounds.ts';
+import { BYTES, MAX_DEPTH, MAX_GROWTH, MAX_MEMBERS, objectLimits } from '../spec/result-bounds.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import { parseResult, tooManyValues } from '../upstreams/transport/read-response.ts';
 import {
@@ -22,8 +23,11 @@ export const IN_STEPS_OVER_BYTES = 262_144;
 /** Bytes of one step: these, and the rest of an element of a list. */
 const STEP_BYTES = 65_536;
 
+const QUOTE = 34;
 const OPEN_BRACKET = 91;
 const OPEN_BRACE = 123;
+/** After `"0x`. */
+const HEX_START = 3;
 const [START, COMMA, END] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 /** Whole objects are parsed one after the other, whoever gets them. */
 const OBJECTS = 'objects';
@@ -82,7 +86,8 @@ async function check(
   const [bytes] = response.parts;
   const isObject = bytes[0] === OPEN_BRACE;
   const isContainer = isObject || bytes[0] === OPEN_BRACKET;
-  // Parsing a text creates one value.
+  if (bytes[0] === QUOTE && method.resultKinds !== undefined) return checkText(method, params, response, steps);
+  // Parsing a number creates one value.
   if (!isContainer && method.resultKinds !== undefined) return normalise(method, params, response);
   const kind = isObject ? 'object' : 'array';
   if (method.resultKinds?.includes(kind) === false)
@@ -107,6 +112,28 @@ async function check(
     const result = await parseInSteps(bytes, steps, limits);
     return checkResult(method, params, { kind: 'result', result, text: bytes.toString() });
   });
+}
+
+/** Checks a text, piece by piece. Of methods with a schema, only bytes are so long. */
+async function checkText(
+  method: MethodSpec,
+  params: readonly unknown[],
+  response: LargeResponse,
+  steps: OwnedSteps,
+): Promise<Outcome> {
+  const [bytes] = response.parts;
+  const end = bytes.indexOf(QUOTE, 1);
+  if (end !== -1 && skipSpace(bytes, end + 1) !== bytes.length) {
+    // The envelope has other members.
+    return normalise(method, params, response.parse());
+  }
+  let fits = method.resultPattern === BYTES && bytes.toString('latin1', 1, HEX_START) === '0x' && end !== -1;
+  for (let at = HEX_START; fits && at < end; at += STEP_BYTES) {
+    fits = isBytes(`0x${bytes.toString('latin1', at, Math.min(at + STEP_BYTES, end))}`);
+    await steps.next();
+  }
+  if (fits) return { final: true, response };
+  return { final: false, failure: 'malformed', response: undefined, detail: 'the result is a long text, but no bytes' };
 }
 
 /** Checks a list of objects, some elements at a time. @throws NotJson */

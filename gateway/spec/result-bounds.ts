@@ -3,18 +3,21 @@ import { methods } from './methods.generated.ts';
 
 /*
  * Bounds of upstream responses, in bytes and in values (members and elements at all depths). They are looked at before
- * anything is parsed: JSON.parse of 30 MB of `{},` takes 5 s and 1 GB. Each is four times the largest value, or a quarter of the smallest
- * one, in the execution-apis suite and in test/recorded.
+ * anything is parsed: JSON.parse of 30 MB of `{},` takes 5 s and 1 GB. `Recorded` values are those in the execution-apis suite
+ * and in test/recorded. The comment of each bound has its reason; an estimate is not measured on nodes.
  */
 
 /** A trace of 1,024 nested calls has 2,050 levels. JSON.stringify overflows the stack at 4,500 (Node 20). */
 export const MAX_DEPTH = 3_000;
 
-/** Transactions have 26 bytes for each value, logs and receipts more. */
+/** A quarter of the smallest recorded number: transactions have 26 bytes for each value, logs and receipts more. */
 const MIN_BYTES_PER_VALUE = 6;
-/** Of what is parsed at once: a block of 2,000 transactions has 60,000 values. They take 100 ms and 25 MB at most. */
+/**
+ * Of what is parsed at once. Estimate: four times a block of 2,000 transactions, which has 60,000 values; recorded blocks are
+ * smaller. So many take 20 to 30 ms and 7 to 17 MB, or 300 ms and 27 MB if each has another name (Node 20).
+ */
 const MAX_VALUES = 250_000;
-/** Small objects may be as they like. */
+/** Estimate: small objects may be as they like, because so many values take up to 2 ms. */
 const FEW_VALUES = 1_000;
 
 /** Of objects with a schema. */
@@ -22,27 +25,38 @@ export function objectLimits(bytes: number): NestingLimits {
   return { depth: MAX_DEPTH, values: Math.min(MAX_VALUES, FEW_VALUES + bytes / MIN_BYTES_PER_VALUE) };
 }
 
-/** Of any result that is parsed as a whole, such as those that are compared. A list of logs has 33 bytes for each value. */
+/**
+ * Of any result that is parsed as a whole, such as those that are compared. Estimates, because results without a schema have
+ * any form: 50,000 values of any size take 6 ms, or 50 ms with other names; a list of logs has 33 bytes for each further one.
+ * Traces with more smaller values are passed on, but cannot be compared.
+ */
 export function resultLimits(bytes: number): NestingLimits {
   return { depth: MAX_DEPTH, values: MAX_VALUES / 5 + bytes / 32 };
 }
 
-/** Of an object with a schema. Blocks have up to 31. */
+/** Of an object with a schema. Four times the largest recorded number, that of a block: 31. */
 export const MAX_MEMBERS = 128;
 
-/** Of a response without its result, and of a small response. Errors have up to 11 values; 8 kB of `0,` have so many. */
+/**
+ * Of a response without its result, and of a small response. Recorded errors have up to 11. Responses below 8 kB, which are
+ * parsed at once, cannot have more: half as many as bytes.
+ */
 export const errorLimits: NestingLimits = { depth: MAX_DEPTH, values: 4_096 };
 
-/** Of an envelope whose members are found without parsing them: this takes 50 ms. */
+/**
+ * Of an envelope whose members are found without parsing them. Estimate, by the time: this takes 50 ms in one turn. A trace of
+ * 12 MB can have twice as many, but in an envelope as nodes write it, it is found without reading it.
+ */
 export const MAX_ENVELOPE_VALUES = 1_000_000;
 
-/** The completed objects of nodes have half as many bytes more. */
+/** Estimate: completed objects of nodes have half as many bytes more. Other chains may lack more fields. */
 export const MAX_GROWTH = 4;
 
-/** An error without a payload has up to 6,223 bytes; messages are read up to 64 kB. */
+/** Four times the 64 kB of a message that are read. Recorded errors without a payload have up to 6,223 bytes. */
 const MAX_SHORT_RESPONSE_BYTES = 262_144;
 
-const BYTES = '^0x(?:[0-9a-fA-F]{2})*$';
+/** Pattern of results that are bytes, of any length. */
+export const BYTES = '^0x(?:[0-9a-fA-F]{2})*$';
 
 /** Their results are short texts, numbers or booleans, and their errors have no payload of a contract. */
 const shortMethods: ReadonlySet<string> = new Set(

@@ -103,7 +103,14 @@ describe('a large result that is checked in steps', () => {
       { ...block, transactions: many(hash).concat(many(hash)) },
     ],
     ['a code', 'eth_getCode', [address, '0x1'], `0x${'60'.repeat(200_000)}`],
-    ['a list in place of a text', 'eth_getCode', [address, '0x1'], 'x'.repeat(300_000)],
+    ['a code in capitals', 'eth_getCode', [address, '0x1'], `0x${'AB'.repeat(200_000)}`],
+    ['a code with half a byte', 'eth_getCode', [address, '0x1'], `0x${'60'.repeat(200_000)}6`],
+    ['a code without 0x', 'eth_getCode', [address, '0x1'], '60'.repeat(200_000)],
+    ['a code with another digit at its end', 'eth_getCode', [address, '0x1'], `0x${'60'.repeat(200_000)}6g`],
+    ['a code with a backslash', 'eth_getCode', [address, '0x1'], `0x${'60'.repeat(200_000)}\\\\`],
+    ['a text in place of a code', 'eth_getCode', [address, '0x1'], 'x'.repeat(300_000)],
+    ['a text in place of a quantity', 'eth_estimateGas', [{}], `0x${'1'.repeat(300_000)}`],
+    ['a text in place of a list', 'eth_getLogs', [{}], `0x${'60'.repeat(200_000)}`],
     [
       'simulated calls with a text',
       'eth_simulateV1',
@@ -144,6 +151,47 @@ describe('a large result that is checked in steps', () => {
     const parse = vi.spyOn(JSON, 'parse');
     await inSteps(specOf(method), [{}], body);
     expect(Math.max(0, ...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(100_000);
+  });
+
+  it('is checked piece by piece, and not parsed: 24 MB of bytes', async () => {
+    const body = bodyOf(`0x${'60'.repeat(12_000_000)}`);
+    const parse = vi.spyOn(JSON, 'parse');
+    let turns = 0;
+    let isDone = false;
+    const count = (): void => {
+      turns++;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const outcome = await inSteps(specOf('eth_call'), [{}], body);
+    isDone = true;
+    expect(parse.mock.calls.map(([text]) => text.length)).toEqual([]);
+    expect(turns).toBeGreaterThan(3);
+    expect(outcome).toMatchObject({ final: true, response: { kind: 'large' } });
+    if (outcome.final && outcome.response.kind === 'large')
+      expect(body.includes(Buffer.concat(outcome.response.parts))).toBe(true);
+  });
+
+  it.each([
+    ['a quantity', 'eth_estimateGas'],
+    ['a list', 'eth_getLogs'],
+    ['an object', 'eth_getTransactionReceipt'],
+  ])('is not parsed if it is 24 MB of text in place of %s', async (_, method) => {
+    const body = bodyOf(`0x${'60'.repeat(12_000_000)}`);
+    const parse = vi.spyOn(JSON, 'parse');
+    const outcome = await inSteps(specOf(method), [{}], body);
+    expect(parse.mock.calls.map(([text]) => text.length)).toEqual([]);
+    expect(outcome).toMatchObject({ final: false, failure: 'malformed' });
+  });
+
+  it('is that of a parsed one if its envelope has other members: a code', async () => {
+    const code = `"0x${'60'.repeat(200_000)}"`;
+    const response = await inSteps(
+      specOf('eth_getCode'),
+      [address, '0x1'],
+      Buffer.from(`{"jsonrpc":"2.0","result":${code} ,"x":1,"id":1}`),
+    );
+    expect(resultOf(response)).toBe(JSON.parse(code));
   });
 
   it('waits for the earlier ones of its owner only', async () => {

@@ -123,8 +123,10 @@ describe.each(Object.entries(forms))('%s', (_, form) => {
     );
     good.response('eth_getCode', '0x05');
     const parsed = countParsed();
+    const before = bad.callsOf('eth_getCode').length;
     const { result } = await gateway.call(next('http'), 'eth_getCode', fresh([address, 'latest']));
     expect(parsed()).toBeLessThan(20_000);
+    expect(bad.callsOf('eth_getCode').length).toBe(before + 1);
     expect(result).toBe('0x05');
   });
 
@@ -138,9 +140,12 @@ describe.each(Object.entries(forms))('%s', (_, form) => {
       params: fresh([address, 'latest']),
     }));
     const parsed = countParsed();
+    const batched = (): number => bad.callsOf('eth_getBalance').filter(({ body }) => body.startsWith('[')).length;
+    const before = batched();
     const response = await gateway.post(next('batch'), JSON.stringify(calls));
     const text = await response.text();
     expect(parsed()).toBeLessThan(20_000);
+    expect(batched()).toBe(before + calls.length);
     expect(text.match(/"result":"0x1"/g)).toHaveLength(3);
   });
 
@@ -153,8 +158,11 @@ describe.each(Object.entries(forms))('%s', (_, form) => {
       sendText(textFor(id));
     });
     const parsed = countParsed();
+    const received = (): number => socket.calls.filter(({ method }) => method === 'eth_getStorageAt').length;
+    const before = received();
     const { result } = await gateway.call(next('socket'), 'eth_getStorageAt', fresh([address, '0x0', 'latest']));
     expect(parsed()).toBeLessThan(20_000);
+    expect(received()).toBe(before + 1);
     expect(result).toBe(hash);
   });
 });

@@ -1,5 +1,6 @@
 import { isBytes } from '../../collections/is-bytes.ts';
 import type { Identity, MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
+import { BYTES } from '../../spec/result-bounds.ts';
 import type { FailureClass, ResultResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { Outcome } from '../../upstreams/outcome.ts';
 import { expectedValue } from './expected-identity.ts';
@@ -149,8 +150,6 @@ export function quantitiesIn({ quantities, nested }: ObjectShape): string[] {
 }
 
 const none: readonly Identity[] = [];
-
-const BYTES = '^0x(?:[0-9a-fA-F]{2})*$';
 
 /** A repeated group may overflow the stack with megabytes, which only bytes have. */
 function matches(pattern: string, text: string): boolean {

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import { asUsual, slow, type Behaviour } from '../../support/behaviours.ts';
-import { rpcError, startFakeNode } from '../../support/fake-node.ts';
+import { asUsual, hang, type Behaviour } from '../../support/behaviours.ts';
+import { rpcError, startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { shiftClock, withNodes, word } from '../../routing/with-nodes.ts';
 import { address, requests, storage, withBatches, write, type TestCall } from './with-batches.ts';
@@ -126,15 +126,20 @@ describe('an upstream with batch: auto', () => {
   });
 
   it('that is slow for one batch counts as slow once, however many calls it has', async () => {
-    const { gateway, nodes, requestCounts } = await withNodes(2, {}, { hedge: 50 }, [{ batch: 'auto' }, {}]);
+    // No time passes, so that a busy machine changes neither the batches nor the delay of a hedge.
+    const clock = shiftClock();
+    const { gateway, nodes } = await withNodes(2, {}, { hedge: 50 }, [{ batch: 'auto' }, {}]);
+    const [first, second] = nodes as [FakeNode, FakeNode];
     for (const node of nodes) node.response('eth_getStorageAt', word(5));
     const calls = storage(8).map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }));
-    // By now there are enough samples for hedging.
-    for (let times = 0; times < 3; times++) await gateway.post('test', JSON.stringify(calls));
-    const before = requestCounts()[1] ?? 0;
-    nodes[0]?.next(slow(400));
+    // By then there are enough samples for hedging, and the next batch is none of those that are sent alone.
+    for (let times = 0; times < 4; times++) await gateway.post('test', JSON.stringify(calls));
+    clock.forward(1);
+    for (const node of nodes) node.calls.length = 0;
+    first.next(hang);
     await gateway.post('test', JSON.stringify(calls));
-    expect(requestCounts()[1]).toBeGreaterThan(before);
+    expect(requests(first).map(({ length }) => length)).toEqual([8]);
+    expect(second.callsOf('eth_getStorageAt')).toHaveLength(8);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   });
