@@ -17,13 +17,13 @@ await import(main);
 function isFresh() {
   if (!existsSync(main)) return false;
   const builtAt = statSync(main).mtimeMs;
-  return ['gateway', 'schemas']
+  const sources = ['gateway', 'schemas']
     .filter((folder) => existsSync(join(root, folder)))
-    .every((folder) =>
-      readdirSync(join(root, folder), { recursive: true })
-        .filter((name) => name.endsWith('.ts'))
-        .every((name) => statSync(join(root, folder, name)).mtimeMs <= builtAt),
-    );
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, name)))
+    .filter((name) => name.endsWith('.ts'));
+  // The lockfile has the packages of the bundle.
+  const others = ['package-lock.json', 'rolldown.config.js'].filter((name) => existsSync(join(root, name)));
+  return [...sources, ...others].every((name) => statSync(join(root, name)).mtimeMs <= builtAt);
 }
 
 function bundle() {
@@ -60,7 +60,11 @@ function takeLock() {
       if (error.code !== 'EEXIST') return;
     }
     if (isLockHeld()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
-    else rmSync(lock, { force: true });
+    else {
+      // Its process ended while it made the bundle, which may lack files.
+      rmSync(main, { force: true });
+      rmSync(lock, { force: true });
+    }
   }
 }
 

@@ -93,7 +93,9 @@ export class WorkerShares {
   async #send(): Promise<void> {
     const sent = [...this.#reports.values(), ...this.#checks];
     clock.clearTimeout(this.#timer);
-    [this.#reports, this.#checks, this.#timer] = [new Map(), [], undefined];
+    this.#reports = new Map();
+    this.#checks = [];
+    this.#timer = undefined;
     if (sent.length === 0) return;
     const kinds = [...new Set(sent.map(({ share }) => share.limits))];
     const charges = sent.map(({ share: { limits, ...share }, units, decide }): ShareCharge => {

@@ -35,7 +35,11 @@ describe('a policy with which Redis loses', () => {
     await redis.cli('CONFIG', 'SET', 'maxmemory-policy', policy);
     const info = await redis.cli('INFO', 'memory');
     const lines: string[] = [];
-    const log = pino({}, new Writable({ write: (line, _, done) => (lines.push(String(line)), done()) }));
+    const write = (line: Buffer, _: string, done: () => void): void => {
+      lines.push(String(line));
+      done();
+    };
+    const log = pino({}, new Writable({ write }));
     const watch = new RedisMemoryWatch(
       () => Promise.resolve(memoryIn(info)),
       log,

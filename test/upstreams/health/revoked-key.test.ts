@@ -89,7 +89,7 @@ const rejects =
   ({ status, type = 'application/json', body }: Form): Behaviour =>
   ({ id, response }) => {
     const value = body(id);
-    const text = type === 'application/json' ? JSON.stringify(value) : String(value ?? '');
+    const text = type === 'application/json' ? JSON.stringify(value) : typeof value === 'string' ? value : '';
     response.writeHead(status, { 'content-type': type }).end(text);
   };
 
