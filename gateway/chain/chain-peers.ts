@@ -1,4 +1,3 @@
-import { CURRENT_MS } from '../workers/message-router.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
 import type { Absence, ServedBlock } from './chain.ts';
 import type { Block } from './header.ts';
@@ -102,7 +101,7 @@ export class ChainPeers {
     this.#wanted = new Map();
     this.#next = undefined;
     const { servedBlocks: topic } = chainTopics;
-    this.#asking = this.#link.requestOthers(topic, question, CURRENT_MS) as Promise<readonly ServedBlocks[]>;
+    this.#asking = this.#link.requestOthers(topic, question) as Promise<readonly ServedBlocks[]>;
     return this.#asking;
   }
 }
