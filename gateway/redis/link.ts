@@ -62,6 +62,7 @@ export class RedisLink {
     });
     this.redis.on('close', () => {
       this.#startConnection();
+      if (this.#isUp) this.#lastError ??= closed;
       this.#setState(false);
     });
     this.#timer = clock.setInterval(() => void this.#beat(), HEARTBEAT_INTERVAL_MS).unref();
@@ -192,6 +193,7 @@ export class RedisLink {
     if (isUp) {
       log.info(facts, 'Redis is available');
       this.#downSince = undefined;
+      this.#lastError = undefined;
       return;
     }
     this.#downSince ??= now;
@@ -199,6 +201,9 @@ export class RedisLink {
     log.warn({ ...facts, error: redisErrorCode(this.#lastError) }, 'Redis is unavailable');
   }
 }
+
+/** Redis ended the connection, and no error says why. */
+const closed = Object.assign(new Error('closed'), { code: 'ECONNRESET' });
 
 /** Whether the error is a response of Redis: then the connection works. */
 export function isRedisError(error: unknown): error is Error {

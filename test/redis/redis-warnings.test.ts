@@ -35,3 +35,15 @@ it('the warning comes each minute while Redis is a replica or unreachable', asyn
   await untilWarned(2, 'ECONNREFUSED');
   await store.close();
 });
+
+it('a connection that Redis ends without an error has a cause of its own, not that of an earlier outage', async () => {
+  const redis = await start();
+  const causes: unknown[] = [];
+  const log = pino({ base: null }, { write: (text) => void causes.push((JSON.parse(text) as { error?: string }).error) });
+  const store = new RedisKeyStore(redis.url, log);
+  onTestFinished(() => store.close());
+  await store.waitUntilReady(20_000);
+  await redis.kill();
+  await eventually(() => causes.filter((cause) => cause !== undefined).length > 0);
+  expect(causes.find((cause) => cause !== undefined)).toBe('ECONNRESET');
+});

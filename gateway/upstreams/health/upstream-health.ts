@@ -73,7 +73,7 @@ export class UpstreamHealth {
   #reason = '';
   #since = 0;
   #failures = 0;
-  /** An upstream whose circuit opens again and again has one line a minute, with the count. */
+  /** An upstream whose circuit opens again and again has one line a minute for each failure class, with the count. */
   readonly #lines = new LineLimit();
   #isLogged = true;
 
@@ -112,10 +112,10 @@ export class UpstreamHealth {
     return this.#since;
   }
 
-  /** Logs an upstream failure: a warning if it opened the circuit, at most one a minute. */
+  /** Logs an upstream failure: a warning if it opened the circuit, at most one a minute for each class. */
   logFailure(failure: FailureClass, detail: string, hasOpened: boolean): void {
     const facts = { upstream: this.#upstream, failure, detail };
-    const count = hasOpened ? this.#lines.take('') : undefined;
+    const count = hasOpened ? this.#lines.take(failure) : undefined;
     if (hasOpened) this.#isLogged = count !== undefined;
     if (count === undefined) this.#log.debug(facts, 'upstream failed');
     else this.#log.warn({ ...facts, ...(count > 1 && { count }) }, 'upstream failed');
