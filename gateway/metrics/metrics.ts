@@ -263,7 +263,7 @@ export class Metrics {
   watchRedis(read: () => number | undefined): void {
     gauge(this.registry, 'gatehouse_redis_memory_used_ratio', (ratio) => {
       const usedPart = read();
-      if (usedPart === undefined) ratio.reset();
+      if (usedPart === undefined) ratio.remove();
       else ratio.set(usedPart);
     });
   }

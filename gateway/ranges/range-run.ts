@@ -56,6 +56,8 @@ export class RangeRun {
   #maxAtOnce = MAX_AT_ONCE;
   readonly #requests: PartRequests;
   #addressesPerCall: number;
+  /** Parts that upstreams returned. */
+  #returned = 0;
   #failure: unknown;
 
   constructor(options: RangeRunOptions) {
@@ -144,8 +146,8 @@ export class RangeRun {
     let first: Upstream | undefined;
     for (const one of candidates) if (first === undefined || this.#loadOf(one) < this.#loadOf(first)) first = one;
     const now = clock.now();
-    // Before, the width is not known yet.
-    if (first !== undefined && limits.isSettled) limits.checkParts(candidates, range, now);
+    // Before the first part, the width is not known yet. Later, work would be lost: `PartRequests` counts the parts.
+    if (first !== undefined && limits.isSettled && this.#returned <= 1) limits.checkParts(candidates, range, now);
     const maxBlocks = first === undefined ? UNPLANNED_BLOCKS : limits.widestFor(first, filter.key, now);
     const part =
       first === undefined || atStart.includes(first)
@@ -189,6 +191,7 @@ export class RangeRun {
       await this.#handleFailure(error, range, addressesPerCall);
       return;
     }
+    this.#returned++;
     if (ofPart.length > 0) reportEnd(ofPart, { outcome: 'result', results: countElements(elements) });
     received.add({ ...range, elements, isFinal });
     part.recordBytes(elements.length);

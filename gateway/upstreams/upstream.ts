@@ -206,11 +206,10 @@ export class Upstream {
           return this.#flowing(result, sentAt, deadline - sentAt, timeoutMs);
         received = { status: received.status, body: await rest.collect(received.body) };
       }
-      const secrets = this.#secretsFor(method, received);
       const response =
         received.body.length < LARGE_RESPONSE_BYTES
-          ? readResponse(received, id, secrets)
-          : await this.#readInTurn(received, id, secrets, options);
+          ? readResponse(received, id, this.#secretsFor(method, received.body))
+          : await this.#readInTurn(received, id, method, options);
       this.#respondedAt = clock.now();
       this.metrics.succeeded((this.#respondedAt - sentAt) / 1000);
       return response;
@@ -233,9 +232,15 @@ export class Upstream {
     const secrets = this.#secrets;
     const hasText = mayReturnText(method) && secrets.maxCredentialChars > 0;
     if (hasText && !secrets.areAscii) return undefined;
-    const isEchoed = (bytes: Buffer): boolean =>
-      hasText ? secrets.areIn(bytes.toString('latin1')) : secrets.mayBeIn(bytes) && secrets.areIn(bytes.toString());
-    return flow.readerFor?.(isEchoed) ?? new UnreadResult(hasText ? secrets : undefined);
+    return flow.readerFor?.(this.#searchOf(method)) ?? new UnreadResult(hasText ? secrets : undefined);
+  }
+
+  /** Whether bytes of a response have a credential. If it may have text, all credentials are ASCII. */
+  #searchOf(method: string): (bytes: Buffer) => boolean {
+    const secrets = this.#secrets;
+    return mayReturnText(method)
+      ? (bytes) => secrets.areIn(bytes.toString('latin1'))
+      : (bytes) => secrets.mayBeIn(bytes) && secrets.areIn(bytes.toString());
   }
 
   /** Records the latency or failure of a flowing result at its end. What its reader takes of the time does not count. */
@@ -258,19 +263,37 @@ export class Upstream {
   async #readInTurn(
     received: HttpResponse,
     id: number,
-    secrets: Secrets | undefined,
+    method: string,
     { cancellation, reservation }: SendOptions,
   ): Promise<UpstreamResponse> {
     const owner = this.#ownerOf(cancellation);
-    const { length } = received.body;
-    reservation?.add(length);
+    const { body } = received;
+    reservation?.add(body.length);
     try {
       await turnBudget.next(owner);
-      const isSearched = secrets !== undefined && secrets.areAscii && length > SEARCHED_BYTES;
-      const shown = isSearched && !(await hasCredential(received.body, secrets, owner)) ? undefined : secrets;
-      return turnBudget.run(owner, () => readResponse(received, id, shown));
+      const isSearched = body.length > SEARCHED_BYTES && (this.#secrets.areAscii || !mayReturnText(method));
+      const isEchoed = isSearched && (await this.#isEchoedIn(body, method, owner));
+      return turnBudget.run(owner, () => {
+        const secrets = isSearched ? (isEchoed ? this.#secrets : undefined) : this.#secretsFor(method, body);
+        return readResponse(received, id, secrets);
+      });
     } finally {
-      reservation?.giveBack(length);
+      reservation?.giveBack(body.length);
+    }
+  }
+
+  /** Whether a large response has a credential. It is searched in steps. */
+  async #isEchoedIn(body: Buffer, method: string, owner: string): Promise<boolean> {
+    const isEchoed = this.#searchOf(method);
+    const steps = new OwnedSteps(owner);
+    try {
+      for (const part of partsOf(body, this.#secrets.maxCredentialChars)) {
+        if (isEchoed(part)) return true;
+        await steps.next();
+      }
+      return false;
+    } finally {
+      steps.charge();
     }
   }
 
@@ -478,7 +501,7 @@ export class Upstream {
   }
 
   /** Undefined: by its schema the result has no text, and its bytes have no credential. */
-  #secretsFor(method: string, { body }: HttpResponse): Secrets | undefined {
+  #secretsFor(method: string, body: Buffer): Secrets | undefined {
     return mayReturnText(method) || this.#secrets.mayBeIn(body) ? this.#secrets : undefined;
   }
 
@@ -515,7 +538,7 @@ export class Upstream {
         work,
       );
       if (received.body.length > maxBytes) throw new ResponseTooLarge();
-      return readResponse(received, id, this.#secretsFor(method, received));
+      return readResponse(received, id, this.#secretsFor(method, received.body));
     } finally {
       this.limits?.endRequest();
     }
@@ -526,18 +549,19 @@ function bodyOf(id: number, method: string, params: string): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
 }
 
-/** Searches a large response in steps. */
-async function hasCredential(body: Buffer, secrets: Secrets, owner: string): Promise<boolean> {
-  const steps = new OwnedSteps(owner);
-  try {
-    for (let at = 0; at < body.length; at += SEARCHED_BYTES) {
-      let start = Math.max(0, at - (secrets.maxCredentialChars + 1) * MAX_ESCAPED_CHARS);
-      while (start > 0 && body[start - 1] === BACKSLASH) start--;
-      if (secrets.areIn(body.toString('latin1', start, at + SEARCHED_BYTES))) return true;
-      await steps.next();
-    }
-    return false;
-  } finally {
-    steps.charge();
+/**
+ * The parts in which a large response is searched. Each text of so many characters is in one of them as a whole, and none
+ * begins within an escape of one character.
+ */
+export function* partsOf(body: Buffer, maxChars: number): Iterable<Buffer> {
+  let last = 0;
+  for (let at = 0; at < body.length; at += SEARCHED_BYTES) {
+    let start = Math.max(0, at - (maxChars + 1) * MAX_ESCAPED_CHARS);
+    let before = start;
+    // The last part did not begin within an escape either.
+    while (before > last && body[before - 1] === BACKSLASH) before--;
+    start -= (start - before) % 2;
+    yield body.subarray(start, at + SEARCHED_BYTES);
+    last = start;
   }
 }

@@ -84,8 +84,10 @@ export class MessageRouter {
     if (!this.#workers.delete(worker)) return;
     this.#currentUntil.delete(worker);
     for (const [key, request] of this.#pending) {
-      if (request.from === worker) this.#pending.delete(key);
-      else if (request.waiting.delete(worker)) this.#endIfComplete(key, request);
+      if (request.from === worker) {
+        this.#pending.delete(key);
+        clock.clearTimeout(request.timer);
+      } else if (request.waiting.delete(worker)) this.#endIfComplete(key, request);
     }
     this.sendAll({ kind: 'workers', ids: this.ids });
     this.#onEnd(worker);

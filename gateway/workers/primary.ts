@@ -5,7 +5,7 @@ import { causeOf, type Log } from '../config/log.ts';
 import { MessageRouter } from './message-router.ts';
 import type { MessageToPrimary, MessageToWorker } from './messages.ts';
 import { reassignConnections } from './reassign-connections.ts';
-import { lifeOf, restartAt, type Life, type Workforce } from './restart-policy.ts';
+import { restartAt, runOf, type WorkerRun, type WorkerTimes } from './restart-policy.ts';
 
 /** Workers report that their event loop turns. */
 export const ALIVE_INTERVAL_MS = 500;
@@ -24,8 +24,8 @@ export type WorkerEnd = 'crashed' | 'hung';
 interface RunningWorker {
   readonly worker: Worker;
   readonly startedAt: number;
-  /** Short lives in a row at its place before this one. */
-  readonly shortLives: number;
+  /** Short runs in a row at its place before this one. */
+  readonly shortRuns: number;
   /** When its latest message arrived, by clock.now(). */
   aliveAt: number;
   hasJoined: boolean;
@@ -50,8 +50,8 @@ export class Primary {
   readonly #options: PrimaryOptions;
   readonly #running = new Map<number, RunningWorker>();
   readonly #timer: Timer;
-  /** The places without a worker, by the lives of their last ones. */
-  #vacant: Life[] = [];
+  /** The places without a worker, by the runs of their last ones. */
+  #vacant: WorkerRun[] = [];
   #lastStartAt = -Infinity;
   #unservedSince: number | undefined = clock.now();
   #checkedAt = clock.now();
@@ -102,7 +102,7 @@ export class Primary {
       return code;
     }
     const now = clock.now();
-    this.#vacant = Array.from({ length: this.#options.count - 1 }, () => lifeOf(-Infinity, now, true, 0));
+    this.#vacant = Array.from({ length: this.#options.count - 1 }, () => runOf(-Infinity, now, true, 0));
     this.#fillPlaces(now);
     return code;
   }
@@ -127,11 +127,11 @@ export class Primary {
     await ended;
   }
 
-  #fork(shortLives: number): void {
+  #fork(shortRuns: number): void {
     const now = clock.now();
     this.#lastStartAt = now;
     const worker = cluster.fork();
-    const times = { startedAt: now, aliveAt: now, shortLives };
+    const times = { startedAt: now, aliveAt: now, shortRuns };
     const running = { worker, ...times, hasJoined: false, isReady: false, isHung: false };
     this.#running.set(worker.id, running);
     reassignConnections(
@@ -174,7 +174,7 @@ export class Primary {
   }
 
   #ended(
-    { worker, startedAt, shortLives, isHung, isReady }: RunningWorker,
+    { worker, startedAt, shortRuns, isHung, isReady }: RunningWorker,
     code: number | null,
     signal: string | null,
   ): void {
@@ -195,14 +195,14 @@ export class Primary {
     this.ends[end]++;
     const now = clock.now();
     if (this.running === 0) this.#unservedSince ??= now;
-    const life = lifeOf(startedAt, now, isReady, shortLives);
-    this.#vacant.push(life);
-    const restartInMs = Math.max(0, Math.round(restartAt(life, this.#workforce) - now));
+    const run = runOf(startedAt, now, isReady, shortRuns);
+    this.#vacant.push(run);
+    const restartInMs = Math.max(0, Math.round(restartAt(run, this.#times) - now));
     this.#options.log.error({ worker: worker.id, end, code, signal, restartInMs }, 'a worker has ended');
     this.#fillPlaces(now);
   }
 
-  get #workforce(): Workforce {
+  get #times(): WorkerTimes {
     return { lastStartAt: this.#lastStartAt, unservedSince: this.#unservedSince };
   }
 
@@ -211,18 +211,18 @@ export class Primary {
     if (this.#isStopping) return;
     const places = this.#vacant;
     this.#vacant = [];
-    for (const life of places) {
-      if (restartAt(life, this.#workforce) > now) this.#vacant.push(life);
-      else this.#fill(life, now);
+    for (const run of places) {
+      if (restartAt(run, this.#times) > now) this.#vacant.push(run);
+      else this.#fill(run, now);
     }
   }
 
-  #fill(life: Life, now: number): void {
+  #fill(run: WorkerRun, now: number): void {
     try {
-      this.#fork(life.shortLives);
+      this.#fork(run.shortRuns);
     } catch (error) {
       this.#options.log.error(causeOf(error), 'a worker could not be started');
-      this.#vacant.push(lifeOf(now, now, false, life.shortLives));
+      this.#vacant.push(runOf(now, now, false, run.shortRuns));
     }
   }
 

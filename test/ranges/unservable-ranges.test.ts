@@ -50,6 +50,18 @@ it('a range that another upstream allows is served', async () => {
   expect(ranges().flat().length).toBeLessThanOrEqual(40);
 });
 
+it('a range whose parts become narrower when most of them have arrived is served', async () => {
+  const chain = new LogChain(50_000, () => 0);
+  const { getLogs, nodes, ranges } = await withLogNodes(chain, [{ maxBlocks: 100 }]);
+  let returned = 0;
+  nodes[0]?.response('eth_getLogs', ([filter]: [object]) =>
+    listOf(chain, { maxBlocks: returned++ < 450 ? 100 : 20 }, filter),
+  );
+  // Of 20 blocks, the range has 2,500 parts, and what is left of it fewer than 300.
+  expect((await getLogs(0, 49_999)).text).toBe(responseWith([]));
+  expect(ranges()[0]?.length).toBeGreaterThan(600);
+});
+
 it('too many results are no reason: a filter may have fewer elsewhere', async () => {
   const chain = new LogChain(200_000, (block) => (block < 100 ? 50 : 0));
   const { getLogs } = await withLogNodes(chain, [{ maxResults: 100 }]);

@@ -24,6 +24,16 @@ it('a gateway shows how full Redis is', async () => {
   expect(await used()).toBeLessThan(0.5);
 });
 
+it('it does not show zero if it is not known', async () => {
+  await redis.cli('ACL', 'SETUSER', 'default', '-info');
+  onTestFinished(async () => {
+    await redis.cli('ACL', 'SETUSER', 'default', '+info');
+  });
+  const gateway = await startGateway({ main: network(1, ['http://127.0.0.1:1']) }, { REDIS_URL: redis.url });
+  onTestFinished(() => gateway.stop());
+  expect((await readMetrics(gateway.address)).value('gatehouse_redis_memory_used_ratio')).toBeUndefined();
+});
+
 describe('a policy with which Redis loses', () => {
   const time = simulateTime();
 

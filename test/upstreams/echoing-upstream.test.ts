@@ -136,6 +136,8 @@ it.each(spellings)('a credential %s is removed from results in which the schema 
     ['eth_estimateGas', [{ to: `0x${'11'.repeat(20)}` }], { url: echo }],
     ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x1' }], [{ ...log, x: { url: echo } }]],
     ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x1' }], [{ ...log, data: filler, x: { url: echo } }]],
+    // So large that it is searched in steps.
+    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x1' }], [{ ...log, data: filler.repeat(6), x: { url: echo } }]],
   ] as const) {
     node.always(({ id, response }) => {
       const text = JSON.stringify({ jsonrpc: '2.0', id, result }).replaceAll(JSON.stringify(echo), spell(echo));

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { lifeOf, restartAt, type Life } from '../../gateway/workers/restart-policy.ts';
+import { restartAt, runOf, type WorkerRun } from '../../gateway/workers/restart-policy.ts';
 
 const STEP_MS = 100;
 const START_MS = 1_300;
 
 interface Place {
   /** Undefined: a worker runs. */
-  vacant: Life | undefined;
+  vacant: WorkerRun | undefined;
   startedAt: number;
-  shortLives: number;
+  shortRuns: number;
 }
 
 interface Start {
@@ -29,11 +29,11 @@ function simulate(
   ends: (place: number, ageMs: number, now: number) => boolean,
   startMs: readonly number[] = [],
 ): { readonly starts: readonly Start[]; readonly unserved: readonly number[]; readonly runMs: readonly number[] } {
-  const all = Array.from({ length: places }, (): Place => ({ vacant: undefined, startedAt: -60_000, shortLives: 0 }));
+  const all = Array.from({ length: places }, (): Place => ({ vacant: undefined, startedAt: -60_000, shortRuns: 0 }));
   const starts: Start[] = [];
   const unserved: number[] = [];
   const runMs = all.map(() => 0);
-  const workforce = { lastStartAt: -60_000, unservedSince: undefined as number | undefined };
+  const times = { lastStartAt: -60_000, unservedSince: undefined as number | undefined };
   const isServed = (now: number): boolean =>
     all.some(({ vacant, startedAt }, place) => vacant === undefined && now - startedAt >= (startMs[place] ?? START_MS));
   for (let now = 0; now < durationMs; now += STEP_MS) {
@@ -42,15 +42,15 @@ function simulate(
       runMs[index] = (runMs[index] ?? 0) + STEP_MS;
       if (ends(index, now - place.startedAt, now)) {
         const hasListened = now - place.startedAt >= (startMs[index] ?? START_MS);
-        place.vacant = lifeOf(place.startedAt, now, hasListened, place.shortLives);
+        place.vacant = runOf(place.startedAt, now, hasListened, place.shortRuns);
       }
     }
     if (!isServed(now)) unserved.push(now);
-    workforce.unservedSince = isServed(now) ? undefined : (workforce.unservedSince ?? now);
+    times.unservedSince = isServed(now) ? undefined : (times.unservedSince ?? now);
     for (const [index, place] of all.entries()) {
-      if (place.vacant === undefined || restartAt(place.vacant, workforce) > now) continue;
-      Object.assign(place, { startedAt: now, shortLives: place.vacant.shortLives, vacant: undefined });
-      workforce.lastStartAt = now;
+      if (place.vacant === undefined || restartAt(place.vacant, times) > now) continue;
+      Object.assign(place, { startedAt: now, shortRuns: place.vacant.shortRuns, vacant: undefined });
+      times.lastStartAt = now;
       starts.push({ at: now, place: index, isServed: isServed(now) });
     }
   }

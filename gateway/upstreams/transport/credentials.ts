@@ -102,8 +102,8 @@ function decodeBase64(text: string): string {
 export class Secrets {
   /** In lower case. */
   readonly #credentials: readonly string[];
-  /** Of credentials, in bytes that are read as Latin-1. */
-  readonly #inBytes: RegExp;
+  /** Of credentials, as they are sent, in lower case and in upper case. */
+  readonly #spellings: readonly Buffer[];
   /** Of hosts and credentials. */
   readonly #pattern: RegExp;
 
@@ -111,11 +111,9 @@ export class Secrets {
     const credentials = shortestOf(all.flatMap((each) => each.credentials));
     const texts = shortestOf([...all.flatMap(({ hosts }) => hosts), ...credentials]);
     this.#credentials = shortestOf(credentials.map((text) => text.toLowerCase()));
-    this.#inBytes = patternOf(
-      credentials.map((text) => Buffer.from(text).toString('latin1')),
-      'i',
-    );
-    this.#pattern = patternOf(texts, 'gi');
+    const spellings = credentials.flatMap((text) => [text, text.toLowerCase(), text.toUpperCase()]);
+    this.#spellings = [...new Set(spellings)].map((text) => Buffer.from(text));
+    this.#pattern = patternOf(texts);
   }
 
   /** Of the longest credential. */
@@ -147,10 +145,13 @@ export class Secrets {
     return this.#credentials.some((credential) => text.includes(credential));
   }
 
-  /** Whether the bytes of a JSON text may have a credential: in any case, or escaped. 0.5 ms for 157 kB, of which parsing takes 0.7. */
+  /**
+   * Whether the bytes of a JSON text may have a credential, in one case or escaped. The native search takes an eighth of a
+   * case-insensitive one.
+   */
   mayBeIn(bytes: Buffer): boolean {
     if (this.#credentials.length === 0) return false;
-    return bytes.includes(BACKSLASH) || this.#inBytes.test(bytes.toString('latin1'));
+    return bytes.includes(BACKSLASH) || this.#spellings.some((spelling) => bytes.includes(spelling));
   }
 
   /** Replaces words with secrets in the texts of a JSON value, if one of them has a credential. */
@@ -215,9 +216,9 @@ function shortestOf(texts: readonly string[]): string[] {
   return shortestFirst.filter((text, at) => !shortestFirst.slice(0, at).some((other) => text.includes(other)));
 }
 
-/** Matches any of the texts; `(?!)` matches nothing. */
-function patternOf(texts: readonly string[], flags: string): RegExp {
-  return new RegExp(texts.map(escapePattern).join('|') || '(?!)', flags);
+/** Matches any of the texts, in any case; `(?!)` matches nothing. */
+function patternOf(texts: readonly string[]): RegExp {
+  return new RegExp(texts.map(escapePattern).join('|') || '(?!)', 'gi');
 }
 
 function escapePattern(text: string): string {

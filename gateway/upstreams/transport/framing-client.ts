@@ -36,6 +36,12 @@ export class FramingClient extends UndiciClient {
         });
       },
     });
+    // Between two exchanges: a reference would keep the last body. This is before the pool's own listener, which may dispatch
+    // the next request. Else the last body would count as framing at the next `readable`, also at FIN.
+    this.on('drain', () => {
+      this.#exchange = undefined;
+      this.#parsedBefore = this.#parsedBytes;
+    });
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
