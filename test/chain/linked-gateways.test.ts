@@ -61,7 +61,7 @@ it('while the primary does not respond, calls for served blocks by number are se
   node.response('eth_getBalance', '0x1');
   const gateway = await startGateway(
     { main: network(10, [node.url]) },
-    { CALL_TIMEOUT_MS: '1000' },
+    { CALL_TIMEOUT_MS: '1000', CACHE_MAX_BYTES: '0' },
     undefined,
     workers.open(3),
   );
@@ -80,7 +80,6 @@ it('while the primary does not respond, calls for served blocks by number are se
   // It is current no more, and learns nothing from now on.
   time.forward(1_000);
   workers.stop(3);
-  // From an upstream, and from the cache.
   expect(await read(served, 'eth_getBalance')).toMatchObject({ result: '0x1' });
   expect(await read(served)).toMatchObject({ result: word(1) });
   const others = [
