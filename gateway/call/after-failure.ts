@@ -20,8 +20,11 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
   if (isMissing(outcome) && isAtHead(call)) call.isMissingAtHead = true;
   if (unconfirmed !== undefined) {
     if (call.isEvidence) return unconfirmed;
-    // An empty result for the hash of a block: the error of this upstream is the better response.
-    if (isMissing(outcome) && hashNamedBy(method, params) !== undefined && !isAbsent(method, unconfirmed)) {
+    const hash = hashNamedBy(method, params);
+    if (isMissing(outcome) && hash !== undefined && !isAbsent(method, unconfirmed)) {
+      // An empty result for the hash of a block, which this upstream may lack because it is old.
+      if (!call.wasBehind && router.chain.view.numberOf(hash) === undefined) return unconfirmed;
+      // Its upstream may have lacked the block: the error of this one is the better response.
       call.unconfirmed = undefined;
       call.failed = [...call.failed, outcome];
       return undefined;

@@ -23,6 +23,7 @@ import { learnServed } from './confirm.ts';
 import { attempted, failedOver } from './events.ts';
 import { flowOf } from './flow.ts';
 import { endsWithin, sendHedged } from './hedge.ts';
+import { inTime } from './in-time.ts';
 import {
   recordConcurrency,
   recordFailedAttempt,
@@ -168,7 +169,7 @@ async function outcomeAt(
   if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt);
   else recordFailedAttempt(call, upstream, outcome, startedAt);
   const learning = learnServed(call, outcome);
-  if (learning !== undefined) await learning;
+  if (learning !== undefined) await inTime(call, learning);
   if (!outcome.final || outcome.followUp === undefined) return outcome;
   return followUp(call, upstream, outcome, outcome.followUp, cancellation);
 }

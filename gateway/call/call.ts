@@ -128,6 +128,8 @@ export class Call {
   unconfirmed: UpstreamResponse | undefined = undefined;
   /** `unconfirmed` is evidence: it is from an upstream at the head, and contradicts nothing that callers were served. */
   isEvidence = false;
+  /** `unconfirmed` is from an upstream whose head was behind when it responded, or may be that of another node. */
+  wasBehind = false;
   /** The block of the object that the call looks up by hash, if another worker has served it; null: none has; undefined: not asked. */
   servedElsewhere: string | null | undefined = undefined;
   /** An upstream at the head returned that it does not have the block or object. */

@@ -70,6 +70,7 @@ export function confirm(
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   call.unconfirmed = newer;
+  call.wasBehind = isBehind(router, respondingUpstream);
   if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
   call.isEvidence = isUnsure(call, newer, respondingUpstream)
     ? !mayLag(router, respondingUpstream, sentAt) && !hasServed(view, call)
@@ -154,9 +155,13 @@ export function isAtHead({ router, respondingUpstream, sentAt }: Call): boolean 
 }
 
 /** Whether the upstream's head was behind when it was asked, or may have been. */
-function mayLag({ chain: { view } }: Router, upstream: Upstream, sentAt: number): boolean {
-  if (upstream.isHeadUncertain || view.isLagging(upstream, clock.now())) return true;
-  return view.hasAdvancedSince(upstream, sentAt); // what it returned before is no evidence
+function mayLag(router: Router, upstream: Upstream, sentAt: number): boolean {
+  // What it returned before is no evidence.
+  return isBehind(router, upstream) || router.chain.view.hasAdvancedSince(upstream, sentAt);
+}
+
+function isBehind({ chain: { view } }: Router, upstream: Upstream): boolean {
+  return upstream.isHeadUncertain || view.isLagging(upstream, clock.now());
 }
 
 function isAlone({ all }: Router): boolean {

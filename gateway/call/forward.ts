@@ -15,6 +15,7 @@ import type { CoalescedCalls } from './coalesce.ts';
 import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { lowerGas } from './gas-cap.ts';
+import { inTime } from './in-time.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
 import { namesItsBlock } from './monotonic-reads.ts';
 import { pendingCount } from './pending-count.ts';
@@ -44,7 +45,8 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
     if (route?.isAtOnce === true) {
       await moreCapacity(call, true);
       const response = await sendAtOnce(call, route);
-      await router.chain.whenShared();
+      const sharing = router.chain.whenShared();
+      if (sharing !== undefined) await inTime(call, sharing);
       return response;
     }
     const mayCount = verification === undefined && call.preferred !== undefined;
@@ -68,7 +70,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
       if (response === undefined) continue;
       const sharing = router.chain.whenShared();
-      if (sharing !== undefined) await sharing;
+      if (sharing !== undefined) await inTime(call, sharing);
       if (verification === undefined) return response;
       return requireProof(await proveRaised(call, complete(response), verification), verification);
     }

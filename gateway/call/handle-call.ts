@@ -15,6 +15,8 @@ import { checkCall, checkParams, requestUnitsOf } from './check.ts';
 import { chargeSender } from './charge-sender.ts';
 import { begun, cached, ended } from './events.ts';
 import { forward } from './forward.ts';
+import { inTime } from './in-time.ts';
+import { dependsOnServed } from './monotonic-reads.ts';
 import type { LocalResponse, NetworkMethod } from './network.ts';
 import { requestRange } from './request-range.ts';
 import { isEnough, verifiedName, type CallVerification } from './verification.ts';
@@ -81,12 +83,13 @@ function answer(call: Call, context: CallContext, handler: Handler): MaybePromis
   }
 }
 
-/** Of several workers, one that may lack blocks that others have served learns them first. */
+/** Of several workers, one that may lack blocks that others have served learns them first, if the result depends on them. */
 function fromNetwork(call: Call, context: CallContext, method: NetworkMethod): MaybePromise<NetworkResponse> {
-  const current = context.network.chain.whenCurrent();
-  return current === undefined
+  const { chain } = context.network;
+  const current = chain.whenCurrent();
+  return current === undefined || !dependsOnServed(chain.view, call)
     ? fromCurrent(call, context, method)
-    : current.then(() => fromCurrent(call, context, method));
+    : inTime(call, current).then(() => fromCurrent(call, context, method));
 }
 
 /** Gets a response from the cache, from an identical call in progress (request coalescing), or from upstreams. */

@@ -105,6 +105,20 @@ export function raiseToServed(
   return { kind: 'result', result: `0x${newestServed.toString(16)}` };
 }
 
+/**
+ * Whether blocks that another worker has served since may change the result. Not that of a transaction that is sent, nor one
+ * without nulls at numbers up to the newest served block.
+ */
+export function dependsOnServed(
+  { newestServed }: ChainView<Upstream>,
+  { method, params }: Pick<ReadCall, 'method' | 'params'>,
+): boolean {
+  if (method.sends === true) return false;
+  const blocks = method.nullable ? undefined : blocksNamedBy(method, params);
+  if (blocks === undefined || blocks.tag !== undefined) return true;
+  return Math.max(blocks.lowest, blocks.highest) > Number(newestServed);
+}
+
 /** Whether callers were served the block or transaction of the call, so that null would be wrong. */
 export function hasServed(view: ChainView<Upstream>, call: ReadCall): boolean {
   const { method, params, blocks = blocksNamedBy(method, params) } = call;

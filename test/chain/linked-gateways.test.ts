@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { MachineCharges } from '../../gateway/limits/machine-charges.ts';
 import { MachineSlots } from '../../gateway/workers/machine-slots.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
+import { shiftClock, storageParams, word } from '../routing/with-nodes.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { LinkedWorkers } from '../workers/linked-workers.ts';
 import { ScriptedChain } from './scripted-chain.ts';
@@ -52,6 +53,70 @@ it('a worker that hangs delays no call of the others, and returns no older block
   workers.go(2);
   await responding;
   expect(number).toBe(served);
+});
+
+it('while the primary does not respond, calls for served blocks by number are served, others are 503 at their deadline', async () => {
+  const time = shiftClock();
+  node.response('eth_getStorageAt', word(1));
+  node.response('eth_getBalance', '0x1');
+  const gateway = await startGateway(
+    { main: network(10, [node.url]) },
+    { CALL_TIMEOUT_MS: '1000', CACHE_MAX_BYTES: '0' },
+    undefined,
+    workers.open(3),
+  );
+  onTestFinished(async () => {
+    workers.go(3);
+    await gateway.stop();
+  });
+  chain.mine(); // the node no longer lags
+  const read = (block: string, method = 'eth_getStorageAt'): Promise<unknown> =>
+    gateway.call('main', method, [...storageParams.slice(0, method === 'eth_getStorageAt' ? 2 : 1), block]);
+  expect(await latest(gateway, 'eth_getBlockByNumber')).toBe(chain.number);
+  const served = chain.head.number;
+  const above = `0x${(chain.number + 1n).toString(16)}`;
+  expect(await read(served)).toMatchObject({ result: word(1) });
+
+  // It is current no more, and learns nothing from now on.
+  time.forward(1_000);
+  workers.stop(3);
+  expect(await read(served, 'eth_getBalance')).toMatchObject({ result: '0x1' });
+  expect(await read(served)).toMatchObject({ result: word(1) });
+  const others = [
+    ['eth_blockNumber'],
+    ['eth_getStorageAt', [...storageParams.slice(0, 2), 'latest']],
+    ['eth_getStorageAt', [...storageParams.slice(0, 2), above]],
+    ['eth_getStorageAt', [...storageParams.slice(0, 2), { blockHash: chain.head.hash }]],
+    ['eth_getLogs', [{ fromBlock: served }]],
+    ['eth_getBlockByNumber', [above, false]],
+    ['eth_getTransactionByHash', [word(3)]],
+  ] as const;
+  const responses = others.map(async ([method, params = []]) => {
+    const response = await gateway.post('main', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+    return [method, response.status];
+  });
+  expect(await Promise.all(responses)).toEqual(others.map(([method]) => [method, 503]));
+});
+
+it('while the primary does not respond, a block that other workers do not know is 503 at the deadline', async () => {
+  const time = shiftClock();
+  const gateway = await startGateway(
+    { main: network(10, [node.url]) },
+    { CALL_TIMEOUT_MS: '1000', CACHE_MAX_BYTES: '0' },
+    undefined,
+    workers.open(4),
+  );
+  onTestFinished(async () => {
+    workers.go(4);
+    await gateway.stop();
+  });
+  expect(await latest(gateway, 'eth_getBlockByNumber')).toBe(chain.number);
+  // It is still current, because the clock has stopped.
+  workers.stop(4);
+  time.forward(1);
+  chain.mine();
+  const body = { jsonrpc: '2.0', id: 1, method: 'eth_getBlockByNumber', params: ['latest', false] };
+  expect(await gateway.post('main', JSON.stringify(body))).toMatchObject({ status: 503 });
 });
 
 it('a probe of one of several workers ends its connection, so that the next one can go to another worker', async () => {

@@ -156,6 +156,23 @@ describe('an empty result for an unknown hash of a block, from an upstream that 
   });
 });
 
+it('an empty result for the hash of a block stays if the head of its upstream only advances, and another one has an error', async () => {
+  const clock = shiftClock();
+  const all = await twoAt('0x11', '0x11');
+  const error = rpcError(-32_000, 'unknown block');
+  for (const [index, [method, params, empty]] of casesOf(unknown).entries()) {
+    all.one.next(async (exchange) => {
+      for (const node of all.nodes) node.response('eth_getBlockByNumber', blockAt(`0x${(0x12 + index).toString(16)}`));
+      clock.forward(5_000);
+      await all.request();
+      await untilHeadsPolled(all, index + 2);
+      asUsual(exchange);
+    }, method);
+    expect.soft(await all.read(method, params, empty, error), method).toMatchObject({ status: 200, result: empty });
+  }
+  expect(all.two.callsOf('eth_getLogs').length).toBe(1);
+});
+
 it('an empty result for the hash of a block is final if its upstream is at the head', async () => {
   const { read } = await twoAt('0x11', '0x10');
   for (const hash of [newest, unknown])

@@ -7,6 +7,8 @@ const PROBE_INTERVAL_MS = 55_000;
 
 /** Failures in a row, without a response in between, after which the circuit opens: fewer may be chance. */
 const FAILURES_IN_A_ROW = 2;
+/** With several workers, failures within this time are one: each worker makes requests of its own. */
+const SAME_FAILURE_MS = 1_000;
 /** Of polls. Rejected credentials and a used-up plan are no chance; a rate limit may be that of one busy second. */
 const pollsInRow: Partial<Record<FailureClass, number>> = { auth: 1, quota: 1, 'wrong-chain': 1, rate: 3 };
 
@@ -101,7 +103,7 @@ export class OwnRequests {
   }
 
   #recordFailure({ failure, message, retryAfterMs }: FailedRequest, startedAt: number, isPoll: boolean): void {
-    const { health, hasServedCall } = this.#options;
+    const { health, hasServedCall, onPolled } = this.#options;
     const now = clock.now();
     if (failure === 'node-state') {
       this.respondedAt = now;
@@ -110,7 +112,7 @@ export class OwnRequests {
     const inRow = (isPoll || failure === 'wrong-chain' ? pollsInRow[failure] : undefined) ?? FAILURES_IN_A_ROW;
     const failedAt = this.#failedAt;
     // Simultaneous requests fail together.
-    const isSameFailure = startedAt <= failedAt;
+    const isSameFailure = startedAt - (onPolled === undefined ? 0 : SAME_FAILURE_MS) <= failedAt;
     if (!isSameFailure) {
       const hasResponded = this.respondedAt > failedAt || hasServedCall(failedAt);
       this.#failuresInRow = hasResponded ? 1 : this.#failuresInRow + 1;

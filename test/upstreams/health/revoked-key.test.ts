@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { MachineSlots } from '../../../gateway/workers/machine-slots.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { shiftClock, storageParams, withNodes, word } from '../../routing/with-nodes.ts';
-import type { Behaviour } from '../../support/behaviours.ts';
+import { asUsual, type Behaviour } from '../../support/behaviours.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -334,4 +334,47 @@ it('the workers that do not poll show a standby upstream whose key is revoked, a
   await poll();
   await areReady(2);
   expect(workers.errors).toEqual([]);
+});
+
+it('failures of several workers within a second count once', async () => {
+  const time = shiftClock();
+  const node = await startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(1) } });
+  const files = {
+    test: network(CHAIN_ID, [], { upstreams: [{ name: 'node', url: node.url, batch: false }], hedge: 'off' }),
+  };
+  const workers = new LinkedWorkers();
+  new MachineSlots(workers.router, 4).serve();
+  workers.router.on('workers', () => ({ running: 4, ends: {} }));
+  const gateways: TestGateway[] = [];
+  onTestFinished(async () => {
+    for (const gateway of gateways) await gateway.stop();
+    await node.close();
+  });
+  for (const id of [1, 2, 3, 4])
+    gateways.push(await startGateway(files, { CACHE_MAX_BYTES: '0' }, undefined, workers.open(id, 4)));
+  const [first] = gateways as [TestGateway];
+  const call = (gateway: TestGateway, position: number) =>
+    gateway.call('test', 'eth_getStorageAt', [storageParams[0], `0x${position.toString(16)}`, 'latest']);
+  const failures = async (): Promise<number> =>
+    (await readMetrics(first.address)).value('gatehouse_head_polls_total', { upstream: 'node', outcome: 'rate' }) ?? 0;
+  for (const gateway of gateways) expect(await call(gateway, 0)).toMatchObject({ result: word(1) });
+
+  // More calls at once need new connections, and each worker checks the chain id after its own.
+  time.forward(6_000);
+  node.always(rejects({ status: 429, ...(bodies['JSON-RPC'] as Omit<Form, 'status'>) }), 'eth_chainId');
+  for (const [index, gateway] of gateways.entries()) {
+    const before = node.callsOf('eth_chainId').length;
+    const held: (() => void)[] = [];
+    node.always((exchange) => new Promise((resolve) => held.push(() => void resolve(asUsual(exchange)))), undefined);
+    const calls = Promise.all([1, 2, 3].map((position) => call(gateway, position)));
+    await eventually(async () => node.callsOf('eth_chainId').length > before && (await failures()) > index);
+    node.always(undefined, undefined);
+    await eventually(() => held.length === 3);
+    for (const release of held) release();
+    await calls;
+    time.forward(100);
+  }
+  expect(await failures()).toBe(4);
+  for (const { address } of gateways)
+    expect(await (await fetch(`${address}/readyz`)).json()).toMatchObject({ networks: { test: { up: 1 } } });
 });
