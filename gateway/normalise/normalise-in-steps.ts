@@ -7,7 +7,15 @@ import { BeyondLimits, JsonReader, NotJson, skipSpace } from '../json/json-reade
 import { exceeds } from '../json/nesting.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { BYTES, MAX_DEPTH, MAX_GROWTH, MAX_MEMBERS, MAX_VALUES, objectLimits } from '../spec/result-bounds.ts';
+import {
+  BYTES,
+  MAX_DEPTH,
+  MAX_GROWTH,
+  MAX_MEMBERS,
+  MAX_PARSED_VALUES,
+  MAX_VALUES,
+  objectLimits,
+} from '../spec/result-bounds.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { parseResult } from '../upstreams/transport/read-response.ts';
@@ -138,6 +146,7 @@ async function check(
   if (limits === undefined) return { final: true, response };
   const parts = checkResultBytes(method, params, bytes);
   if (parts !== undefined) return { final: true, response: { ...response, parts } };
+  if (reader.values > MAX_PARSED_VALUES) throw new TooManyValues();
   return inTurn(OBJECTS, receiver, async () => {
     const result = await parseInSteps(bytes, steps, limits, MAX_VALUES);
     return checkResult(method, params, { kind: 'result', result, text: bytes.toString() });

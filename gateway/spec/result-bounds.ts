@@ -17,6 +17,11 @@ const MIN_BYTES_PER_VALUE = 6;
  * smaller. So many take 20 to 30 ms and 7 to 17 MB, or 300 ms and 27 MB if each has another name (Node 20).
  */
 export const MAX_VALUES = 250_000;
+/**
+ * Of an object that is parsed in steps, because it needs a change. Honest ones have 13 MB and more. If each value has another
+ * name, 500,000 take 8 s of their owner's turns, and 100 MB of heap; twice as many, 30 s and 160 MB.
+ */
+export const MAX_PARSED_VALUES = 500_000;
 /** Estimate: small objects may be as they like, because so many values take up to 2 ms. */
 const FEW_VALUES = 1_000;
 

@@ -244,20 +244,6 @@ describe('a large result that is checked in steps', () => {
     expect(ended[0]).toBe('left');
   });
 
-  it('of another owner does not wait for an object that is parsed, if its caller has left', async () => {
-    const cancellation = new Cancellation();
-    const lacking = bodyOf({ ...receipt, gasUsed: 5, logs: bare });
-    const method = specOf('eth_getTransactionReceipt');
-    const first = inSteps(method, [hash], lacking, 'one');
-    const left = inSteps(method, [hash], lacking, 'two', { cancellation }).catch((error: unknown) => error);
-    const parse = vi.spyOn(JSON, 'parse');
-    await expect.poll(() => parse.mock.calls.length).toBeGreaterThan(0);
-    cancellation.cancel();
-    expect(await left).toBeInstanceOf(Cancelled);
-    expect(await first).toMatchObject({ final: true });
-    expect(parse.mock.calls.length).toBeLessThan(1.5 * bare.length);
-  });
-
   it('is not decoded if its bytes are not UTF-8', async () => {
     const body = bodyOf(many({ ...log, note: 'x' }));
     body[body.lastIndexOf('x"}')] = 0xff;

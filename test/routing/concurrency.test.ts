@@ -45,7 +45,7 @@ it('an upstream that refuses calls gets fewer at once, which the metric and the 
 });
 
 it('the time that Gatehouse takes for a large result is not the upstream’s', async () => {
-  const { gateway, nodes, request, send } = await withNodes(2);
+  const { gateway, nodes, request, send } = await withNodes(1);
   const clock = shiftClock();
   await request();
   clock.forward(1);
@@ -68,10 +68,20 @@ it('the time that Gatehouse takes for a large result is not the upstream’s', a
   onTestFinished(() => {
     parsing.mockRestore();
   });
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  nodes[0]?.always(async (exchange) => {
+    await held;
+    asUsual(exchange);
+  }, 'eth_getStorageAt');
+  const others = Array.from({ length: 40 }, () => request());
+  await eventually(() => nodes[0]?.callsOf('eth_getStorageAt').length === 1 + others.length);
   expect((await send('eth_getTransactionReceipt', [hash])).response).toMatchObject({ result: { gasUsed: '0x5' } });
   expect(nodes[0]?.callsOf('eth_getTransactionReceipt')).toHaveLength(1);
   expect(parsing.mock.calls.filter(([text]) => text.includes(slowData)).length).toBeGreaterThan(0);
-  // A lookup that takes 3 s at the upstream lowers it.
+  // A lookup that takes 3 s at the upstream lowers it while so many others are in progress.
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_upstream_concurrency_limit', { upstream: 'node-0' })).toBe(256);
+  release();
+  await Promise.all(others);
 });

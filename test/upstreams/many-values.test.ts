@@ -55,7 +55,7 @@ beforeAll(async () => {
   socket = await startFakeWebSocketNode(5);
   const goodOnly = { name: 'good', url: good.url, batch: false, priority: 1 };
   const networkOf = (first: object): object => ({
-    ...{ chainId: 5, name: 'Test', methods: ['eth', 'debug'], upstreams: [first, goodOnly] },
+    ...{ chainId: 5, name: 'Test', methods: ['eth', 'debug_*'], upstreams: [first, goodOnly] },
   });
   // Each test has a network of its own, whose circuits are closed.
   const networks = (kind: string, count: number, first: object): [string, object][] =>
