@@ -22,7 +22,7 @@ export default function setup(project: TestProject): void {
   const stdio = ['ignore', 'ignore', 'inherit'] as const;
   execFileSync(process.execPath, [join(packageRoot, 'bin/gatehouse.js'), '--version'], { stdio: [...stdio] });
   // Some tests start benches, and modules of the gateway, in processes of their own.
-  const compiler = join(packageRoot, 'node_modules/typescript-7/bin/tsc');
+  const compiler = join(packageRoot, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [compiler, '-p', join(packageRoot, 'tsconfig.build.json')], { stdio: [...stdio] });
   project.provide('redisServer', findProgram(programs.redis));
 }
