@@ -132,8 +132,10 @@ async function outcomeAt(
   const flow = flowOf(call);
   const options: SendOptions = { deadline, timeoutMs, cancellation, reservation, clientBatch, batchedGroup, flow };
   let outcome: Outcome;
+  let receivedAt: number;
   try {
     const response = await upstream.send(method.name, text, options);
+    receivedAt = clock.now();
     if (response.kind === 'flowing') {
       recordConcurrency(call, upstream, false, options.startedAt ?? startedAt);
       recordFlow(call, upstream, response, startedAt);
@@ -141,11 +143,11 @@ async function outcomeAt(
     }
     const normalised =
       response.kind === 'large' && response.parts[0].length > IN_STEPS_OVER_BYTES
-        ? await normaliseLarge(call, upstream, params, response)
+        ? await normaliseLarge(call, upstream, params, response, cancellation)
         : normalise(method, params, response);
     outcome = upstream.withoutSecrets(normalised);
     const isRefused = !outcome.final && outcome.failure === 'rate';
-    recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt);
+    recordConcurrency(call, upstream, isRefused, options.startedAt ?? startedAt, receivedAt);
   } catch (error) {
     if (error instanceof UpstreamFailure && !error.isCallerTimeout) {
       const { failure } = error;
@@ -166,7 +168,7 @@ async function outcomeAt(
     outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
   if (outcome.final && verification !== undefined)
     outcome = await verifyOutcome(call, upstream, outcome, verification, cancellation);
-  if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt);
+  if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt, receivedAt);
   else recordFailedAttempt(call, upstream, outcome, startedAt);
   const learning = learnServed(call, outcome);
   if (learning !== undefined) await inTime(call, learning);
@@ -174,19 +176,24 @@ async function outcomeAt(
   return followUp(call, upstream, outcome, outcome.followUp, cancellation);
 }
 
-/** The bytes of a result that waits for others of its owner are reserved. @throws UpstreamFailure, RpcError (rejects with it) */
+/**
+ * The bytes of a result that waits for others of its owner are reserved.
+ * @throws UpstreamFailure, RpcError, Cancelled (rejects with it)
+ */
 async function normaliseLarge(
-  { method, owner, context }: Call,
+  { method, owner, context, deadline }: Call,
   upstream: Upstream,
   params: readonly unknown[],
   response: LargeResponse,
+  cancellation: Cancellation | undefined,
 ): Promise<Outcome> {
   const reservation = context?.reservation;
   const { length } = response.parts[0];
   if (method.sends === true) reservation?.add(length);
   else reservation?.take(length);
   try {
-    return await normaliseInSteps(method, params, response, owner.holder?.name ?? `upstream ${upstream.name}`);
+    const name = owner.holder?.name ?? `upstream ${upstream.name}`;
+    return await normaliseInSteps(method, params, response, { name, owner, deadline, cancellation });
   } finally {
     reservation?.giveBack(length);
   }

@@ -175,11 +175,11 @@ export function isAbsent(method: MethodSpec, response: UpstreamResponse): boolea
 
 /** Whether another upstream may have what this one does not have. */
 function isUnsure(call: Call, response: UpstreamResponse, upstream: Upstream): boolean {
-  return isAbsent(call.method, response) || mayLackBlock(call, response, upstream);
+  return isAbsent(call.method, response) || mayMissBlock(call, response, upstream);
 }
 
 /** Whether the result may be empty because the upstream lacks the block, which the call names by its hash. */
-function mayLackBlock({ router, method, params }: Call, response: UpstreamResponse, upstream: Upstream): boolean {
+function mayMissBlock({ router, method, params }: Call, response: UpstreamResponse, upstream: Upstream): boolean {
   const hash = hashNamedBy(method, params);
   if (hash === undefined || response.kind !== 'result' || !isEmpty(response.result)) return false;
   const { view } = router.chain;

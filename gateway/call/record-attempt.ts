@@ -7,6 +7,7 @@ import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import {
   jsonResponse,
   ResponseTooLarge,
+  TooManyValues,
   UpstreamFailure,
   type UpstreamResponse,
 } from '../upstreams/transport/upstream-response.ts';
@@ -33,11 +34,17 @@ function headHashAt({ router, verification, pinned }: Call, upstream: Upstream):
 /**
  * @param isRefused the upstream responded that it gets too many requests
  * @param startedAt when the call had a slot of the upstream, by clock.now()
+ * @param now when the response had arrived, by clock.now()
  */
-export function recordConcurrency(call: Call, upstream: Upstream, isRefused: boolean, startedAt: number): void {
+export function recordConcurrency(
+  call: Call,
+  upstream: Upstream,
+  isRefused: boolean,
+  startedAt: number,
+  now = clock.now(),
+): void {
   const { concurrency } = upstream;
   const { method, cancellation } = call;
-  const now = clock.now();
   if (concurrency.hasQueued(method, startedAt, now)) concurrency.lowerByQueue(now);
   else if (isRefused || concurrency.isObserving)
     concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, now);
@@ -144,9 +151,13 @@ export function recordFailure(upstream: Upstream, method: string, error: unknown
   return outcome;
 }
 
-/** Lookups execute nothing. Other calls, and those with a result that is too large, may cause any failure but a framing flood. */
+/**
+ * Lookups execute nothing. Other calls, and those with a result that is too large or has too many values, may cause any failure
+ * but a framing flood.
+ */
 function failedCall({ cancellation, group, method }: Call, sentAt: number, error?: unknown): FailedCall {
-  const isOfCall = group !== 'lookup' || method.isPassThrough === true || error instanceof ResponseTooLarge;
+  const isOfResult = error instanceof ResponseTooLarge || error instanceof TooManyValues;
+  const isOfCall = group !== 'lookup' || method.isPassThrough === true || isOfResult;
   const mayBeCause = isOfCall && !(error instanceof FramingFlood);
   return { owner: cancellation?.owner, mayBeCause, error: error instanceof Error ? error : undefined, sentAt };
 }

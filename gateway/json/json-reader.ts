@@ -50,10 +50,13 @@ export class NotJson {
   }
 }
 
+/** The bytes have more values or levels than the reader may skip. They may be JSON. */
+export class BeyondLimits extends NotJson {}
+
 export interface JsonReaderOptions {
   /** Maximum of open objects and arrays. */
   readonly maxDepth?: number;
-  /** Maximum of values that are skipped, those within others included. Beyond it, the bytes count as no JSON. */
+  /** Maximum of values that are skipped, those within others included. */
   readonly maxValues?: number;
   /** Whether the bytes are `isPlain`, if that is known. */
   readonly isPlain?: boolean;
@@ -185,7 +188,7 @@ export class JsonReader {
         this.#skippedDepth = depth;
         return false;
       }
-      if (++this.#values > this.#maxValues) failAt(this.at);
+      if (++this.#values > this.#maxValues) exceedAt(this.at);
       const byte = this.bytes[this.at];
       if (byte === QUOTE) this.skipString();
       else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#enter(byte);
@@ -202,7 +205,8 @@ export class JsonReader {
   }
 
   #enter(open: number): void {
-    if (this.bytes[this.at] !== open || this.#depth >= this.#maxDepth) failAt(this.at);
+    if (this.bytes[this.at] !== open) failAt(this.at);
+    if (this.#depth >= this.#maxDepth) exceedAt(this.at);
     this.#isObject[++this.#depth] = open === OPEN_BRACE;
     this.#isFirst = true;
     this.at++;
@@ -309,6 +313,11 @@ export class JsonReader {
 function failAt(position: number): never {
   // eslint-disable-next-line @typescript-eslint/only-throw-error -- see NotJson
   throw new NotJson(position);
+}
+
+function exceedAt(position: number): never {
+  // eslint-disable-next-line @typescript-eslint/only-throw-error -- see NotJson
+  throw new BeyondLimits(position);
 }
 
 /** The position up to which a text goes on in plain pieces without its closing quote. */

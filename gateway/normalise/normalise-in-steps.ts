@@ -1,15 +1,28 @@
 import { isUtf8 } from 'node:buffer';
+import { Gate, type SlotOwner } from '../admission/gate.ts';
+import { clock } from '../clock/clock.ts';
 import { isBytes } from '../collections/is-bytes.ts';
 import { OwnedSteps } from '../event-loop/owned-steps.ts';
-import { JsonReader, NotJson, skipSpace } from '../json/json-reader.ts';
+import { BeyondLimits, JsonReader, NotJson, skipSpace } from '../json/json-reader.ts';
 import { exceeds } from '../json/nesting.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { BYTES, MAX_DEPTH, MAX_GROWTH, MAX_MEMBERS, objectLimits } from '../spec/result-bounds.ts';
+import {
+  BYTES,
+  MAX_DEPTH,
+  MAX_GROWTH,
+  MAX_MEMBERS,
+  MAX_PARSED_VALUES,
+  MAX_VALUES,
+  objectLimits,
+} from '../spec/result-bounds.ts';
 import type { Outcome } from '../upstreams/outcome.ts';
-import { parseResult, tooManyValues } from '../upstreams/transport/read-response.ts';
+import type { Cancellation } from '../upstreams/transport/cancellation.ts';
+import { parseResult } from '../upstreams/transport/read-response.ts';
 import {
   jsonResponse,
+  TimedOut,
+  TooManyValues,
   UpstreamFailure,
   type LargeResponse,
   type ResultResponse,
@@ -29,59 +42,84 @@ const OPEN_BRACE = 123;
 /** After `"0x`. */
 const HEX_START = 3;
 const [START, COMMA, END] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
-/** Whole objects are parsed one after the other, whoever gets them. */
+/** Whole objects of all owners are parsed one after the other. */
 const OBJECTS = 'objects';
+
+/** The call that a result is for. */
+export interface Receiver {
+  /** Whose time of the event loop it takes. */
+  readonly name: string;
+  readonly owner: SlotOwner;
+  readonly deadline: number;
+  readonly cancellation: Cancellation | undefined;
+}
 
 /**
  * As `normalise`, for a result of many bytes, with pauses for the event loop. A list is checked part by part, and what passes
  * unchanged is not parsed. Results of one owner are checked one after the other, because each takes several times its bytes.
- * @param owner whose time of the event loop it takes
- * @throws UpstreamFailure (rejects with it) if it is no result of the method
+ * @throws UpstreamFailure (rejects with it) if it is no result of the method, or the call has no more time; Cancelled
  */
 export function normaliseInSteps(
   method: MethodSpec,
   params: readonly unknown[],
   response: LargeResponse,
-  owner: string,
+  receiver: Receiver,
 ): Promise<Outcome> {
-  return afterOthers(owner, async () => {
-    const steps = new OwnedSteps(owner);
+  const { name } = receiver;
+  return inTurn(name, receiver, async () => {
+    const steps = new OwnedSteps(name);
     try {
       await steps.next();
-      return await check(method, params, response, steps);
+      return await check(method, params, response, receiver, steps);
     } catch (error) {
-      throw error instanceof NotJson ? tooManyValues() : error;
+      if (error instanceof BeyondLimits) throw new TooManyValues();
+      throw error instanceof NotJson ? new UpstreamFailure('malformed', 'the result is not JSON') : error;
     } finally {
       steps.charge();
     }
   });
 }
 
-const latest = new Map<string, Promise<unknown>>();
+/** One slot for all work of a name. */
+const gates = new Map<string, Gate>();
 
-/** Runs work after the earlier work of the same name. */
-async function afterOthers<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const result = (latest.get(name) ?? Promise.resolve()).then(work);
-  const ended = result.catch(() => undefined);
-  latest.set(name, ended);
+/** Runs work after the earlier work of the same name, unless its call has no more time or caller. */
+async function inTurn<T>(
+  name: string,
+  { owner, deadline, cancellation }: Receiver,
+  work: () => Promise<T>,
+): Promise<T> {
+  const gate = gates.get(name) ?? new Gate({ slots: 1, hasOneOwner: true, rejection: tooLate });
+  gates.set(name, gate);
+  if (!gate.tryEnter(owner)) await gate.wait(owner, deadline - clock.now(), cancellation);
   try {
-    return await result;
+    if (cancellation?.isCancelled === true) throw cancellation.reason;
+    if (clock.now() >= deadline) throw tooLate();
+    return await work();
   } finally {
-    if (latest.get(name) === ended) latest.delete(name);
+    gate.leave(owner);
+    if (gate.inFlight === 0) gates.delete(name);
   }
+}
+
+function tooLate(): TimedOut {
+  const failure = new TimedOut();
+  failure.isCallerTimeout = true;
+  return failure;
 }
 
 async function check(
   method: MethodSpec,
   params: readonly unknown[],
-  given: LargeResponse,
+  response: LargeResponse,
+  receiver: Receiver,
   steps: OwnedSteps,
 ): Promise<Outcome> {
-  const first = given.parts[0].subarray(0, STEP_BYTES);
+  const first = response.parts[0].subarray(0, STEP_BYTES);
   // Most of what is hostile needs no look at the rest.
-  if (method.shape !== undefined && exceeds(first, objectLimits(first.length))) throw tooManyValues();
+  if (method.shape !== undefined && exceeds(first, objectLimits(first.length))) throw new TooManyValues();
   // Clients over WebSocket close the connection at other bytes.
-  const response = isUtf8(given.parts[0]) ? given : { ...given, parts: [Buffer.from(String(given.parts[0]))] as const };
+  if (!isUtf8(response.parts[0])) throw new UpstreamFailure('malformed', 'the result is not UTF-8');
   await steps.next();
   const [bytes] = response.parts;
   const isObject = bytes[0] === OPEN_BRACE;
@@ -99,7 +137,7 @@ async function check(
   else {
     reader.enterObject();
     for (let members = 0; reader.nextMember();) {
-      if (++members > MAX_MEMBERS) throw tooManyValues();
+      if (++members > MAX_MEMBERS) throw new TooManyValues();
       await skip(reader, steps);
     }
   }
@@ -108,8 +146,9 @@ async function check(
   if (limits === undefined) return { final: true, response };
   const parts = checkResultBytes(method, params, bytes);
   if (parts !== undefined) return { final: true, response: { ...response, parts } };
-  return afterOthers(OBJECTS, async () => {
-    const result = await parseInSteps(bytes, steps, limits);
+  if (reader.values > MAX_PARSED_VALUES) throw new TooManyValues();
+  return inTurn(OBJECTS, receiver, async () => {
+    const result = await parseInSteps(bytes, steps, limits, MAX_VALUES);
     return checkResult(method, params, { kind: 'result', result, text: bytes.toString() });
   });
 }
@@ -156,7 +195,7 @@ async function checkList(
       end = reader.at;
       hasNext = reader.nextElement();
     } while (hasNext && end - start < STEP_BYTES);
-    if (reader.values - values > objectLimits(end - start).values) throw tooManyValues();
+    if (reader.values - values > objectLimits(end - start).values) throw new TooManyValues();
     const part = bytes.subarray(start, end);
     const outcome = normalise(method, params, jsonResponse(Buffer.concat([START, part, END])));
     if (!outcome.final || outcome.response.kind === 'error') return outcome;
@@ -166,7 +205,7 @@ async function checkList(
       // A list of which one element does not exist is null.
       if (!Array.isArray(checked.result)) return outcome;
       const completed = Buffer.from(JSON.stringify(checked.result).slice(1, -1));
-      if (completed.length > MAX_GROWTH * part.length) throw tooManyValues();
+      if (completed.length > MAX_GROWTH * part.length) throw new TooManyValues();
       parts.push(COMMA, completed);
       isChanged = true;
     }

@@ -16,13 +16,25 @@ const MIN_BYTES_PER_VALUE = 6;
  * Of what is parsed at once. Estimate: four times a block of 2,000 transactions, which has 60,000 values; recorded blocks are
  * smaller. So many take 20 to 30 ms and 7 to 17 MB, or 300 ms and 27 MB if each has another name (Node 20).
  */
-const MAX_VALUES = 250_000;
+export const MAX_VALUES = 250_000;
+/**
+ * Of an object that is parsed in steps, because it needs a change. Honest ones have 13 MB and more. If each value has another
+ * name, 500,000 take 8 s of their owner's turns, and 100 MB of heap; twice as many, 30 s and 160 MB.
+ */
+export const MAX_PARSED_VALUES = 500_000;
 /** Estimate: small objects may be as they like, because so many values take up to 2 ms. */
 const FEW_VALUES = 1_000;
 
+/**
+ * Bytes for each further value of a large result. Logs without topics have 33, and transactions 26 to 32: a block of
+ * 30 MB has 250,000 more at most.
+ */
+const FURTHER_BYTES_PER_VALUE = 32;
+
 /** Of objects with a schema. */
 export function objectLimits(bytes: number): NestingLimits {
-  return { depth: MAX_DEPTH, values: Math.min(MAX_VALUES, FEW_VALUES + bytes / MIN_BYTES_PER_VALUE) };
+  const values = Math.min(FEW_VALUES + bytes / MIN_BYTES_PER_VALUE, MAX_VALUES + bytes / FURTHER_BYTES_PER_VALUE);
+  return { depth: MAX_DEPTH, values };
 }
 
 /**
@@ -31,7 +43,7 @@ export function objectLimits(bytes: number): NestingLimits {
  * Traces with more smaller values are passed on, but cannot be compared.
  */
 export function resultLimits(bytes: number): NestingLimits {
-  return { depth: MAX_DEPTH, values: MAX_VALUES / 5 + bytes / 32 };
+  return { depth: MAX_DEPTH, values: MAX_VALUES / 5 + bytes / FURTHER_BYTES_PER_VALUE };
 }
 
 /** Of an object with a schema. Four times the largest recorded number, that of a block: 31. */
@@ -44,10 +56,12 @@ export const MAX_MEMBERS = 128;
 export const errorLimits: NestingLimits = { depth: MAX_DEPTH, values: 4_096 };
 
 /**
- * Of an envelope whose members are found without parsing them. Estimate, by the time: this takes 50 ms in one turn. A trace of
- * 12 MB can have twice as many, but in an envelope as nodes write it, it is found without reading it.
+ * Of an envelope whose members are found without parsing them. Traces have 6 to 12 bytes for each value. An envelope as nodes
+ * write it is found without reading the result.
  */
-export const MAX_ENVELOPE_VALUES = 1_000_000;
+export function envelopeLimits(bytes: number): NestingLimits {
+  return { depth: MAX_DEPTH, values: 1_000_000 + bytes / MIN_BYTES_PER_VALUE };
+}
 
 /** Estimate: completed objects of nodes have half as many bytes more. Other chains may lack more fields. */
 export const MAX_GROWTH = 4;

@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { normalise } from '../../gateway/normalise/normalise.ts';
-import { IN_STEPS_OVER_BYTES, normaliseInSteps } from '../../gateway/normalise/normalise-in-steps.ts';
+import { IN_STEPS_OVER_BYTES, normaliseInSteps, type Receiver } from '../../gateway/normalise/normalise-in-steps.ts';
 import { passThrough, type MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { readResponse } from '../../gateway/upstreams/transport/read-response.ts';
+import { Cancellation, Cancelled } from '../../gateway/upstreams/transport/cancellation.ts';
 import type { Outcome } from '../../gateway/upstreams/outcome.ts';
+import { TooManyValues } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { specOf } from './normalised.ts';
 
 const hash = `0x${'ab'.repeat(32)}`;
@@ -39,15 +42,24 @@ const block = {
   },
 };
 const many = <T>(value: T, last = value): T[] => [...Array.from({ length: 2_000 }, () => value), last];
+/** Logs with the fewest bytes for each value. */
+const bare = Array.from({ length: 23_000 }, () => ({ ...log, topics: [], blockTimestamp: '0x1' }));
 
 function bodyOf(result: unknown, id = 1): Buffer {
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result }));
 }
 
-function inSteps(method: MethodSpec, params: readonly unknown[], body: Buffer, owner = 'key'): Promise<Outcome> {
+function inSteps(
+  method: MethodSpec,
+  params: readonly unknown[],
+  body: Buffer,
+  name = 'key',
+  call: Partial<Receiver> = {},
+): Promise<Outcome> {
   const response = readResponse({ status: 200, body }, 1, undefined);
   if (response.kind !== 'large') throw new Error('the response is not large');
-  return normaliseInSteps(method, params, response, owner);
+  const receiver = { name, owner: { weight: 1 }, deadline: Infinity, cancellation: undefined, ...call };
+  return normaliseInSteps(method, params, response, receiver);
 }
 
 function resultOf(outcome: Outcome): unknown {
@@ -82,6 +94,13 @@ describe('a large result that is checked in steps', () => {
       many<object>(receipt, { ...receipt, blockHash: null }),
     ],
     ['a receipt', 'eth_getTransactionReceipt', [hash], { ...receipt, logs: many(log) }],
+    ['a receipt of 23,000 logs', 'eth_getTransactionReceipt', [hash], { ...receipt, logs: bare }],
+    [
+      'a receipt of 23,000 logs with a number',
+      'eth_getTransactionReceipt',
+      [hash],
+      { ...receipt, gasUsed: 5, logs: bare },
+    ],
     ['a receipt with a number', 'eth_getTransactionReceipt', [hash], { ...receipt, gasUsed: 5, logs: many(log) }],
     ['a block', 'eth_getBlockByNumber', ['0x10', true], { ...block, transactions: many(transaction) }],
     [
@@ -202,6 +221,41 @@ describe('a large result that is checked in steps', () => {
       });
     await Promise.all([start('long', 'one', 12_000), start('short', 'one', 1_000), start('other', 'two', 1_000)]);
     expect(ended).toEqual(['other', 'long', 'short']);
+  });
+
+  it('does not get its turn if its caller has left, or its call has no more time', async () => {
+    const cancellation = new Cancellation();
+    const ended: string[] = [];
+    const start = (name: string, method: string, result: unknown, call: Partial<Receiver> = {}): Promise<unknown> =>
+      inSteps(specOf(method), [hash], bodyOf(result), 'one', call)
+        .catch((error: unknown) => error)
+        .finally(() => ended.push(name));
+    const lacking = { ...receipt, gasUsed: 5, logs: bare };
+    const all = [
+      start('first', 'eth_getTransactionReceipt', lacking),
+      start('left', 'eth_getLogs', many(log), { cancellation }),
+      start('late', 'eth_getLogs', many(log), { deadline: clock.now() }),
+    ];
+    cancellation.cancel();
+    const [first, left, late] = await Promise.all(all);
+    expect(first).toMatchObject({ final: true });
+    expect(left).toBeInstanceOf(Cancelled);
+    expect(late).toMatchObject({ failure: 'transport', isCallerTimeout: true });
+    expect(ended[0]).toBe('left');
+  });
+
+  it('is not decoded if its bytes are not UTF-8', async () => {
+    const body = bodyOf(many({ ...log, note: 'x' }));
+    body[body.lastIndexOf('x"}')] = 0xff;
+    await expect(inSteps(specOf('eth_getLogs'), [{}], body)).rejects.toMatchObject({ failure: 'malformed' });
+  });
+
+  it('is not parsed if one element has very many values', async () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    const texts = Array.from({ length: 260_000 }, () => '0x00000000000000000000000000000000');
+    const body = bodyOf({ ...receipt, gasUsed: 5, logs: [{ ...log, x: texts }] });
+    await expect(inSteps(specOf('eth_getTransactionReceipt'), [hash], body)).rejects.toBeInstanceOf(TooManyValues);
+    expect(Math.max(0, ...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(100_000);
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { shiftClock } from '../routing/with-nodes.ts';
+import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
@@ -54,15 +55,17 @@ beforeAll(async () => {
   for (const [name, { result }] of Object.entries(methods)) good.response(name, result);
   socket = await startFakeWebSocketNode(5);
   const goodOnly = { name: 'good', url: good.url, batch: false, priority: 1 };
-  const networkOf = (first: object): object => ({ chainId: 5, name: 'Test', upstreams: [first, goodOnly] });
+  const networkOf = (first: object): object => ({
+    ...{ chainId: 5, name: 'Test', methods: ['eth', 'debug_*'], upstreams: [first, goodOnly] },
+  });
   // Each test has a network of its own, whose circuits are closed.
   const networks = (kind: string, count: number, first: object): [string, object][] =>
     Array.from({ length: count }, (_, index) => [`${kind}-${index}`, networkOf(first)]);
   gateway = await startGateway(
     Object.fromEntries([
-      ...networks('http', 160, { name: 'bad', url: bad.url, batch: false }),
-      ...networks('batch', 10, { name: 'bad', url: bad.url }),
-      ...networks('socket', 30, { name: 'bad', websocketUrl: socket.url }),
+      ...networks('http', 161, { name: 'bad', url: bad.url, batch: false }),
+      ...networks('batch', 11, { name: 'bad', url: bad.url }),
+      ...networks('socket', 33, { name: 'bad', websocketUrl: socket.url }),
     ]),
   );
 });
@@ -168,4 +171,57 @@ describe.each(Object.entries(forms))('%s', (_, form) => {
     expect(received()).toBe(before + 1);
     expect(result).toBe(hash);
   });
+});
+
+describe('an honest receipt of 23,000 logs', () => {
+  const logs = Array.from({ length: 23_000 }, () => ({ ...log, topics: [], blockTimestamp: '0x1' }));
+  const text = JSON.stringify({ ...receipt, logs });
+  const call = (id: number): object => ({ jsonrpc: '2.0', id, method: 'eth_getTransactionReceipt', params: [hash] });
+
+  it('is passed on, alone', async () => {
+    bad.always(
+      ({ id, response }) => void response.end(`{"jsonrpc":"2.0","id":${String(id)},"result":${text}}`),
+      'eth_getTransactionReceipt',
+    );
+    const response = await gateway.post(next('http'), JSON.stringify(call(1)));
+    expect(await response.text()).toBe(`{"jsonrpc":"2.0","id":1,"result":${text}}`);
+  });
+
+  it('is passed on, in a batch', async () => {
+    bad.always(({ response, text: given }) => {
+      const ids = (JSON.parse(given) as { id: number }[]).map(({ id }) => id);
+      response.end(`[${ids.map((id) => `{"jsonrpc":"2.0","id":${id},"result":${text}}`).join()}]`);
+    }, 'eth_getTransactionReceipt');
+    const other = { ...call(2), method: 'eth_getBalance', params: fresh([address, 'latest']) };
+    const response = await gateway.post(next('batch'), JSON.stringify([call(1), other]));
+    const results = (await response.json()) as { result: typeof receipt }[];
+    expect(results[0]?.result.logs).toHaveLength(logs.length);
+  });
+
+  it('is passed on, over WebSocket', async () => {
+    socket.onCall(({ id, sendText }) => {
+      sendText(`{"jsonrpc":"2.0","id":${id},"result":${text}}`);
+    });
+    const response = await gateway.post(next('socket'), JSON.stringify(call(1)));
+    expect(await response.text()).toBe(`{"jsonrpc":"2.0","id":1,"result":${text}}`);
+  });
+});
+
+it.each([
+  ['an honest trace of 12 MB', [1_500_000, '"0x0",'], 'a trace'],
+  ['the values of a hostile response', [1_500_000, '{},'], 'another upstream'],
+] as const)('over WebSocket, %s in an unusual envelope fail no other call', async (_, [count, piece], served) => {
+  const other: { respond?: () => void } = {};
+  socket.onCall(({ id, method, respond, sendText }) => {
+    if (method === 'eth_getStorageAt') other.respond = respond;
+    else sendText(`{"jsonrpc":"2.0","x":[],"y":{},"result":[${piece.repeat(count)}"0x1"],"z":0,"id":${id}}`);
+  });
+  good.response('debug_traceTransaction', []);
+  const network = next('socket');
+  const waiting = gateway.call(network, 'eth_getStorageAt', [address, '0x7', '0x10']);
+  await eventually(() => other.respond !== undefined);
+  const { result } = await gateway.call(network, 'debug_traceTransaction', [hash]);
+  if (served === 'a trace') expect(result).toHaveLength(count + 1);
+  other.respond?.();
+  expect((await waiting).result).toBe(`0x${'7'.padStart(64, '0')}`);
 });

@@ -97,7 +97,7 @@ export const wrappers: readonly Wrapper[] = [
 /** Nodes nest up to three errors; the limit is for malicious responses. */
 const MAX_NESTING = 6;
 
-/** Errors of nodes have 6,223 bytes at most. In a longer text, none is searched for. */
+/** Errors of nodes have 6,223 bytes at most. A longer text is cut here before an error is searched for in it, and is not parsed. */
 const MAX_TEXT_CHARS = 4 * 6_223;
 
 /** A message without information: the inner error has it. */

@@ -5,7 +5,7 @@ import { ValueEnd } from '../../json/value-end.ts';
 import type { MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
 import { MAX_GROWTH, objectLimits } from '../../spec/result-bounds.ts';
 import type { ResultReader } from '../../upstreams/transport/flowing-result.ts';
-import { UpstreamFailure } from '../../upstreams/transport/upstream-response.ts';
+import { TooManyValues, UpstreamFailure } from '../../upstreams/transport/upstream-response.ts';
 import { expectedBytes, learned } from './check-result-bytes.ts';
 import { checkResult } from './check-result.ts';
 import type { Layouts } from './layout.ts';
@@ -151,7 +151,7 @@ export class FlowingList implements ResultReader {
   /** The element as it is passed on. @throws UpstreamFailure */
   #check(element: Buffer): Buffer {
     if (element.length > LARGE_ELEMENT_BYTES && exceeds(element, objectLimits(element.length)))
-      throw malformed('an element of the list has too many values');
+      throw new TooManyValues();
     if (isPlain(element) && this.#isUnchanged(readerAt(element, 0, true))) return (this.last = element);
     const { bytes, hash } = this.#elements.complete(element);
     if (bytes.length > MAX_GROWTH * element.length) throw malformed('an element of the list lacks most of its fields');
@@ -186,7 +186,8 @@ export function listElementsOf(method: MethodSpec, params: readonly unknown[]): 
 
 /** @throws UpstreamFailure */
 export function parseJson(bytes: Buffer, text: string): unknown {
-  const parsed = exceeds(bytes, objectLimits(bytes.length)) ? undefined : parse(text);
+  if (exceeds(bytes, objectLimits(bytes.length))) throw new TooManyValues();
+  const parsed = parse(text);
   if (parsed === undefined) throw malformed('a part of the result is not JSON');
   return parsed;
 }

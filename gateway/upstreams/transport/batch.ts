@@ -186,8 +186,8 @@ export class Batch {
 }
 
 /**
- * The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array, or one with more
- * elements than calls and an error for the whole batch.
+ * The bytes of each element of an array; those before the error if it is malformed. Undefined: not an array, or more elements
+ * than the calls and one error for the batch.
  * @param owner whose time of the event loop it takes
  */
 async function elementsOf(body: Buffer, calls: number, owner: string): Promise<Buffer[] | undefined> {

@@ -12,6 +12,7 @@ import { findResult, findResultStart, isMeaningful, LARGE_RESPONSE_BYTES, member
 import {
   failureOfStatus,
   parseResponse,
+  TooManyValues,
   UpstreamFailure,
   type ErrorResponse,
   type LargeResponse,
@@ -66,7 +67,7 @@ function largeResult(
 ): LargeResponse {
   const text = secrets === undefined ? undefined : bytes.toString('utf8');
   if (text !== undefined && secrets?.areIn(text) === true) {
-    if (exceeds(bytes, resultLimits(bytes.length))) throw tooManyValues();
+    if (exceeds(bytes, resultLimits(bytes.length))) throw new TooManyValues();
     return largeResult(Buffer.from(secrets.removeFromJson(text)), undefined, otherwise);
   }
   return { kind: 'large', parts: [bytes], parse: () => parseResult(bytes) ?? otherwise() };
@@ -74,14 +75,10 @@ function largeResult(
 
 /** @returns undefined: it is not one value @throws UpstreamFailure */
 export function parseResult(bytes: Buffer): ResultResponse | undefined {
-  if (exceeds(bytes, resultLimits(bytes.length))) throw tooManyValues();
+  if (exceeds(bytes, resultLimits(bytes.length))) throw new TooManyValues();
   const text = bytes.toString('utf8');
   const result = parse(text);
   return result === undefined ? undefined : { kind: 'result', result, text };
-}
-
-export function tooManyValues(): UpstreamFailure {
-  return new UpstreamFailure('malformed', 'the response has more values or levels than a response of the method has');
 }
 
 /**
@@ -148,7 +145,7 @@ function readParsed(
   id: number,
   secrets: Secrets | undefined,
 ): ResultResponse | ErrorResponse {
-  if (exceeds(bytes, errorLimits)) throw tooManyValues();
+  if (exceeds(bytes, errorLimits)) throw new TooManyValues();
   const body = bodyOf(text);
   if (body === undefined) throw missingResponse(status, text, retryAfter);
   const { error, result } = body;

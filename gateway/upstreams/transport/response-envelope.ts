@@ -1,6 +1,7 @@
 import { isObject } from '../../collections/is-object.ts';
-import { JsonReader, NotJson } from '../../json/json-reader.ts';
-import { MAX_DEPTH, MAX_ENVELOPE_VALUES } from '../../spec/result-bounds.ts';
+import { BeyondLimits, JsonReader, NotJson } from '../../json/json-reader.ts';
+import { envelopeLimits } from '../../spec/result-bounds.ts';
+import { TooManyValues } from './upstream-response.ts';
 
 /** From this size on, checking the bytes of a response is cheaper than parsing it (bench/steps.ts). */
 export const LARGE_RESPONSE_BYTES = 8_192;
@@ -64,10 +65,12 @@ const names = ['id', 'result', 'error', 'code', 'message', 'data', 'method'].map
 /**
  * The members of a response, as JSON, without parsing it. Some nodes return an array of one for a single call (Candle, recorded by
  * others). Names with escape sequences are not found.
- * @returns undefined: it is no JSON, has more values than responses have, or is no such object
+ * @returns undefined: it is no JSON, or no such object
+ * @throws TooManyValues
  */
 export function membersOf(body: Buffer): ReadonlyMap<string, Buffer> | undefined {
-  const reader = new JsonReader(body, { maxDepth: MAX_DEPTH, maxValues: MAX_ENVELOPE_VALUES });
+  const { depth, values } = envelopeLimits(body.length);
+  const reader = new JsonReader(body, { maxDepth: depth, maxValues: values });
   const members = new Map<string, Buffer>();
   try {
     reader.skipSpace();
@@ -88,6 +91,7 @@ export function membersOf(body: Buffer): ReadonlyMap<string, Buffer> | undefined
     reader.skipSpace();
     return reader.at === body.length ? members : undefined;
   } catch (error) {
+    if (error instanceof BeyondLimits) throw new TooManyValues();
     if (error instanceof NotJson) return undefined;
     throw error;
   }
@@ -101,10 +105,16 @@ function tailOf(body: Buffer): RegExpExecArray | null {
   return tail.exec(body.toString('latin1', Math.max(0, body.length - ENVELOPE_BYTES)));
 }
 
-/** Of a large body, only the id is parsed. */
+/** Of a large body, only the id is parsed. Of one with too many values it is unknown, because it may be JSON. */
 function findId(body: Buffer): number | 'notification' | 'not-json' | undefined {
   if (body.length < LARGE_RESPONSE_BYTES) return parseId(body.toString('utf8'));
-  const members = membersOf(body);
+  let members: ReadonlyMap<string, Buffer> | undefined;
+  try {
+    members = membersOf(body);
+  } catch (error) {
+    if (error instanceof TooManyValues) return undefined;
+    throw error;
+  }
   if (members === undefined) return 'not-json';
   const id = members.get('id');
   if (members.has('method')) return 'notification';

@@ -115,6 +115,13 @@ export class ResponseTooLarge extends UpstreamFailure {
   }
 }
 
+/** More values or levels than a response of the method has. The result of the call may be the cause. */
+export class TooManyValues extends UpstreamFailure {
+  constructor() {
+    super('malformed', 'the response has more values or levels than a response of the method has');
+  }
+}
+
 /** The response was not complete in time. */
 export class TimedOut extends UpstreamFailure {
   constructor() {

@@ -96,6 +96,21 @@ describe.each(methods)('one caller’s %s', (method, params) => {
   });
 });
 
+it.each([
+  ['in a log', `{"logs":[${'{},'.repeat(400_000)}{}]}`],
+  ['in unusual members', `{"logs":[]},"x":[${'{},'.repeat(600_000)}{}]`],
+])('one caller’s receipts with too many values %s open no circuit, however often', async (_, result) => {
+  const { nodes, attack, up } = await start(2);
+  const method = 'eth_getTransactionReceipt';
+  for (const node of nodes)
+    node.always(({ id, response }) => {
+      response.end(`{"jsonrpc":"2.0","result":${result},"id":${String(id)}}`);
+    }, method);
+  for (let times = 0; times < 4; times++) expect(await attack(method, [word(times)])).not.toBe(200);
+  expect(nodes.map((node) => node.callsOf(method).length)).toEqual([4, 4]);
+  expect(await up()).toEqual([1, 1]);
+});
+
 describe('one call', () => {
   it.each(failures.filter(([name]) => !name.startsWith('the text')))(
     'that fails with %s opens no circuit, whatever its method',
