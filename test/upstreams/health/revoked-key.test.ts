@@ -365,7 +365,11 @@ it('failures of several workers within a second count once', async () => {
   for (const [index, gateway] of gateways.entries()) {
     const before = node.callsOf('eth_chainId').length;
     const held: (() => void)[] = [];
-    node.always((exchange) => new Promise((resolve) => held.push(() => void resolve(asUsual(exchange)))), undefined);
+    const hold: Behaviour = async (exchange) => {
+      await new Promise<void>((resolve) => held.push(resolve));
+      asUsual(exchange);
+    };
+    node.always(hold, undefined);
     const calls = Promise.all([1, 2, 3].map((position) => call(gateway, position)));
     await eventually(async () => node.callsOf('eth_chainId').length > before && (await failures()) > index);
     node.always(undefined, undefined);
