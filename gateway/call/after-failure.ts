@@ -6,7 +6,7 @@ import { hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { isAbsent, isAtHead } from './confirm.ts';
+import { isAbsent, isAtHead, isRightlyEmpty } from './confirm.ts';
 import { highestOf, isMissing, responseOfFailures } from './exhausted.ts';
 import { hasServedCanonical } from './monotonic-reads.ts';
 
@@ -22,8 +22,8 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
     if (call.isEvidence) return unconfirmed;
     const hash = hashNamedBy(method, params);
     if (isMissing(outcome) && hash !== undefined && !isAbsent(method, unconfirmed)) {
-      // An empty result for the hash of a block, which this upstream may lack because it is old.
-      if (!call.wasBehind && router.chain.view.numberOf(hash) === undefined) return unconfirmed;
+      // This upstream may miss the block because it is old.
+      if (isRightlyEmpty(call, unconfirmed)) return unconfirmed;
       // Its upstream may have lacked the block: the error of this one is the better response.
       call.unconfirmed = undefined;
       call.failed = [...call.failed, outcome];

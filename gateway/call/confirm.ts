@@ -66,6 +66,8 @@ export function confirm(
       : isOlderThanServed(view, call, newer) ||
         (!call.isEvidence &&
           isUnsure(call, newer, respondingUpstream) &&
+          // A second upstream has the same empty result for a block that may be old.
+          !isEmptyOfUnknownHash(call, newer) &&
           (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || hasServedCanonical(view, call)));
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
@@ -104,8 +106,20 @@ function pin(call: Call): void {
 export function acceptUnconfirmed(call: Call, response: UpstreamResponse): UpstreamResponse {
   const { router, tried, candidates = router.all } = call;
   if (!call.hasAttempt && candidates.some((upstream) => !tried.includes(upstream))) throw new RpcError('no-upstream');
-  if (!call.isEvidence && !router.options.isDevelopment) throw new RpcError('no-upstream');
+  const isAccepted = call.isEvidence || isRightlyEmpty(call, response) || router.options.isDevelopment;
+  if (!isAccepted) throw new RpcError('no-upstream');
   return response;
+}
+
+/** Whether an empty result for the hash of a block, which may be old, stands: its upstream was not behind. */
+export function isRightlyEmpty(call: Call, response: UpstreamResponse): boolean {
+  return !call.wasBehind && isEmptyOfUnknownHash(call, response);
+}
+
+function isEmptyOfUnknownHash({ router, method, params }: Call, response: UpstreamResponse): boolean {
+  const hash = hashNamedBy(method, params);
+  if (hash === undefined || isAbsent(method, response)) return false;
+  return router.chain.view.numberOf(hash) === undefined;
 }
 
 /** Whether a first response needs a second one. */
