@@ -49,7 +49,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'call/confirm',
-        find: '!call.isEvidence && !router.options.isDevelopment',
+        find: '!isAccepted',
         replace: 'false',
       },
     ],
