@@ -39,7 +39,10 @@ it('the warning comes each minute while Redis is a replica or unreachable', asyn
 it('a connection that Redis ends without an error has a cause of its own, not that of an earlier outage', async () => {
   const redis = await start();
   const causes: unknown[] = [];
-  const log = pino({ base: null }, { write: (text) => void causes.push((JSON.parse(text) as { error?: string }).error) });
+  const log = pino(
+    { base: null },
+    { write: (text) => void causes.push((JSON.parse(text) as { error?: string }).error) },
+  );
   const store = new RedisKeyStore(redis.url, log);
   onTestFinished(() => store.close());
   await store.waitUntilReady(20_000);

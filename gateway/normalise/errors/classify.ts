@@ -29,7 +29,8 @@ export function isFinal(method: MethodSpec, nestedErrors: readonly NestedError[]
  * A text about the provider's own service. Another upstream may accept the transaction, whatever else the text has. proxyd's
  * limit of a sender is about the sender, whose transactions all its nodes reject.
  */
-const aboutProvider = /\b(?:(?<!^sender is over )rate.?limit\w*|quota|plan|billing|api.?key|provider|recharge|your account)\b/i;
+const aboutProvider =
+  /\b(?:(?<!^sender is over )rate.?limit\w*|quota|plan|billing|api.?key|provider|recharge|your account)\b/i;
 
 function findRule(
   rules: readonly ErrorRule[],
