@@ -22,9 +22,9 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
     if (call.isEvidence) return unconfirmed;
     const hash = hashNamedBy(method, params);
     if (isMissing(outcome) && hash !== undefined && !isAbsent(method, unconfirmed)) {
-      // This upstream may miss the block because it is old.
+      // The upstream that failed may not have the block because the block is old.
       if (isRightlyEmpty(call, unconfirmed)) return unconfirmed;
-      // Its upstream may have lacked the block: the error of this one is the better response.
+      // The upstream of the empty result may not have had the block: the error is the better response.
       call.unconfirmed = undefined;
       call.failed = [...call.failed, outcome];
       return undefined;

@@ -116,10 +116,16 @@ export function isRightlyEmpty(call: Call, response: UpstreamResponse): boolean 
   return !call.wasBehind && isEmptyOfUnknownHash(call, response);
 }
 
-function isEmptyOfUnknownHash({ router, method, params }: Call, response: UpstreamResponse): boolean {
+function isEmptyOfUnknownHash(call: Call, response: UpstreamResponse): boolean {
+  const hash = hashOfEmpty(call, response);
+  if (hash === undefined || isAbsent(call.method, response)) return false;
+  return call.router.chain.view.numberOf(hash) === undefined;
+}
+
+/** The hash by which the call names its block, if the result is empty: `[]`, `0x`, zero, or an object with only such values. */
+function hashOfEmpty({ method, params }: Call, response: UpstreamResponse): string | undefined {
   const hash = hashNamedBy(method, params);
-  if (hash === undefined || isAbsent(method, response)) return false;
-  return router.chain.view.numberOf(hash) === undefined;
+  return hash !== undefined && response.kind === 'result' && isEmpty(response.result) ? hash : undefined;
 }
 
 /** Whether a first response needs a second one. */
@@ -192,11 +198,11 @@ function isUnsure(call: Call, response: UpstreamResponse, upstream: Upstream): b
   return isAbsent(call.method, response) || mayMissBlock(call, response, upstream);
 }
 
-/** Whether the result may be empty because the upstream lacks the block, which the call names by its hash. */
-function mayMissBlock({ router, method, params }: Call, response: UpstreamResponse, upstream: Upstream): boolean {
-  const hash = hashNamedBy(method, params);
-  if (hash === undefined || response.kind !== 'result' || !isEmpty(response.result)) return false;
-  const { view } = router.chain;
+/** Whether the result may be empty because the upstream does not have the block, which the call names by its hash. */
+function mayMissBlock(call: Call, response: UpstreamResponse, upstream: Upstream): boolean {
+  const hash = hashOfEmpty(call, response);
+  if (hash === undefined) return false;
+  const { view } = call.router.chain;
   const number = view.numberOf(hash);
   return number === undefined || (view.headOf(upstream)?.number ?? number) < number;
 }

@@ -34,7 +34,7 @@ export class AddressEntry {
 /**
  * The state of up to half a million accounts of callers without a key: a rate and the units of the day, in 56 bytes each and
  * the space to find them. An account is dropped if it is as if unused, and when there is no place also if its rate is full and
- * it has used less than 1 % of its day. Digests are salted: nobody can make two accounts that share one.
+ * it has used less than 1 % of its day. Digests are salted, so that callers cannot choose two accounts with one digest.
  */
 export class AddressTable {
   readonly #salt = random.bytes(16).toString('hex');
