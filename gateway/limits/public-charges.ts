@@ -2,8 +2,7 @@ import type { KeyLimits, PublicLimits, PublicShare } from '../auth/permissions/k
 import type { ChargeOutcome } from './account.ts';
 import { briefShortage, type Charge, type Shortage } from './limit-state.ts';
 import type { WorkerShares } from './machine-shares.ts';
-import type { ShareCounts } from './share-counts.ts';
-import { type ShareOutcome } from './share-counts.ts';
+import type { ShareCounts, ShareOutcome } from './share-counts.ts';
 
 /** The limits of all callers without a key together: those of an account, which the limiter charges. */
 export interface TotalLimiter {
