@@ -6,7 +6,7 @@ import { keysAtUrl, keysInFile } from './tokens/issuer-keys.ts';
 import { readPlans } from './tokens/plans.ts';
 import type { TokenOptions } from './token-authenticator.ts';
 
-/** @returns undefined if the settings name no key set @throws SettingsError (rejects with it) for a file that cannot be used */
+/** @returns undefined if the settings name no key set @throws SettingsError or NetworkFilesError (rejects with it) for a file that cannot be used */
 export async function openTokens(settings: Settings, log: Log): Promise<TokenOptions | undefined> {
   const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: file, AUTH_ISSUER: issuer = '', AUTH_AUDIENCE: audience = '' } = settings;
   if (url === undefined && file === undefined) return undefined;

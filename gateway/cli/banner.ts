@@ -85,6 +85,6 @@ function keyLines({ command, developmentKey, tryIt, networks: [first] }: BannerF
 }
 
 /** A shell line that calls a network. The gateway responds without an upstream, so it works without internet access. */
-export function chainIdLine(url: string): string {
-  return curlLine(url, 'eth_chainId', []);
+export function chainIdLine(url: string, options: readonly string[] = []): string {
+  return curlLine(url, 'eth_chainId', [], options);
 }

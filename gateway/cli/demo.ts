@@ -93,10 +93,11 @@ export function storageLine(url: string, { counter }: DemoChain): string {
   return curlLine(url, 'eth_getStorageAt', [counter.address, counter.numberPosition, 'latest']);
 }
 
-/** Makes a POSIX shell line that sends a JSON-RPC call; curl adds a line break to the response. */
-export function curlLine(url: string, method: string, params: unknown[]): string {
+/** Makes a POSIX shell line that sends a JSON-RPC call; curl adds a line break to the response. @param options of curl */
+export function curlLine(url: string, method: string, params: unknown[], options: readonly string[] = []): string {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  return `curl -sSw '\\n' ${quoted(url)} -H 'content-type: application/json' -d ${quoted(body)}`;
+  const more = options.map((option) => ` ${quoted(option)}`).join('');
+  return `curl -sSw '\\n'${more} ${quoted(url)} -H 'content-type: application/json' -d ${quoted(body)}`;
 }
 
 function callUrl(baseUrl: string, key: string): string {

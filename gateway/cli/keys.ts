@@ -9,6 +9,9 @@ import { importKeys } from '../auth/manage/import-keys.ts';
 import { KeyManager, type CreatedKey } from '../auth/manage/manage-keys.ts';
 import { openKeyStore } from '../auth/stores/open-key-store.ts';
 import { displayedRecord } from '../auth/manage/displayed-record.ts';
+import { originLike } from '../auth/formats/origin-pattern.ts';
+import { entriesOf } from '../auth/permissions/field-formats.ts';
+import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
@@ -80,7 +83,7 @@ export function keysCommand(context: KeysCommandContext): Command {
   const create = keys
     .command('create')
     .description('Create a key; it is shown only once')
-    .requiredOption('--name <name>', 'name of the user or application: 1 to 64 printable characters')
+    .option('--name <name>', 'name of the user or application: 1 to 64 printable characters')
     .option('--json', 'print {"id":…,"key":…,"url":…}')
     .option('--key-stdin', 'read an existing key of another service (32 hexadecimal digits) from standard input');
   addPermissionOptions(create)
@@ -94,8 +97,10 @@ export function keysCommand(context: KeysCommandContext): Command {
           'keys create --name backend --ips 10.0.0.0/8 --secret --json',
         ),
     )
-    .action((options: { name: string; json?: true; keyStdin?: true; secret?: true; force?: true }) =>
+    .action((options: { name?: string; json?: true; keyStdin?: true; secret?: true; force?: true }) =>
       withManager(async (manager, { location }) => {
+        // Not required by commander, which would report it before a misspelled option.
+        if (options.name === undefined) throw new UsageError("error: required option '--name <name>' not specified");
         const name = checkedName(options.name);
         const given = options.keyStdin ? await readKey(context.input) : undefined;
         const permissions = mergePermissions(undefined, permissionsFrom(options));
@@ -112,7 +117,7 @@ export function keysCommand(context: KeysCommandContext): Command {
         );
         if (permissions['rate'] === undefined)
           context.err('warning: the key has no rate limit; in production, set --rate\n');
-        if (url !== undefined && !options.json) out(`\nURL: ${url}\nTry it:\n\n${tryLine(url, created.secret)}\n`);
+        if (url !== undefined && !options.json) out(tryText(url, created.secret, permissions));
       }),
     );
 
@@ -197,7 +202,11 @@ export function keysCommand(context: KeysCommandContext): Command {
         if (graceMs === undefined) throw new UsageError('--grace: expected a duration such as 7d, 24h or 0m');
         const result = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
         const subject = options.secret ? `New secret for key ${id}` : `Key ${result.id} replaces ${id}`;
-        printResult(result, options.json, `${subject}; the old one expires in ${options.grace}`);
+        const permissions = (await manager.show(id)).permissions ?? {};
+        const url = result.key === undefined ? undefined : context.callUrl?.(result.key, permissions['networks']);
+        const shown = { ...result, ...(url !== undefined && { url }) };
+        printResult(shown, options.json, `${subject}; the old one expires in ${options.grace}`);
+        if (url !== undefined && !options.json) out(tryText(url, undefined, permissions));
       }),
     );
 
@@ -296,8 +305,17 @@ export function keysCommand(context: KeysCommandContext): Command {
   return keys;
 }
 
-/** A shell line that calls the network with the key. */
-function tryLine(url: string, secret: string | undefined): string {
-  const line = chainIdLine(url);
-  return secret === undefined ? line : line.replace('curl', `curl -u ':${secret}'`);
+/** The URL of a new key, and a shell line that calls it as the permissions allow. @param secret undefined: none, or not known */
+function tryText(url: string, secret: string | undefined, permissions: PermissionTexts): string {
+  const shown = `\nURL: ${url}\n`;
+  const { origins, userAgents, methods } = permissions;
+  const hasSecret = permissions['secrets'] !== undefined || secret !== undefined;
+  const allowed = methods === undefined ? undefined : entriesOf(methods);
+  if (allowed?.some((name) => name === 'eth' || name === 'eth_chainId') === false) return shown;
+  const options = [
+    ...(hasSecret ? ['-u', `:${secret ?? '<secret>'}`] : []),
+    ...(origins === undefined ? [] : ['-H', `origin: ${originLike(entriesOf(origins)[0] ?? '')}`]),
+    ...(userAgents === undefined ? [] : ['-A', entriesOf(userAgents)[0] ?? '']),
+  ];
+  return `${shown}Try it:\n\n${chainIdLine(url, options)}\n`;
 }

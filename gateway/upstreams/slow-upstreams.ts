@@ -6,23 +6,38 @@ const MIN_SLOW_MS = 200;
 const SLOW_FACTOR = 5;
 /** Slow without another upstream to compare with. */
 const MIN_SLOW_ALONE_MS = 2_000;
+/** So long after the last hedged request that responded first, an upstream is shown as hedged away. */
+const HEDGED_AWAY_MS = 60_000;
 
-/** The upstreams that are clearly slower than others, for methods of one group, with the reason in words. */
-export function slowUpstreams(
-  all: readonly Pick<Upstream, 'latencyScore'>[],
-  now: number,
-): ReadonlyMap<Pick<Upstream, 'latencyScore'>, string> {
-  const slow = new Map<Pick<Upstream, 'latencyScore'>, string>();
-  for (const group of methodGroups) {
-    const scores = all.map((upstream) => ({ upstream, ms: upstream.latencyScore.score(group, now) }));
-    for (const { upstream, ms } of scores) {
+export type ComparedUpstream = Pick<Upstream, 'latencyScore' | 'pollMs' | 'drain'> & {
+  readonly health: Pick<Upstream['health'], 'overtakenAt'>;
+  readonly circuit: Pick<Upstream['circuit'], 'isClosed'>;
+};
+
+/**
+ * The upstreams that are clearly slower than others, for methods of one group or for polls, with the reason in words. Calls
+ * that are hedged away do not show how slow an upstream is, because their attempts are cancelled. Polls do.
+ */
+export function slowUpstreams<U extends ComparedUpstream>(all: readonly U[], now: number): ReadonlyMap<U, string> {
+  const slow = new Map<U, string>();
+  const compare = (msOf: (upstream: U) => number | undefined): void => {
+    const working = all.filter(({ circuit, drain }) => circuit.isClosed && drain === undefined);
+    for (const upstream of all) {
+      const ms = msOf(upstream);
       if (ms === undefined || ms < MIN_SLOW_MS) continue;
-      const others = scores.flatMap((other) => (other.upstream === upstream ? [] : (other.ms ?? [])));
+      const others = working.flatMap((other) => (other === upstream ? [] : (msOf(other) ?? [])));
       const fastestMs = Math.min(...others);
       if (others.length === 0 ? ms < MIN_SLOW_ALONE_MS : ms < SLOW_FACTOR * fastestMs) continue;
-      const compared = others.length === 0 ? '' : `, the fastest upstream ${Math.round(fastestMs)} ms`;
-      slow.set(upstream, `slow: ${Math.round(ms)} ms${compared}`);
+      const compared = others.length === 0 ? '' : `, the fastest upstream ${inMs(fastestMs)}`;
+      const isHedgedAway = now - upstream.health.overtakenAt < HEDGED_AWAY_MS;
+      slow.set(upstream, `slow: ${inMs(ms)}${isHedgedAway ? ', hedged away' : compared}`);
     }
-  }
+  };
+  for (const group of methodGroups) compare(({ latencyScore }) => latencyScore.score(group, now));
+  compare(({ pollMs }) => pollMs);
   return slow;
+}
+
+function inMs(ms: number): string {
+  return `${Math.round(ms).toLocaleString('en-US')} ms`;
 }

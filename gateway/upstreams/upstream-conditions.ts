@@ -88,11 +88,13 @@ export class UpstreamConditions {
     // Its circuit is open meanwhile.
     if (upstream.circuit.pauseMs(now) !== undefined)
       return { state: 'paused', reason: trouble?.reason ?? 'it requested a pause' };
+    const slowness = this.#slow.get(network)?.get(upstream);
+    // It responds to polls, so its circuit opens and closes again and again.
+    if (slowness !== undefined && upstream.health.isOnlyOvertaken) return { state: 'slow', reason: slowness };
     if (state === 'failing') return { state, reason: trouble?.reason ?? 'no response yet' };
     if (state === 'overtaken') return { state: 'slow', reason: 'hedged requests to other upstreams respond first' };
     const lag = lagOf(upstream, network, now);
     if (lag !== undefined) return { state: 'behind', reason: `${lag} blocks behind` };
-    const slowness = this.#slow.get(network)?.get(upstream);
     if (slowness !== undefined) return { state: 'slow', reason: slowness };
     const difference = network.auditsOf(upstream.name)?.difference;
     if (difference === undefined || now - difference.at > SHOWN_DIFFERENCE_MS) return { state, reason: undefined };
@@ -101,7 +103,7 @@ export class UpstreamConditions {
       difference.from === undefined
         ? 'audits found other results'
         : `audits: differs from ${difference.from}, no third decides`;
-    return { state: 'differs', reason: `${found}, last ${minutes} min ago` };
+    return { state: 'differs', reason: `${found}, last ${minutes === 0 ? 'now' : `${minutes} min ago`}` };
   }
 }
 

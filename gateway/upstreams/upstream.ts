@@ -373,6 +373,11 @@ export class Upstream {
       );
   }
 
+  /** The time of a poll, in ms; undefined: not known yet. */
+  get pollMs(): number | undefined {
+    return this.#own.pollMs;
+  }
+
   /** Another worker has polled it. */
   followPoll(failed: PollMessage['failed']): void {
     this.#own.follow(failed);

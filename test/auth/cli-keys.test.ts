@@ -23,6 +23,8 @@ beforeEach(() => {
 
 const keys = (args: string[], input?: string): Promise<KeysRun> =>
   runKeys({ REDIS_URL: redisUrl, DATA_DIR: dataDir }, args, input);
+const withUrl = (args: string[]): Promise<KeysRun> =>
+  runKeys({ REDIS_URL: undefined, DATA_DIR: dataDir }, args, '', (key) => `http://gateway.example/v3/${key}`);
 
 async function create(name: string): Promise<{ id: string; key: string }> {
   return JSON.parse((await keys(['create', '--name', name, '--json'])).out) as { id: string; key: string };
@@ -48,6 +50,41 @@ it('keys list shows no control character of a name that the store has', async ()
   expect(out).toContain('eve\\u001b]0;owned\\u0007\\u000a\\u009b31m\\u202e');
   expect(out).not.toMatch(/[^\P{Cc}\n]/u);
   expect(out.trimEnd().split('\n')).toHaveLength(2);
+});
+
+it.each([
+  [['--origins', 'https://*.example.org,http://localhost:3000'], `-H 'origin: https://app.example.org' `],
+  [['--origins', 'localhost:3000'], `-H 'origin: https://localhost:3000' `],
+  [['--user-agents', 'my app'], `-A 'my app' `],
+  [['--methods', 'eth_chainId'], ''],
+])('keys create prints a curl line that the permissions allow: %j', async (args, options) => {
+  const { out } = await withUrl(['create', '--name', 'alice', ...args]);
+  expect(out).toContain(`Try it:\n\ncurl -sSw '\\n' ${options}http://gateway.example/v3/gh_`);
+});
+
+it('keys create prints the URL and no curl line if the key may not call eth_chainId', async () => {
+  const { out } = await withUrl(['create', '--name', 'alice', '--methods', 'eth_call']);
+  expect(out).toContain('URL: http://gateway.example/v3/gh_');
+  expect(out).not.toContain('curl');
+});
+
+it('keys rotate prints the URL of the new key and a curl line, with a place for the secret that it shares', async () => {
+  const { id } = await create('alice');
+  await keys(['update', id, '--secret', '--origins', 'app.example.org']);
+  const { out } = await withUrl(['rotate', id]);
+  const [, key = ''] = /\n(gh_\w{32})\n/.exec(out) ?? [];
+  expect(out).toContain(`URL: http://gateway.example/v3/${key}\n`);
+  expect(out).toContain(
+    `curl -sSw '\\n' -u ':<secret>' -H 'origin: https://app.example.org' http://gateway.example/v3/${key} `,
+  );
+});
+
+it('keys create and update warn of an expiry in the past', async () => {
+  const { err } = await keys(['create', '--name', 'alice', '--expires', '2020-01-01']);
+  expect(err).toContain('warning: the key has expired: expiresAt is 2020-01-01\n');
+  const { id } = await create('bob');
+  expect((await keys(['update', id, '--expires', '2020-01-01'])).err).toContain('the key has expired');
+  expect((await keys(['update', id, '--expires', '90d'])).err).not.toContain('expired');
 });
 
 describe.each(['file', 'redis'])('gatehouse keys, stored in %s', (kind) => {
@@ -163,6 +200,7 @@ describe('gatehouse keys', () => {
 
   it('reports missing and mistyped arguments', async () => {
     expect((await keys(['create'])).err).toContain("required option '--name <name>' not specified");
+    expect((await keys(['create', '--nam', 'alice'])).err).toContain('Did you mean --name?');
     expect((await keys(['lst'])).err).toContain('Did you mean list?');
     expect((await keys(['revoke'])).exitCode).toBe(1);
     expect(await keys(['--help'])).toMatchObject({ exitCode: 0, out: expect.stringContaining('revoke') as string });

@@ -12,12 +12,13 @@ type KeysSettings = ReturnType<KeysCommandContext['settings']>;
 /**
  * Runs `gatehouse keys <args>` in this process.
  * @param settings NETWORKS_DIR defaults to a folder that does not exist, so that `--networks` accepts any slug
- * @param input standard input
+ * @param input standard input @param callUrl default: the networks are not known
  */
 export async function runKeys(
   settings: Omit<KeysSettings, 'NETWORKS_DIR'> & Partial<KeysSettings>,
   args: readonly string[],
   input = '',
+  callUrl?: KeysCommandContext['callUrl'],
 ): Promise<KeysRun> {
   let [out, err] = ['', ''];
   const command = keysCommand({
@@ -28,6 +29,7 @@ export async function runKeys(
     })(),
     out: (text) => (out += text),
     err: (text) => (err += text),
+    ...(callUrl !== undefined && { callUrl }),
   });
   try {
     await command.parseAsync([...args], { from: 'user' });

@@ -45,6 +45,23 @@ describe('gatehouse check', () => {
     });
   });
 
+  it('reads the file of AUTH_PLANS_FILE', async () => {
+    place.withNetworks({ few });
+    const plans = join(place.folder, 'plans.yaml');
+    const env = {
+      AUTH_PLANS_FILE: plans,
+      AUTH_JWKS_URL: 'https://keys.example/jwks',
+      AUTH_ISSUER: 'https://issuer.example',
+      AUTH_AUDIENCE: 'gatehouse',
+    };
+    writeFileSync(plans, 'plans:\n  free: { rat: 5 }\n');
+    const { code, stderr } = await check([], env);
+    expect(stderr).toMatch(/plans\.yaml:2:\d+ plans\.free\.rat is not known; did you mean rate/);
+    expect(code).toBe(EX_CONFIG);
+    writeFileSync(plans, 'plans:\n  free: { rate: 5 }\n');
+    expect(await check([], env)).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('shows no control character of a name, and one line for it', async () => {
     const name = 'Base\x1b]0;owned\x07\n\x9b31m\u202e';
     place.withNetworks({ one: { ...base, name } });

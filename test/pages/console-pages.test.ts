@@ -116,6 +116,19 @@ describe('the page of calls', () => {
     expect(await tab.evaluate(`document.querySelector('#session').hidden`)).toBe(true);
     expect(await tab.evaluate(`sessionStorage.length`)).toBe(0);
   });
+
+  it('has one line for each row on a desktop, and ten rows on the screen of a phone; no word is broken', async () => {
+    const desktop = await open('/calls', { width: 1_280, height: 900 });
+    await desktop.waitFor(`document.querySelectorAll('#calls tbody tr').length > 1`);
+    const heights = `[...document.querySelectorAll('#calls > table > tbody > tr')].map((row) => row.offsetHeight)`;
+    // The button is 48 px high with its margins; a second line of text makes more.
+    for (const height of await desktop.evaluate<number[]>(heights)) expect(height).toBeLessThanOrEqual(48);
+    expect(await desktop.evaluate(`document.documentElement.scrollWidth <= innerWidth`)).toBe(true);
+    const phone = await open('/calls', { width: 390, height: 844 });
+    await phone.waitFor(`document.querySelectorAll('#calls tbody tr').length > 1`);
+    for (const height of await phone.evaluate<number[]>(heights)) expect(height).toBeLessThanOrEqual(60);
+    expect(await phone.evaluate(`document.documentElement.scrollWidth <= innerWidth`)).toBe(true);
+  });
 });
 
 describe('the page of events', () => {

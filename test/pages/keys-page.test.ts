@@ -207,12 +207,12 @@ describe('the keys page', () => {
 
   it('shows the usage of keys in the list, and that of a key by day and by method', async () => {
     const { key } = own.gateway;
-    await Promise.all([call(key), call(key), call(key, 'eth_getCode')]);
+    await Promise.all([call(key), call(key), call(key, 'eth_getCode'), call(key, 'eth_nope')]);
     const tab = await openKeys(browser, own.ops);
     // Usage is written each second.
     const cell = `[...document.querySelectorAll('#list tr')].find((row) => row.innerText.includes('test'))?.cells[7].innerText`;
     await tab.waitFor(
-      `(document.getElementById('list').ariaBusy === 'true' || void showList(), ${cell} === '3, 1 error')`,
+      `(document.getElementById('list').ariaBusy === 'true' || void showList(), ${cell} === '4, 2 errors')`,
     );
     await tab.evaluate(
       `[...document.querySelectorAll('#list a')].find(({ innerText }) => innerText === 'test').click()`,
@@ -223,7 +223,16 @@ describe('the keys page', () => {
       `[...${usage}.querySelectorAll('.bars code')].map(({ innerText }) => innerText)`,
     );
     expect(bars).toEqual(['eth_blockNumber', 'eth_getCode']);
-    expect(await tab.evaluate(`${usage}.querySelector('svg title').textContent`)).toBe('3 calls, 1 error');
-    expect(await tab.evaluate(`${usage}.querySelectorAll('.plot rect.calls').length`)).toBe(32);
+    expect(await tab.evaluate(`${usage}.querySelector('svg title').textContent`)).toBe('4 calls, 2 errors');
+    // By method, each bar stands beside its label, also that of calls which are not served.
+    const isBeside = await tab.evaluate<boolean[]>(
+      `(([first]) => [...first.children].flatMap((label, index, all) => {
+        if (index % 3 !== 0) return [];
+        const [{ top, bottom }, ...others] = [label, all[index + 1], all[index + 2]].map((each) => each.getBoundingClientRect());
+        return others.map((other) => (other.top + other.bottom) / 2 > top && (other.top + other.bottom) / 2 < bottom);
+      }))([...${usage}.querySelectorAll('.bars')].filter(({ innerText }) => innerText.includes('not served')))`,
+    );
+    expect(isBeside).toEqual(Array(6).fill(true));
+    expect(await tab.evaluate(`${usage}.querySelectorAll('.plot rect.calls').length`)).toBe(33);
   }, 60_000);
 });

@@ -6,6 +6,12 @@ export function isOriginPattern(text: string): boolean {
   return pattern.test(text);
 }
 
+/** An Origin header that the pattern matches: `https://app.example.org` of `*.example.org`. */
+export function originLike(text: string): string {
+  const [, scheme = 'https', wildcard, host = '', port] = pattern.exec(text) ?? [];
+  return `${scheme}://${wildcard === undefined ? '' : 'app.'}${host}${port === undefined ? '' : `:${port}`}`;
+}
+
 /**
  * Returns a function that matches an Origin header against the patterns. A pattern without a scheme matches any scheme.
  * `*.` matches one or more labels. Ports must be equal; browsers omit the default port of the scheme.

@@ -217,7 +217,11 @@ export class KeyManager {
   }
 
   #warningsFor(permissions: PermissionTexts): string[] {
-    return this.#methods === undefined ? [] : unknownMethodWarnings(permissions, this.#methods);
+    const end = permissions['expiresAt'];
+    return [
+      ...(end !== undefined && Date.parse(end) <= clock.unixMs() ? [`the key has expired: expiresAt is ${end}`] : []),
+      ...(this.#methods === undefined ? [] : unknownMethodWarnings(permissions, this.#methods)),
+    ];
   }
 
   /** Returns the result even if the audit entry cannot be written: a new key or secret is shown only once. */

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { errorCode } from '../../config/log.ts';
-import { SettingsError } from '../../config/settings.ts';
 import { compileFileSchema } from '../../network-files/options/compile-file-schema.ts';
 import { explainErrors } from '../../network-files/diagnostics/explain-diagnostic.ts';
 import { parseYaml, type Located } from '../../network-files/diagnostics/parse-yaml.ts';
-import { formatDiagnostic } from '../../network-files/load-networks.ts';
+import { NetworkFilesError } from '../../network-files/load-networks.ts';
 import { permissionFields, permissionNames, type PermissionField } from '../permissions/permission-fields.ts';
 import { permissionText, problemsOf } from '../permissions/permissions-in-files.ts';
 import type { PermissionTexts } from '../permissions/permissions.ts';
@@ -31,7 +30,7 @@ export function isClaimable(name: string): boolean {
 
 /**
  * @param file undefined: no plans, so that each token needs permissions in its claim
- * @throws SettingsError with all diagnostics, each with its position
+ * @throws NetworkFilesError with all diagnostics, each with its position
  */
 export function readPlans(file: string | undefined): Plans {
   if (file === undefined) return { plans: {} };
@@ -52,8 +51,8 @@ export function readPlans(file: string | undefined): Plans {
   return { plans, ...(raw.default !== undefined && { default: raw.default }), ...(ceiling && { ceiling }) };
 }
 
-function invalidFile(file: string, problems: readonly Located[]): SettingsError {
-  return new SettingsError(problems.map((located) => formatDiagnostic({ file, ...located })));
+function invalidFile(file: string, problems: readonly Located[]): NetworkFilesError {
+  return new NetworkFilesError(problems.map((located) => ({ file, ...located })));
 }
 
 type RawFields = Readonly<Partial<Record<PermissionField, string | number | readonly string[]>>>;
@@ -104,6 +103,6 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new SettingsError([`AUTH_PLANS_FILE: the file cannot be read (${errorCode(error)})`]);
+    throw new NetworkFilesError([{ file, message: `AUTH_PLANS_FILE cannot be read (${errorCode(error)})` }]);
   }
 }

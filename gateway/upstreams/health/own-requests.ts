@@ -45,9 +45,17 @@ export class OwnRequests {
   #failedAt = -Infinity;
   #failuresInRow = 0;
   respondedAt = -Infinity;
+  /** Of the last polls, in ms. */
+  #lastMs: number | undefined;
+  #pollMs: number | undefined;
 
   constructor(options: OwnRequestsOptions) {
     this.#options = options;
+  }
+
+  /** The faster of the last two polls, in ms: the first one includes the connection. Undefined: fewer than two. */
+  get pollMs(): number | undefined {
+    return this.#pollMs;
   }
 
   /** @param calledAt time of the last response to a call */
@@ -67,6 +75,7 @@ export class OwnRequests {
     try {
       const result = await request(startedAt);
       onEnd('response');
+      if (isPoll) this.#recordPollTime(clock.now() - startedAt);
       if (isPoll && this.#failedAt > this.respondedAt) onPolled?.(undefined);
       this.#recordResponse(startedAt);
       return result;
@@ -86,6 +95,11 @@ export class OwnRequests {
     const now = clock.now();
     if (failed === undefined) this.#recordResponse(now);
     else this.#recordFailure(failed, now, true);
+  }
+
+  #recordPollTime(ms: number): void {
+    if (this.#lastMs !== undefined) this.#pollMs = Math.min(ms, this.#lastMs);
+    this.#lastMs = ms;
   }
 
   #recordResponse(startedAt: number): void {

@@ -76,6 +76,8 @@ export class UpstreamHealth {
   /** An upstream whose circuit opens again and again has one line a minute for each failure class, with the count. */
   readonly #lines = new LineLimit();
   #isLogged = true;
+  /** When a hedged request last responded before it, by clock.now(); -Infinity: never. */
+  overtakenAt = -Infinity;
 
   /** @param upstream its name @param log of the network */
   constructor(upstream: string, log: Log) {
@@ -94,6 +96,7 @@ export class UpstreamHealth {
 
   /** @param call undefined: no call is the cause @returns whether this failure opened a closed circuit */
   recordFailure({ failure, response, detail, retryAfterMs }: RecordedFailure, now: number, call?: FailedCall): boolean {
+    if (call?.isOvertaken === true) this.overtakenAt = now;
     const hasOpened = this.circuit.recordFailure(failure, now, retryAfterMs, response !== undefined, call);
     if (this.circuit.isClosed) return hasOpened;
     if (hasOpened) this.#since = now;

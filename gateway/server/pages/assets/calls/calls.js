@@ -44,19 +44,24 @@ function callRow(call) {
     key === undefined
       ? 'no valid key'
       : element('a', { href: `/keys#${key}`, title: key, class: keyName === undefined && 'code' }, keyName ?? key),
-    network,
-    element('span', {}, ...breakable(method)),
+    titled(network),
+    titled(method),
     element(
       'span',
       { class: usualOutcomes.has(outcome) ? 'good' : 'bad' },
       outcome,
       count > 1 ? ` × ${formatNumber(count)}` : '',
     ),
-    servedBy(call),
-    whyText(call),
+    titled(servedBy(call)),
+    titled(whyText(call)),
     `${formatNumber(ms)} ms`,
     '',
   ];
+}
+
+/** A text that may be cut off. */
+function titled(text) {
+  return element('span', { title: text }, text);
 }
 
 /** The upstream whose response the call got. */
@@ -100,9 +105,13 @@ function addDetails(row, call) {
 }
 
 function callDetails(call) {
-  const { requestId, code, params, explanation, ms } = call;
+  const { requestId, key, keyName, network, code, params, explanation, ms } = call;
+  const why = whyText(call);
   const facts = [
     `request ${requestId}`,
+    ...(key === undefined ? [] : [`key ${keyName ?? key}`]),
+    ...(network === undefined ? [] : [`network ${network}`]),
+    ...(why === '' ? [] : [why]),
     ...(code === undefined ? [] : [`error code ${code}`]),
     ...(params === undefined ? [] : [`parameters ${params}`]),
   ];

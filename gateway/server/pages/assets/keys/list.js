@@ -96,10 +96,18 @@ function keyCells(key) {
     rules?.team === undefined ? '–' : teamLink(rules.team),
     day(createdAt),
     element('span', { class: stateStyles[state] ?? 'quiet' }, stateText(key)),
-    usage === undefined ? '–' : (usage.lastDay ?? element('span', { class: 'quiet' }, `> ${LIST_USAGE_DAYS} days ago`)),
+    lastUsed(key),
     quotaText(quotas),
     element('span', {}, calls, errors),
   ];
+}
+
+/** The day of the last call. Without the usage store, the gateway leaves out the usage. */
+function lastUsed({ usage, createdAt }) {
+  if (usage === undefined) return '–';
+  if (usage.lastDay !== undefined) return usage.lastDay;
+  const isNew = Date.now() - Date.parse(createdAt) < LIST_USAGE_DAYS * 86_400_000;
+  return element('span', { class: 'quiet' }, isNew ? 'never' : `not in ${LIST_USAGE_DAYS} days`);
 }
 
 /** The order and the direction of `-name`. */

@@ -21,7 +21,7 @@ async function showTeam(target) {
       keys.map((key) => [
         element('a', { href: `#${key.id}` }, key.name),
         element('span', { class: stateStyles[key.state] ?? 'quiet' }, stateText(key)),
-        key.usage?.lastDay ?? '–',
+        lastUsed(key),
         key.usage === undefined ? '–' : formatNumber(key.usage.calls),
       ]),
     ),
