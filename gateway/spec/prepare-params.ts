@@ -11,11 +11,11 @@ const none: readonly number[] = [];
  * it changes.
  */
 export function prepareParams(method: MethodSpec, params: readonly unknown[]): readonly unknown[] {
-  const { defaultsToLatest: block, storageParams = none, details, blockAt } = method;
+  const { defaultsToLatest: block, storageParams = none, details, blockAt, isPassThrough } = method;
   let prepared = params;
   for (const position of storageParams) prepared = change(prepared, position, prefixPosition);
   if (details !== undefined) prepared = change(prepared, details.param, nullToFalse);
-  if (blockAt !== undefined) prepared = change(prepared, blockAt.param, unwrapTag);
+  if (blockAt !== undefined && isPassThrough !== true) prepared = change(prepared, blockAt.param, unwrapTag);
   if (block !== undefined && (params[block] ?? null) === null) {
     prepared = [...prepared.slice(0, block), 'latest', ...prepared.slice(block + 1)];
   }
