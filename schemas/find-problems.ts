@@ -29,6 +29,7 @@ function formProblems(sources: Sources): string[] {
     passThroughUnits: units,
     passThroughSplits: splits,
     passThroughGroups: groups,
+    passThroughBlocks: blocks,
     developmentMethods,
     neverOpened,
     providerUrls,
@@ -43,7 +44,7 @@ function formProblems(sources: Sources): string[] {
   return [
     ...methods.flatMap((method) => (fits(method) ? [] : [`${method.name}: ${formProblem(fits.errors?.[0])}`])),
     ...duplicatesIn(names).map((name) => `${name}: is defined twice`),
-    ...(passThroughFits({ units, splits, groups })
+    ...(passThroughFits({ units, splits, groups, blocks })
       ? []
       : [`pass-through.yaml: ${formProblem(passThroughFits.errors?.[0])}`]),
     ...(namesFit(developmentMethods) ? [] : [`development.yaml: ${formProblem(namesFit.errors?.[0])}`]),

@@ -5,13 +5,14 @@ import type { Sources } from './read-sources.ts';
 
 /** The method table as a module. Each shape is one constant: one line for each member, so that a diff shows each change. */
 export function methodModule(sources: Sources): string {
-  const { passThroughUnits, passThroughSplits, passThroughGroups, developmentMethods, neverOpened } = sources;
+  const { passThroughUnits, passThroughSplits, passThroughGroups, passThroughBlocks, developmentMethods, neverOpened } =
+    sources;
   const table = methodTable(sources);
   const shapes = shapesOf(table);
   const handled = Object.fromEntries(table.flatMap(({ name, handledBy }) => (handledBy ? [[name, handledBy]] : [])));
   return [
     '// Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.',
-    "import type { MethodGroup, MethodSpec, ObjectShape } from './method-spec.ts';",
+    "import type { BlockPlace, MethodGroup, MethodSpec, ObjectShape } from './method-spec.ts';",
     '',
     ...[...shapes.values()].flatMap((shape) => [`const ${shape.type}: ObjectShape = ${members(shape)};`, '']),
     `export const methods: readonly MethodSpec[] = [\n${table.map((method) => `  ${members(method, '  ')},`).join('\n')}\n];`,
@@ -30,6 +31,9 @@ export function methodModule(sources: Sources): string {
     '',
     '/** Methods without a schema, by name or by the start of the name: their group, if it is not `other`. */',
     `export const passThroughGroups: Readonly<Record<string, MethodGroup>> = ${members(passThroughGroups)};`,
+    '',
+    '/** Methods without a schema, by name or by the start of the name: the place of their block. */',
+    `export const passThroughBlocks: Readonly<Record<string, BlockPlace>> = ${members(passThroughBlocks)};`,
     '',
     '/** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */',
     `export const developmentMethods: readonly string[] = ${JSON.stringify(developmentMethods, undefined, 2)};`,

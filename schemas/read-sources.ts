@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { namespaceOf } from '../gateway/network-files/namespace-of.ts';
-import type { LocalHandler, MethodGroup, ProvenPart, ResultMeaning } from '../gateway/spec/method-spec.ts';
+import type { BlockPlace, LocalHandler, MethodGroup, ProvenPart, ResultMeaning } from '../gateway/spec/method-spec.ts';
 import type { JsonSchema, Types } from './json-schema.ts';
 import type { ProviderSource } from './provider-module.ts';
 
@@ -94,6 +94,8 @@ export interface Sources {
   readonly passThroughSplits: Readonly<Record<string, number>>;
   /** `methods/pass-through.yaml`: the group of methods without a schema, by name or by the start of the name. */
   readonly passThroughGroups: Readonly<Record<string, MethodGroup>>;
+  /** `methods/pass-through.yaml`: the place of the block in methods without a schema, as `MethodSpec.blockAt`. */
+  readonly passThroughBlocks: Readonly<Record<string, BlockPlace>>;
   /** `methods/development.yaml`: what development networks serve beside the methods of their files. */
   readonly developmentMethods: readonly string[];
   /** `never-opened.yaml`: methods that no wildcard opens. */
@@ -131,6 +133,7 @@ interface PassThroughSource {
   readonly units: Sources['passThroughUnits'];
   readonly splits: Sources['passThroughSplits'];
   readonly groups: Sources['passThroughGroups'];
+  readonly blocks: Sources['passThroughBlocks'];
 }
 
 export function readSources(folder: string): Sources {
@@ -142,6 +145,7 @@ export function readSources(folder: string): Sources {
     passThroughUnits: passThrough.units,
     passThroughSplits: passThrough.splits,
     passThroughGroups: passThrough.groups,
+    passThroughBlocks: passThrough.blocks,
     developmentMethods: readYaml(join(folder, 'methods', DEVELOPMENT)) as Sources['developmentMethods'],
     neverOpened: readYaml(join(folder, 'never-opened.yaml')) as Sources['neverOpened'],
     providers: readYaml(join(folder, 'provider-units.yaml')) as Sources['providers'],

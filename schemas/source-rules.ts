@@ -107,7 +107,7 @@ export const developmentRules = {
 /** The form of methods/pass-through.yaml. */
 export const passThroughRules = {
   type: 'object',
-  required: ['units', 'splits', 'groups'],
+  required: ['units', 'splits', 'groups', 'blocks'],
   additionalProperties: false,
   properties: {
     units: {
@@ -124,6 +124,16 @@ export const passThroughRules = {
       type: 'object',
       propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*\\*?$' },
       additionalProperties: { enum: methodGroups },
+    },
+    blocks: {
+      type: 'object',
+      propertyNames: { pattern: '^[a-z][a-z0-9]*_[a-zA-Z0-9_]*\\*?$' },
+      additionalProperties: {
+        type: 'object',
+        required: ['param'],
+        additionalProperties: false,
+        properties: { param: { type: 'integer', minimum: 0 }, readsState: { const: true } },
+      },
     },
   },
 };

@@ -104,7 +104,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'call/confirm',
-        find: 'return isRead(method) && mayLag(router, upstream, sentAt)',
+        find: 'return isRead(method) && isAbsent(method, response) && mayLag(router, upstream, sentAt)',
         replace: 'return false',
       },
     ],

@@ -43,9 +43,12 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
 /** Failure classes of a call that the upstream rejected without executing it. */
 const rejections: ReadonlySet<FailureClass> = new Set(['unsupported', 'rate', 'quota', 'auth', 'wrong-chain']);
 
+/** Failure classes of a call that the upstream could not execute, for lack of a block, state or index. */
+const missingData: ReadonlySet<FailureClass> = new Set(['node-state', 'no-block', 'not-found']);
+
 /**
  * Whether a call may be sent again after a failed attempt. A pass-through method is not, after a response, unless its range
- * was too large; one that may change something is not, after a timeout either.
+ * was too large, or it reads what the upstream lacks; one that may change something is not, after a timeout either.
  */
 export function canSendAgain(
   { method, range }: Pick<Call, 'method' | 'range'>,
@@ -54,7 +57,7 @@ export function canSendAgain(
   if (method.isPassThrough !== true || rejections.has(failure)) return true;
   if (range !== undefined && failure === 'too-large') return true;
   const hasResponded = response !== undefined || failure === 'malformed';
-  return !hasResponded && !changesChain(method) && !changesNode(method.name);
+  return (!hasResponded || missingData.has(failure)) && !changesChain(method) && !changesNode(method.name);
 }
 
 /** Whether the call names a block above every polled head, and the upstream that does not have it is not lagging. */

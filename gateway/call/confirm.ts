@@ -142,8 +142,10 @@ export function needsConfirmation(
   if (isAlone(router) || response.kind !== 'result') return false;
   // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
   if (method.resultIs === 'sync-status') return response.result !== false;
-  if (!isUnsure(call, response, upstream) || confirmNull === 'never') return false;
-  if (method.isPassThrough === true) return isRead(method) && mayLag(router, upstream, sentAt);
+  if (confirmNull === 'never') return false;
+  if (method.isPassThrough === true)
+    return isRead(method) && isAbsent(method, response) && mayLag(router, upstream, sentAt);
+  if (!isUnsure(call, response, upstream)) return false;
   if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
   return upstream.blocks.isMissingHistory || mayLag(router, upstream, sentAt);
 }

@@ -45,7 +45,7 @@ export function responseOfFailures(call: Call): UpstreamResponse {
   if (missingBlock !== undefined) return missingBlock;
   for (const failure of descriptiveFailures) {
     const response = failed.findLast((outcome) => outcome.failure === failure)?.response;
-    if (response?.kind === 'error') return errorResponse(failure, response);
+    if (response?.kind === 'error') return errorResponse(call, failure, response);
   }
   // HTTP 413, which has no JSON-RPC error.
   if (classes.has('too-large')) throw new RpcError('request-too-large');
@@ -83,11 +83,13 @@ function tooLargeError(response: UpstreamResponse | undefined): RpcError {
   return new RpcError('request-too-large', response?.kind === 'error' ? response.message : undefined);
 }
 
-function errorResponse(failure: FailureClass, response: ErrorResponse): UpstreamResponse {
+function errorResponse(call: Call, failure: FailureClass, response: ErrorResponse): UpstreamResponse {
   if (failure === 'too-large') throw tooLargeError(response);
-  if (failure === 'node-state' || failure === 'no-block')
-    throw new RpcError('node-state', `no upstream could answer: ${response.message}`);
-  return response;
+  if (failure !== 'node-state' && failure !== 'no-block') return response;
+  const { router, tried, candidates = router.all } = call;
+  const hasTriedAll = candidates.every((upstream) => tried.includes(upstream));
+  const subject = hasTriedAll ? 'no upstream' : `none of the ${tried.length} upstreams that were asked`;
+  throw new RpcError('node-state', `${subject} could answer: ${response.message}`);
 }
 
 /** Whether the upstream returned that it does not have the block or object. */

@@ -155,7 +155,7 @@ export function skipReasons(router: Router, now: number): Map<Upstream, SkipReas
 export function usableForRange(router: Router, method: MethodSpec, lowest: number, highest: number): Upstream[] {
   const now = clock.now();
   const call = new Call(router, method, [], Infinity, '');
-  call.blocks = { lowest, highest, readsState: false };
+  call.blocks = { lowest, highest, readsState: method.blockAt?.readsState === true };
   call.candidates = router.options.permitted.candidatesOf(method.name);
   const { needs, network, stateOf } = policyInput(call, now, 'attempt');
   const order = [...router.ranking.order(call.group, now)];

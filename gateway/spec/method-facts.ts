@@ -7,6 +7,7 @@ import {
   methods,
   neverOpened,
   nodeMethods,
+  passThroughBlocks,
   passThroughGroups,
   passThroughSends,
   passThroughSplits,
@@ -72,13 +73,19 @@ export function wildcardFor(
 
 /** The spec of a method without a schema. @param openedBy as in `passThrough` */
 export function passThroughSpec(name: string, openedBy?: string): MethodSpec {
-  const pattern = bestPattern(Object.keys(passThroughGroups), name);
   return passThrough(
     name,
     passThroughSplits[name],
     openedBy,
-    pattern === undefined ? undefined : passThroughGroups[pattern],
+    bestOf(passThroughGroups, name),
+    bestOf(passThroughBlocks, name),
   );
+}
+
+/** The entry of the longest pattern that matches the name. */
+function bestOf<T>(entries: Readonly<Record<string, T>>, name: string): T | undefined {
+  const pattern = bestPattern(Object.keys(entries), name);
+  return pattern === undefined ? undefined : entries[pattern];
 }
 
 /** Whether a wildcard would open no method at all: all are in schemas/never-opened.yaml. */

@@ -10,7 +10,7 @@ export function isRead({ name, sends, resultKinds, splits }: MethodSpec): boolea
 }
 
 /** Namespaces whose methods do not change the chain, pass-through methods included. */
-const READ_ONLY = /^(debug|trace|txpool|ots|erigon|parity|bor|arb|optimism|eth|net|web3|zks)_/;
+const READ_ONLY = /^(debug|trace|txpool|ots|erigon|parity|bor|arb|arbtrace|optimism|eth|net|web3|zks)_/;
 
 /** Whether a call may change later responses to other callers, as evm_mine and sent transactions do. */
 export function changesChain(spec: MethodSpec): boolean {

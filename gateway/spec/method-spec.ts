@@ -88,7 +88,7 @@ export interface MethodSpec {
   /** Position of the block parameter for which `latest` is sent if the caller omits it. */
   readonly defaultsToLatest?: number;
   /** Position of the block parameter, or of a filter with two blocks. `readsState`: the method reads the block's state. */
-  readonly blockAt?: { readonly param: number; readonly readsState?: true };
+  readonly blockAt?: BlockPlace;
   /** Position of a filter with a block range. A range that is too large for upstreams is requested in parts. */
   readonly splits?: number;
   /** A pass-through method: listed in a network file, without a schema. */
@@ -137,21 +137,26 @@ export const provenParts = [
  * The spec of a pass-through method: its parameters and result are forwarded unchanged.
  * @param splits as in `MethodSpec`
  * @param openedBy the wildcard that opens it; undefined: the network file names it
+ * @param blockAt by which an upstream is selected
  */
 export function passThrough(
   name: string,
   splits?: number,
   openedBy?: string,
   group: MethodGroup = 'other',
+  blockAt: BlockPlace | undefined = splits === undefined ? undefined : { param: splits },
 ): MethodSpec {
   const namespace = namespaceOf(name);
   return {
     ...{ name, namespace, group, nullable: false, reverts: false, hashParams: [], isPassThrough: true, openedBy },
-    ...(splits !== undefined && {
-      ...{ splits, blockAt: { param: splits } },
-      counts: [{ name: 'blocks', type: 'LogFilter', param: splits }],
-    }),
+    ...(blockAt !== undefined && { blockAt }),
+    ...(splits !== undefined && { splits, counts: [{ name: 'blocks', type: 'LogFilter', param: splits }] }),
   };
+}
+
+export interface BlockPlace {
+  readonly param: number;
+  readonly readsState?: true;
 }
 
 export type ResultKind = 'object' | 'string' | 'array' | 'boolean' | 'number';

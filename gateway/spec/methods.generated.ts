@@ -1,5 +1,5 @@
 // Generated from schemas/methods and schemas/types by `npm run generate`. Do not edit.
-import type { MethodGroup, MethodSpec, ObjectShape } from './method-spec.ts';
+import type { BlockPlace, MethodGroup, MethodSpec, ObjectShape } from './method-spec.ts';
 
 const Withdrawal: ObjectShape = {
   "type": "Withdrawal",
@@ -1363,6 +1363,45 @@ export const passThroughGroups: Readonly<Record<string, MethodGroup>> = {
   "trace_*": "long",
   "arbtrace_*": "long",
   "ots_*": "long",
+};
+
+/** Methods without a schema, by name or by the start of the name: the place of their block. */
+export const passThroughBlocks: Readonly<Record<string, BlockPlace>> = {
+  "debug_traceBlockByNumber": {"param":0,"readsState":true},
+  "debug_traceBlockByHash": {"param":0,"readsState":true},
+  "debug_traceCall": {"param":1,"readsState":true},
+  "debug_traceCallMany": {"param":1,"readsState":true},
+  "debug_executionWitness": {"param":0,"readsState":true},
+  "debug_accountRange": {"param":0,"readsState":true},
+  "debug_accountAt": {"param":0,"readsState":true},
+  "debug_storageRangeAt": {"param":0,"readsState":true},
+  "debug_intermediateRoots": {"param":0,"readsState":true},
+  "debug_getModifiedAccountsByNumber": {"param":0,"readsState":true},
+  "debug_getModifiedAccountsByHash": {"param":0,"readsState":true},
+  "debug_getRawBlock": {"param":0},
+  "debug_getRawHeader": {"param":0},
+  "debug_getRawReceipts": {"param":0},
+  "trace_block": {"param":0,"readsState":true},
+  "trace_call": {"param":2,"readsState":true},
+  "trace_callMany": {"param":1,"readsState":true},
+  "trace_filter": {"param":0,"readsState":true},
+  "trace_replayBlockTransactions": {"param":0,"readsState":true},
+  "arbtrace_block": {"param":0,"readsState":true},
+  "arbtrace_call": {"param":2,"readsState":true},
+  "arbtrace_callMany": {"param":1,"readsState":true},
+  "arbtrace_filter": {"param":0,"readsState":true},
+  "arbtrace_replayBlockTransactions": {"param":0,"readsState":true},
+  "ots_getBlock*": {"param":0},
+  "ots_hasCode": {"param":1,"readsState":true},
+  "erigon_getHeaderByNumber": {"param":0},
+  "erigon_getHeaderByHash": {"param":0},
+  "erigon_getBlockReceiptsByBlockHash": {"param":0},
+  "erigon_getBalanceChangesInBlock": {"param":0,"readsState":true},
+  "erigon_getLogs": {"param":0},
+  "erigon_getLatestLogs": {"param":0},
+  "bor_getAuthor": {"param":0},
+  "bor_getSnapshot": {"param":0},
+  "bor_getSigners": {"param":0},
 };
 
 /** What development networks serve beside the methods of their files: names, and namespaces as `evm_*`. */

@@ -91,7 +91,7 @@ export function serversAt(baseUrls: readonly string[]): OpenRpcServer[] {
 }
 
 const passThroughSummary =
-  'A pass-through method: parameters and result are not in the spec, and are forwarded unchanged. A call is sent once: it is never hedged, cached or sent again after a response.';
+  'A pass-through method: parameters and result are not in the spec, and are forwarded unchanged. A call is sent once: it is never hedged or cached, and sent again after a response only to read what the upstream lacks.';
 
 /** The document entry of a pass-through method. */
 function passThroughEntry(name: string): OpenRpcMethod {

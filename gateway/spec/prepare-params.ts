@@ -11,11 +11,12 @@ const none: readonly number[] = [];
  * it changes.
  */
 export function prepareParams(method: MethodSpec, params: readonly unknown[]): readonly unknown[] {
-  const { defaultsToLatest: block, storageParams = none, details, blockAt } = method;
+  const { defaultsToLatest: block, storageParams = none, details, blockAt, isPassThrough, resultIs } = method;
   let prepared = params;
   for (const position of storageParams) prepared = change(prepared, position, prefixPosition);
   if (details !== undefined) prepared = change(prepared, details.param, nullToFalse);
-  if (blockAt !== undefined) prepared = change(prepared, blockAt.param, unwrapTag);
+  if (blockAt !== undefined && isPassThrough !== true) prepared = change(prepared, blockAt.param, unwrapTag);
+  if (resultIs === 'block-objects') prepared = change(prepared, blockAt?.param ?? 0, unwrapBlock);
   if (block !== undefined && (params[block] ?? null) === null) {
     prepared = [...prepared.slice(0, block), 'latest', ...prepared.slice(block + 1)];
   }
@@ -48,6 +49,13 @@ function unwrapTag(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !('blockNumber' in value)) return value;
   const { blockNumber } = value;
   return typeof blockNumber === 'string' && !blockNumber.startsWith('0x') ? blockNumber : value;
+}
+
+/** A number or hash in an object is sent alone: EIP-1898 is for methods that read state, and some nodes reject it in others. */
+function unwrapBlock(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { blockHash, blockNumber, requireCanonical } = value as Readonly<Record<string, unknown>>;
+  return requireCanonical === true ? value : (blockHash ?? blockNumber ?? value);
 }
 
 /** @param value a hash, or an EIP-1898 object with one */

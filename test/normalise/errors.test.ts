@@ -115,13 +115,13 @@ describe('rules are anchored: a message that only contains a known text is unkno
 
 describe('the data of an error', () => {
   it.each(['0xab', '0xABCD'])('is passed on if it is hexadecimal: %s', (data) => {
-    expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(finalError(-32_602, 'no', data));
+    expect(ofError('eth_estimateGas', -32_000, 'out of gas', data)).toEqual(finalError(-32_000, 'out of gas', data));
   });
 
   it.each(['', '0x', 'ab', '0xabc', {}, { data: '0xab' }, ['0xab'], null, 5, true])(
     'is removed if it is not hexadecimal, or is empty: %j',
     (data) => {
-      expect(ofError('eth_getStorageAt', -32_602, 'no', data)).toEqual(finalError(-32_602, 'no'));
+      expect(ofError('eth_estimateGas', -32_000, 'out of gas', data)).toEqual(finalError(-32_000, 'out of gas'));
     },
   );
 });

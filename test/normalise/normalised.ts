@@ -1,13 +1,14 @@
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
+import { passThroughSpec } from '../../gateway/spec/method-facts.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
 import type { Outcome } from '../../gateway/upstreams/outcome.ts';
 
 export function specOf(name: string): MethodSpec {
   const spec = methods.find((method) => method.name === name);
-  if (spec === undefined) throw new Error(`the specification has no method ${name}`);
-  return spec;
+  if (spec === undefined && name.startsWith('eth_')) throw new Error(`the specification has no method ${name}`);
+  return spec ?? passThroughSpec(name);
 }
 
 /** The outcome of an upstream's result. */

@@ -19,7 +19,7 @@ describe('recorded responses, from end to end', () => {
   beforeAll(async () => {
     bad = await startFakeNode({ chainId: CHAIN_ID });
     good = await startFakeNode({ chainId: CHAIN_ID });
-    const methods = { methods: ['eth', 'zks'] };
+    const methods = { methods: ['eth', 'zks', 'debug_*', 'trace_*'] };
     const networks = entries.flatMap(({ failure }, index) => [
       [`alone-${index}`, network(CHAIN_ID, [bad.url], methods)] as const,
       ...(failure === undefined ? [] : [[`pair-${index}`, network(CHAIN_ID, [bad.url, good.url], methods)] as const]),

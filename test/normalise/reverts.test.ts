@@ -143,7 +143,7 @@ describe('the payload of a revert', () => {
     expect(ofError('eth_estimateGas', 3, 'execution reverted', large)).toEqual(
       finalError(3, 'execution reverted', large),
     );
-    expect(ofError('eth_getStorageAt', -32_602, 'no', large)).toEqual(finalError(-32_602, 'no', large));
+    expect(ofError('eth_estimateGas', -32_000, 'out of gas', large)).toEqual(finalError(-32_000, 'out of gas', large));
     expect(ofResult('eth_call', large)).toEqual(finalResult(large));
     expect(ofResult('eth_call', `${large}0`)).toMatchObject(failed('malformed'));
   });

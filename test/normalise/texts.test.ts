@@ -161,8 +161,8 @@ describe('a limit of a provider is not final, with any code:', () => {
     "can't specify fromBlock/toBlock with blockHash",
     'fromBlock is greater than toBlock',
     'cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other',
-  ])('but an invalid filter is final: %s', (text) => {
-    expect(ofError('eth_getLogs', -32602, text)).toEqual(finalError(-32602, text));
+  ])('but an invalid filter is an unknown error: %s', (text) => {
+    expect(ofError('eth_getLogs', -32602, text)).toMatchObject(failed('unknown'));
   });
 
   it.each([
@@ -205,7 +205,7 @@ describe('a plan, a quota or the gateway’s key, in unrecorded texts:', () => {
   });
 });
 
-describe('-32602 is not final if the text concerns a plan or a limit of the upstream:', () => {
+describe('-32602 is not final, because the gateway has checked the parameters:', () => {
   it.each([
     'Your plan does not support archive requests',
     'free tier limit reached',
@@ -227,10 +227,10 @@ describe('-32602 is not final if the text concerns a plan or a limit of the upst
   });
 
   it.each(['invalid argument 0: hex string without 0x prefix', 'missing value for required argument 0'])(
-    'and is final if it concerns the parameters: %s',
+    'it is unknown if it concerns the parameters: %s',
     (text) => {
       for (const method of ['eth_call', 'eth_getBalance', 'eth_getLogs']) {
-        expect(ofError(method, -32602, text), method).toEqual(finalError(-32602, text));
+        expect(ofError(method, -32602, text), method).toMatchObject(failed('unknown'));
       }
     },
   );

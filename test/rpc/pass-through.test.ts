@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { bareError, body, cutInHeaders, hang, status } from '../support/behaviours.ts';
 import { rpcError, type FakeNode } from '../support/fake-node.ts';
-import { shiftClock, untilHeadsPolled, withNodes, type WithNodes } from '../routing/with-nodes.ts';
+import { shiftClock, untilHeadsPolled, withNodes, word, type WithNodes } from '../routing/with-nodes.ts';
 
 const methods = [
   'eth',
@@ -14,6 +14,7 @@ const methods = [
   'eth_sendTransaction',
 ];
 const trace = 'debug_traceTransaction';
+const hash = word(5);
 
 async function withTraces(count = 2, env: Record<string, string> = {}, more: object = {}): Promise<WithNodes> {
   const all = await withNodes(count, env, { methods, ...more });
@@ -79,8 +80,6 @@ describe('methods without a schema', () => {
 
   it.each<[string, unknown]>([
     ['an unknown error', rpcError(-32_000, 'tracing failed')],
-    ['an error about a missing block', rpcError(-32_000, 'header not found')],
-    ['an error about missing state', rpcError(-32_000, 'missing trie node 0xabc (path )')],
     ['a result that is too large', rpcError(-32_005, 'query returned more than 10000 results')],
     ['a revert', rpcError(3, 'execution reverted')],
     ['invalid parameters', rpcError(-32_602, 'missing value for required argument 0')],
@@ -92,6 +91,93 @@ describe('methods without a schema', () => {
     const { response: received } = await all.send(trace, ['0x1']);
     expect(received).not.toMatchObject({ result: { of: trace } });
     expect(countsOf(all, trace)).toEqual([1, 0]);
+  });
+
+  // Reports of squid-sdk 559, nitro 1964 and 2156, blockbook 1489.
+  it.each<[string, string, readonly unknown[]]>([
+    [trace, 'transaction not found', ['0x1']],
+    [trace, 'transaction indexing is in progress', ['0x1']],
+    [trace, 'required historical state unavailable (reexec=128)', ['0x1']],
+    ['debug_traceBlockByNumber', 'missing trie node 0xabc (path )', ['0x1']],
+    ['debug_traceBlockByNumber', 'historical state 0xabc is not available', ['0x1']],
+    ['debug_traceBlockByNumber', 'block #1 not found', ['0x1']],
+    ['debug_traceBlockByHash', `block ${hash} not found`, [hash]],
+    ['debug_traceBlockByHash', 'cannot query unfinalized data', [hash]],
+    ['trace_block', 'no state found for block 1', ['0x1']],
+    ['trace_filter', 'header not found', [{ fromBlock: '0x1', toBlock: '0x1' }]],
+    ['ots_getBlockDetails', 'block not found: 1', [1]],
+    ['erigon_getHeaderByNumber', 'old data not available due to pruning', ['0x1']],
+    ['bor_getAuthor', 'unknown block', ['0x1']],
+    ['arbtrace_block', 'unsupported block number 1', ['0x1']],
+  ])('that read are sent to another upstream if the first lacks what %s needs: %s', async (method, message, params) => {
+    const all = await withTraces(2, {}, { methods: [...methods, 'ots_*', 'erigon_*', 'bor_*', 'arbtrace_*'] });
+    all.nodes[0]?.response(method, rpcError(-32_000, message));
+    all.nodes[1]?.response(method, [{ of: method }]);
+    expect((await all.send(method, params)).response.result).toEqual([{ of: method }]);
+    expect(countsOf(all, method)).toEqual([1, 1]);
+  });
+
+  it('that change something are not, and the error does not say that all upstreams were asked', async () => {
+    const all = await withTraces();
+    all.nodes[0]?.response('debug_setHead', rpcError(-32_000, 'missing trie node 0xabc (path )'));
+    const message = 'none of the 1 upstreams that were asked could answer: missing trie node 0xabc (path )';
+    expect((await all.send('debug_setHead', ['0x1'])).response.error).toEqual({ code: -32_603, message });
+    expect(countsOf(all, 'debug_setHead')).toEqual([1, 0]);
+  });
+
+  it('that no upstream can execute have the text of an upstream, and all were asked', async () => {
+    const all = await withTraces();
+    for (const node of all.nodes) node.response(trace, rpcError(-32_000, 'transaction not found'));
+    await all.request();
+    await untilHeadsPolled(all);
+    expect((await all.send(trace, ['0x1'])).response.error).toEqual({
+      code: -32_000,
+      message: 'transaction not found',
+    });
+    const message = 'required historical state unavailable (reexec=128)';
+    for (const node of all.nodes) node.response(trace, rpcError(-32_000, message));
+    const error = { code: -32_603, message: `no upstream could answer: ${message}` };
+    expect((await all.send(trace, ['0x1'])).response.error).toEqual(error);
+    expect(countsOf(all, trace)).toEqual([2, 2]);
+  });
+
+  it.each<[string, (block: string) => readonly unknown[]]>([
+    ['debug_traceBlockByNumber', (block) => [block, {}]],
+    ['debug_traceCall', (block) => [{}, block, {}]],
+    ['debug_traceCallMany', (block) => [[{}], { blockNumber: block }]],
+    ['trace_call', (block) => [{}, ['trace'], block]],
+    ['trace_filter', (block) => [{ fromBlock: block, toBlock: block }]],
+  ])(
+    '%s of an old block is sent to an archive, or else to an upstream that did not lack it',
+    async (method, params) => {
+      shiftClock();
+      for (const archive of [true, false]) {
+        const all = await withNodes(2, {}, { methods }, [{}, { archive }]);
+        all.nodes.forEach((node, index) => {
+          const block = { number: '0x10000', gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] };
+          node.response(method, [index]);
+          node.response('eth_getBlockByNumber', block);
+        });
+        await all.request();
+        await untilHeadsPolled(all);
+        const result = async (block: string) => (await all.send(method, params(block))).response.result;
+        expect(await result('0x10000')).toEqual([0]);
+        if (!archive) {
+          all.nodes[0]?.response(method, rpcError(-32_000, 'missing trie node 0xabc (path )'));
+          expect(await result('0x101')).toEqual([1]);
+        }
+        expect(await result('0x100')).toEqual([1]);
+        expect(countsOf(all, method)).toEqual(archive ? [1, 1] : [2, 2]);
+      }
+    },
+  );
+
+  it('have their parameters unchanged, also those that name a block', async () => {
+    const all = await withTraces(1);
+    const params = [[{}], { blockNumber: 'latest', transactionIndex: 0 }];
+    all.nodes[0]?.response('debug_traceCallMany', []);
+    expect((await all.send('debug_traceCallMany', params)).response.result).toEqual([]);
+    expect(all.nodes[0]?.callsOf('debug_traceCallMany')[0]?.params).toEqual(params);
   });
 
   it('have no null of an upstream that lags, and are not sent to another one for it', async () => {
@@ -182,7 +268,9 @@ describe('methods without a schema', () => {
       methods: { name: string; summary: string; 'x-pass-through'?: true }[];
       'x-pass-through': { methods: string[]; except: string[]; summary: string };
     };
-    const summary = expect.stringContaining('never hedged, cached or sent again after a response') as string;
+    const summary = expect.stringContaining(
+      'never hedged or cached, and sent again after a response only to read what',
+    ) as string;
     expect(document['x-pass-through']).toEqual({
       methods: ['debug_*', 'trace_*'],
       except: ['debug_traceChain'],

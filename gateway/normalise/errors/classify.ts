@@ -72,6 +72,8 @@ function appliesToMethod(method: MethodSpec, methods: NonNullable<ErrorRule['met
       return executesNothing(method);
     case 'logs':
       return method.resultIs === 'logs' || method.splits !== undefined;
+    case 'without schema':
+      return method.isPassThrough === true;
   }
 }
 

@@ -11,8 +11,11 @@ export interface ErrorRule {
   readonly text?: RegExp;
   /** HTTP status. */
   readonly status?: readonly number[];
-  /** A group of methods. `reads` have a schema and execute no code: their errors have no contract text. `logs`: lists over a block range. */
-  readonly methods?: 'lookups' | 'lookups by hash' | 'reads' | 'logs';
+  /**
+   * A group of methods. `reads` have a schema and execute no code: their errors have no contract text. `logs`: lists over a
+   * block range. `without schema`: pass-through methods.
+   */
+  readonly methods?: 'lookups' | 'lookups by hash' | 'reads' | 'logs' | 'without schema';
   readonly client: string;
   readonly source: string;
 }

@@ -172,13 +172,4 @@ export const errorRules: readonly ErrorRule[] = [
     source:
       'pebble internal/base/error.go ErrNotFound; erigon rawdb "body not found for block"; cometbft state/errors.go',
   },
-
-  // The parameters passed the gateway's check; if one node rejects them, all do. Errors about plans are not final.
-  {
-    means: 'final',
-    codes: [-32602],
-    text: /^(?![^]*\b(?:plan|tier|upgrade|archive|quota|limit(?:ed|s)?|billing|subscription|credits?|prun\w+|sync(?:ed|ing)|time(?:d )?-?out|(?:un|not )available|api[ _-]?key|rate)\b)/i,
-    client: 'all',
-    source: 'JSON-RPC 2.0',
-  },
 ];

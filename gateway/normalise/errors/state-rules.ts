@@ -10,7 +10,7 @@ export const stateRules: readonly ErrorRule[] = [
   },
   {
     means: 'node-state',
-    text: /^(?:missing trie node\b|historical state \S+ is not available|transaction indexing is in progress|header found, but block body is missing|block body not found|hash is not currently canonical|(?:finalized|safe|pending|earliest) (?:block|header|state|receipts) (?:is )?not (?:found|available)|head block not available|pruned history unavailable|required historical state unavailable|state (?:at block|not available|is not available))/i,
+    text: /^(?:missing trie node\b|historical state \S+ is not available|transaction indexing is in progress|header found, but block body is missing|block body not found|hash is not currently canonical|(?:finalized|safe|pending|earliest) (?:block|header|state|receipts) (?:is )?not (?:found|available)|head block not available|pruned history unavailable|required historical state unavailable|(?:no )?state (?:at block|found for|not available|is not available))/i,
     client: 'geth and its forks; lotus',
     source:
       'go-ethereum eth/api_backend.go, eth/filters/filter.go, internal/ethapi/errors.go#L67-86; lotus api/api_errors.go#L36',
@@ -86,9 +86,17 @@ export const stateRules: readonly ErrorRule[] = [
   },
   {
     means: 'no-block',
-    text: /^(?:header not found|header for hash not found|unknown block|block (?:was )?not found|could not find block|block does not exist|(?:requested )?resource not found)\b/i,
+    text: /^(?:header not found|header for hash not found|unknown block|block (?:(?:with (?:hash|number) )?#?(?:0x[\da-f]{1,64}|\d{1,20}) )?(?:was )?not found|could not find block|block does not exist|(?:requested )?resource not found)\b/i,
     client: 'all',
-    source: 'go-ethereum eth/api_backend.go; erigon#19184; erpc thirdparty/alchemy.go#L517-535; anvil 1.7.1 observed',
+    source:
+      'go-ethereum eth/api_backend.go, eth/tracers/api.go blockByNumber; erigon#19184; erpc thirdparty/alchemy.go#L517-535; anvil 1.7.1 observed',
+  },
+  {
+    means: 'no-block',
+    methods: 'without schema',
+    text: /^(?:transaction|tx)(?: (?:0x)?[\da-f]{64})? not found[.!]?$/i,
+    client: 'geth, reth, erigon, besu, for traces: the node may lack its block or its index',
+    source: 'go-ethereum eth/tracers/api.go errTxNotFound; reth rpc-eth-types/src/error/mod.rs',
   },
   {
     means: 'no-block',

@@ -180,7 +180,6 @@ describe('an error that matches no rule', () => {
 
 describe('an error that every upstream would return is passed on without a retry', () => {
   it.each([
-    ['eth_getStorageAt', storageParams, -32_602, 'storage key too long (want at most 32 bytes)'],
     ['eth_estimateGas', call, -32_000, 'insufficient funds for gas * price + value: address 0xaa have 0 want 1'],
     ['eth_estimateGas', call, -32_000, 'gas required exceeds allowance (30000000)'],
     ['eth_estimateGas', call, -32_603, 'EVM error InvalidFEOpcode'],
@@ -196,6 +195,32 @@ describe('an error that every upstream would return is passed on without a retry
     expect(response.error).toEqual({ code: 3, message: 'execution reverted', data: '0x' });
     expect(requestCounts()).toEqual([1, 0]);
   });
+});
+
+describe('parameters that the gateway has accepted, and one node rejects', () => {
+  const rejected = rpcError(-32_602, 'invalid type: null, expected a sequence');
+
+  // anvil rejects what geth serves, and others what graph-node sends.
+  it.each<[string, readonly unknown[], unknown]>([
+    ['eth_feeHistory', ['0x1', 'latest', null], { oldestBlock: '0x10', baseFeePerGas: ['0x1'], gasUsedRatio: [0] }],
+    ['eth_getBalance', [storageParams[0], { blockNumber: '0x10' }], '0x1'],
+    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x2', topics: [null] }], []],
+    ['eth_getBlockByNumber', ['0x1', false], null],
+    ['eth_call', [call[0], 'latest', {}], '0x01'],
+    ['eth_estimateGas', [call[0], 'latest', {}], '0x5208'],
+  ])('%s %j is sent to one more upstream', async (method, params, result) => {
+    const { nodes, send } = await withNodes(3);
+    nodes[0]?.response(method, rejected);
+    nodes[1]?.response(method, result);
+    expect((await send(method, params)).response.result).toEqual(result);
+  });
+
+  it('have the error of the second one as their response', async () => {
+    const { send, requestCounts } = await withResponse(4, 'eth_feeHistory', rejected);
+    const error = { code: -32_602, message: 'invalid type: null, expected a sequence' };
+    expect(await send('eth_feeHistory', ['0x1', 'latest', null])).toMatchObject({ status: 200, response: { error } });
+    expect(requestCounts()).toEqual([1, 1, 0, 0]);
+  });
 
   it('with any HTTP status and id', async () => {
     const { nodes, send, requestCounts } = await withResponse(
@@ -209,7 +234,17 @@ describe('an error that every upstream would return is passed on without a retry
     for (let times = 0; times < 3; times++) {
       expect(await send()).toMatchObject({ status: 200, response: { id: 1, error: { code: -32_602 } } });
     }
-    expect(requestCounts()).toEqual([3, 0]);
+    expect(requestCounts()).toEqual([3, 3]);
+  });
+
+  it('are sent in the form that all nodes accept, if there is one', async () => {
+    const { nodes, send } = await withNodes(1);
+    nodes[0]?.response('eth_getBlockReceipts', null);
+    const forms = [{ blockHash: hash }, { blockHash: hash, requireCanonical: false }, { blockNumber: '0x5' }, '0x6'];
+    const canonical = { blockHash: hash, requireCanonical: true };
+    for (const form of [...forms, canonical]) await send('eth_getBlockReceipts', [form]);
+    const sent = nodes[0]?.callsOf('eth_getBlockReceipts').map(({ params }) => (params as unknown[])[0]);
+    expect([...new Set(sent)]).toEqual([hash, '0x5', '0x6', canonical]);
   });
 });
 
