@@ -155,6 +155,16 @@ export class Gate implements SlotPool {
     return this.#slots - this.#free;
   }
 
+  /** Owners that have slots, without Gatehouse itself. */
+  get callers(): number {
+    return this.#owners - (this.takenBy(gatehouse) > 0 ? 1 : 0);
+  }
+
+  /** Slots that an owner has. */
+  takenBy(owner: SlotOwner): number {
+    return this.#queueOf(owner).taken;
+  }
+
   /** Requests that wait for one of these slots, and not for one of their owner's. */
   get waiting(): number {
     if (this.#perOwner === undefined) return this.#waitingCount;

@@ -4,6 +4,7 @@ import { IN_STEPS_OVER_BYTES, normaliseInSteps } from '../normalise/normalise-in
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
+import { runsCode } from '../upstreams/concurrency-limit.ts';
 import type { AttemptOutcome, FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { BatchedGroup } from '../upstreams/transport/transport.ts';
@@ -130,7 +131,9 @@ async function outcomeAt(
   const batchedGroup = call.context?.batchBudget && batchedGroupOf(call);
   const clientBatch = batchedGroup && call.context?.batchBudget;
   const flow = flowOf(call);
-  const options: SendOptions = { deadline, timeoutMs, cancellation, reservation, clientBatch, batchedGroup, flow };
+  const options: SendOptions = {
+    ...{ deadline, timeoutMs, runsCode: runsCode(method), cancellation, reservation, clientBatch, batchedGroup, flow },
+  };
   let outcome: Outcome;
   let receivedAt: number;
   try {

@@ -44,10 +44,10 @@ export function recordConcurrency(
   now = clock.now(),
 ): void {
   const { concurrency } = upstream;
-  const { method, cancellation } = call;
-  if (concurrency.hasQueued(method, startedAt, now)) concurrency.lowerByQueue(now);
-  else if (isRefused || concurrency.isObserving)
-    concurrency.record({ method, owner: cancellation?.owner, startedAt, isRefused }, now);
+  const { method } = call;
+  const owner = call.cancellation?.owner;
+  if (concurrency.hasQueued(method, startedAt, now)) concurrency.lowerByQueue(owner, now);
+  else if (isRefused || concurrency.isObserving) concurrency.record({ method, owner, startedAt, isRefused }, now);
 }
 
 /** @param now when the response had arrived, by clock.now() */

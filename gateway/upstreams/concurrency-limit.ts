@@ -38,8 +38,9 @@ const MIN_REFUSED_SHARE = 0.01;
 const QUEUED_MS = 2_000;
 /** A third: an upstream also works on calls whose time was over, which the gateway counts no more. */
 const QUEUED_SHARE = 1 / 3;
-/** Lowest limit and time without a higher one after such a lookup: a caller that is alone may choose slow ones. */
-const MIN_QUEUED_LIMIT = 32;
+/** A limit by such lookups is not lower for many callers: more of them show that all calls are slow. */
+const MAX_QUEUED_MIN = 32;
+/** Time without a higher limit after such a lookup. */
 const QUEUED_PAUSE_MS = 60_000;
 
 type Direction = 'lower' | 'raise';
@@ -106,10 +107,10 @@ export class ConcurrencyLimit {
   #pauseMs = FIRST_PAUSE_MS;
   #raiseAt = -Infinity;
   #refusedMs = FIRST_REFUSED_MS;
-  /** When the newest quick lookup began. */
-  #quickAt = -Infinity;
-  /** Time of the last `lowerByQueue`. Unless a quick lookup has begun since, the former calls still have the upstream. */
-  #queuedAt = -Infinity;
+  /** When the newest quick lookup began. Undefined: none was quick yet. */
+  #quickAt: number | undefined;
+  /** When no more calls than the limit of `lowerByQueue` were in progress. Before, the former calls have the upstream. */
+  #drainedAt = -Infinity;
 
   /** @param slots with the highest limit */
   constructor(slots: Gate) {
@@ -136,22 +137,29 @@ export class ConcurrencyLimit {
    * @param startedAt as of `EndedCall` @param now by clock.now()
    */
   hasQueued(method: EndedCall['method'], startedAt: number, now: number): boolean {
+    if (this.#drainedAt === Infinity && this.#slots.inFlight <= this.limit) this.#drainedAt = now;
     if (method.group !== 'lookup' || runsCode(method)) return false;
+    const isNewest = this.#quickAt === undefined || startedAt > this.#quickAt;
     if (now - startedAt < QUEUED_MS) {
-      if (startedAt > this.#quickAt) this.#quickAt = startedAt;
+      if (isNewest) this.#quickAt = startedAt;
       return false;
     }
-    return startedAt > this.#quickAt && this.#quickAt > this.#queuedAt;
+    return isNewest && this.#quickAt !== undefined && startedAt >= this.#drainedAt;
   }
 
-  /** Lowers the limit after `hasQueued`. @param now by clock.now() */
-  lowerByQueue(now: number): void {
+  /**
+   * Lowers the limit after `hasQueued`, if it waited for calls of others: a caller that is alone may choose slow lookups.
+   * @param now by clock.now()
+   */
+  lowerByQueue(owner: SlotOwner | undefined, now: number): void {
     const inFlight = Math.min(this.limit, this.#slots.inFlight);
-    const limit = Math.max(Math.floor(inFlight * QUEUED_SHARE), MIN_QUEUED_LIMIT);
+    if (owner !== undefined && 2 * this.#slots.takenBy(owner) > inFlight) return;
+    const min = Math.min(MIN_LIMIT * this.#slots.callers, MAX_QUEUED_MIN);
+    const limit = Math.max(Math.floor(inFlight * QUEUED_SHARE), min);
     if (limit >= inFlight) return;
-    this.#queuedAt = now;
     this.#raiseAt = Math.max(this.#raiseAt, now + QUEUED_PAUSE_MS);
     this.#lower(limit, now);
+    this.#drainedAt = Infinity;
   }
 
   /** @param now by clock.now() */
@@ -239,7 +247,7 @@ export class ConcurrencyLimit {
     if (isKept) {
       this.#pauseMs = FIRST_PAUSE_MS;
       this.#direction = direction;
-      if (direction === 'raise') this.#refusedMs = FIRST_REFUSED_MS;
+      if (direction === 'raise' && slowdown !== undefined) this.#refusedMs = FIRST_REFUSED_MS;
       if (this.#slots.hasWaiting) this.#startProbe(samples, now);
       return;
     }
@@ -265,7 +273,7 @@ export class ConcurrencyLimit {
 }
 
 /** Callers choose how long such a call takes. */
-function runsCode({ group, reverts, executes, isPassThrough }: EndedCall['method']): boolean {
+export function runsCode({ group, reverts, executes, isPassThrough }: EndedCall['method']): boolean {
   return reverts || executes === true || isPassThrough === true || (group !== 'lookup' && group !== 'list');
 }
 

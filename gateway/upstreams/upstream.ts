@@ -79,6 +79,11 @@ export interface SendOptions {
   readonly deadline: number;
   /** Of the method; undefined: the upstream's. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Callers choose how long it takes: it waits for a slot during half of its time. With less time left, it would end in the
+   * gateway while the upstream works on it, and free its slot for the next such call.
+   */
+  readonly runsCode?: boolean;
   readonly cancellation?: Cancellation | undefined;
   /** Has the bytes of a large response while it waits for its turn and is read. */
   readonly reservation?: Reservation | undefined;
@@ -190,9 +195,11 @@ export class Upstream {
       const id = ++this.#id;
       const body = bodyOf(id, method, params);
       const flow = sentAt < this.#collectsUntil ? undefined : options.flow;
-      const sentDeadline = Math.min(deadline, clock.now() + timeoutMs);
+      const now = clock.now();
+      const sentDeadline = Math.min(deadline, now + timeoutMs);
+      const slotDeadline = options.runsCode === true ? (now + sentDeadline) / 2 : undefined;
       const sent: SentRequest = {
-        ...{ id, body, deadline: sentDeadline, clientBatch, batchedGroup, flow },
+        ...{ id, body, deadline: sentDeadline, slotDeadline, clientBatch, batchedGroup, flow },
         maxBytes: maxResponseBytes(method),
       };
       let received = await this.#options.transport.send(sent, cancellation);

@@ -53,7 +53,8 @@ const programs: Readonly<Record<Pass, { readonly bin?: string; readonly env: Rea
 
 /** Plays an attack on a new gateway with default settings and one upstream. */
 export async function playAttack(attack: Attack, pass: Pass): Promise<Outcome> {
-  const upstream = new AbuseProcess('upstream', [String(attack.logsPerBlock ?? 0)]);
+  const { logsPerBlock = 0, upstreamPlaces } = attack;
+  const upstream = new AbuseProcess('upstream', [logsPerBlock, upstreamPlaces ?? []].flat().map(String));
   const attacker = new AbuseProcess('attacker', [String(attacks.indexOf(attack))]);
   const { bin, env } = programs[pass];
   const place = new Workplace(bin);
@@ -114,7 +115,9 @@ async function measure(
     await attacker.message();
     const cpuWait = (): number => Math.max(...pids.map(cpuWaitMsOf));
     const [startedAt, cpuWaitBefore] = [performance.now(), cpuWait()];
-    const attacked = await neighbour.measure(attack.seconds * 1_000, cpuWait, attack.neighbourPauseMs);
+    const { learningSeconds, seconds, neighbourPauseMs } = attack;
+    if (learningSeconds !== undefined) await neighbour.measure(learningSeconds * 1_000, cpuWait, neighbourPauseMs);
+    const attacked = await neighbour.measure(seconds * 1_000, cpuWait, neighbourPauseMs);
     const cpuWaitShare = (cpuWait() - cpuWaitBefore) / (performance.now() - startedAt);
     attacker.send('report');
     const traffic = (await attacker.message()) as TrafficReport;

@@ -86,32 +86,62 @@ it('does not fall while the upstream itself becomes slower, whatever the number 
 });
 
 describe('slow calls of one key that fill an upstream', () => {
-  it.each<[string, () => UpstreamModel]>([
-    ['where others wait', () => parallel(64)],
-    ['that refuses others', () => refusing(64)],
-  ])('%s: the limit is found within 10 s', async (_, upstream) => {
+  it.each<[string, number, () => UpstreamModel, number]>([
+    ['where others wait', 64, () => parallel(64), 10],
+    ['that refuses others', 64, () => refusing(64), 10],
+    ['with 16 places, where others wait', 16, () => parallel(16, true), 20],
+    ['with 16 places, that refuses others', 16, () => refusing(16), 10],
+    ['with 10 places, that refuses others', 10, () => refusing(10), 10],
+  ])('%s: the limit is found', async (_, places, upstream, seconds) => {
     const load = new UpstreamLoad(upstream());
     load.start({ owner: other, count: 1, ms: () => 200, timeoutMs: 5_000, pauseMs: 4_000 });
     await advance(3);
     load.start({ owner: one, count: 90, method: ethCall, ms: () => 9_000, timeoutMs: 10_000 });
+    await advance(seconds);
+    expect(load.found?.limit).toBeLessThanOrEqual(places);
+    expect(load.found?.limit).toBeGreaterThanOrEqual(8);
+    // What waits at the upstream ends.
     await advance(10);
-    expect(load.found?.limit).toBeLessThanOrEqual(64);
-    expect(load.found?.limit).toBeGreaterThanOrEqual(32);
     const [before, refused] = [load.latencies.get(other)?.length ?? 0, load.refused];
     // A higher limit is tried after 30 s.
-    await advance(18);
+    await advance(8);
     const later = load.latencies.get(other)?.slice(before) ?? [];
-    expect(later.length).toBeGreaterThanOrEqual(4);
+    expect(later.length).toBeGreaterThanOrEqual(1);
     expect(Math.max(...later)).toBeLessThanOrEqual(200);
     expect(load.refused).toBe(refused);
     // Higher limits are tried, and found to be too high.
     const limits: number[] = [];
-    for (let seconds = 0; seconds < 300; seconds += 10) {
+    for (let second = 0; second < 300; second += 10) {
       await advance(10);
       limits.push(load.found?.limit ?? 0);
     }
-    expect(limits.some((limit) => limit > 64)).toBe(true);
-    expect(limits.filter((limit) => limit <= 64).length).toBeGreaterThan(15);
+    expect(limits.some((limit) => limit > places)).toBe(true);
+    expect(limits.filter((limit) => limit <= places).length).toBeGreaterThan(15);
+    load.stop();
+    await advance(20);
+  });
+
+  it('slow lookups of the key itself say nothing', async () => {
+    const load = new UpstreamLoad(slowing(() => 1));
+    let ms = 200;
+    load.start({ owner: one, count: 30, ms: () => ms });
+    load.start({ owner: other, count: 1, method: ethCall, ms: () => 200, pauseMs: 1_000 });
+    await advance(3);
+    ms = 3_000;
+    await advance(20);
+    expect(load.found?.limit).toBe(256);
+    load.stop();
+    await advance(20);
+  });
+
+  it('slow lookups of many keys leave 32', async () => {
+    const load = new UpstreamLoad(slowing(() => 1));
+    let ms = 200;
+    for (let key = 0; key < 20; key++) load.start({ owner: { weight: 1 }, count: 5, ms: () => ms });
+    await advance(3);
+    ms = 3_000;
+    await advance(30);
+    expect(load.found?.limit).toBeGreaterThanOrEqual(32);
     load.stop();
     await advance(20);
   });

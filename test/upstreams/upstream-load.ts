@@ -8,15 +8,31 @@ type Method = EndedCall['method'];
 export const lookup: Method = { group: 'lookup', reverts: false };
 export const ethCall: Method = { group: 'execution', reverts: true };
 
-/** An upstream in simulated time. @returns whether it served the call; false: it refused it */
-export type UpstreamModel = (ms: number) => Promise<boolean>;
+/**
+ * An upstream in simulated time.
+ * @param timeoutMs when the gateway closes the connection
+ * @returns whether it served the call; false: it refused it
+ */
+export type UpstreamModel = (ms: number, timeoutMs?: number) => Promise<boolean>;
 
-/** Works on some calls at once; others wait in order. */
-export function parallel(count: number): UpstreamModel {
-  const slots = new Gate({ slots: count, hasOneOwner: true, rejection: () => new Error('not reached') });
+/**
+ * Works on some calls at once; others wait in order.
+ * @param isDropping calls whose connection is closed wait no longer, as in geth
+ */
+export function parallel(count: number, isDropping = false): UpstreamModel {
+  const slots = new Gate({ slots: count, hasOneOwner: true, rejection: () => new Error('its connection is closed') });
   const owner = { weight: 1 };
-  return async (ms) => {
-    if (!slots.tryEnter(owner)) await slots.wait(owner, Infinity, undefined);
+  return async (ms, timeoutMs = Infinity) => {
+    if (!slots.tryEnter(owner)) {
+      const waiting = slots.wait(owner, isDropping ? timeoutMs : Infinity, undefined);
+      if (
+        await waiting.then(
+          () => false,
+          () => true,
+        )
+      )
+        return true;
+    }
     await clock.sleep(ms);
     slots.leave(owner);
     return true;
@@ -94,7 +110,7 @@ export class UpstreamLoad {
       const sentAt = clock.now();
       if (!this.slots.tryEnter(owner)) await this.slots.wait(owner, Infinity, undefined);
       const startedAt = clock.now();
-      const served = this.#upstream(ms(startedAt));
+      const served = this.#upstream(ms(startedAt), timeoutMs);
       const isServed = await (timeoutMs === undefined
         ? served
         : Promise.race([served, clock.sleep(timeoutMs).then(() => true)]));
@@ -105,14 +121,15 @@ export class UpstreamLoad {
       if (!isServed) await clock.sleep(50);
       if (isServed) this.served.set(owner, (this.served.get(owner) ?? 0) + 1);
       else this.refused++;
-      if (pauseMs !== undefined) await clock.sleep(pauseMs);
+      if (pauseMs !== undefined && isServed) await clock.sleep(pauseMs);
     }
   }
 
   /** As `recordConcurrency`. */
   #record(call: EndedCall): void {
     const { found } = this;
-    if (found?.hasQueued(call.method, call.startedAt, clock.now()) === true) found.lowerByQueue(clock.now());
+    if (found?.hasQueued(call.method, call.startedAt, clock.now()) === true)
+      found.lowerByQueue(call.owner, clock.now());
     else if (call.isRefused || found?.isObserving === true) found?.record(call, clock.now());
   }
 }

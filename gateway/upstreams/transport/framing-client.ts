@@ -1,13 +1,9 @@
 import type { Socket } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
 import { loadPackage } from '../../config/load-package.ts';
-import { FramingFlood, type HttpExchange } from './http-exchange.ts';
+import { FramingFlood, isFramingFlood, type HttpExchange } from './http-exchange.ts';
 
 const UndiciClient = loadPackage('undici/lib/dispatcher/client.js') as typeof Client;
-
-/** Bytes read beyond those of the body. Chunks of 512 bytes have 1.4 % more, and a head has 16 kB at most. */
-const MAX_FRAMING_BYTES = 65_536;
-const MAX_FRAMING_SHARE = 0.1;
 
 /** A request of a pool. The pool wraps its handler, so the exchange is a member too. */
 export interface ExchangeOptions extends Dispatcher.DispatchOptions {
@@ -57,7 +53,7 @@ export class FramingClient extends UndiciClient {
     socket.on('readable', () => {
       const { receivedBytes = 0 } = this.#exchange ?? {};
       const framingBytes = this.#parsedBytes - this.#parsedBefore - receivedBytes;
-      if (framingBytes <= Math.max(MAX_FRAMING_BYTES, MAX_FRAMING_SHARE * receivedBytes)) return;
+      if (!isFramingFlood(framingBytes, receivedBytes)) return;
       this.#exchange?.fail(new FramingFlood());
       // Between two exchanges, nothing fails.
       socket.destroy();

@@ -34,10 +34,19 @@ const MAX_HELD_BYTES = 1_000_000;
 /** Responses with status 1xx before the response of a request: each costs as much as the head of any other. */
 const MAX_INFORMATIONAL = 20;
 
+/** Bytes read beyond those of the body. Chunks of 512 bytes have 1.4 % more, and a head has 16 kB at most. */
+const MAX_FRAMING_BYTES = 65_536;
+export const MAX_FRAMING_SHARE = 0.1;
+
+/** Whether the bytes that surround those of a body, or of the messages of a WebSocket, are more than any needs. */
+export function isFramingFlood(framingBytes: number, bodyBytes: number): boolean {
+  return framingBytes > Math.max(MAX_FRAMING_BYTES, MAX_FRAMING_SHARE * bodyBytes);
+}
+
 /** The upstream has sent more of what surrounds a body than any response needs: the connection ends. */
 export class FramingFlood extends UpstreamFailure {
   constructor() {
-    super('transport', 'too much HTTP framing');
+    super('transport', 'too much framing');
   }
 }
 

@@ -20,6 +20,8 @@ export interface SentRequest {
   readonly body: string;
   /** For the last byte of the response, by clock.now(). The wait for a slot counts. */
   readonly deadline: number;
+  /** Until then it may wait for a slot. Undefined: until `deadline`. */
+  readonly slotDeadline?: number | undefined;
   /** The client's batch, if the request may be sent in a batch with others of it. */
   readonly clientBatch?: object | undefined;
   /** Only those of one group are sent together. */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import { clock, type Timer } from '../../clock/clock.ts';
 import { Deadlines } from '../../admission/deadlines.ts';
@@ -7,7 +8,7 @@ import { IncomingMessageBytes } from '../../memory/incoming-message-bytes.ts';
 import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { ConnectOptions, Connector } from './connect/connector.ts';
-import type { HttpResponse } from './http-exchange.ts';
+import { FramingFlood, isFramingFlood, MAX_FRAMING_SHARE, type HttpResponse } from './http-exchange.ts';
 import { responseId } from './response-envelope.ts';
 import { failureOfStatus, ResponseTooLarge, TimedOut, UpstreamFailure } from './upstream-response.ts';
 import { PendingRequest } from './pending-request.ts';
@@ -56,6 +57,12 @@ const MIN_HEADER_BYTES = 16_000;
 
 const EMPTY = Buffer.alloc(0);
 
+/** A member of ws's receiver (ws 8.21, lib/receiver.js). */
+interface Receiver {
+  /** Bytes of the incomplete message, by the lengths of its frames. */
+  readonly _totalPayloadLength: number;
+}
+
 /** The upstream has sent more notifications than the limit: the connection ends. */
 export class NotificationFlood extends UpstreamFailure {
   constructor() {
@@ -85,6 +92,8 @@ export class WebSocketConnection {
   #usedAt = 0;
   #notificationBytes = 0;
   #notifiedAt = 0;
+  /** Bytes that ws has read beyond those of complete messages, less the share that these may have. */
+  #framingBytes = 0;
 
   /** @param onEnd called once; `hasOpened`: whether the handshake succeeded */
   constructor(
@@ -108,12 +117,18 @@ export class WebSocketConnection {
         this.#handleOpen();
       })
       .on('upgrade', ({ socket }) => {
+        this.#watchFraming(socket);
         if (memory !== undefined) this.#incoming = new IncomingMessageBytes(socket, memory);
       })
       .on('message', (data) => {
         this.#incoming?.finished();
+        this.#framingBytes -= (1 + MAX_FRAMING_SHARE) * (data as Buffer).length;
         // ws delivers text messages as Buffers too.
         this.#handleMessage(data as Buffer);
+      })
+      .on('ping', () => {
+        // Each costs a pong.
+        if (this.#isFlood(MIN_HEADER_BYTES)) this.#end(new NotificationFlood());
       })
       .on('pong', () => {
         this.#stopPongTimer();
@@ -174,6 +189,19 @@ export class WebSocketConnection {
     else if (id !== undefined) this.#settle(id, { status: 200, body });
     else if (this.#pending.size === 1 && this.#abandonedIds.size === 0)
       for (const only of this.#pending.keys()) this.#settle(only, { status: 200, body });
+  }
+
+  /** Control frames and empty fragments have no limit in ws. Called before ws reads the bytes. */
+  #watchFraming(socket: Socket): void {
+    let lastBytes = 0;
+    socket.on('data', ({ length }: Buffer) => {
+      const { _receiver: receiver } = this.#socket as unknown as { readonly _receiver?: Receiver };
+      const incomplete = receiver?._totalPayloadLength ?? 0;
+      this.#framingBytes += lastBytes;
+      if (incomplete === 0) this.#framingBytes = Math.max(0, this.#framingBytes);
+      lastBytes = length;
+      if (isFramingFlood(this.#framingBytes - incomplete, incomplete)) this.#end(new FramingFlood());
+    });
   }
 
   #isFlood(bytes: number): boolean {

@@ -5,7 +5,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts';
 import type { Cancellation } from './cancellation.ts';
 import { Connector, type ConnectOptions } from './connect/connector.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
-import type { HttpResponse } from './http-exchange.ts';
+import { FramingFlood, type HttpResponse } from './http-exchange.ts';
 import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { NoFreeSlot, UpstreamFailure, type FailureClass } from './upstream-response.ts';
 import type { LinkListener } from './websocket-subscription.ts';
@@ -29,7 +29,7 @@ const defaultTimes: ConnectionTimes = { handshakeMs: 5_000, pingMs: 30_000, pong
 /** Bounds for the time between failed handshakes. Longer cooldowns are the task of `CircuitBreaker`. */
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
-/** Time without a connection after more notifications than the limit. */
+/** Time without a connection after more notifications or framing than the limit. */
 const FLOOD_PAUSE_MS = 30_000;
 
 /**
@@ -68,7 +68,8 @@ export class WebSocketUpstream implements Transport {
     this.secrets = proxy === undefined ? secrets : joinSecrets(secrets, proxy.secrets);
     this.#open = () =>
       new WebSocketConnection(options, (hasOpened, failure) => {
-        if (failure instanceof NotificationFlood) this.#floodedUntil = clock.now() + FLOOD_PAUSE_MS;
+        if (failure instanceof NotificationFlood || failure instanceof FramingFlood)
+          this.#floodedUntil = clock.now() + FLOOD_PAUSE_MS;
         this.#handleEnd(hasOpened, failure);
       });
   }
@@ -107,7 +108,8 @@ export class WebSocketUpstream implements Transport {
   #usableConnection(): WebSocketConnection {
     if (this.#connection?.isUsable === true) return this.#connection;
     if (this.#isClosed) throw new UpstreamFailure('transport', 'closed');
-    if (clock.now() < this.#floodedUntil) throw new UpstreamFailure('transport', 'too many notifications');
+    if (clock.now() < this.#floodedUntil)
+      throw new UpstreamFailure('transport', 'too many notifications, or too much framing');
     if (this.#backoff !== undefined && clock.now() < this.#backoff.deadline) {
       const failure = new UpstreamFailure(this.#backoff.failure, this.#backoff.message);
       failure.isUnsent = true;

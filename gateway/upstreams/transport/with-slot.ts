@@ -16,12 +16,12 @@ export async function withSlot(
   cancellation: Cancellation | undefined,
   send: () => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
-  const { deadline } = request;
+  const { deadline, slotDeadline = deadline } = request;
   const owner = cancellation?.owner ?? gatehouse;
   let rest: BodyRest | undefined;
   let isLate = false;
   if (!slots.tryEnter(owner)) {
-    await slots.wait(owner, deadline - clock.now(), cancellation);
+    await slots.wait(owner, slotDeadline - clock.now(), cancellation);
     request.startedAt = clock.now();
     isLate = deadline - request.startedAt < MIN_COUNTED_TIMEOUT_MS;
   }

@@ -12,6 +12,8 @@ export interface Attack {
   readonly seconds: number;
   /** The neighbour's pause after each request while it runs. Default: none. */
   readonly neighbourPauseMs?: number;
+  /** The neighbour's calls of this first time do not count: the gateway learns what the upstream does. Default: none. */
+  readonly learningSeconds?: number;
   /** Permissions and limits of its key. Undefined: it has no key, and a client address of its own. */
   readonly key: Readonly<Record<string, number>> | undefined;
   /** `public` of the network, whose base URL is the path. Undefined: calls need a key. */
@@ -20,6 +22,8 @@ export interface Attack {
   readonly isProxy?: true;
   /** The upstream has a new block with so many logs every second. Undefined: one block without logs. */
   readonly logsPerBlock?: number;
+  /** Calls that the upstream has in progress at once, slow ones too. Undefined: `upstreamCapacity`, without the slow ones. */
+  readonly upstreamPlaces?: number;
   /** It is the upstream of `hostileNetwork`, at `target.upstreamPort`, over these transports. */
   readonly isUpstream?: readonly ('http' | 'websocket')[];
   /** Of the gateway, with which Node starts. Undefined: Node's default. */
@@ -61,7 +65,7 @@ export const FAILING_ACCOUNT = `0x${'14'.repeat(20)}`;
 export const failuresOfUpstream = [429, 403, 500, 0, 'too many requests, retry in 600s', 'forbidden'] as const;
 /** Bytes of the contract that the upstream returns for every `eth_getCode`: a response has twice as many characters. */
 export const CODE_BYTES = 450_000;
-/** `eth_call` to this address takes this long, and no place of the upstream. */
+/** `eth_call` to this address takes this long, and no place of the upstream, unless the attack has `upstreamPlaces`. */
 export const SLOW_ACCOUNT = `0x${'15'.repeat(20)}`;
 export const SLOW_MS = 9_000;
 /** `eth_getStorageAt` of this address takes the one time and the other in turn, and no place of the upstream. */

@@ -2,6 +2,7 @@ import { adminTokens } from './admin-tokens.ts';
 import type { Attack } from './attack.ts';
 import { discoverBatches } from './discover-batches.ts';
 import { flood } from './flood.ts';
+import { filledNode } from './filled-node.ts';
 import { framing } from './framing.ts';
 import { framingFloods } from './framing-floods.ts';
 import { hostileUpstreams } from './hostile-upstream.ts';
@@ -38,7 +39,7 @@ import { unreadWebSockets } from './unread-web-sockets.ts';
 /** In the order of docs/security.md. */
 export const attacks: readonly Attack[] = [
   ...[unreadResponses, unreadWebSockets, slowBodies, slowReaders, tinyRequestChunks, tinyResponseChunks],
-  ...[flood, slowCalls, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses, ipv6Prefix],
+  ...[flood, slowCalls, filledNode, steeredLimit, pipelinedDocument, manyAddresses, publicAddresses, ipv6Prefix],
   ...[pipelinedReaders, provokedFailures],
   ...[junkFilters, tinyHeaders, tinyFragments, manyChunkedBodies, manySubscriptions, subscribedAddresses],
   ...[discoverBatches, invalidLogs, pingFlood, tinyMessages, manyMembers, framing, unknownKeys, adminTokens],

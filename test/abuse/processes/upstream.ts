@@ -33,6 +33,8 @@ const FIRST_BLOCK = 16;
 const startedAt = performance.now();
 /** The newest block: a block every second, with as many logs as the first argument says. Without it, there is one block. */
 const logsPerBlock = Number(process.argv[2] ?? 0);
+/** How many calls are in progress at once, slow ones too, as the second argument says. */
+const places = process.argv[3] === undefined ? undefined : Number(process.argv[3]);
 const headNumber = (): number =>
   FIRST_BLOCK + (logsPerBlock > 0 ? Math.floor((performance.now() - startedAt) / 1_000) : 0);
 const hex = (number: number): string => `0x${number.toString(16)}`;
@@ -89,7 +91,8 @@ async function respond(body: Call | Call[], response: ServerResponse): Promise<v
 async function resultOf(call: Call): Promise<object> {
   const { id, method, params } = call;
   if (calledAccount(call) === SLOW_ACCOUNT) {
-    await scenarioPause(SLOW_MS);
+    if (places === undefined) await scenarioPause(SLOW_MS);
+    else await takePlace(SLOW_MS);
     return { jsonrpc: '2.0', id, result: '0x' };
   }
   if (method === 'eth_getStorageAt' && params[0] === STEERING_ACCOUNT) {
@@ -104,11 +107,11 @@ async function resultOf(call: Call): Promise<object> {
   return { jsonrpc: '2.0', id, result: method === 'eth_getCode' ? code : params[1] };
 }
 
-/** Waits for a place, and then for the latency of a call. */
-async function takePlace(): Promise<void> {
-  if (inProgress === upstreamCapacity.calls) await new Promise<void>((resolve) => waiting.push(resolve));
+/** Waits for a place, and then for the latency of the call. */
+async function takePlace(ms: number = upstreamCapacity.latencyMs): Promise<void> {
+  if (inProgress === (places ?? upstreamCapacity.calls)) await new Promise<void>((resolve) => waiting.push(resolve));
   else inProgress++;
-  await scenarioPause(upstreamCapacity.latencyMs);
+  await scenarioPause(ms);
   const next = waiting.shift();
   if (next === undefined) inProgress--;
   else next();

@@ -1,9 +1,16 @@
-import { expect, it } from 'vitest';
+import type { Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import { withNodes } from '../../routing/with-nodes.ts';
+import { CHAIN_ID, withNodes, word } from '../../routing/with-nodes.ts';
 import type { Behaviour, Exchange } from '../../support/behaviours.ts';
 import { eventually } from '../../support/eventually.ts';
-import type { FakeNode } from '../../support/fake-node.ts';
+import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import {
+  startFakeWebSocketNode,
+  type FakeWebSocketNode,
+  type ReceivedCall,
+} from '../../support/fake-websocket-node.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
 
 /** More than a response may have around its body, and little enough to be read in a moment. */
 const FLOOD_BYTES = 4_000_000;
@@ -89,4 +96,65 @@ it('a response after 20 informational ones, and 30 MB in chunks of 512 bytes, ar
   expect(response.error).toBeUndefined();
   // Compared here, because the message of `toBe` would have both texts.
   expect(response.result === code).toBe(true);
+});
+
+describe('over WebSocket', () => {
+  const [TEXT, CONTINUATION, PING, PONG, FIN] = [1, 0, 9, 10, 0x80] as const;
+  const frame = (first: number, length = 0): Buffer =>
+    Buffer.concat([Buffer.from([first, length]), Buffer.alloc(length)]);
+  const repeated = (one: Buffer): Buffer =>
+    Buffer.concat(Array.from({ length: FLOOD_BYTES / 4 / one.length }, () => one));
+  const frames: Readonly<Record<string, () => Buffer>> = {
+    'empty pings': () => repeated(frame(FIN | PING)),
+    '4,000 pings': () => Buffer.concat(Array.from({ length: 4_000 }, () => frame(FIN | PING))),
+    pongs: () => repeated(frame(FIN | PONG, 125)),
+    'empty fragments': () => Buffer.concat([frame(TEXT), repeated(frame(CONTINUATION))]),
+    'fragments of one byte': () => Buffer.concat([frame(TEXT, 1), repeated(frame(CONTINUATION, 1))]),
+  };
+
+  async function overWebSocket(): Promise<{ node: FakeWebSocketNode; gateway: TestGateway }> {
+    const node = await startFakeWebSocketNode(CHAIN_ID);
+    const other = await startFakeNode({ chainId: CHAIN_ID, responses: { eth_getStorageAt: word(99) } });
+    const upstreams = [
+      { name: 'node-0', websocketUrl: node.url, maxResponseBytes: 32_000_000 },
+      { name: 'other', url: other.url },
+    ];
+    const gateway = await startGateway({ test: { name: 'Test', chainId: CHAIN_ID, upstreams } });
+    onTestFinished(async () => {
+      await gateway.stop();
+      await Promise.all([node.stop(), other.close()]);
+    });
+    return { node, gateway };
+  }
+
+  const rawOf = ({ socket }: ReceivedCall): Socket => (socket as unknown as { readonly _socket: Socket })._socket;
+  const slot = [`0x${'11'.repeat(20)}`, '0x1', 'latest'];
+
+  it.each(Object.entries(frames))('%s before a response: it fails, and the connection ends', async (_, framing) => {
+    const { node, gateway } = await overWebSocket();
+    node.onCall((call) => {
+      rawOf(call).write(framing());
+      call.respond();
+    });
+    expect(await gateway.call('test', 'eth_getStorageAt', slot)).toMatchObject({ result: word(99) });
+    await eventually(() => node.sockets.size === 0);
+    const { value } = await readMetrics(gateway.address);
+    expect(value('gatehouse_upstream_attempts_total', { upstream: 'node-0', outcome: 'transport' })).toBe(1);
+  });
+
+  it('a response of 20 MB in fragments of 512 bytes, some with a ping, is served', async () => {
+    const { node, gateway } = await overWebSocket();
+    const code = `0x${'00'.repeat(10_000_000)}`;
+    node.onCall(({ id, socket }) => {
+      const text = JSON.stringify({ jsonrpc: '2.0', id, result: code });
+      for (let at = 0; at < text.length; at += 512) {
+        socket.send(text.slice(at, at + 512), { fin: at + 512 >= text.length });
+        if (at % (512 * 64) === 0) socket.ping();
+      }
+    });
+    const { error, result } = await gateway.call('test', 'eth_getCode', slot.slice(0, 1).concat('latest'));
+    expect(error).toBeUndefined();
+    // Compared here, because the message of `toBe` would have both texts.
+    expect(result === code).toBe(true);
+  });
 });
