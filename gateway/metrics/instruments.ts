@@ -276,6 +276,12 @@ export const instruments = {
     labels: ['network', 'upstream', 'outcome'],
     help: 'Requests sent to an upstream, by outcome (response, the failure class, or cancelled: the caller disconnected)',
   },
+  gatehouse_upstream_batches_off: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    together: 'max',
+    help: 'Whether calls of client batches are sent singly, because the upstream rejected a batch or works on its calls one by one: 1 or 0',
+  },
   gatehouse_upstream_circuit_state: {
     kind: 'gauge',
     labels: ['network', 'upstream'],

@@ -38,6 +38,8 @@ export interface ActiveUpstream {
   readonly isMeasured: boolean;
   /** The calls that may be in progress there. */
   readonly concurrencyLimit: number;
+  /** The calls of client batches are sent singly. */
+  readonly isWithoutBatches: boolean;
 }
 
 const circuitNumbers: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 1, open: 2 };
@@ -65,6 +67,7 @@ export class RoutingMetrics {
     this.#gauge(registry, 'gatehouse_upstream_up', ({ circuit }) => (circuit === 'closed' ? 1 : 0));
     this.#gauge(registry, 'gatehouse_upstream_circuit_state', ({ circuit }) => circuitNumbers[circuit]);
     this.#gauge(registry, 'gatehouse_upstream_concurrency_limit', ({ concurrencyLimit }) => concurrencyLimit);
+    this.#gauge(registry, 'gatehouse_upstream_batches_off', ({ isWithoutBatches }) => Number(isWithoutBatches));
     gauge(registry, 'gatehouse_upstream_drained_timestamp_seconds', (drained) => {
       drained.reset();
       for (const { network, upstream, drainedS } of this.active())
@@ -116,7 +119,7 @@ export class RoutingMetrics {
 
   #gauge(
     registry: Registry,
-    name: 'gatehouse_upstream_up' | 'gatehouse_upstream_circuit_state' | 'gatehouse_upstream_concurrency_limit',
+    name: `gatehouse_upstream_${'up' | 'circuit_state' | 'concurrency_limit' | 'batches_off'}`,
     valueOf: (state: ActiveUpstream) => number,
   ): void {
     gauge(registry, name, (states) => {

@@ -6,8 +6,8 @@ import type { MemoryBudget } from '../memory/memory-budget.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import { WebSocketUpstream } from '../upstreams/transport/websocket-upstream.ts';
 
-/** Time without batches after an upstream refused one, or was slower with them, with `batch: auto` and with `batch: true`. */
-const REFUSED_MS = 600_000;
+/** Time without batches after an upstream rejected one, with `batch: auto` and with `batch: true`. */
+const REJECTED_MS = 600_000;
 const RETRIED_MS = 60_000;
 
 export type TransportSettings = Pick<Settings, 'UPSTREAM_CONNECTIONS' | 'UPSTREAM_RESPONSE_MAX_BYTES'>;
@@ -33,7 +33,7 @@ export function openHttp(
   const responseMaxBytes = maxResponseBytes ?? UPSTREAM_RESPONSE_MAX_BYTES;
   const http = new HttpUpstream({ url, headers, connections, responseMaxBytes, memory, tls, proxyUrl });
   if (batch === false) return http;
-  return batch === 'auto' ? new BatchingUpstream(http, REFUSED_MS, true) : new BatchingUpstream(http, RETRIED_MS);
+  return batch === 'auto' ? new BatchingUpstream(http, REJECTED_MS, true) : new BatchingUpstream(http, RETRIED_MS);
 }
 
 /** As `openHttp`. */

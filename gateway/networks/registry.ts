@@ -83,11 +83,11 @@ export class NetworkRegistry {
     parts.metrics.routing.watch(() =>
       this.finder.all.flatMap(({ config: { slug }, router }) =>
         router.all.map((upstream) => {
-          const { name, circuit, drain, isUsed, concurrency } = upstream;
+          const { name, circuit, drain, isUsed, concurrency, withoutBatches } = upstream;
           const drainedS = drain && Date.parse(drain.at) / 1000;
           const isMeasured = isUsed && upstream.connectionState() !== 'overtaken';
           const facts = { network: slug, upstream: name, circuit: circuit.state, drainedS, isMeasured };
-          return { ...facts, concurrencyLimit: concurrency.limit };
+          return { ...facts, concurrencyLimit: concurrency.limit, isWithoutBatches: withoutBatches !== undefined };
         }),
       ),
     );

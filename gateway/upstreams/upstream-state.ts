@@ -3,6 +3,7 @@ import type { UpstreamMetrics } from '../metrics/metrics.ts';
 import type { Availability, HistoryBucket } from '../metrics/upstream-history.ts';
 import type { UpstreamHealth, UpstreamTrouble } from './health/upstream-health.ts';
 import type { ConcurrencyLimit } from './concurrency-limit.ts';
+import type { WithoutBatches } from './transport/transport.ts';
 import type { MarkReason, UnsupportedMethods } from './unsupported-methods.ts';
 
 export interface MarkState {
@@ -33,6 +34,8 @@ export interface UpstreamState {
   readonly availability: Availability | undefined;
   /** The calls that may be in progress there, if latency or refusals have lowered that. */
   readonly concurrencyLimit: number | undefined;
+  /** Why the calls of client batches are sent singly. */
+  readonly withoutBatches: WithoutBatches | undefined;
   /** Methods for which other upstreams are selected first. */
   readonly marks: readonly MarkState[];
 }
@@ -63,13 +66,14 @@ interface UpstreamParts {
   readonly health: UpstreamHealth;
   readonly drain: Drain | undefined;
   readonly methods: UnsupportedMethods;
+  readonly withoutBatches: WithoutBatches | undefined;
   readonly concurrency: Pick<ConcurrencyLimit, 'limit' | 'isLowered'>;
   readonly metrics: Pick<UpstreamMetrics, 'history' | 'availability'>;
 }
 
 /** @param respondedAt time of its last response; -Infinity: none @param now on the same clock */
 export function upstreamStateOf(
-  { name, health, drain, methods, concurrency, metrics }: UpstreamParts,
+  { name, health, drain, methods, withoutBatches, concurrency, metrics }: UpstreamParts,
   respondedAt: number,
   now: number,
 ): UpstreamState {
@@ -88,6 +92,7 @@ export function upstreamStateOf(
     history: history.some(({ sent, failed }) => sent + failed > 0) ? history : [],
     availability: metrics.availability(),
     concurrencyLimit: concurrency.isLowered ? concurrency.limit : undefined,
+    withoutBatches,
     marks: methods.marks().map(({ method, reason, deadline }) => {
       return { method, reason, forS: Math.max(0, Math.round((deadline - now) / 1000)) };
     }),

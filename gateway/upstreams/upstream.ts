@@ -10,7 +10,7 @@ import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { Cancelled, type Cancellation } from './transport/cancellation.ts';
 import { Secrets } from './transport/credentials.ts';
 import type { FlowBounds, HttpResponse } from './transport/http-exchange.ts';
-import type { BatchedGroup, SentRequest } from './transport/transport.ts';
+import type { BatchedGroup, SentRequest, WithoutBatches } from './transport/transport.ts';
 import type { CircuitBreaker, FailedCall } from './health/circuit-breaker.ts';
 import { ChainCheck } from './health/chain-check.ts';
 import { OwnRequests, type PollMessage } from './health/own-requests.ts';
@@ -171,6 +171,11 @@ export class Upstream {
 
   get isOnOtherChain(): boolean {
     return this.#chain.isOnOtherChain;
+  }
+
+  /** Why the calls of client batches are sent singly now. */
+  get withoutBatches(): WithoutBatches | undefined {
+    return this.#options.transport.withoutBatches;
   }
 
   get timeoutMs(): number {
@@ -530,9 +535,18 @@ export class Upstream {
       this.#hasNewConnection = true;
       if (this.#chain.isDone && sinceCheckMs() >= CONNECTION_CHECK_MS) void this.verifyChain();
     };
-    transport.watch({ connected, lost });
-    if (webSocket !== undefined && webSocket !== transport) webSocket.watch({ connected, lost });
+    const events = { connected, lost, batchesChanged: this.#logBatches };
+    transport.watch(events);
+    if (webSocket !== undefined && webSocket !== transport) webSocket.watch(events);
   }
+
+  readonly #logBatches = (reason: WithoutBatches | undefined, forMs: number): void => {
+    const { log } = this.#options;
+    const upstream = this.name;
+    if (reason === undefined) log.info({ upstream }, 'client batches are sent as batches again');
+    else
+      log.warn({ upstream, reason, forS: forMs / 1_000 }, 'calls of client batches are sent singly, then tried again');
+  };
 
   async #exchange(
     method: string,

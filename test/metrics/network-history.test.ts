@@ -53,6 +53,7 @@ describe('the availability of an upstream', () => {
         isMeasured,
         drainedS: undefined,
         concurrencyLimit: 256,
+        isWithoutBatches: false,
       },
     ] as const;
 

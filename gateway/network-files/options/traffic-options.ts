@@ -25,7 +25,7 @@ const BATCH_TITLE = 'auto, true or false';
 export const batch = {
   title: BATCH_TITLE,
   description:
-    'Whether lookups that a client sent as a batch are sent as JSON-RPC batches of up to 10 calls. After a refusal, none are sent for 10 minutes (auto) or for 60 s (true). Only with url.',
+    'Whether lookups that a client sent as a batch are sent as JSON-RPC batches of up to 10 calls. After a refusal, none are sent for 10 minutes (auto) or for 60 s (true); auto: for 10 s if the node works on their calls one after the other. Only with url.',
   if: { type: 'boolean' },
   then: { title: BATCH_TITLE, type: 'boolean' },
   else: { title: BATCH_TITLE, const: 'auto' },

@@ -1,52 +1,68 @@
+import { clock } from '../../clock/clock.ts';
+
 /** Smaller batches are not compared. */
 export const MIN_COMPARED_CALLS = 4;
-/** One of so many batches is sent as single calls; the first ones of a comparison more often. */
+/** One of so many batches is sent as single calls; more often before the first pairs, and while they were serial. */
 const ALONE_INTERVAL = 100;
 const FIRST_ALONE_INTERVAL = 4;
-/** Batches of each way before they are compared. */
-const MIN_BATCHES = 16;
-/** The last ones of each way that are compared. */
-const MAX_BATCHES = 64;
-/** At latencies over the internet, a difference by this factor is certain with these numbers of batches. */
-const MAX_SLOWDOWN = 1.4;
-const MIN_DIFFERENCE_MS = 0.5;
+const SERIAL_ALONE_INTERVAL = 2;
+/** From this share of the sum of its calls' times on, a batch takes as long as its calls one after the other. */
+const SERIAL_SHARE = 0.7;
+/** Pairs in a row. One may be serial because the gateway or the node paused between its two times. */
+const MIN_PAIRS = 3;
+/** A smaller gain is not worth the requests. */
+const MIN_GAIN_MS = 0.5;
+/** The two times of a pair are at most this far apart. */
+const MAX_PAIR_MS = 10_000;
+
+/** A batch that was sent as single calls. */
+interface AloneTime {
+  readonly at: number;
+  /** Of its calls; undefined: they are in progress. */
+  meanMs: number | undefined;
+}
 
 /**
- * Finds out whether the calls of a batch take longer together than alone, as at nodes that work on them one after the
- * other. The time of a batch is that until its last response.
+ * Finds out whether a node works on the calls of a batch one after the other. Compares pairs of one time: the calls of a batch
+ * that was sent as single calls, and the next batch that was sent together. Times are the node's, from the request's last byte
+ * to the response's first.
  */
 export class BatchTimes {
-  #together: number[] = [];
-  #alone: number[] = [];
+  /** The last batch that was sent as single calls, until one that was sent together after it is compared with it. */
+  alone: AloneTime | undefined;
   #batches = 0;
-  #aloneCount = 0;
+  #pairs = 0;
+  /** The last pairs that were serial. */
+  #serialPairs = 0;
 
   /** Whether the next batch is sent as single calls. To be called once for each batch. */
   takeAlone(): boolean {
-    return ++this.#batches % (this.#aloneCount < MIN_BATCHES ? FIRST_ALONE_INTERVAL : ALONE_INTERVAL) === 0;
+    const interval = this.#pairs < MIN_PAIRS ? FIRST_ALONE_INTERVAL : ALONE_INTERVAL;
+    if (++this.#batches % (this.#serialPairs > 0 ? SERIAL_ALONE_INTERVAL : interval) !== 0) return false;
+    const at = clock.now();
+    if (this.alone !== undefined && at - this.alone.at <= MAX_PAIR_MS) return false;
+    this.alone = { at, meanMs: undefined };
+    return true;
   }
 
-  /** @returns whether batches are slower */
-  add(ms: number, isAlone: boolean): boolean {
-    const times = isAlone ? this.#alone : this.#together;
-    times.push(ms);
-    if (times.length > MAX_BATCHES) times.shift();
-    if (isAlone) this.#aloneCount++;
-    // They are compared after each batch that is sent alone: sorting takes 3 µs.
-    if (!isAlone || Math.min(this.#alone.length, this.#together.length) < MIN_BATCHES) return false;
-    const [together, alone] = [median(this.#together), median(this.#alone)];
-    return together > alone * MAX_SLOWDOWN && together > alone + MIN_DIFFERENCE_MS;
+  /** @param meanMs of the calls of a batch that was sent alone; undefined: one has failed */
+  addAlone(meanMs: number | undefined): void {
+    if (meanMs === undefined) this.alone = undefined;
+    else if (this.alone !== undefined) this.alone.meanMs = meanMs;
   }
 
-  /** To be called when batches are used again. */
-  clear(): void {
-    this.#together = [];
-    this.#alone = [];
-    this.#batches = 0;
-    this.#aloneCount = 0;
+  /**
+   * @param alone when the batch was sent together: later ones may have been sent after a pause
+   * @param ms of the batch, which had so many calls
+   * @returns whether its node works on them one after the other; undefined: this batch does not decide it
+   */
+  addTogether(alone: AloneTime | undefined, ms: number, calls: number): boolean | undefined {
+    if (alone?.meanMs === undefined || alone !== this.alone || clock.now() - alone.at > MAX_PAIR_MS) return undefined;
+    this.alone = undefined;
+    this.#pairs++;
+    const { meanMs } = alone;
+    const isSerial = ms >= SERIAL_SHARE * meanMs * calls && ms > meanMs + MIN_GAIN_MS;
+    this.#serialPairs = isSerial ? this.#serialPairs + 1 : 0;
+    return isSerial && this.#serialPairs < MIN_PAIRS ? undefined : isSerial;
   }
-}
-
-function median(times: readonly number[]): number {
-  return times.toSorted((one, other) => one - other)[Math.floor(times.length / 2)] ?? NaN;
 }

@@ -30,8 +30,8 @@ export interface BatchOptions {
   readonly times: BatchTimes | undefined;
   /** Called if the upstream rejects the batch. */
   readonly onRejected: () => void;
-  /** Called if batches take longer than single calls. */
-  readonly onSlower: () => void;
+  /** Called when it is known whether the node works on the calls of batches one after the other. */
+  readonly onCompared: (isSerial: boolean) => void;
 }
 
 /** Sends requests together, and matches the responses to them. */
@@ -88,24 +88,18 @@ export class Batch {
     this.#pending.clear();
   }
 
-  /** Sends each request alone, to measure the time until the last response. Never rejects. */
+  /** Sends each request alone, to measure their times. Never rejects. */
   async #sendAllAlone(): Promise<void> {
-    const startedAt = clock.now();
-    const responses = Array.from(this.#pending.values(), async (request) => {
+    const times = Array.from(this.#pending.values(), async (request) => {
       const response = this.#http.post(request, request.cancellation);
       request.settle(response);
-      return (await response).status;
+      const { status, nodeMs } = await response;
+      return status === 200 ? nodeMs : NaN;
     });
     this.#pending.clear();
-    const all = await Promise.allSettled(responses);
-    if (all.every((one) => one.status === 'fulfilled' && one.value === 200)) this.#addTime(startedAt, true);
-  }
-
-  #addTime(startedAt: number, isAlone: boolean): void {
-    const { times, onSlower } = this.#options;
-    if (times?.add(clock.now() - startedAt, isAlone) !== true) return;
-    times.clear();
-    onSlower();
+    const all = await Promise.allSettled(times);
+    const sumMs = all.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : NaN), 0);
+    this.#options.times?.addAlone(Number.isNaN(sumMs) ? undefined : sumMs / all.length);
   }
 
   /** Sends each request that has no response yet alone. */
@@ -122,15 +116,16 @@ export class Batch {
   /** @param isResend whether the first attempt failed on a stale connection */
   async #sendTogether(isResend = false): Promise<void> {
     try {
-      const startedAt = clock.now();
+      const { times, onCompared } = this.#options;
       const sent = this.#pending.size;
+      const alone = times?.alone;
       const body = `[${Array.from(this.#pending.values(), (request) => request.body).join()}]`;
-      const deadline = Math.max(this.#lastDeadline, startedAt) + TIMEOUT_MARGIN_MS;
-      const isComplete = await this.#handleResponse(
-        await this.#http.post({ body, deadline }, this.#cancellation),
-        sent,
-      );
-      if (isComplete && sent >= MIN_COMPARED_CALLS) this.#addTime(startedAt, false);
+      const deadline = Math.max(this.#lastDeadline, clock.now()) + TIMEOUT_MARGIN_MS;
+      const response = await this.#http.post({ body, deadline }, this.#cancellation);
+      const isComplete = await this.#handleResponse(response, sent);
+      if (!isComplete || sent < MIN_COMPARED_CALLS) return;
+      const isSerial = times?.addTogether(alone, response.nodeMs, sent);
+      if (isSerial !== undefined) onCompared(isSerial);
     } catch (error) {
       // Cancelled: the callers of all requests have disconnected. None is pending then.
       if (!(error instanceof UpstreamFailure)) this.#fail(error);

@@ -7,8 +7,11 @@ import type { Cancellation } from './cancellation.ts';
 import type { SecretTexts } from './credentials.ts';
 import type { HttpResponse } from './http-exchange.ts';
 import type { HttpUpstream } from './http-upstream.ts';
-import type { BatchedGroup, ConnectionEvents, SentRequest, Transport } from './transport.ts';
+import type { BatchedGroup, ConnectionEvents, SentRequest, Transport, WithoutBatches } from './transport.ts';
 import { withSlot } from './with-slot.ts';
+
+/** Time without batches after the upstream was slower with them. */
+const SERIAL_MS = 10_000;
 
 /** Longer calls are sent alone: nodes reject bodies of 1 to 5 MB. Ten shorter ones have 200 kB. */
 const MAX_ITEM_CHARS = 20_000;
@@ -19,6 +22,9 @@ class Group {
   readonly open = new Map<object, Batch>();
   /** Undefined: batches are not compared with single calls. */
   readonly times: BatchTimes | undefined;
+  /** The upstream works on the calls of a batch one after the other. */
+  isSerial = false;
+  /** If it does so, batches are tried again then. */
   pausedUntil = -Infinity;
 
   constructor(comparesTimes: boolean) {
@@ -33,8 +39,8 @@ class Group {
  * the slowest one has its response, and at 30 ms with jitter and 1,200 calls per second the median was 184 ms in place of 32
  * (2026-11-24). Traces, lists and whole blocks are sent alone, because they are large or slow.
  *
- * Now and then the calls of a batch are sent alone. If batches take longer, as at nodes that work on their calls one after
- * the other, the group gets none for a while. If it is that of lookups, there are none at all: most batches have too few calls
+ * Now and then the calls of a batch are sent alone. If batches take as long as their calls one after the other, the group gets
+ * none for 10 s. If it is that of lookups, there are none at all: most batches have too few calls
  * that execute code for a comparison.
  *
  * HTTP/2 is not offered. It costs undici 113 µs of CPU per call; HTTP/1.1 over the same TLS costs 50 µs (2026-11-21,
@@ -45,22 +51,22 @@ export class BatchingUpstream implements Transport {
   readonly secrets: SecretTexts;
   readonly slots: Gate;
   readonly #http: HttpUpstream;
-  readonly #pauseMs: number;
+  readonly #rejectedMs: number;
   /** Of requests in batches. */
   readonly #deadlines = new Deadlines();
   readonly #groups: Readonly<Record<BatchedGroup, Group>>;
   /** All batches of this turn. */
   #turn: Batch[] = [];
-  /** Of all groups. */
-  #pausedUntil = -Infinity;
+  #rejectedUntil = -Infinity;
+  #events: ConnectionEvents | undefined;
 
   /**
-   * @param pauseMs time without batches after the upstream refused one
+   * @param rejectedMs time without batches after the upstream rejected one
    * @param comparesTimes whether batches are compared with single calls, and paused while they are slower
    */
-  constructor(http: HttpUpstream, pauseMs: number, comparesTimes = false) {
+  constructor(http: HttpUpstream, rejectedMs: number, comparesTimes = false) {
     this.#http = http;
-    this.#pauseMs = pauseMs;
+    this.#rejectedMs = rejectedMs;
     this.secrets = http.secrets;
     this.slots = http.slots;
     this.#groups = { lookup: new Group(comparesTimes), execution: new Group(comparesTimes) };
@@ -70,7 +76,8 @@ export class BatchingUpstream implements Transport {
     const { clientBatch, batchedGroup = 'lookup', body } = request;
     if (clientBatch === undefined || body.length > MAX_ITEM_CHARS) return this.#http.send(request, cancellation);
     const group = this.#groups[batchedGroup];
-    if (clock.now() < Math.max(this.#pausedUntil, group.pausedUntil)) return this.#http.send(request, cancellation);
+    const pausedUntil = Math.max(this.#rejectedUntil, this.#groups.lookup.pausedUntil, group.pausedUntil);
+    if (clock.now() < pausedUntil) return this.#http.send(request, cancellation);
     return withSlot(this.slots, request, cancellation, () =>
       this.#batchFor(clientBatch, group, cancellation).add(request, cancellation),
     );
@@ -81,7 +88,13 @@ export class BatchingUpstream implements Transport {
   }
 
   watch(events: ConnectionEvents): void {
+    this.#events = events;
     this.#http.watch(events);
+  }
+
+  get withoutBatches(): WithoutBatches | undefined {
+    if (clock.now() < this.#rejectedUntil) return 'rejected';
+    return Object.values(this.#groups).some(({ isSerial }) => isSerial) ? 'serial' : undefined;
   }
 
   #batchFor(clientBatch: object, group: Group, cancellation: Cancellation | undefined): Batch {
@@ -90,17 +103,25 @@ export class BatchingUpstream implements Transport {
     const batch = new Batch(this.#http, cancellation?.owner, {
       deadlines: this.#deadlines,
       times: group.times,
-      onRejected: () => (this.#pausedUntil = clock.now() + this.#pauseMs),
-      onSlower: () => {
-        const pausedUntil = clock.now() + this.#pauseMs;
-        if (group === this.#groups.lookup) this.#pausedUntil = pausedUntil;
-        else group.pausedUntil = pausedUntil;
+      onRejected: this.#handleRejection,
+      onCompared: (isSerial) => {
+        if (isSerial) group.pausedUntil = clock.now() + SERIAL_MS;
+        if (isSerial === group.isSerial) return;
+        group.isSerial = isSerial;
+        this.#events?.batchesChanged(this.withoutBatches, SERIAL_MS);
       },
     });
     group.open.set(clientBatch, batch);
     if (this.#turn.push(batch) === 1) clock.setImmediate(this.#sendTurn);
     return batch;
   }
+
+  readonly #handleRejection = (): void => {
+    const now = clock.now();
+    const isFirst = now >= this.#rejectedUntil;
+    this.#rejectedUntil = now + this.#rejectedMs;
+    if (isFirst) this.#events?.batchesChanged('rejected', this.#rejectedMs);
+  };
 
   readonly #sendTurn = (): void => {
     const turn = this.#turn;

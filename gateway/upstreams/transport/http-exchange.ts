@@ -61,6 +61,11 @@ export interface HttpResponse {
   readonly retryAfter?: string | undefined;
 }
 
+export interface TimedResponse extends HttpResponse {
+  /** From the request's last byte to the response's first. */
+  readonly nodeMs: number;
+}
+
 export interface ResponseBounds {
   /** Limit for the body of a response. A larger one is an upstream failure. */
   readonly responseMaxBytes: number;
@@ -78,7 +83,7 @@ export interface FlowBounds {
 
 /** Receives one response from undici's events, with a time limit and a size limit. It is collected, unless it may flow. */
 export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Timed {
-  readonly #resolve: (response: HttpResponse) => void;
+  readonly #resolve: (response: TimedResponse) => void;
   readonly #reject: (reason: Failure) => void;
   readonly #bounds: ResponseBounds;
   readonly #maxBytes: number;
@@ -91,6 +96,9 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #status = 0;
+  /** When the request was written to a connection. */
+  #sentAt = 0;
+  #nodeMs = 0;
   #contentLength: number | undefined;
   #informational = 0;
   /** Bytes of the body. */
@@ -106,7 +114,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
   #rest: BodyRest | undefined;
 
   constructor(
-    resolve: (response: HttpResponse) => void,
+    resolve: (response: TimedResponse) => void,
     reject: (reason: Failure) => void,
     bounds: ResponseBounds,
     deadline: number,
@@ -147,6 +155,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
     // The exchange failed before it got a connection. Throwing keeps the connection open; `abort` would close it.
     if (this.#failure !== undefined) throw this.#failure;
     this.#controller = controller;
+    this.#sentAt = clock.now();
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
@@ -155,6 +164,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
       if (++this.#informational > MAX_INFORMATIONAL) this.fail(new FramingFlood());
       return;
     }
+    this.#nodeMs = clock.now() - this.#sentAt;
     if (statusCode >= 400) this.#retryAfter = headers['retry-after'];
     const { 'content-length': length } = headers;
     if (length !== undefined) this.#contentLength = Number(length);
@@ -224,13 +234,16 @@ export class HttpExchange implements Dispatcher.DispatchHandler, Cancellable, Ti
       },
     );
     this.#takenBytes = 0;
-    this.#resolve({ status: this.#status, body: this.#collected.join(), rest: this.#rest });
+    this.#resolve({ status: this.#status, body: this.#collected.join(), rest: this.#rest, nodeMs: this.#nodeMs });
   }
 
   onResponseEnd(): void {
     this.#release();
     if (this.#rest !== undefined) this.#rest.end();
-    else this.#resolve({ status: this.#status, body: this.#collected.join(), retryAfter: this.#retryAfter });
+    else {
+      const [status, retryAfter, nodeMs] = [this.#status, this.#retryAfter, this.#nodeMs];
+      this.#resolve({ status, body: this.#collected.join(), retryAfter, nodeMs });
+    }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {

@@ -7,7 +7,7 @@ import { Connector, type ConnectOptions } from './connect/connector.ts';
 import type { Cancellation } from './cancellation.ts';
 import { credentialsOf, joinSecrets, type SecretTexts } from './credentials.ts';
 import { FramingClient, type ExchangeOptions } from './framing-client.ts';
-import { HttpExchange, type HttpResponse, type ResponseBounds } from './http-exchange.ts';
+import { HttpExchange, type HttpResponse, type ResponseBounds, type TimedResponse } from './http-exchange.ts';
 import type { ConnectionEvents, SentRequest, Transport } from './transport.ts';
 import { NoFreeSlot } from './upstream-response.ts';
 import { withSlot } from './with-slot.ts';
@@ -80,7 +80,7 @@ export class HttpUpstream implements Transport {
   post(
     { body, deadline, flow, maxBytes }: Omit<SentRequest, 'id'>,
     cancellation: Cancellation | undefined,
-  ): Promise<HttpResponse> {
+  ): Promise<TimedResponse> {
     return new Promise((resolve, reject) => {
       // prettier-ignore
       const exchange = new HttpExchange(

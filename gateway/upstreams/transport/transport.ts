@@ -8,7 +8,12 @@ export interface ConnectionEvents {
   connected(): void;
   /** The upstream has closed the last open connection. */
   lost(): void;
+  /** Calls of a client's batch are sent singly from now on, or as batches again. */
+  batchesChanged(reason: WithoutBatches | undefined, forMs: number): void;
 }
+
+/** Why an upstream gets no batches: it rejected one, or works on the calls of one after the other. */
+export type WithoutBatches = 'rejected' | 'serial';
 
 /** The groups of methods of which batches are made. */
 export type BatchedGroup = 'lookup' | 'execution';
@@ -44,8 +49,10 @@ export interface Transport {
    */
   send(request: SentRequest, cancellation?: Cancellation): Promise<HttpResponse>;
   close(): Promise<void>;
-  /** Reports connections from now on. Another node may be behind a new one. */
+  /** Reports connections, of which a new one may be to another node, and whether batches are sent, from now on. */
   watch(events: ConnectionEvents): void;
+  /** Why it gets no batches now; undefined: it gets them, or never does. */
+  readonly withoutBatches?: WithoutBatches | undefined;
   /** Texts from which `Secrets` is made. */
   readonly secrets: SecretTexts;
 }

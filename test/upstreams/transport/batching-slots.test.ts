@@ -104,7 +104,7 @@ it('a defect while the first call of a rejected batch is sent alone ends its cal
   const batching = new BatchingUpstream(http, 60_000);
   onTestFinished(() => batching.close());
   const defect = new TypeError('undefined is not a function');
-  const rejected = { status: 500, body: Buffer.from('no'), retryAfter: undefined };
+  const rejected = { status: 500, body: Buffer.from('no'), retryAfter: undefined, nodeMs: 1 };
   vi.spyOn(http, 'post').mockResolvedValueOnce(rejected).mockRejectedValue(defect);
   const calls = [1, 2].map((id) => send(batching, '{}', 60_000, id));
   expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: defect })));

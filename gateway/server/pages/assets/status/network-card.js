@@ -102,6 +102,13 @@ function limitLine(calls) {
   return calls === undefined ? [] : [element('div', { class: 'quiet' }, `at most ${calls} calls at once`)];
 }
 
+/** Why the calls of client batches are sent singly. */
+function batchLine(reason) {
+  if (reason === undefined) return [];
+  const why = reason === 'serial' ? 'it works on their calls one by one' : 'it rejected one';
+  return [element('div', { class: 'quiet' }, `no batches: ${why}`)];
+}
+
 /** How often its results were the same as those of other upstreams. */
 function auditLines(audits) {
   if (audits === undefined) return [];
@@ -111,8 +118,7 @@ function auditLines(audits) {
 }
 
 function upstreamRow(upstream) {
-  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits, concurrencyLimit } =
-    upstream;
+  const { name, state, skipReason, trouble, head, lag, history, availability, marks, audits } = upstream;
   const [style, label] = isLost ? lostState : (upstreamStates[state] ?? ['quiet', state]);
   const isDead = isLost || isFailing(upstream);
   const last = history.slice(-LATENCY_BUCKETS);
@@ -128,7 +134,8 @@ function upstreamRow(upstream) {
       ...reasonLine(upstream),
       ...skipLine(skipReason, trouble),
       ...marks.map(markLine),
-      ...limitLine(concurrencyLimit),
+      ...limitLine(upstream.concurrencyLimit),
+      ...batchLine(upstream.withoutBatches),
       ...auditLines(audits),
     ),
     head === undefined ? '–' : formatNumber(head),
