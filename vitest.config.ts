@@ -6,7 +6,7 @@ const units = unitTests.filter((file) => !simulatedTests.includes(file));
 /** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
 const alone = [
   'test/e2e/buffered-bytes.test.ts',
-  'test/limits/lost-count.test.ts',
+  'test/limits/lost-count.redis.test.ts',
   'test/memory/memory-guard.test.ts',
   'test/upstreams/health/provoked-failures.test.ts',
 ];

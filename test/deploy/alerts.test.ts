@@ -1,11 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { findProgram } from '../support/find-program.ts';
-import { programs } from '../support/programs.ts';
 import { alertRules } from './alert-rules.ts';
 
 const folder = join(packageRoot, 'deploy', 'prometheus');
@@ -22,20 +19,6 @@ interface RuleTest {
     readonly exp_alerts?: readonly unknown[];
   }[];
 }
-
-describe('promtool', () => {
-  let promtool: string;
-  beforeAll(() => {
-    promtool = findProgram(programs.promtool);
-  }, 300_000);
-
-  it.each([
-    ['reads the configuration', ['check', 'config', join(folder, 'prometheus.yml')]],
-    ...testFiles.map((name) => [`runs ${name}`, ['test', 'rules', join(folder, name)]] as const),
-  ] as const)('%s', { timeout: 60_000 }, (_, command) => {
-    expect(execFileSync(promtool, command, { encoding: 'utf8' })).toContain('SUCCESS');
-  });
-});
 
 describe('each alert', () => {
   const tests = testFiles.flatMap((name) => (read(name) as { tests: readonly RuleTest[] }).tests);

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
@@ -8,8 +7,6 @@ import { packageRoot } from '../../gateway/config/package.ts';
 import { itemsIn } from '../../gateway/config/parse-setting.ts';
 import { drainDelayOf, readSettings, settingRows } from '../../gateway/config/settings.ts';
 import { TrustedProxies } from '../../gateway/server/http/trusted-proxies.ts';
-import { findProgram } from '../support/find-program.ts';
-import { programs } from '../support/programs.ts';
 import { argumentsOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';
 
 interface Service {
@@ -197,11 +194,5 @@ describe('deploy/compose.scaled.yml', () => {
     const { restart, read_only, cap_drop, security_opt } = compose.services['redis'] ?? {};
     expect(balancer).toMatchObject({ restart, read_only, cap_drop, security_opt });
     expect(balancer.image).toMatch(/:\d+\.\d+\.\d+-alpine$/);
-  });
-
-  it.each([balancer.environment ?? {}, {}])('has a configuration that HAProxy accepts, with %j', (env) => {
-    const args = ['-c', '-f', join(packageRoot, 'deploy/haproxy.cfg')];
-    const { status, stderr } = spawnSync(findProgram(programs.haproxy), args, { env: env as NodeJS.ProcessEnv });
-    expect([status, stderr.toString()]).toEqual([0, '']);
   });
 });

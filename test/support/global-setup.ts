@@ -19,7 +19,7 @@ declare module 'vitest' {
  */
 export default function setup(project: TestProject): void {
   for (const program of Object.values(programs)) findProgram(program);
-  const stdio = ['ignore', 'ignore', 'inherit'] as const;
+  const stdio = ['ignore', 'inherit', 'inherit'] as const;
   execFileSync(process.execPath, [join(packageRoot, 'bin/gatehouse.js'), '--version'], { stdio: [...stdio] });
   // Some tests start benches, and modules of the gateway, in processes of their own.
   const compiler = join(packageRoot, 'node_modules/typescript-7/bin/tsc');

@@ -8,7 +8,7 @@ import { network } from '../support/gateway.ts';
 import { startNginx } from '../support/nginx.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { startLoad } from '../support/load.ts';
-import { Workplace, type Gateway } from './gateway-process.ts';
+import { Workplace, type Gateway } from '../e2e/gateway-process.ts';
 
 const chainId = 10;
 

@@ -8,7 +8,7 @@ import { startHaproxy } from '../support/haproxy.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { openCaller } from '../server/websocket/caller.ts';
 import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
-import { Workplace, type Gateway } from './gateway-process.ts';
+import { Workplace, type Gateway } from '../e2e/gateway-process.ts';
 
 const token = 'T0ken-0f-an-operator';
 const word = `0x${'2a'.padStart(64, '0')}`;
