@@ -79,12 +79,15 @@ function keyLines({ command, developmentKey, tryIt, networks: [first] }: BannerF
   if (developmentKey === undefined) return [`Create a key: ${command} keys create --name alice`];
   const shown = `Development key, for this machine only: ${developmentKey}`;
   if (tryIt !== undefined) return [shown, '', `Try it in another shell (more: ${command} demo):`, '', tryIt];
-  if (first?.methods.includes('eth_chainId') !== true) return [shown];
+  if (first?.methods.includes(triedMethod) !== true) return [shown];
   const url = `${address}/${first.slug}/v3/${developmentKey}`;
   return [shown, '', 'Try it in another shell:', '', chainIdLine(url)];
 }
 
+/** The method of the shell line that calls a network. */
+export const triedMethod = 'eth_chainId';
+
 /** A shell line that calls a network. The gateway responds without an upstream, so it works without internet access. */
 export function chainIdLine(url: string, options: readonly string[] = []): string {
-  return curlLine(url, 'eth_chainId', [], options);
+  return curlLine(url, triedMethod, [], options);
 }

@@ -13,12 +13,13 @@ import { originLike } from '../auth/formats/origin-pattern.ts';
 import { entriesOf } from '../auth/permissions/field-formats.ts';
 import type { PermissionTexts } from '../auth/permissions/permissions.ts';
 import { RevocationError } from '../auth/manage/revoked-keys.ts';
+import { namespaceOf } from '../network-files/namespace-of.ts';
 import { methodNames } from '../spec/method-facts.ts';
 import { openUsageStore } from '../usage/open-usage-store.ts';
 import { readUsage } from '../usage/read-usage.ts';
 import { lastDays, USAGE_RETENTION_DAYS } from '../usage/usage-store.ts';
 import { commandName } from './command-name.ts';
-import { chainIdLine } from './banner.ts';
+import { chainIdLine, triedMethod } from './banner.ts';
 import { examples } from './examples.ts';
 import {
   addPermissionOptions,
@@ -311,7 +312,7 @@ function tryText(url: string, secret: string | undefined, permissions: Permissio
   const { origins, userAgents, methods } = permissions;
   const hasSecret = permissions['secrets'] !== undefined || secret !== undefined;
   const allowed = methods === undefined ? undefined : entriesOf(methods);
-  if (allowed?.some((name) => name === 'eth' || name === 'eth_chainId') === false) return shown;
+  if (allowed?.some((name) => name === triedMethod || name === namespaceOf(triedMethod)) === false) return shown;
   const options = [
     ...(hasSecret ? ['-u', `:${secret ?? '<secret>'}`] : []),
     ...(origins === undefined ? [] : ['-H', `origin: ${originLike(entriesOf(origins)[0] ?? '')}`]),
