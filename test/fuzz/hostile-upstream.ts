@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { jsonForms, placesOfValue } from '../support/json-forms.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 import { Random } from './random.ts';
 
@@ -280,6 +281,7 @@ export class HostileUpstream {
           'null',
           '{"jsonrpc":"2.0","method":"eth_subscription"}',
           text.replace(subscription, '0xdead'),
+          `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${subscription}","result":${formOf(100_000, random)}}}`,
         ]);
         const head = random.chance(0.1) ? other : random.chance(0.1) ? this.#brokenText(text, random) : text;
         if (socket.readyState === socket.OPEN) socket.send(head);
@@ -296,6 +298,7 @@ export class HostileUpstream {
     const { id } = call;
     const envelope = (members: object): string => JSON.stringify({ jsonrpc: '2.0', id, ...members });
     const text = right();
+    if (random.chance(0.1)) return manyValues(id, random);
     return random.pick<() => string>([
       () => this.#brokenText(text, random),
       () => envelope({ result: random.pick(junkValues)(this) }),
@@ -489,6 +492,16 @@ const junkValues: readonly Junk[] = [
   ({ url }) => url,
   ({ url, token }) => ({ url, token, stack: '    at x (/srv/node/index.js:1:1)' }),
 ];
+
+/** Values of every form, at every place of a response. */
+function manyValues(id: unknown, random: Random): string {
+  const value = formOf(random.pick([20_000, 200_000, 2_000_000]), random);
+  return random.pick(placesOfValue)(id, value);
+}
+
+function formOf(bytes: number, random: Random): string {
+  return random.pick(jsonForms(bytes))();
+}
 
 function nested(depth: number): unknown {
   let value: unknown = '0x1';

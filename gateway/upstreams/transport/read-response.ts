@@ -23,6 +23,9 @@ import {
 /** Limit for an error's message. Messages of old Lotus and Hardhat contain whole payloads. */
 const MAX_MESSAGE_CHARS = 64 * 1024;
 
+/** The members of a large response that are parsed, each for itself. */
+const envelopeMembers = ['id', 'error', 'code', 'message'] as const;
+
 /**
  * Reads an HTTP response. The body takes precedence over the status: nodes send valid errors with 4xx and rate limits
  * with 200. Bodies without an envelope, which providers send with 429 and 5xx, count as errors too.
@@ -49,13 +52,15 @@ function readMembers(response: HttpResponse, id: number, secrets: Secrets | unde
   const members = membersOf(body);
   if (members === undefined) throw missingResponse(status, body.toString('utf8', 0, MAX_MESSAGE_CHARS), retryAfter);
   const result = members.get('result');
-  const others = Array.from(
-    members,
-    ([name, value]) => `"${name}":${name === 'result' ? '0' : value.toString('utf8')}`,
-  );
-  const text = `{${others.join()}}`;
-  const read = readParsed({ ...response, body: Buffer.from(text) }, text, id, undefined);
-  if (read.kind === 'error' || result === undefined) return read;
+  const read: Record<string, unknown> = {};
+  for (const name of envelopeMembers) {
+    const value = members.get(name);
+    if (value === undefined) continue;
+    if (exceeds(value, errorLimits)) throw new TooManyValues();
+    read[name] = parse(value.toString('utf8'));
+  }
+  if (isMeaningful(read['error']) || result === undefined) return readFailed(read, id, response);
+  checkId(read, id, false, status);
   return largeResult(result, secrets, () => raise(missingResponse(status, '', retryAfter)));
 }
 
@@ -140,30 +145,33 @@ function commonResult(text: string, id: number): string | undefined {
 }
 
 function readParsed(
-  { status, retryAfter, body: bytes }: HttpResponse,
+  response: HttpResponse,
   text: string,
   id: number,
   secrets: Secrets | undefined,
 ): ResultResponse | ErrorResponse {
-  if (exceeds(bytes, errorLimits)) throw new TooManyValues();
+  if (exceeds(response.body, errorLimits)) throw new TooManyValues();
   const body = bodyOf(text);
-  if (body === undefined) throw missingResponse(status, text, retryAfter);
+  if (body === undefined) throw missingResponse(response.status, text, response.retryAfter);
   const { error, result } = body;
-  if (isMeaningful(error)) {
-    checkId(body, id, true, status);
-    return readError(error, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
-  }
-  if (result !== undefined) {
-    checkId(body, id, false, status);
-    const shown = secrets === undefined ? text : secrets.removeFromJson(text);
-    const envelope = shown.trimStart().startsWith('[') ? undefined : shown;
-    return {
-      kind: 'result',
-      result: shown === text ? result : bodyOf(shown)?.['result'],
-      ...(envelope !== undefined && { envelope }),
-    };
-  }
-  return readBareError(body, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
+  if (isMeaningful(error) || result === undefined) return readFailed(body, id, response);
+  checkId(body, id, false, response.status);
+  const shown = secrets === undefined ? text : secrets.removeFromJson(text);
+  const envelope = shown.trimStart().startsWith('[') ? undefined : shown;
+  return {
+    kind: 'result',
+    result: shown === text ? result : bodyOf(shown)?.['result'],
+    ...(envelope !== undefined && { envelope }),
+  };
+}
+
+/** Reads a response with an error, or without a result. @throws UpstreamFailure */
+function readFailed(body: JsonObject, id: number, { status, retryAfter }: HttpResponse): ErrorResponse {
+  const { error } = body;
+  if (!isMeaningful(error))
+    return readBareError(body, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
+  checkId(body, id, true, status);
+  return readError(error, status, retryAfter) ?? raise(missingResponse(status, '', retryAfter));
 }
 
 /** Some nodes return an array of one for a single call (Candle, recorded by others). */

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { WebSocketServer } from 'ws';
+import { jsonForms, placesOfValue } from '../../support/json-forms.ts';
 import type { Traffic } from './traffic.ts';
 
 interface Call {
@@ -9,33 +10,8 @@ interface Call {
 
 /** Below UPSTREAM_RESPONSE_MAX_BYTES. */
 const BYTES = 30_000_000;
-const repeated = (piece: string): string => piece.repeat(BYTES / piece.length);
-
-/** JSON of 30 MB in every form. */
-const forms: readonly (() => string)[] = [
-  () => `[${repeated('{},')}1]`,
-  () => `[${repeated('[],')}1]`,
-  () => `[${repeated('"ab",')}1]`,
-  () => `[${repeated('0,')}1]`,
-  () => `[${repeated('{"a":[{}]},')}1]`,
-  () => `{${Array.from({ length: BYTES / 12 }, (_, index) => `"k${index}":1`).join()}}`,
-  () => `{${repeated('"a":1,')}"a":1}`,
-  () => `${'['.repeat(BYTES / 2)}${']'.repeat(BYTES / 2)}`,
-  () => `"0x${repeated('0')}"`,
-  () => `"é${repeated('0')}"`,
-  () => `[{"a":"é${repeated('0')}"}]`,
-  () => `"${repeated('\\u0061')}"`,
-];
+const forms = jsonForms(BYTES);
 const made = new Map<number, string>();
-
-/** Where a value is in a response. */
-const places: readonly ((id: number, value: string) => string)[] = [
-  (id, value) => `{"jsonrpc":"2.0","id":${id},"result":${value}}`,
-  (id, value) => `{"jsonrpc":"2.0","id":${id},"error":{"code":3,"message":"execution reverted","data":${value}}}`,
-  (id, value) => `{"jsonrpc":"2.0","x":${value},"id":${id},"result":"0x1"}`,
-  (id, value) => `{"result":${value},"x":1,"id":${id}}`,
-  (_, value) => value,
-];
 
 /** An upstream whose responses have very many values, in each form and at each place in turn. It serves HTTP and WebSocket. */
 export function startValuesNode(port: number, chainId: number, traffic: Traffic): void {
@@ -47,7 +23,9 @@ export function startValuesNode(port: number, chainId: number, traffic: Traffic)
     const form = at % forms.length;
     let value = made.get(form);
     if (value === undefined) made.set(form, (value = (forms[form] as () => string)()));
-    const text = (places[Math.floor(at / forms.length) % places.length] as (typeof places)[number])(id, value);
+    const text = (
+      placesOfValue[Math.floor(at / forms.length) % placesOfValue.length] as (typeof placesOfValue)[number]
+    )(id, value);
     traffic.sent(text.length);
     return text;
   };
