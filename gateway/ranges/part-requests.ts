@@ -5,7 +5,7 @@ import type { Shortage } from '../limits/limit-state.ts';
 import type { CallSink } from '../observability/call-sink.ts';
 import { Cancelled, type Cancellation } from '../upstreams/transport/cancellation.ts';
 import { bytesOf, elementsIn } from './list-bytes.ts';
-import { mergeLogs } from './merge-logs.ts';
+import { mergeLogs } from '../normalise/results/merge-logs.ts';
 import { failedPart } from './part-failure.ts';
 import type { RangeFilter } from './range-filter.ts';
 import { MAX_PARTS, TOO_MANY_PARTS } from './range-limits.ts';

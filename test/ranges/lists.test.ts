@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { bytesOf, countElements, elementsIn, joinLists } from '../../gateway/ranges/list-bytes.ts';
-import { mergeLogs } from '../../gateway/ranges/merge-logs.ts';
+import { mergeLogs } from '../../gateway/normalise/results/merge-logs.ts';
 import { jsonResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 
 it.each([

@@ -1,4 +1,4 @@
-import { JsonReader, NotJson } from '../json/json-reader.ts';
+import { JsonReader, NotJson } from '../../json/json-reader.ts';
 
 interface Position {
   readonly bytes: Buffer;
