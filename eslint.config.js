@@ -14,6 +14,8 @@ const processRules = [
 ];
 const timers = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate'];
 const timeGlobals = [...timers, 'performance'];
+/** What the gateway's time in tests is based on. */
+const realTime = ['test/support/elastic-clock.ts'];
 const onlyClock = 'Time and timers are from gateway/clock/clock.ts.';
 const onlyRandom = 'Random values are from gateway/clock/random.ts.';
 
@@ -83,6 +85,18 @@ export default tseslint.config(
   {
     files: ['gateway/program.ts', 'gateway/start.ts', 'test/**', 'bench/**', 'schemas/generate.ts'],
     rules: { 'no-restricted-syntax': 'off' },
+  },
+  {
+    // Time of tests is that of the gateway, which is simulated or elastic: no measured time decides on a busy machine.
+    files: ['test/**/*.ts'],
+    ignores: ['test/abuse/**', 'test/bench/**', 'test/fuzz/gateway-program.ts', ...realTime],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'performance', property: 'now', message: 'Tests use clock.now() of gateway/clock/clock.ts.' },
+        { object: 'process', property: 'hrtime', message: 'Tests use clock.now() of gateway/clock/clock.ts.' },
+      ],
+    },
   },
   {
     files: ['**/*.js'],

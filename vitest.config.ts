@@ -16,7 +16,7 @@ const ownCommands = ['test/{abuse,clients,helm,hours,languages,nodes,pages,recip
 const gateway = {
   isolate: false,
   globalSetup: ['test/support/global-setup.ts'],
-  setupFiles: ['test/support/whole-day.ts', 'test/support/clean-up.ts'],
+  setupFiles: ['test/support/elastic-time.ts', 'test/support/whole-day.ts', 'test/support/clean-up.ts'],
 };
 
 export default defineConfig({

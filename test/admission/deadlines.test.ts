@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { Deadlines, type Timed } from '../../gateway/admission/deadlines.ts';
 
 beforeEach(() => {
@@ -13,7 +14,7 @@ function start() {
   const deadlines = new Deadlines();
   const timedOut: string[] = [];
   const add = (name: string, afterMs: number): Timed => {
-    const work = { deadline: performance.now() + afterMs, deadlinePlace: -1, timeOut: () => void timedOut.push(name) };
+    const work = { deadline: clock.now() + afterMs, deadlinePlace: -1, timeOut: () => void timedOut.push(name) };
     deadlines.add(work);
     return work;
   };
@@ -52,7 +53,7 @@ it('work that has ended sets no timer, and is not ended again', () => {
 it('work that ends other work is not followed by its timeout', () => {
   const { deadlines, timedOut, add } = start();
   const timeOut = (): void => void deadlines.delete(other);
-  deadlines.add({ deadline: performance.now() + 10, deadlinePlace: -1, timeOut });
+  deadlines.add({ deadline: clock.now() + 10, deadlinePlace: -1, timeOut });
   const other = add('other', 10);
   vi.advanceTimersByTime(100);
   expect(timedOut).toEqual([]);
@@ -61,7 +62,7 @@ it('work that ends other work is not followed by its timeout', () => {
 it('work that began while other work is ended has its own deadline', () => {
   const { deadlines, timedOut, add } = start();
   const timeOut = (): void => void add('begun', 20);
-  deadlines.add({ deadline: performance.now() + 10, deadlinePlace: -1, timeOut });
+  deadlines.add({ deadline: clock.now() + 10, deadlinePlace: -1, timeOut });
   vi.advanceTimersByTime(28);
   expect(timedOut).toEqual([]);
   vi.advanceTimersByTime(2);

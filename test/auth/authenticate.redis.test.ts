@@ -223,7 +223,7 @@ it('random keys from many addresses use bounded memory', async () => {
   // After the first round all bounded caches are full.
   const full = await guess(80_000);
   expect((await guess(80_000)) - full).toBeLessThan(4_000_000);
-}, 180_000);
+});
 
 /** The same function that `node --expose-gc` provides. */
 const collectGarbage = ((): (() => void) => {

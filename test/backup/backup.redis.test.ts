@@ -105,10 +105,10 @@ it.each([
   const [keys, rows] = await read(source);
   expect([keys.length, rows.length]).toEqual([2, 4]);
   // Another store of the same process reads the file within a second.
-  await expect.poll(() => read(target), { timeout: 10_000 }).toEqual([keys, rows]);
+  await expect.poll(() => read(target)).toEqual([keys, rows]);
   const nothing = 'Keys: 0 added, 2 already there\nDays of usage: 0 added, 2 already there, 0 expired\n';
   expect(await target.run('restore', path)).toBe(nothing);
-  await expect.poll(() => read(target), { timeout: 10_000 }).toEqual([keys, rows]);
+  await expect.poll(() => read(target)).toEqual([keys, rows]);
 });
 
 it('existing keys stay as they are, except that revocations are added', async () => {
@@ -121,7 +121,7 @@ it('existing keys stay as they are, except that revocations are added', async ()
   expect(await target.run('restore', path)).toContain('Keys: 0 added, 2 already there');
   expect(await target.keys.find(digest)).toEqual({ ...now, id: keyIdOf(digest) });
   const withRevocation = { name: 'renamed', revokedAt: '2026-02-01T00:00:00.000Z' };
-  await expect.poll(() => target.keys.find(revoked), { timeout: 10_000 }).toMatchObject(withRevocation);
+  await expect.poll(() => target.keys.find(revoked)).toMatchObject(withRevocation);
 });
 
 it('usage older than it is kept is not restored', async () => {
@@ -204,7 +204,7 @@ it.each([
       await source.run('backup', path);
       await target.run('restore', path);
       const expected = await contentOf(source);
-      await expect.poll(() => contentOf(target), { timeout: 10_000 }).toEqual(expected);
+      await expect.poll(() => contentOf(target)).toEqual(expected);
     }),
     { numRuns: 25, examples: [[{ keys: keysOfOneId, days: [] }]] },
   );
@@ -305,7 +305,7 @@ it('with --skip-unreadable all other lines are restored, also of an incomplete f
   expect(await target.run('restore', path, '--skip-unreadable')).toBe(
     `${text}Keys: 1 added, 0 already there\nDays of usage: 1 added, 0 already there, 0 expired\n`,
   );
-  await expect.poll(() => target.keys.find(digest), { timeout: 10_000 }).toMatchObject({ name: 'alice' });
+  await expect.poll(() => target.keys.find(digest)).toMatchObject({ name: 'alice' });
   expect(await target.usage.read(keyIdOf(digest), days)).toMatchObject([{ method: 'eth_call', calls: 1, units: 2 }]);
   expect(JSON.parse(await target.run('restore', path, '--skip-unreadable', '--json'))).toEqual({
     keys: { added: 0, there: 1 },

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { ResponseCache, type CachedResponse } from '../../gateway/cache/response-cache.ts';
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import { SharedChain } from '../../gateway/cache/shared-chain.ts';
@@ -44,10 +45,10 @@ export async function followCache({
     finalBlock = block;
     // Refreshes are at least 30 s apart.
     refreshes++;
-    final.includes(2n ** 60n, performance.now() + refreshes * 60_000);
+    final.includes(2n ** 60n, clock.now() + refreshes * 60_000);
     await new Promise(setImmediate);
-    const isFinal = (): boolean => final.includes(BigInt(block?.number ?? 0), performance.now());
-    if (redisCache !== undefined) await eventually(() => isFinal() && final.sharedId(performance.now()) !== undefined);
+    const isFinal = (): boolean => final.includes(BigInt(block?.number ?? 0), clock.now());
+    if (redisCache !== undefined) await eventually(() => isFinal() && final.sharedId(clock.now()) !== undefined);
     return isFinal();
   };
   if (finalBlock !== null) expect(await finalise(finalBlock)).toBe(true);
@@ -91,7 +92,7 @@ export async function followCache({
         sentAt: -Infinity,
         servedElsewhere: undefined,
       };
-      recordServed(poller, upstream, call, response, performance.now());
+      recordServed(poller, upstream, call, response, clock.now());
       cache.store(params, text, response, headHash, final.since);
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { followCache, latest, receiptIn } from './follow-cache.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { status, type Behaviour } from '../support/behaviours.ts';
@@ -71,9 +72,9 @@ it('nothing of a block that is not final is found once a block of another branch
   const storeReceipt = (block: ScriptedBlock) =>
     store('eth_getTransactionReceipt', [`0x${'ab'.repeat(32)}`], receiptIn(block));
   const serve = ({ number, hash }: ScriptedBlock): void => {
-    poller.served(upstream, { number: BigInt(number), hash }, performance.now(), {
+    poller.served(upstream, { number: BigInt(number), hash }, clock.now(), {
       by: 'response',
-      sentAt: performance.now(),
+      sentAt: clock.now(),
       isLatest: true,
     });
   };
@@ -101,7 +102,7 @@ it('a state read at the head is not found after the newest block of another bran
   const { chain, store, poller, upstream, waitForHead } = await followCache();
   await waitForHead(chain.mine(3));
   const serve = ({ number, hash }: ScriptedBlock): void => {
-    poller.served(upstream, { number: BigInt(number), hash }, performance.now());
+    poller.served(upstream, { number: BigInt(number), hash }, clock.now());
   };
   const [other, older] = [chain.copy(), chain.copy()];
   other.reorganise(1, 1);

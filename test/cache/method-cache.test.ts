@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import type { ScriptedBlock, ScriptedChain } from '../chain/scripted-chain.ts';
 import { account, callThroughCache, followCache, latest, receiptIn, responseOf, type SentTo } from './follow-cache.ts';
@@ -113,7 +114,7 @@ it('a block above the head does not become final', async () => {
     () => Promise.resolve(above),
     () => undefined,
   );
-  await staysTrueFor(20, () => !final.includes(1n, performance.now()));
+  await staysTrueFor(20, () => !final.includes(1n, clock.now()));
 });
 
 it('memory is bounded, and hits and misses are counted', async () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import type { MethodCache } from '../../gateway/cache/method-cache.ts';
 import { openRedisCache } from '../../gateway/cache/open-redis-cache.ts';
 import { RedisCache } from '../../gateway/cache/redis-cache.ts';
@@ -117,8 +118,8 @@ describe('the record of the chain in Redis', () => {
     expect(outcomes['found']).toBeUndefined();
     // A third one, on the same chain as the second.
     const third = await followCache({ redisCache: await openCache(), chain: other.chain.copy() });
-    expect(third.final.sharedId(performance.now())).toBeUndefined();
-    await eventually(() => third.final.sharedId(performance.now()) !== undefined);
+    expect(third.final.sharedId(clock.now())).toBeUndefined();
+    await eventually(() => third.final.sharedId(clock.now()) !== undefined);
     expect(await third.finalise(third.chain.head)).toBe(true);
     expect(await result(third.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
     expect(third.counted).toEqual({ hit: 0, redis: 1, miss: 0 });
@@ -131,10 +132,10 @@ describe('the record of the chain in Redis', () => {
     one.final.drop();
     expect(await one.finalise(one.chain.head)).toBe(true);
     expect(await result(one.cacheOf('eth_getStorageAt'))).toBe('"0x5"');
-    const id = one.final.sharedId(performance.now());
-    expect(other.final.sharedId(performance.now())).not.toBe(id);
+    const id = one.final.sharedId(clock.now());
+    expect(other.final.sharedId(clock.now())).not.toBe(id);
     await other.finalise(other.chain.head);
-    await eventually(() => other.final.sharedId(performance.now()) === id);
+    await eventually(() => other.final.sharedId(clock.now()) === id);
   });
 });
 

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeWebSocketNode } from '../support/fake-websocket-node.ts';
@@ -70,11 +71,7 @@ it('a poll after the cooldown closes the circuit of an upstream that gets no cal
   const log = pino({}, { write: (text) => void lines.push(JSON.parse(text) as { msg: string; upstream: string }) });
   const { upstreams, watch, nodes } = await withHeads([chain, chain], {}, log);
   await watch();
-  upstreams[1]?.recordFailure(
-    'eth_call',
-    { final: false, failure: 'transport', response: undefined },
-    performance.now(),
-  );
+  upstreams[1]?.recordFailure('eth_call', { final: false, failure: 'transport', response: undefined }, clock.now());
   const polls = nodes[1]?.polls() ?? 0;
   await eventually(() => (nodes[1]?.polls() ?? 0) > polls + 2);
   // Responses to polls do not end the cooldown.

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { shiftClock } from '../routing/with-nodes.ts';
 import { eventually } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
@@ -19,12 +20,12 @@ async function withoutNewest(watched: boolean, options: FollowOptions = {}): Pro
   const all = await withHeads([chain, chain.copy()], options);
   const [first, survivor] = all.nodes;
   if (first === undefined || survivor === undefined) throw new Error('there are no two nodes');
-  all.poller.markUsed(performance.now());
+  all.poller.markUsed(clock.now());
   if (watched) await all.watch();
   else await eventually(() => all.poller.view.number === 100n);
   const use = async (condition: () => boolean): Promise<void> => {
     await eventually(() => {
-      all.poller.markUsed(performance.now());
+      all.poller.markUsed(clock.now());
       return condition();
     });
   };
@@ -43,11 +44,11 @@ async function withoutNewest(watched: boolean, options: FollowOptions = {}): Pro
 
 describe('when the upstream with the newest head fails', () => {
   it('another branch is not followed within a second, also if calls poll more often', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const rare = { usedMinMs: 60_000, usedMaxMs: 60_000, confirmMinMs: 500 };
     const { poller, nodes, upstreams } = await withHeads([new ScriptedChain(), new ScriptedChain()], rare);
     const [first, survivor] = nodes as [ScriptedNode, ScriptedNode];
-    poller.markUsed(performance.now());
+    poller.markUsed(clock.now());
     await eventually(() => poller.view.head?.number === 100n);
     const poll = async (): Promise<bigint | undefined> => {
       await Promise.all(upstreams.map((upstream) => poller.poll(upstream).catch(() => undefined)));
@@ -61,16 +62,16 @@ describe('when the upstream with the newest head fails', () => {
     survivor.chain.mine(3);
     await first.refuse();
     for (let polls = 0; polls < 6; polls++) expect(await poll()).toBe(106n);
-    clock.forward(999);
+    time.forward(999);
     expect(await poll()).toBe(106n);
-    clock.forward(1);
+    time.forward(1);
     expect(await poll()).toBe(103n);
   });
 
   it.each([true, false])('the head stays, and nothing is removed (watched: %s)', async (watched) => {
     const { poller, changes, survivor } = await withoutNewest(watched);
     const newest = poller.view.head;
-    expect([poller.view.number, newest?.number, poller.view.lagOf('none' as never, performance.now())]).toEqual([
+    expect([poller.view.number, newest?.number, poller.view.lagOf('none' as never, clock.now())]).toEqual([
       106n,
       106n,
       0,
@@ -118,7 +119,7 @@ describe('when the upstream with the newest head fails', () => {
     const [first, survivor] = nodes;
     const use = async (condition: () => boolean): Promise<void> => {
       await eventually(() => {
-        poller.markUsed(performance.now());
+        poller.markUsed(clock.now());
         return condition();
       });
     };
@@ -191,12 +192,12 @@ describe('when the upstream with the newest head fails', () => {
     // With the interval of confirmations, 10 ms, there would be 30 polls.
     const { survivor, poller } = await withoutNewest(false, { usedMinMs: 100, usedMaxMs: 100, idleAfterMs: 5_000 });
     const before = survivor.polls();
-    const start = performance.now();
+    const start = clock.now();
     await eventually(() => {
-      poller.markUsed(performance.now());
-      return performance.now() - start > 300;
+      poller.markUsed(clock.now());
+      return clock.now() - start > 300;
     });
-    expect(survivor.polls() - before).toBeLessThanOrEqual((performance.now() - start) / 90 + 1);
+    expect(survivor.polls() - before).toBeLessThanOrEqual((clock.now() - start) / 90 + 1);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { hang, status } from '../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { ScriptedChain } from './scripted-chain.ts';
@@ -12,7 +13,7 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
     times,
   );
   const { poller, nodes } = all;
-  poller.markUsed(performance.now());
+  poller.markUsed(clock.now());
   await eventually(() => nodes.every(({ polls }) => polls() > 0) && poller.view.number !== undefined);
   // The same block for all of them.
   const mine = (...on: number[]): void => {
@@ -25,7 +26,7 @@ async function inUse(count: number, times = {}): Promise<WithHeads & { mine: (..
 /** Uses the network until a condition is true. */
 async function untilUsed({ poller }: WithHeads, condition: () => boolean): Promise<void> {
   await eventually(() => {
-    poller.markUsed(performance.now());
+    poller.markUsed(clock.now());
     return condition();
   });
 }
@@ -76,7 +77,7 @@ describe('the network’s head', () => {
     expect([all.poller.view.number, all.poller.view.head?.number]).toEqual([100n, 100n]);
     all.mine(0, 2);
     await untilUsed(all, () => all.poller.view.number === 101n);
-    expect(all.poller.view.lagOf(all.upstreams[1] as never, performance.now())).toBe(0);
+    expect(all.poller.view.lagOf(all.upstreams[1] as never, clock.now())).toBe(0);
   });
 
   it('is not raised by an upstream on another chain, which gets one request: for its chain id', async () => {
@@ -94,7 +95,7 @@ describe('the network’s head', () => {
     await first?.refuse();
     await expect
       .poll(() => {
-        all.poller.markUsed(performance.now());
+        all.poller.markUsed(clock.now());
         return all.metrics.registry.metrics();
       })
       .toContain('gatehouse_head_polls_total{network="test",upstream="node-0",outcome="transport"}');
@@ -140,13 +141,13 @@ describe('the network’s head', () => {
     const { poller, upstreams } = await inUse(2, { usedMinMs: 1_000, usedMaxMs: 1_000 });
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
-    poller.served(first, { number: 0x65n }, performance.now());
+    poller.served(first, { number: 0x65n }, clock.now());
     expect([poller.view.number, poller.view.headOf(first)?.number, poller.view.headOf(second)?.number]).toEqual([
       101n,
       101n,
       100n,
     ]);
-    poller.served(second, { number: 0xde0b6b3a7640000n }, performance.now());
+    poller.served(second, { number: 0xde0b6b3a7640000n }, clock.now());
     expect(poller.view.number).toBe(101n);
   });
 });
@@ -157,36 +158,36 @@ describe('an upstream', () => {
     const { poller, upstreams, metrics } = all;
     const [first, second] = upstreams;
     if (first === undefined || second === undefined) throw new Error('there are no two upstreams');
-    expect([poller.view.lagOf(first, performance.now()), poller.view.lagOf(second, performance.now())]).toEqual([0, 0]);
+    expect([poller.view.lagOf(first, clock.now()), poller.view.lagOf(second, clock.now())]).toEqual([0, 0]);
     all.mine(0);
     all.mine(0);
-    await untilUsed(all, () => poller.view.lagOf(second, performance.now()) === 2);
+    await untilUsed(all, () => poller.view.lagOf(second, clock.now()) === 2);
     await morePolls(all, 2);
-    expect([poller.view.lagOf(first, performance.now()), poller.view.lagOf(second, performance.now())]).toEqual([0, 2]);
+    expect([poller.view.lagOf(first, clock.now()), poller.view.lagOf(second, clock.now())]).toEqual([0, 2]);
     expect([poller.view.headOf(first)?.number, poller.view.headOf(second)?.number]).toEqual([102n, 100n]);
     const page = await metrics.registry.metrics();
     expect(page).toContain('gatehouse_upstream_head_lag_blocks{network="test",upstream="node-1"} 2');
     expect(page).toContain('gatehouse_network_head_block{network="test"} 102');
     all.mine(0, 1);
-    await untilUsed(all, () => poller.view.lagOf(second, performance.now()) === 0 && poller.view.number === 103n);
+    await untilUsed(all, () => poller.view.lagOf(second, clock.now()) === 0 && poller.view.number === 103n);
   });
 
   it('that is stuck lags as soon as the others advance', async () => {
     const all = await inUse(3);
     for (let block = 1; block <= 4; block++) {
       all.mine(1, 2);
-      await untilUsed(all, () => all.poller.view.lagOf(all.upstreams[0] as never, performance.now()) === block);
+      await untilUsed(all, () => all.poller.view.lagOf(all.upstreams[0] as never, clock.now()) === block);
     }
   });
 
   it('that fails is polled at growing intervals, and the failures are counted', async () => {
     const all = await inUse(2, { backoffMaxMs: 10_000 });
     all.nodes[0]?.always(status(503), 'eth_getBlockByNumber');
-    const start = performance.now();
+    const start = clock.now();
     await morePolls(all, 8, all.nodes.slice(1));
     // One failure, and at most one more per second.
     const failures = (): number => (all.nodes[0]?.polls() ?? 0) - 1;
-    expect(failures()).toBeLessThanOrEqual(2 + (performance.now() - start) / 1_000);
+    expect(failures()).toBeLessThanOrEqual(2 + (clock.now() - start) / 1_000);
     const series = 'gatehouse_head_polls_total{network="test",upstream="node-0",outcome="transport"}';
     await eventually(async () => (await all.metrics.registry.metrics()).includes(`${series} ${failures()}\n`));
   });
@@ -207,10 +208,10 @@ describe('polls', () => {
   it('are shared by all watchers, and stop when the last one stops', async () => {
     const { poller, nodes, watch } = await withHeads([new ScriptedChain()], { idleAfterMs: 10 });
     const stops = [await watch(), await watch(), await watch()];
-    const start = performance.now();
+    const start = clock.now();
     const before = nodes[0]?.polls() ?? 0;
     const polls = (): number => (nodes[0]?.polls() ?? 0) - before;
-    await staysTrueFor(300, () => polls() <= (performance.now() - start) / 40 + 2);
+    await staysTrueFor(300, () => polls() <= (clock.now() - start) / 40 + 2);
     await eventually(() => polls() > 1);
     for (const stop of stops) stop();
     // At most the one in progress.
@@ -222,10 +223,10 @@ describe('polls', () => {
   it('are one at a time at each upstream, however many calls there are', async () => {
     const { poller, nodes } = await withHeads([new ScriptedChain()]);
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
-    for (let calls = 0; calls < 1_000; calls++) poller.markUsed(performance.now());
+    for (let calls = 0; calls < 1_000; calls++) poller.markUsed(clock.now());
     await eventually(() => nodes[0]?.polls() === 1);
     await staysTrueFor(150, () => nodes[0]?.polls() === 1);
-    for (let calls = 0; calls < 1_000; calls++) poller.markUsed(performance.now());
+    for (let calls = 0; calls < 1_000; calls++) poller.markUsed(clock.now());
     await staysTrueFor(50, () => nodes[0]?.polls() === 1);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import type { SeenHead } from '../../gateway/chain/header.ts';
 import { NewestServed } from '../../gateway/chain/newest-served.ts';
 import { followCache, latest, receiptIn } from '../cache/follow-cache.ts';
@@ -121,7 +122,7 @@ describe('after a reorg to a lower head, the newest served block', () => {
     await watch();
     node.chain = new ScriptedChain({ from: 5 });
     await eventually(() => poller.view.headOf(upstream)?.number === 5n);
-    for (const number of [6n, 3n]) poller.served(upstream, { number }, performance.now());
+    for (const number of [6n, 3n]) poller.served(upstream, { number }, clock.now());
     expect(poller.view.newestServed).toBe(50n);
     await eventually(() => poller.view.number === 5n);
     expect(poller.view.newestServed).toBe(6n);

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { asUsual } from '../support/behaviours.ts';
 import { shiftClock } from '../routing/with-nodes.ts';
 import { eventually } from '../support/eventually.ts';
@@ -85,7 +86,7 @@ it('a block of another branch that was served counts as served after a reorg to 
   branch.reorganise(3, 1);
   const newer = branch.copy().mine();
   node.chain = branch;
-  poller.served(upstream, { number: BigInt(newer.number), hash: newer.hash }, performance.now());
+  poller.served(upstream, { number: BigInt(newer.number), hash: newer.hash }, clock.now());
   await eventually(() => poller.view.number === 103n);
   // Else state of block 103 would be served from the cache.
   expect(poller.view.newestServed).toBe(104n);
@@ -116,7 +117,7 @@ it('a shorter branch is followed if it grows while its blocks are fetched', asyn
 });
 
 it('after a reorg to a lower block than one that was served, polls decide whether the chain is shorter', async () => {
-  const clock = shiftClock({ isRunning: true });
+  const time = shiftClock({ isRunning: true });
   const chain = new ScriptedChain();
   const { poller, nodes, upstreams, watch } = await withHeads([chain], { confirmMinMs: 30_000 });
   const [[node], [upstream]] = [nodes, upstreams];
@@ -127,10 +128,10 @@ it('after a reorg to a lower block than one that was served, polls decide whethe
   const branch = chain.copy();
   branch.reorganise(9, 10);
   // Of another node behind the URL, which has one block more of the new branch.
-  poller.served(upstream, { number: 112n }, performance.now());
+  poller.served(upstream, { number: 112n }, clock.now());
   node.chain = branch;
   await eventually(() => poller.view.head?.hash === branch.head.hash);
   expect([poller.view.number, poller.view.newestServed]).toEqual([112n, 112n]);
-  clock.forward(60_000);
+  time.forward(60_000);
   await eventually(() => poller.view.number === 111n && poller.view.newestServed === 111n);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { ChainPeers, chainTopics, type ChainMessage } from '../../gateway/chain/chain-peers.ts';
 import type { PollTimes } from '../../gateway/chain/poll-times.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
@@ -20,11 +21,11 @@ async function inWorkers(count: number, nodes: number, times: Partial<PollTimes>
     return own;
   });
   const use = (): void => {
-    for (const { poller } of followed) poller.markUsed(performance.now());
+    for (const { poller } of followed) poller.markUsed(clock.now());
   };
-  const timer = setInterval(use, 10);
+  const timer = clock.setInterval(use, 10);
   const stopUse = (): void => {
-    clearInterval(timer);
+    clock.clearInterval(timer);
   };
   onTestFinished(stopUse);
   use();
@@ -109,7 +110,7 @@ it('a new worker learns what the others know', async () => {
   const { chain, workers, followed } = await inWorkers(1, 1);
   const { poller, upstreams } = followed[first] as Followed;
   await eventually(() => poller.view.number === chain.number);
-  poller.served(upstreams[0] as never, { number: chain.number + 1n }, performance.now());
+  poller.served(upstreams[0] as never, { number: chain.number + 1n }, clock.now());
   const link = workers.open(2);
   const joining = follow([{ url: 'http://127.0.0.1:1' }], { peers: new ChainPeers(link, 'test', 7) });
   for (const event of poller.state) joining.poller.received(structuredClone(event));

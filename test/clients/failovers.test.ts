@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { FAILOVERS, slug, startFailoverDay, token, type FailoverDay } from '../subscriptions/failover-day.ts';
 import { ethersWitness, viemWitness, type Witness } from '../subscriptions/witness.ts';
@@ -20,10 +21,10 @@ afterAll(async () => {
 });
 
 it(`ethers, viem and web3.js see ${FAILOVERS} failovers and three reorgs without gaps or duplicates`, async () => {
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   const { heads, logs, removed } = await day.run(witnesses);
   if (process.env['FAILOVERS_TABLE'] !== 'write') return;
-  const duration = `${((performance.now() - startedAt) / 1_000).toFixed(0)} s`;
+  const duration = `${((clock.now() - startedAt) / 1_000).toFixed(0)} s`;
   const names = witnesses.map(({ name }) => name);
   const rows = names.map((name) => [name, ...[FAILOVERS, 3, heads, logs, removed, 0, 0].map(String), duration]);
   const heading = ['client', 'failovers', 'reorgs', 'heads', 'logs', 'removed logs', 'gaps', 'duplicates', 'duration'];

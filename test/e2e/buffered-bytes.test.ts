@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
@@ -61,8 +62,8 @@ function sendUnread(bytes: string | Buffer): Socket {
 async function watchNeighbour(seconds: number): Promise<{ rss: number; buffered: number; statuses: Set<number> }> {
   const statuses = new Set<number>();
   let [rss, buffered] = [0, 0];
-  const until = performance.now() + seconds * 1000;
-  while (performance.now() < until) {
+  const until = clock.now() + seconds * 1000;
+  while (clock.now() < until) {
     const body = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}';
     const response = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body });
     await response.text();

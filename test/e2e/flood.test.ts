@@ -16,7 +16,7 @@ const senders = 16;
 /** By the position in its parameters: identical calls in progress would be coalesced. */
 const sentAt: number[] = [];
 const call = (): string => {
-  const params = [`0x${'ab'.repeat(20)}`, `0x${(sentAt.push(performance.now()) - 1).toString(16)}`, 'latest'];
+  const params = [`0x${'ab'.repeat(20)}`, `0x${(sentAt.push(Date.now()) - 1).toString(16)}`, 'latest'];
   return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
 };
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
     responses: {
       eth_getStorageAt: (params: unknown) => {
         const position = Number((params as string[])[1]);
-        passed.push({ sentAt: sentAt[position] ?? NaN, arrivedAt: performance.now() });
+        passed.push({ sentAt: sentAt[position] ?? NaN, arrivedAt: Date.now() });
         return `0x${'0'.repeat(64)}`;
       },
     },
@@ -52,7 +52,7 @@ beforeAll(async () => {
     ...patient,
   };
   gateways = await Promise.all([place.start(env), place.start(env)]);
-}, 120_000);
+});
 afterAll(async () => {
   await place.close();
   await node.close();
@@ -78,17 +78,17 @@ it('a leaked key that floods two gateways at ten times its limit gets at most li
   passed.length = 0;
 
   const statuses = new Map<number, number>();
-  const started = performance.now();
+  const started = Date.now();
   const flood = async (_: unknown, sender: number): Promise<void> => {
     for (let count = sender; count < 10 * rate * seconds; count += senders) {
       const due = started + (count * 1_000) / (10 * rate);
-      if (due > performance.now()) await scenarioPause(due - performance.now());
+      if (due > Date.now()) await scenarioPause(due - Date.now());
       const status = await post(gateways[sender % 2] as Gateway, key);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
   };
   await Promise.all(Array.from({ length: senders }, flood));
-  const took = (performance.now() - started) / 1_000;
+  const took = (Date.now() - started) / 1_000;
 
   const windows: number[] = [];
   for (let from = started; from < started + took * 1_000; from += 100) {

@@ -31,7 +31,7 @@ beforeAll(async () => {
     main: network(10, [node.url]),
     differing: network(10, [node.url, other.url], { agree: { eth_getBalance: 2 }, hedge: 'off' }),
   });
-}, 120_000);
+});
 afterAll(async () => {
   await gateway.close();
   await Promise.all([node.close(), other.close()]);
@@ -70,11 +70,11 @@ describe('two workers', () => {
     await onAll(() => gateway.storage());
     const polls = (): number =>
       node.callsOf('eth_getBlockByNumber').filter(({ params }) => (params as [string])[0] === 'latest').length;
-    const [start, startedAt] = [polls(), performance.now()];
+    const [start, startedAt] = [polls(), Date.now()];
     while (polls() < start + 3) await onAll(() => gateway.storage());
     // Each 2 s, less a tenth: two pollers would need half of the time.
-    expect(performance.now() - startedAt).toBeGreaterThan(2 * 1_800 * 0.9);
-  }, 60_000);
+    expect(Date.now() - startedAt).toBeGreaterThan(2 * 1_800 * 0.9);
+  });
 
   it('reload the network files together', async () => {
     gateway.place.withNetworks({ more: network(10, [node.url]) });
@@ -92,7 +92,7 @@ describe('two workers', () => {
     gateway.place.withNetworks({ more: network(10, [node.url]) });
     gateway.gateway.signal('SIGHUP');
     await eventually(async () => (await gateway.valueOf('gatehouse_config_last_reload_successful')) === 1);
-  }, 60_000);
+  });
 
   it('show the latest calls and events of both on any of them', async () => {
     const shown = async (path: string): Promise<Record<string, unknown>> => {

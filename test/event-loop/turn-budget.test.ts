@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { OwnedSteps } from '../../gateway/event-loop/owned-steps.ts';
 import { TurnBudget, turnBudget } from '../../gateway/event-loop/turn-budget.ts';
+import { blockEventLoop } from '../support/block-event-loop.ts';
 
 /** An event loop whose turns and time the test decides. */
 class ScriptedLoop {
@@ -226,8 +227,7 @@ describe('the budget of the process', () => {
     turnBudget.charge('light', 1);
     await nextTurn();
     const steps = new OwnedSteps('long step');
-    const end = performance.now() + 200;
-    while (performance.now() < end);
+    blockEventLoop(200);
     steps.charge();
     await nextTurn();
     expect(turnBudget.mayRun('long step')).toBe(false);
@@ -240,8 +240,7 @@ describe('the budget of the process', () => {
       while (left-- > 0) {
         await turnBudget.next('heavy');
         turnBudget.run('heavy', () => {
-          const end = performance.now() + 1;
-          while (performance.now() < end);
+          blockEventLoop(1);
         });
       }
     })();

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
+import { clock } from '../../gateway/clock/clock.ts';
 
 /** A port at which connection attempts get no response. */
 export interface BlackHole {
@@ -32,7 +33,7 @@ export async function startBlackHole(): Promise<BlackHole> {
       socket.once('connect', () => {
         resolve(true);
       });
-      setTimeout(resolve, CONNECT_TIMEOUT_MS, false);
+      clock.setTimeout(resolve, CONNECT_TIMEOUT_MS, false);
     });
   }
   return {

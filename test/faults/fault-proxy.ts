@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { clock } from '../../gateway/clock/clock.ts';
 
 /**
  * Where an exchange fails: after the connection is accepted, at the request (which the node does not get), before the
@@ -78,7 +79,7 @@ export async function startFaultProxy(nodePort: number): Promise<FaultProxy> {
       hasFailed = true;
       client.write(chunk.subarray(0, passingBytes));
       void untilRead().then(() => {
-        setTimeout(() => {
+        clock.setTimeout(() => {
           end(client);
         }, FLUSH_MS);
       });

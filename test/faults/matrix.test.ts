@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { eventually, SOON_MS } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -61,11 +62,11 @@ interface Received {
 }
 
 async function send(slug: string, { method, params }: ExpectedCall): Promise<Received> {
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   const httpResponse = await gateway.post(slug, JSON.stringify({ jsonrpc: '2.0', id: slug, method, params }));
   const response = (await httpResponse.json()) as JsonRpcResponse;
   expect(response.id).toBe(slug);
-  return { status: httpResponse.status, response, ms: performance.now() - startedAt };
+  return { status: httpResponse.status, response, ms: clock.now() - startedAt };
 }
 
 /** Sends a call, so that connections are open and heads are polled, and then makes the upstream fail. */
@@ -75,9 +76,9 @@ async function fail(fault: Fault, slug: string, bad: BadUpstream, good?: FakeNod
   await untilPolled(slug, bad, good, 1);
   await bad.fail();
   if (fault.hasStoppedHead === true) {
-    const clock = shiftClock();
+    const time = shiftClock();
     good?.response('eth_getBlockByNumber', head(0x20));
-    clock.forward(POLL_AGAIN_MS);
+    time.forward(POLL_AGAIN_MS);
     await send(slug, storage);
     await untilPolled(slug, bad, good, 2);
   }

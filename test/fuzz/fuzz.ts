@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { clock } from '../../gateway/clock/clock.ts';
 import { openHttpTarget } from './http-target.ts';
 import { plants, type TargetName } from './plants.ts';
 import { startSession } from './session.ts';
@@ -64,8 +65,8 @@ async function fuzz(
   try {
     const session = await startSession(target.networks, plant);
     try {
-      const end = performance.now() + minutes * 60_000;
-      for (; performance.now() < end && rounds < Number(values.rounds) && findings.length < maxFindings; rounds++) {
+      const end = clock.now() + minutes * 60_000;
+      for (; clock.now() < end && rounds < Number(values.rounds) && findings.length < maxFindings; rounds++) {
         const startedAt = new Date().toISOString();
         const found = [...(await target.playRound(session, seed + rounds)), ...session.takeFindings()];
         for (const finding of found.slice(0, maxFindings - findings.length)) {

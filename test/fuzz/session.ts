@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { clock } from '../../gateway/clock/clock.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { openNeighbour } from '../abuse/neighbour.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
@@ -65,10 +66,10 @@ export async function startSession(networks: Readonly<Record<string, object>>, p
     await honest.stop();
     rmSync(folder, { recursive: true, force: true });
   };
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   let address: string | undefined;
   while (address === undefined || !output.includes('\nKeys: ')) {
-    if (ends.isEnded || performance.now() - startedAt > START_MS) {
+    if (ends.isEnded || clock.now() - startedAt > START_MS) {
       await kill();
       throw new Error(`the gateway did not start:\n${output}`);
     }

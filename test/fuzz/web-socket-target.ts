@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { clock } from '../../gateway/clock/clock.ts';
 import { breachOfBody, dueOfText, leakIn, type Due } from '../e2e/fuzz-contract.ts';
 import { brokenEnvelopes, callText, fuzzedCalls, goodCalls } from '../e2e/fuzz-requests.ts';
 import { startAnvil } from '../support/anvil.ts';
@@ -127,9 +128,9 @@ class Script {
   }
 
   async #until(isTrue: () => boolean, problem: string): Promise<void> {
-    const end = performance.now() + RESPONSE_MS;
+    const end = clock.now() + RESPONSE_MS;
     while (!isTrue() && this.#socket.closeCode === undefined) {
-      if (performance.now() > end) {
+      if (clock.now() > end) {
         this.#findings.push(`${problem}: ${this.#due.map(({ text }) => short(text, 300)).join('\n    ')}`);
         return;
       }
@@ -271,8 +272,8 @@ class Script {
     this.#counts.add(`ended by ${name}`);
     if (bytes !== undefined) this.#socket.write(bytes);
     if (name.startsWith('an abort')) this.#socket.socket.resetAndDestroy();
-    const end = performance.now() + RESPONSE_MS;
-    while (this.#socket.closeCode === undefined && performance.now() < end) await scenarioPause(2);
+    const end = clock.now() + RESPONSE_MS;
+    while (this.#socket.closeCode === undefined && clock.now() < end) await scenarioPause(2);
     const { closeCode } = this.#socket;
     this.#counts.add(`close code ${String(closeCode)}`);
     if (closeCode === undefined) this.#findings.push(`not closed after ${name}`);

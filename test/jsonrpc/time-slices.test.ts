@@ -1,11 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { TimeSlicer } from '../../gateway/jsonrpc/time-slices.ts';
-
-/** Blocks the event loop for this time. */
-function work(ms: number): void {
-  for (const end = performance.now() + ms; performance.now() < end;);
-}
+import { blockEventLoop } from '../support/block-event-loop.ts';
 
 it('long work continues in later turns of the event loop, in order, also across several promises', async () => {
   const timeSlicer = new TimeSlicer();
@@ -16,7 +12,7 @@ it('long work continues in later turns of the event loop, in order, also across 
       await Promise.resolve();
       await Promise.resolve();
       later.push(name);
-      work(1);
+      blockEventLoop(1);
     });
   const counts: number[] = [];
   while (later.length < 6) {

@@ -26,10 +26,11 @@ it('while Redis hangs, the first call waits 100 ms for its limits, and later cal
   redis.pause();
   const limits = { ...noLimits('a'), isCharged: true, rate: { perSecond: 0.01, burst: 10 } };
   const charge = () => limiter.charge(limits, { units: 1, byMethod: new Map() });
-  const startedAt = performance.now();
+  // A timer of ioredis, in real time.
+  const startedAt = Date.now();
   expect(await charge()).toMatchObject({ shortage: undefined });
   // A timer may fire a millisecond early.
-  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(99);
+  expect(Date.now() - startedAt).toBeGreaterThanOrEqual(99);
   // An outcome instead of a promise: decided at once.
   for (let count = 0; count < 9; count++) expect(charge()).toMatchObject({ shortage: undefined });
   expect(charge()).toMatchObject({ shortage: { reason: 'rate-limit' } });

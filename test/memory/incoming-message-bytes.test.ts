@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { clock } from '../../gateway/clock/clock.ts';
 import { MemoryBudget } from '../../gateway/memory/memory-budget.ts';
 import { WebSocketUpstream } from '../../gateway/upstreams/transport/websocket-upstream.ts';
 import { eventually } from '../support/eventually.ts';
@@ -23,7 +24,7 @@ async function withPartOfResponse() {
   const response = upstream.send({
     id: 1,
     body: '{"jsonrpc":"2.0","id":1,"method":"eth_getCode"}',
-    deadline: performance.now() + 30_000,
+    deadline: clock.now() + 30_000,
   });
   const [node] = (await once(server, 'connection')) as [WebSocket];
   await once(node, 'message');

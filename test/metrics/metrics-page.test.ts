@@ -5,6 +5,7 @@ import { status } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
 import { readMetrics, type MetricsPage } from './read-metrics.ts';
+import { blockEventLoop } from '../support/block-event-loop.ts';
 import { eventually } from '../support/eventually.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 
@@ -92,8 +93,7 @@ it('the delay of the event loop is reported, since the last scrape', async () =>
   await eventually(async () => {
     // The first tick after a scrape only sets the start time, and the next one measures the delay.
     await scenarioPause(50);
-    const blockedUntil = performance.now() + 300;
-    while (performance.now() < blockedUntil);
+    blockEventLoop(300);
     await scenarioPause(50);
     const { value } = await readMetrics(gateway.address);
     const lags = ['p50', 'p90', 'p99', 'max'].map((name) => value(`nodejs_eventloop_lag_${name}_seconds`) ?? 0);

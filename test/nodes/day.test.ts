@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { fetchResult, httpEndpoint } from '../parity/rpc-endpoint.ts';
 import { eventually } from '../support/eventually.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
@@ -44,7 +45,7 @@ async function untilServed(block: DayBlock): Promise<void> {
 
 /** Errors are allowed until a block is served that is newer than this one. */
 async function untilRecovered(block: DayBlock): Promise<void> {
-  const at = performance.now();
+  const at = clock.now();
   await until(() =>
     views().every(
       ({ newest, latestSentAt }) => newest.number > block.number && includes(chain.head, newest) && latestSentAt > at,

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { normalise } from '../../gateway/normalise/normalise.ts';
 import { passThrough } from '../../gateway/spec/method-spec.ts';
+import { cpuTimeOf } from '../support/cpu-time.ts';
 
 const method = passThrough('eth_call');
 /** As long as the longest message that is not cut, and a sixteenth of it. */
@@ -11,11 +12,11 @@ const CHARS = 800_000;
 /** The time for normalising so many characters in errors of this length, in ms. */
 function timeOf(part: string, length: number): number {
   const message = part.repeat(Math.ceil(length / part.length)).slice(0, length);
-  const startedAt = performance.now();
-  for (let chars = 0; chars < CHARS; chars += length) {
-    normalise(method, [], { kind: 'error', code: -32000, message, data: undefined });
-  }
-  return performance.now() - startedAt;
+  return cpuTimeOf(() => {
+    for (let chars = 0; chars < CHARS; chars += length) {
+      normalise(method, [], { kind: 'error', code: -32000, message, data: undefined });
+    }
+  });
 }
 
 /** With a quadratic pattern, 16 times the length costs 16 times the time for each character. */

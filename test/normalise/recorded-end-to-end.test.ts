@@ -25,11 +25,11 @@ describe('recorded responses, from end to end', () => {
       ...(failure === undefined ? [] : [[`pair-${index}`, network(CHAIN_ID, [bad.url, good.url], methods)] as const]),
     ]);
     gateway = await startGateway(Object.fromEntries(networks), { UPSTREAM_CONNECTIONS: '1' });
-  }, 180_000);
+  });
   afterAll(async () => {
     await gateway.stop();
     await Promise.all([bad.close(), good.close()]);
-  }, 60_000);
+  });
 
   it.each(entries.map((entry, index) => [titleOf(entry), entry, index] as const))('%s', async (_, entry, index) => {
     const { method, failure, withPayload } = entry;

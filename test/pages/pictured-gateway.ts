@@ -1,3 +1,4 @@
+import { clock } from '../../gateway/clock/clock.ts';
 import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import type { StoredKey } from '../../gateway/auth/stores/key-store.ts';
 import { slow } from '../support/behaviours.ts';
@@ -81,8 +82,8 @@ export async function startPicturedGateway(): Promise<PicturedGateway> {
     gateway,
     ops: `http://127.0.0.1:${gateway.gateway.opsPort ?? 0}`,
     traffic: async (ms, pauseMs) => {
-      const end = performance.now() + ms;
-      for (let index = 0; performance.now() < end; index++) {
+      const end = clock.now() + ms;
+      for (let index = 0; clock.now() < end; index++) {
         const key = callerOf(callers, index);
         await Promise.all(
           Object.keys(networks).map((slug) => readBalance(`${gateway.address}/${slug}/v3/${key}`, index)),

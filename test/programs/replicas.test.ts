@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { eventually, SOON_MS } from '../support/eventually.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import type { Balancer } from '../support/balancer.ts';
@@ -43,7 +44,7 @@ beforeAll(async () => {
   for (let made = 0; made < 3; made++) ports.push({ port: await freePort(), opsPort: await freePort() });
   replicas = await Promise.all(ports.map(startReplica));
   balancer = await startHaproxy(replicas);
-}, 300_000);
+});
 afterAll(async () => {
   await balancer.stop();
   await place.close();
@@ -69,13 +70,13 @@ it('a rate limit is shared: all three gateways together do not exceed it', async
   const [rate, burst] = [2, 60];
   const { key } = await act(1, '', { name: 'bob', rules: { rate, burst } });
   const before = await Promise.all(replicas.map((replica) => counted(replica, 'rate-limit')));
-  const startedAt = performance.now();
+  const startedAt = Date.now();
   const statuses: number[] = [];
   const caller = async (): Promise<void> => {
     while (statuses.length < 300) statuses.push(await call(balancer.address, key));
   };
   await Promise.all(Array.from({ length: 12 }, caller));
-  const seconds = (performance.now() - startedAt) / 1_000;
+  const seconds = (Date.now() - startedAt) / 1_000;
   const passed = statuses.filter((status) => status === 200).length;
   expect(new Set(statuses)).toEqual(new Set([200, 429]));
   expect(passed).toBeLessThanOrEqual(burst + rate * seconds);
@@ -127,14 +128,14 @@ it('a key revoked at one gateway is rejected by all of them within a second, and
   for (const socket of sockets) expect(await socket.call('eth_chainId')).toMatchObject({ result: '0xa' });
   for (const { gateway } of replicas) expect(await call(gateway.address, key)).toBe(200);
   await act(2, `/${id}/revoke`);
-  const revokedAt = performance.now();
+  const revokedAt = clock.now();
   const rejected = replicas.map(({ gateway }) =>
     eventually(async () => (await call(gateway.address, key)) === 401, SOON_MS),
   );
   const closed = Promise.all(sockets.map((socket) => socket.closed));
   await Promise.all(rejected);
   expect((await closed).map(({ code }) => code)).toEqual([1008, 1008, 1008, 1008]);
-  expect(performance.now() - revokedAt).toBeLessThan(SOON_MS);
+  expect(clock.now() - revokedAt).toBeLessThan(SOON_MS);
   expect(await call(balancer.address, key)).toBe(401);
 });
 

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { RedisCache } from '../../gateway/cache/redis-cache.ts';
 import { openLog } from '../../gateway/config/log.ts';
 import { PartCache } from '../../gateway/ranges/part-cache.ts';
@@ -49,7 +50,7 @@ async function withTwoGateways() {
       ...{ cache: responses, redisCache, final, network: 'test:7', method: 'eth_getLogs' },
       count: (outcome) => counted.push(outcome),
     });
-    const inMemory = (filter: RangeFilter) => parts.findAtStart(filter, { from: 0, to: 50 }, performance.now());
+    const inMemory = (filter: RangeFilter) => parts.findAtStart(filter, { from: 0, to: 50 }, clock.now());
     return { parts, counted, final, inMemory };
   };
   const one = await openGateway(chain);

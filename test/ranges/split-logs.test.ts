@@ -37,7 +37,7 @@ it('200,000 logs of 100,000 blocks, through a node with 2,000 blocks, one with 1
   expect(Math.max(...served), 'limits are learned').toBeLessThan(80);
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_buffered_bytes')).toBeLessThan(1_000_000);
-}, 180_000);
+});
 
 it('parts become wider again where logs are rare', async () => {
   const chain = new LogChain(40_000, (block) => (block < 4_000 ? 10 : block % 100 === 0 ? 1 : 0));

@@ -46,7 +46,7 @@ beforeAll(async () => {
   place = new Workplace().withNetworks({ fake: network(10, [node.url]) });
   tlsPort = await startWithTls(['--tls-auth-clients', 'no', '--requirepass', 'word']);
   redis = servers[0] as RedisServer;
-}, 60_000);
+});
 afterAll(async () => {
   await place.close();
   await Promise.all(servers.map((server) => server.stop()));
@@ -74,7 +74,7 @@ async function serves(url: string): Promise<void> {
 }
 
 describe('Redis with TLS', () => {
-  it('serves a gateway', () => serves(`rediss://:word@localhost:${tlsPort}`), 60_000);
+  it('serves a gateway', () => serves(`rediss://:word@localhost:${tlsPort}`));
 
   it('as a cluster serves a gateway', async () => {
     const bus = [
@@ -98,7 +98,7 @@ describe('Redis with TLS', () => {
     await cluster.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
     await eventually(async () => (await cluster.cli('CLUSTER', 'INFO')).includes('cluster_state:ok'));
     await serves(`rediss+cluster://127.0.0.1:${port}`);
-  }, 60_000);
+  });
 
   it('behind a Sentinel with TLS and a password of its own serves a gateway', async () => {
     const config = file('sentinel.conf');
@@ -109,7 +109,7 @@ describe('Redis with TLS', () => {
     const more = ['--tls-auth-clients', 'no', '--tls-replication', 'yes', '--requirepass', 'other', '--sentinel'];
     const port = await startWithTls(more, { config, ready: '+monitor' });
     await serves(`rediss+sentinel://:word@127.0.0.1:${port}/main?sentinelPassword=other`);
-  }, 60_000);
+  });
 });
 
 describe('the check of a start with the wrong kind of TLS', () => {

@@ -43,7 +43,7 @@ beforeAll(async () => {
     { test: network(7, [node.url]) },
     { REDIS_URL: urlOf('gateway'), CACHE_REDIS_URL: urlOf('cache') },
   );
-}, 60_000);
+});
 afterAll(async () => {
   await gateway.stop();
   await operator.close();

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { KeyShare } from '../../gateway/admission/key-share.ts';
 import { RpcError } from '../../gateway/jsonrpc/errors.ts';
 import { CoalescedCalls } from '../../gateway/call/coalesce.ts';
@@ -9,7 +10,7 @@ import { shiftClock } from './with-nodes.ts';
 
 it('the other participants are settled even if sending the call again fails', async () => {
   const coalesced = new CoalescedCalls({ view: { epoch: 1 } }, () => undefined);
-  const from = performance.now();
+  const from = clock.now();
   let requests = 0;
   const send = (): Promise<never> => {
     if (++requests > 1) throw new RpcError('overloaded');
@@ -30,7 +31,7 @@ it('a call that joined one beyond the memory share of another key is sent again'
   const accounts: (string | undefined)[] = [];
   const [greedyKey, otherKey] = [new KeyShare('greedy'), new KeyShare('other')];
   const request = (owner: KeyShare): Promise<unknown> => {
-    const participant = { deadline: performance.now() + 60_000, caller: new Cancellation(), owner };
+    const participant = { deadline: clock.now() + 60_000, caller: new Cancellation(), owner };
     return calls.request('call', participant, async ({ cancellation }) => {
       accounts.push(cancellation.owner?.holder?.name);
       await Promise.resolve();
@@ -46,7 +47,7 @@ it('a call that joined one beyond the memory share of another key is sent again'
 });
 
 it('calls that joined more than 100 ms after the start are sent once more after no-upstream, together', async () => {
-  const clock = shiftClock();
+  const time = shiftClock();
   const calls = new CoalescedCalls({ view: { epoch: 1 } }, () => undefined);
   const failures: (() => void)[] = [];
   const send = (): Promise<never> =>
@@ -57,18 +58,18 @@ it('calls that joined more than 100 ms after the start are sent once more after 
     });
   const results: string[] = [];
   const request = (name: string): void => {
-    const participant = { deadline: performance.now() + 60_000, caller: new Cancellation() };
+    const participant = { deadline: clock.now() + 60_000, caller: new Cancellation() };
     calls.request('call', participant, send).catch(() => results.push(name));
   };
   request('first');
-  clock.forward(100);
+  time.forward(100);
   request('early');
-  clock.forward(1);
+  time.forward(1);
   for (const name of ['late', 'late too']) request(name);
   failures[0]?.();
   await eventually(() => failures.length > 1);
   expect(results).toEqual(['first', 'early']);
-  clock.forward(500);
+  time.forward(500);
   request('later');
   failures[1]?.();
   await eventually(() => failures.length > 2);

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { KeyShare } from '../../gateway/admission/key-share.ts';
 import { BatchingUpstream } from '../../gateway/upstreams/transport/batching-upstream.ts';
 import { Cancellation } from '../../gateway/upstreams/transport/cancellation.ts';
@@ -242,7 +243,7 @@ describe.each([
   const body = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}';
   const clientBatch = {};
   const send = (upstream: Transport, timeLimitMs: number, id: number, caller: Cancellation): Promise<unknown> =>
-    upstream.send({ id, body, deadline: performance.now() + timeLimitMs, clientBatch }, caller);
+    upstream.send({ id, body, deadline: clock.now() + timeLimitMs, clientBatch }, caller);
   const ownerOf = (account: string): Cancellation => new Cancellation(new KeyShare(account));
 
   it('for its whole time limit is no upstream failure', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { hang, status } from '../support/behaviours.ts';
 import { eventually, SOON_MS } from '../support/eventually.ts';
 import { shiftClock, withNodes } from './with-nodes.ts';
@@ -178,13 +179,13 @@ describe('the block gas limit', () => {
   });
 
   it('is updated while the network is in use', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { nodes, estimate, sentGas, methods } = await withEstimates(1);
     await estimate({ to, gas: '0xffffffffff' });
     nodes[0]?.response('eth_getBlockByNumber', { number: '0x11', gasLimit: '0x100' });
     const polls = () => methods()?.filter((method) => method === 'eth_getBlockByNumber').length ?? 0;
     const before = polls();
-    clock.forward(16_000);
+    time.forward(16_000);
     await estimate({ to });
     await eventually(() => polls() > before);
     await estimate({ to, gas: '0xffffffffff' });
@@ -250,12 +251,12 @@ describe('the block gas limit', () => {
       UPSTREAM_TIMEOUT_MS: '60000',
     });
     nodes[0]?.always(hang, 'eth_getBlockByNumber');
-    const startedAt = performance.now();
+    const startedAt = clock.now();
     expect(await estimate({ to, gas: '0x5208' })).toMatchObject({
       status: 503,
       response: { error: { code: -32_603 } },
     });
-    expect(performance.now() - startedAt).toBeLessThan(SOON_MS);
+    expect(clock.now() - startedAt).toBeLessThan(SOON_MS);
     expect(sentGas()).toEqual([]);
   });
 });

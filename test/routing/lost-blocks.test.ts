@@ -62,7 +62,7 @@ it.each([
     one.always(undefined, 'eth_getBlockByNumber');
     setHead(one, '0x11');
     for (const exchange of polls) asUsual(exchange);
-    await expect.poll(() => read(method, params), { timeout: 10_000 }).toEqual(result);
+    await expect.poll(() => read(method, params)).toEqual(result);
   },
 );
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { withHeads } from '../chain/with-heads.ts';
@@ -141,7 +142,7 @@ describe('the newest served block', () => {
 
 describe.each(['safe', 'finalized'])('the %s block', (tag) => {
   it('does not decrease: an upstream with an older one is asked for the served block by its number', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { one, two, number, requestCounts } = await twoAt('0x20', '0x20');
     const tagged = (node: FakeNode, at: string): void => {
       node.response('eth_getBlockByNumber', (params: unknown) => {
@@ -162,7 +163,7 @@ describe.each(['safe', 'finalized'])('the %s block', (tag) => {
     // The first upstream is behind, and is skipped for 12 s.
     expect(await number(tag)).toBe('0x9');
     expect(requestCounts('eth_getBlockByNumber')).toEqual([ofOne, (ofTwo ?? 0) + 1]);
-    clock.forward(12_001);
+    time.forward(12_001);
     tagged(two, '0x7');
     for (let calls = 0; calls < 4; calls++) expect(await number(tag)).toBe('0x9');
   });
@@ -192,10 +193,10 @@ describe('a served block and its objects', () => {
   ];
 
   it('are found, although the first upstream is behind', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     // Both had the same head at the last poll, and the next poll is not due yet.
     const { one, two, setHead, number, result: fetchResult, requestCounts } = await twoAt('0x10', '0x10');
-    clock.forward(1_300);
+    time.forward(1_300);
     setHead(two, '0x11');
     one.next(lacksBlock, 'eth_getBlockByNumber');
     expect(await number('0x11')).toBe('0x11');
@@ -261,7 +262,7 @@ describe('the newest block in the view', () => {
     expect(poller.view.newestServed).toBe(100n);
     const [first] = upstreams;
     if (first === undefined) throw new Error('there are no upstreams');
-    poller.served(first, { number: 105n }, performance.now());
+    poller.served(first, { number: 105n }, clock.now());
     for (const node of nodes) node.chain.mine(2);
     await eventually(() => poller.view.newestServed === 102n);
     const reset = new ScriptedChain({ from: 50 });

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { Call } from '../../gateway/call/call.ts';
 import { pollLagging } from '../../gateway/call/may-still-arrive.ts';
 import type { Router } from '../../gateway/call/router.ts';
@@ -12,7 +13,7 @@ const spec = methods.find(({ name }) => name === 'eth_getBalance');
 
 function callIn(chain: ChainPoller<Upstream>, all: readonly Upstream[]): Call {
   if (spec === undefined) throw new Error('there is no such method');
-  return new Call({ all, chain } as unknown as Router, spec, [], performance.now() + 9_000);
+  return new Call({ all, chain } as unknown as Router, spec, [], clock.now() + 9_000);
 }
 
 it('an upstream that lags is polled before a call fails, also if it just returned a block to a caller', async () => {
@@ -21,13 +22,13 @@ it('an upstream that lags is polled before a call fails, also if it just returne
   const { poller, upstreams, nodes } = await withHeads([chain, chain.copy()], slow);
   const [newest, lagging] = upstreams as [Upstream, Upstream];
   chain.mine(3);
-  poller.markUsed(performance.now());
+  poller.markUsed(clock.now());
   await Promise.all(upstreams.map((upstream) => poller.poll(upstream)));
   if (nodes[1] === undefined) throw new Error('there is no second node');
-  poller.served(newest, { number: 103n }, performance.now());
+  poller.served(newest, { number: 103n }, clock.now());
   const poll = (): Promise<boolean> => pollLagging(callIn(poller, upstreams));
   nodes[1].chain = chain.copy();
-  poller.served(lagging, { number: 101n }, performance.now());
+  poller.served(lagging, { number: 101n }, clock.now());
   expect(poller.view.headOf(lagging)?.number).toBe(101n);
   expect(await poll()).toBe(true);
   expect(poller.view.headOf(lagging)?.number).toBe(103n);
@@ -37,7 +38,7 @@ it('an upstream that failed before is polled and asked again, if its null needs 
   const chain = new ScriptedChain();
   const { poller, upstreams, nodes } = await withHeads([chain], { usedMinMs: 60_000, usedMaxMs: 60_000 });
   const [upstream] = upstreams as [Upstream];
-  poller.markUsed(performance.now());
+  poller.markUsed(clock.now());
   await poller.poll(upstream);
   upstream.isHeadUncertain = true;
   const call = callIn(poller, upstreams);
@@ -52,16 +53,16 @@ it('an upstream that got the block during the last attempt is asked again withou
   const chain = new ScriptedChain();
   const { poller, upstreams, nodes } = await withHeads([chain], { usedMinMs: 60_000, usedMaxMs: 60_000 });
   const [upstream] = upstreams as [Upstream];
-  poller.markUsed(performance.now());
+  poller.markUsed(clock.now());
   await poller.poll(upstream);
   const call = callIn(poller, upstreams);
   call.tried = [upstream];
-  call.sentAt = performance.now();
+  call.sentAt = clock.now();
   call.failed = [{ final: false, failure: 'no-block', response: undefined }];
   const polls = nodes[0]?.polls() ?? 0;
   expect(await pollLagging(call)).toBe(false);
   call.hasPolledHeads = false;
-  poller.served(upstream, { number: 101n }, performance.now());
+  poller.served(upstream, { number: 101n }, clock.now());
   expect(await pollLagging(call)).toBe(true);
   expect([nodes[0]?.polls(), call.tried]).toEqual([polls, []]);
 });

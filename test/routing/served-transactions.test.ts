@@ -167,6 +167,6 @@ it('a transaction of a served block that was replaced may be null', async () => 
     );
     node.response('eth_getBlockByHash', { ...block('0x11'), hash: replacing.parentHash, transactions: [] });
   }
-  await expect.poll(() => find('eth_getTransactionReceipt'), { timeout: 8_000 }).toBeNull();
+  await expect.poll(() => find('eth_getTransactionReceipt')).toBeNull();
   expect(Math.min(...finds('eth_getTransactionReceipt'))).toBeGreaterThan(0);
 });

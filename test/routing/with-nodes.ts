@@ -1,4 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -100,16 +101,16 @@ export async function untilHeadsPolled({ gateway, nodes }: WithNodes, times = 1,
 }
 
 /**
- * Stops performance.now() until the test ends; `forward` moves it. So no time window ends on a loaded machine before the
+ * Stops the gateway's clock until the test ends; `forward` moves it. So no time window ends on a loaded machine before the
  * test moves the clock. Timers are not affected.
  * @param isRunning the clock continues between two moves: for tests of latencies
  */
 export function shiftClock({ isRunning = false } = {}): { forward(ms: number): void } {
   // An integer, so that differences are exact.
-  const startedAt = Math.ceil(performance.now());
-  const real = isRunning ? performance.now.bind(performance) : () => startedAt;
+  const startedAt = Math.ceil(clock.now());
+  const real = isRunning ? clock.now.bind(clock) : () => startedAt;
   let ahead = 0;
-  const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + ahead);
+  const spy = vi.spyOn(clock, 'now').mockImplementation(() => real() + ahead);
   onTestFinished(() => {
     spy.mockRestore();
   });

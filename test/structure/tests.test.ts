@@ -5,15 +5,16 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { parse, sourcesIn } from './imports.ts';
 
-/** The only files that wait for time: two helpers, faults whose subject is a late connection, and the clocks. */
+/** The only files that set timers: a helper, faults whose subject is a late connection, and the clocks. */
 const timed = [
   'test/support/eventually.ts',
-  'test/support/scenario-pause.ts',
   'test/faults/black-hole.ts',
   'test/faults/fault-proxy.ts',
   'test/support/simulated-clock.ts',
   'test/support/slow-timers.ts',
+  'test/support/hold-timers.ts',
   'test/clock/simulated-clock.test.ts',
+  'test/clock/elastic-clock.test.ts',
 ];
 const folders = [
   '.',

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { methods, nodeMethods } from '../../gateway/spec/methods.generated.ts';
 import { parseLogFilter } from '../../gateway/chain/logs/log-filter.ts';
 import {
@@ -11,22 +12,24 @@ import { PolledFilter } from '../../gateway/subscriptions/polled-filter.ts';
 import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { withHeads } from '../chain/with-heads.ts';
 import { eventually } from '../support/eventually.ts';
+import { holdTimers, type HeldTimers } from '../support/hold-timers.ts';
 
 describe('a poll of a filter without results', () => {
   const never = new Promise<void>(() => undefined);
   let filter: PolledFilter;
+  let timers: HeldTimers;
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    timers = holdTimers('setTimeout');
     const memory = { take: () => undefined, release: () => undefined };
     filter = new PolledFilter({}, { kind: 'logs', filter: parseLogFilter({}) }, memory, () => undefined);
   });
   afterEach(() => {
     filter.close();
-    vi.useRealTimers();
+    timers.release();
   });
 
   it('does not wait if all blocks are delivered', async () => {
-    // With fake timers, a wait would not end.
+    // With held timers, a wait would not end.
     expect(await filter.takeResults(undefined)).toEqual([]);
   });
 
@@ -39,12 +42,12 @@ describe('a poll of a filter without results', () => {
 
   it('waits at most 300 ms', async () => {
     const polled = filter.takeResults(never);
-    await vi.advanceTimersByTimeAsync(299);
+    await timers.forward(299);
     let hasEnded = false;
     void polled.then(() => (hasEnded = true));
-    await vi.advanceTimersByTimeAsync(0);
+    await timers.forward(0);
     expect(hasEnded).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
+    await timers.forward(1);
     expect(await polled).toEqual([]);
   });
 });
@@ -139,7 +142,7 @@ it('the delivery of logs is in progress until the logs of the newest block are d
 it('a block that callers were served is delivered when the chain has it, to all but pending transactions', async () => {
   const { poller, node, upstream, subscriptions, release, waiting } = await open();
   const number = node.chain.number + 1n;
-  poller.served(upstream, { number }, performance.now());
+  poller.served(upstream, { number }, clock.now());
   const [headers, logs] = [subscriptions.deliveryOf('newHeads'), subscriptions.deliveryOf('logs')];
   expect(subscriptions.deliveryOf('newPendingTransactions')).toBeUndefined();
   expect(headers).toBeDefined();

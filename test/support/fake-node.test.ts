@@ -14,6 +14,7 @@ import {
   statusWithResponse,
   withId,
 } from './behaviours.ts';
+import { clock } from '../../gateway/clock/clock.ts';
 import { rpcError, startFakeNode, type FakeNode } from './fake-node.ts';
 
 let node: FakeNode;
@@ -104,9 +105,9 @@ describe('a fake node', () => {
 describe('a behaviour', () => {
   it('slow: a delayed response', async () => {
     node.next(slow(60));
-    const start = performance.now();
+    const start = clock.now();
     expect(await request('eth_gasPrice')).toMatchObject({ result: '0x7' });
-    expect(performance.now() - start).toBeGreaterThan(55);
+    expect(clock.now() - start).toBeGreaterThan(55);
   });
 
   it('hang: no response', async () => {

@@ -35,7 +35,7 @@ export interface JsonRpcResponse {
 }
 
 /** A response of Redis takes longer than the default 100 ms on a loaded machine. Then limits would be counted in memory. */
-export const patient = { LIMITS_TIMEOUT_MS: '5000' };
+export const patient = { LIMITS_TIMEOUT_MS: '20000' };
 /** The default, for tests of a Redis that does not respond. */
 export const impatient = { LIMITS_TIMEOUT_MS: '100' };
 

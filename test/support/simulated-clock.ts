@@ -11,18 +11,24 @@ const STEP_MS = 1_000;
  * order in which they were set. All microtasks run before the next timer fires, so work between two timers takes no time.
  */
 export class SimulatedClock implements Clock {
-  #now = STARTED_AT_MS;
+  #now: number;
   readonly #unixOffsetMs: number;
   readonly #timers = new TimerQueue();
   #immediates: (() => void)[] = [];
   #count = 0;
 
-  /** @param unixMs the Unix time at the start, in milliseconds */
-  constructor(unixMs = Date.UTC(2026, 0, 1)) {
-    this.#unixOffsetMs = unixMs - STARTED_AT_MS;
+  /** @param unixMs the Unix time at the start, in milliseconds @param now the monotonic time at the start */
+  constructor(unixMs = Date.UTC(2026, 0, 1), now = STARTED_AT_MS) {
+    this.#now = now;
+    this.#unixOffsetMs = unixMs - now;
   }
 
   now(): number {
+    return this.time;
+  }
+
+  /** The time from which timers count, also in tests that replace `now`. */
+  protected get time(): number {
     return this.#now;
   }
 
@@ -125,7 +131,7 @@ export class SimulatedClock implements Clock {
     // Node has the same minimum.
     const delayMs = ms >= 1 ? Math.floor(ms) : 1;
     const timer = new SimulatedTimer(fire, () => {
-      timer.dueAt = this.#now + delayMs;
+      timer.dueAt = this.time + delayMs;
       timer.number = this.#count++;
       this.#timers.add(timer);
     });

@@ -1,17 +1,13 @@
-import { onTestFinished } from 'vitest';
-import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { onTestFinished, vi } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 
-/**
- * Installs a clock until the test ends whose timers take 30 times as long: a call that waits for others is rejected after a
- * second, which a loaded machine exceeds.
- */
+/** Timers of the gateway take 30 times as long until the test ends: a call that waits for others is rejected after a second. */
 export function slowTimers(): void {
-  const system = clock;
-  installClock({
-    ...system,
-    setTimeout: (callback, ms, ...args) => system.setTimeout(callback, 30 * ms, ...args),
-  });
+  const set = clock.setTimeout.bind(clock);
+  const spy = vi
+    .spyOn(clock, 'setTimeout')
+    .mockImplementation((callback, ms, ...args) => set(callback, 30 * ms, ...args));
   onTestFinished(() => {
-    installClock(system);
+    spy.mockRestore();
   });
 }

@@ -5,7 +5,7 @@ import { sourcesIn } from '../structure/imports.ts';
 
 /** What starts a process, opens a port or waits for time. A test that has it, itself or through test/ or bench/, is no unit test. */
 const starts =
-  /'node:(child_process|http|https|net|tls|cluster|worker_threads)'|'ws'|'ioredis'|inject\('redisServer'\)|support\/eventually|while \(performance\.now/;
+  /'node:(child_process|http|https|net|tls|cluster|worker_threads)'|'ws'|'ioredis'|inject\('redisServer'\)|support\/eventually|support\/block-event-loop/;
 /** A test that installs a clock of its own. */
 const simulates = /from '[^']*\/(simulate-time|simulated-(network|nodes|clock))\.ts'/;
 const excluded = /^test\/(abuse|clients|e2e|hours|languages|nodes|pages|recipes|walkthrough|runtimes)\//;

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { ScriptedChain } from '../chain/scripted-chain.ts';
 import { shiftClock, withNodes, word } from '../routing/with-nodes.ts';
 import { chainNetwork, startChainNode } from '../subscriptions/chain-node.ts';
@@ -32,12 +33,12 @@ async function subscribed(count: number) {
   const file = network(CHAIN_ID, [], { upstreams, hedge: 'off' });
   const gateway = await startGateway({ test: file }, { CACHE_MAX_BYTES: '0' });
   const subscriber = await openSubscriber(gateway, 'test');
-  const mining = setInterval(() => {
+  const mining = clock.setInterval(() => {
     right.mine();
     wrong.mine();
   }, 300);
   onTestFinished(async () => {
-    clearInterval(mining);
+    clock.clearInterval(mining);
     subscriber.caller.socket.terminate();
     await gateway.stop();
     await Promise.all(nodes.map((node) => node.close()));
@@ -105,11 +106,11 @@ describe('an upstream whose chain changes while it is up', () => {
   });
 
   it('is noticed within a minute of use, even if its heads continue the chain', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { nodes, request } = await withNodes(2);
     expect(await request()).toMatchObject({ result: word(1) });
     nodes[0]?.response('eth_chainId', '0x8');
-    clock.forward(56_000);
+    time.forward(56_000);
     await request();
     await eventually(async () => (await request()).result === word(2), 10_000);
     const before = nodes[0]?.callsOf('eth_getStorageAt').length;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
 import { hang, status, type Behaviour } from '../support/behaviours.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
@@ -47,14 +48,14 @@ describe('an upstream that is too slow for one call', () => {
 });
 
 it('any JSON-RPC response closes the circuit of an upstream', async () => {
-  const clock = shiftClock();
+  const time = shiftClock();
   const { nodes, request, gateway, requestCounts } = await withNodes(2);
   for (let times = 0; times < 3; times++) {
     nodes[0]?.next(status(503));
     await request();
   }
   nodes[0]?.response('eth_getStorageAt', rpcError(-32000, 'header not found'));
-  clock.forward(1_100);
+  time.forward(1_100);
   expect(await request()).toMatchObject({ result: word(2) });
   expect((await readMetrics(gateway.address)).value('gatehouse_upstream_up', { upstream: 'node-0' })).toBe(1);
   expect(requestCounts()).toEqual([4, 4]);
@@ -62,7 +63,7 @@ it('any JSON-RPC response closes the circuit of an upstream', async () => {
 
 describe('an upstream that fails three times in a row', () => {
   it('is skipped for a second, and then gets calls again', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2);
     for (let times = 0; times < 3; times++) {
       nodes[0]?.next(status(503));
@@ -70,7 +71,7 @@ describe('an upstream that fails three times in a row', () => {
     }
     expect(await request()).toMatchObject({ result: word(2) });
     expect(requestCounts()).toEqual([3, 4]);
-    clock.forward(1_100);
+    time.forward(1_100);
     expect(await request()).toMatchObject({ result: word(1) });
     expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()).toEqual([5, 4]);
@@ -78,50 +79,50 @@ describe('an upstream that fails three times in a row', () => {
 
   it('gets calls again after a second of real time, too', async () => {
     const { nodes, request, requestCounts } = await withNodes(2);
-    const start = performance.now();
+    const start = clock.now();
     for (let times = 0; times < 3; times++) {
       nodes[0]?.next(status(503));
       await request();
     }
     await eventually(async () => (await request()).result === word(1));
     // Jitter shortens the cooldown of 1 s by up to 25 %.
-    expect(performance.now() - start).toBeGreaterThan(750);
+    expect(clock.now() - start).toBeGreaterThan(750);
     expect(requestCounts()[0]).toBe(4);
   });
 
   it('is skipped twice as long when it fails again', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503));
     for (let times = 0; times < 3; times++) await request();
-    clock.forward(1_100);
+    time.forward(1_100);
     await request();
-    clock.forward(1_100);
+    time.forward(1_100);
     await request();
     expect(requestCounts()).toEqual([4, 5]);
-    clock.forward(1_000);
+    time.forward(1_000);
     await request();
     expect(requestCounts()).toEqual([5, 6]);
   });
 
   it('is not skipped longer because many calls failed at once', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2);
     await request();
     nodes[0]?.always(status(503));
     await Promise.all(Array.from({ length: 20 }, request));
     nodes[0]?.always(undefined);
-    clock.forward(1_100);
+    time.forward(1_100);
     expect(await request()).toMatchObject({ result: word(1) });
     expect(requestCounts()[1]).toBe(20);
   });
 
   it('delays only one call when it still hangs after the cooldown', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2, {}, {}, shortAtFirst);
     nodes[0]?.always(hang);
     for (let times = 0; times < 3; times++) await request();
-    clock.forward(1_100);
+    time.forward(1_100);
     await Promise.all([request(), request(), request(), request(), request()]);
     expect(requestCounts()).toEqual([4, 8]);
   });
@@ -181,25 +182,25 @@ describe('a kept-alive connection that the only upstream has closed', () => {
 
 describe('the head', () => {
   it('is polled after a call, and then at most every 15 seconds while there are calls', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { nodes, request } = await withNodes(1);
     const polls = () => nodes[0]?.callsOf('eth_getBlockByNumber').length ?? 0;
     expect(polls()).toBe(0);
     await request();
     await eventually(() => polls() === 1);
     await request();
-    clock.forward(14_000);
+    time.forward(14_000);
     await request();
     expect(polls()).toBe(1);
-    clock.forward(1_100);
+    time.forward(1_100);
     await request();
     await eventually(() => polls() === 2);
   });
 
   it('is not polled while there are no calls', async () => {
-    const clock = shiftClock();
+    const time = shiftClock();
     const { gateway, nodes } = await withNodes(1);
-    clock.forward(60_000);
+    time.forward(60_000);
     await gateway.call('test', 'eth_chainId');
     await staysTrueFor(50, () => nodes[0]?.calls.length === 0);
   });

@@ -180,7 +180,7 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     await gateway.ended;
     const [storageRow] = await rows(id);
     expect(storageRow).toMatchObject({ method, units: 10, errors: 0 });
-  }, 60_000);
+  });
 });
 
 describe('usage in Redis', () => {

@@ -65,7 +65,7 @@ describe('evidence', limit, () => {
   let anvil: Anvil;
   beforeAll(async () => {
     anvil = await startAnvil({ chainId: CHAIN_ID });
-  }, 120_000);
+  });
   afterAll(() => anvil.stop());
 
   const receipt = () => ['eth_getTransactionReceipt', [anvil.chain.setTransaction]] as const;

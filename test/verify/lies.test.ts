@@ -19,7 +19,7 @@ beforeAll(async () => {
   await callLocalNode(other.url, 'evm_increaseTime', ['0x1000']);
   await Promise.all([anvil, other].map(({ url }) => callLocalNode(url, 'evm_mine', [])));
   honest = await startGateway({ test: network(CHAIN_ID, [anvil.url], { methods: ['eth'], cache: 'off' }) });
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([anvil.stop(), other.stop(), honest.stop()]);
 });

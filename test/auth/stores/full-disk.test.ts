@@ -85,7 +85,7 @@ it('a full DATA_DIR is seen without a change of keys, calls go on, and a command
   await eventually(async () => (await readiness())[0] === 200);
   expect(await keyStoreUp()).toBe(1);
   expect((await keys('create', '--name', 'alice')).exitCode).toBe(0);
-}, 60_000);
+});
 
 it('a disk with space for a part of the key file does not lose the other part', async () => {
   for (let count = 0; count < 30; count++) await keys('create', '--name', 'a'.repeat(60));
@@ -95,4 +95,4 @@ it('a disk with space for a part of the key file does not lose the other part', 
   const { exitCode, err } = await keys('create', '--name', 'alice');
   expect([exitCode, err]).toEqual([1, expect.stringContaining('the disk is full (ENOSPC)') as string]);
   expect((await keys('list', '--json')).out).toBe(before);
-}, 60_000);
+});

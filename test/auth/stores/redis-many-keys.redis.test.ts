@@ -19,7 +19,7 @@ beforeAll(async () => {
   await redis.cli('EVAL', addKeys, '0', String(KEYS));
   store = new RedisKeyStore(redis.url, silent);
   await store.waitUntilReady(10_000);
-}, 60_000);
+});
 afterAll(async () => {
   await store.close();
   await redis.stop();
@@ -45,7 +45,7 @@ it('many keys are revoked with one scan, in their order, and each failure is nam
   // A scan of all keys takes a few commands; a scan for each id would take 500 times as many.
   expect(await callsOf('scan')).toBeLessThan(10);
   expect(await callsOf('xadd')).toBe(500);
-}, 60_000);
+});
 
 it('concurrent listings share one reading of all keys, but not beyond a change', async () => {
   await redis.cli('CONFIG', 'RESETSTAT');
@@ -59,4 +59,4 @@ it('concurrent listings share one reading of all keys, but not beyond a change',
   await store.add(digest, { name: 'new', createdAt: '' });
   expect((await store.entries()).has(digest)).toBe(true);
   await before;
-}, 60_000);
+});

@@ -194,5 +194,5 @@ describe('with a key set at a URL', () => {
       server.close();
       await issuer.close();
     }
-  }, 60_000);
+  });
 });

@@ -1,6 +1,15 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { cpuWaitMs, ProcessDelay } from '../../../bench/soak/process-delay.ts';
-import { shiftClock } from '../../routing/with-nodes.ts';
+
+/** Stops `performance.now` until the test ends. */
+function shiftClock(): { forward(ms: number): void } {
+  let now = Math.ceil(performance.now());
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => {
+    spy.mockRestore();
+  });
+  return { forward: (ms) => void (now += ms) };
+}
 
 it('a process that waited for a CPU for longer than the limit was delayed, until enough time has passed', () => {
   const clock = shiftClock();

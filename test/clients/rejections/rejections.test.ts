@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createPublicClient, webSocket } from 'viem';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Web3 } from 'web3';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { packageRoot } from '../../../gateway/config/package.ts';
 import { startAnvil, type Anvil } from '../../support/anvil.ts';
 import { readTable, writeTable } from '../../support/page-table.ts';
@@ -88,7 +89,7 @@ it.each(Object.keys(sockets))('closes of WebSockets, shown by %s', { timeout: 20
     await call();
     await closing.close();
     let end: CallEnd = 'result';
-    for (const start = performance.now(); end === 'result' && performance.now() - start < 20_000;) {
+    for (const start = clock.now(); end === 'result' && clock.now() - start < 20_000;) {
       await scenarioPause(100);
       end = await endOf(call());
     }

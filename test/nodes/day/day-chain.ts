@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { keccak256, parseTransaction, type Hex } from 'viem';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { fetchResult } from '../../parity/rpc-endpoint.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 import { ancestorAt, includes, quantity, type DayBlock, type SignedTransaction } from './day-block.ts';
@@ -72,8 +73,8 @@ export class DayChain {
 
   /** Builds a block a second until `end`. */
   async run(): Promise<void> {
-    for (let next = performance.now(); !this.#isEnded; next += BLOCK_MS) {
-      await scenarioPause(Math.max(0, next - performance.now()));
+    for (let next = clock.now(); !this.#isEnded; next += BLOCK_MS) {
+      await scenarioPause(Math.max(0, next - clock.now()));
       if (this.isBuilding) await this.exclusively(() => this.build());
     }
   }
@@ -107,7 +108,7 @@ export class DayChain {
     // geth serves the block before its response to the engine arrives.
     this.#possible = block;
     await this.first.follow(block);
-    this.#heads.push({ at: performance.now(), head: block });
+    this.#heads.push({ at: clock.now(), head: block });
     await this.#feedSecond();
   }
 
@@ -116,14 +117,14 @@ export class DayChain {
     const block = ancestorAt(this.head, this.head.number - blocks);
     await this.first.setHeadBack(block);
     this.#possible = block;
-    this.#heads.push({ at: performance.now(), head: block });
+    this.#heads.push({ at: clock.now(), head: block });
   }
 
   /** Both nodes start again from genesis. */
   restart(): void {
     this.#generation++;
     this.#possible = this.genesis;
-    this.#heads.push({ at: performance.now(), head: this.genesis });
+    this.#heads.push({ at: clock.now(), head: this.genesis });
   }
 
   describeNodes(): string {

@@ -1,3 +1,4 @@
+import { clock } from '../../../gateway/clock/clock.ts';
 import { ancestorAt, commonAncestor, isReplacedBy, isRival, nonceAt, type DayBlock } from './day-block.ts';
 import type { DayChain } from './day-chain.ts';
 
@@ -42,9 +43,9 @@ export class ServedView {
   lags: number[] = [];
   /** Whether the second node is so far behind that the gateway cannot take it for a node at the head. */
   isNonceStrict = false;
-  /** When the newest `latest` block was requested, on the clock of performance.now(). */
+  /** When the newest `latest` block was requested, in time of the gateway. */
   latestSentAt = 0;
-  #startedAt = performance.now();
+  #startedAt = clock.now();
   #newest: DayBlock;
   /** The highest nonces that came, by call. */
   readonly #nonces = new Map<string, number>();
@@ -69,7 +70,7 @@ export class ServedView {
     this.violations.clear();
     this.lags = [];
     this.isNonceStrict = false;
-    this.#startedAt = performance.now();
+    this.#startedAt = clock.now();
   }
 
   /** Transactions and blocks before are of another chain, or of another branch. */
@@ -97,7 +98,7 @@ export class ServedView {
     const { errors, replaced } = this.allowance;
     const of = `${method} ${JSON.stringify(params)}`;
     return {
-      at: performance.now(),
+      at: clock.now(),
       of,
       head: this.chain.head,
       newest: this.#newest,
@@ -176,7 +177,7 @@ export class ServedView {
   serve(block: DayBlock): void {
     if (block.number > 0 && block.generation === this.#awaitedGeneration) {
       this.#awaitedGeneration = undefined;
-      this.#shownMs = performance.now() - this.#startedAt;
+      this.#shownMs = clock.now() - this.#startedAt;
       this.allowance.replaced = undefined;
     }
     const head = this.chain.possibleHead;
@@ -227,7 +228,7 @@ export class ServedView {
   }
 
   #violateSent(kind: string, { of, at }: Sent, text: string): void {
-    const now = performance.now();
+    const now = clock.now();
     const since = `sent ${Math.round(at - this.#startedAt)} ms after the start, ${Math.round(now - at)} ms`;
     const shown = this.#shownMs === undefined ? '' : ` The new chain was served at ${Math.round(this.#shownMs)} ms.`;
     this.violate(kind, `${of}, ${since}: ${text}. Nodes: ${this.chain.describeNodes()}.${shown}`);

@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { SOON_MS } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -154,11 +155,11 @@ describe('a body that is nested too deep is rejected without blocking the event 
   ])('%s', async (_, body) => {
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
-    const start = performance.now();
+    const start = clock.now();
     const response = await post(body);
     await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
     delay.disable();
-    expect(performance.now() - start).toBeLessThan(SOON_MS);
+    expect(clock.now() - start).toBeLessThan(SOON_MS);
     // Usually 10 to 40 ms. JSON.parse of the second one takes 1.3 s.
     expect(delay.max / 1e6).toBeLessThan(800);
   });
@@ -173,9 +174,9 @@ describe('a body that is nested too deep is rejected without blocking the event 
   });
 
   it('5 MB of empty arrays are rejected quickly, with too many values', async () => {
-    const start = performance.now();
+    const start = clock.now();
     const response = await post(`[[${'[],'.repeat(1_600_000)}[]]]`);
     await expectRejection(response, 400, -32600, 'invalid request: nested too deep, or too many values');
-    expect(performance.now() - start).toBeLessThan(SOON_MS);
+    expect(clock.now() - start).toBeLessThan(SOON_MS);
   });
 });

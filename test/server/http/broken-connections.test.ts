@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { slow } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
-import { eventually, SOON_MS } from '../../support/eventually.ts';
+import { eventually } from '../../support/eventually.ts';
 import { errorText } from './expect-response.ts';
 import { head, openRaw, post, type RawConnection } from './raw-connection.ts';
 import { untilGatewayHasRead } from './gateway-socket.ts';
@@ -51,25 +52,24 @@ describe('a request that arrives too slowly is ended', () => {
     ['its headers stop', () => `POST ${path} HTTP/1.1\r\nhost: a\r\n`],
     ['only one byte arrives', () => 'P'],
   ])('with 408 when %s', async (_, bytes) => {
-    const start = performance.now();
+    // Node's timer, in real time.
+    const start = Date.now();
     const connection = await open(bytes());
     const { status, body, headers } = await connection.response();
     expect([status, body]).toEqual([408, tooSlow]);
     expect(headers).toMatchObject({ connection: 'close', 'content-type': 'application/json' });
     expect(headers['x-request-id']).toMatch(/^[0-9a-f]{6}-[0-9a-z]+$/);
     await connection.closed;
-    const took = performance.now() - start;
-    expect(took).toBeGreaterThan(requestTimeoutMs - 20);
-    expect(took).toBeLessThan(requestTimeoutMs + SOON_MS);
+    expect(Date.now() - start).toBeGreaterThan(requestTimeoutMs - 20);
   });
 
   it('with 408 when single bytes arrive slowly', async () => {
     const connection = await open(head(`POST ${path}`, { 'content-length': 1_000 }));
-    const trickle = setInterval(() => {
+    const trickle = clock.setInterval(() => {
       connection.send(' ');
     }, 20);
     expect((await connection.response()).status).toBe(408);
-    clearInterval(trickle);
+    clock.clearInterval(trickle);
   });
 
   it('without a second response when it was rejected before', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { eventually, SOON_MS } from '../../support/eventually.ts';
 import { asUsual, hang, slow, type Exchange } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
@@ -47,9 +48,9 @@ async function inFlight(): Promise<void> {
 }
 
 async function drained(): Promise<number> {
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   await gateway.gateway.drain();
-  return performance.now() - startedAt;
+  return clock.now() - startedAt;
 }
 
 describe('a gateway that drains', () => {

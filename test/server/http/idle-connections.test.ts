@@ -1,18 +1,21 @@
-import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { hang } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode } from '../../support/fake-node.ts';
 import { network, startGateway } from '../../support/gateway.ts';
+import { holdTimers, type HeldTimers } from '../../support/hold-timers.ts';
 import { head, openRaw, post, type RawConnection } from './raw-connection.ts';
 
 const SWEEP_MS = 5_000;
 
+let timers: HeldTimers;
+
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  timers = holdTimers('setInterval');
 });
 afterEach(() => {
-  vi.useRealTimers();
+  timers.release();
 });
 
 async function start(): Promise<{ path: string; address: string; open: (bytes: string) => Promise<RawConnection> }> {
@@ -46,9 +49,9 @@ it('a connection is closed when it was idle for 65 to 75 s, and its responses an
       connection: 'keep-alive',
       'keep-alive': 'timeout=65',
     });
-    vi.advanceTimersByTime(65_000);
+    await timers.forward(65_000);
     await staysTrueFor(50, () => !connection.socket.readableEnded);
-    vi.advanceTimersByTime(2 * SWEEP_MS);
+    await timers.forward(2 * SWEEP_MS);
     await connection.closed;
   }
 });
@@ -65,7 +68,7 @@ it('a connection is not closed while it is used, has a call in progress, or is a
   await eventually(() => socket.readyState === WebSocket.OPEN);
   for (let round = 0; round < 6; round++) {
     // Those of two rounds may run after the same request.
-    vi.advanceTimersByTime(6 * SWEEP_MS);
+    await timers.forward(6 * SWEEP_MS);
     used.send(post(path, callOf('net_version')));
     expect((await used.response()).status).toBe(200);
   }

@@ -2,6 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { JoinedChunks, type HeldConnection } from '../../../gateway/server/http/joined-chunks.ts';
+import { holdTimers, type HeldTimers } from '../../support/hold-timers.ts';
 
 class TestConnection implements HeldConnection {
   isClosed = false;
@@ -42,13 +43,15 @@ class TestConnection implements HeldConnection {
 
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+let timers: HeldTimers;
+
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
+  timers = holdTimers('setInterval', 'setTimeout');
 });
-afterEach(() => {
+afterEach(async () => {
   // What the process keeps of all connections ends.
-  vi.advanceTimersByTime(10_000);
-  vi.useRealTimers();
+  await timers.forward(10_000);
+  timers.release();
 });
 
 describe('the chunks of one read', () => {
@@ -76,21 +79,21 @@ describe('the chunks of one read', () => {
 });
 
 describe('a connection that sends very many small chunks', () => {
-  const next = (): unknown => vi.advanceTimersByTime(200);
+  const next = (): Promise<void> => timers.forward(200);
 
-  it('is read in its turn, one connection after the other', () => {
+  it('is read in its turn, one connection after the other', async () => {
     const [one, two, usual] = [new TestConnection(), new TestConnection(), new TestConnection()];
     one.send(2_000);
     two.send(2_000);
     usual.send(1_999);
     const isHeld = (): boolean[] => [one, two, usual].map((connection) => connection.isHeld);
     expect(isHeld()).toEqual([true, true, false]);
-    next();
+    await next();
     expect(isHeld()).toEqual([false, true, false]);
     one.send(2_000);
-    next();
+    await next();
     expect(isHeld()).toEqual([true, false, false]);
-    next();
+    await next();
     expect(isHeld()).toEqual([false, false, false]);
   });
 
@@ -102,20 +105,20 @@ describe('a connection that sends very many small chunks', () => {
     second.send(65);
     harmless.send(64);
     expect([first, second, harmless].map(({ isAbandoned }) => isAbandoned)).toEqual([false, true, false]);
-    for (let turns = 0; turns < 5; turns++) next();
+    for (let turns = 0; turns < 5; turns++) await next();
     expect(second.isClosed).toBe(false);
-    next();
+    await next();
     expect([first, second, harmless].map(({ isClosed }) => isClosed)).toEqual([false, true, false]);
     harmless.send(65);
     expect(harmless.isAbandoned).toBe(false);
   });
 
-  it('takes no turn after it has closed', () => {
+  it('takes no turn after it has closed', async () => {
     const [closed, open] = [new TestConnection(), new TestConnection()];
     closed.send(2_000);
     open.send(2_000);
     closed.isClosed = true;
-    next();
+    await next();
     expect([closed.isHeld, open.isHeld]).toEqual([true, false]);
   });
 });

@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { holdTimers, type HeldTimers } from '../../support/hold-timers.ts';
 import { openRaw, post, type RawConnection } from './raw-connection.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { gatewaySocket, unreadBytes, untilBuffersAreFull } from './gateway-socket.ts';
@@ -15,16 +16,17 @@ const size = 20_000_000;
 let node: FakeNode;
 let gateway: TestGateway;
 let caller: RawConnection;
+let timers: HeldTimers;
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 5, responses: { eth_getCode: `0x${'60'.repeat(size / 2)}` } });
 });
 afterAll(() => node.close());
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  timers = holdTimers('setInterval');
 });
 afterEach(async () => {
-  vi.useRealTimers();
+  timers.release();
   caller.destroy();
   await gateway.stop();
 });
@@ -37,7 +39,7 @@ async function requestLargeResponse(env: Record<string, string> = {}, passedMs =
   caller.send(post(`/main/v3/${gateway.key}`, call));
   await eventually(() => unreadBytes(caller.socket) > 0);
   await untilBuffersAreFull(caller.socket);
-  vi.advanceTimersByTime(passedMs);
+  await timers.forward(passedMs);
 }
 
 async function readMegabytes(count: number): Promise<void> {
@@ -54,9 +56,9 @@ async function readMegabytes(count: number): Promise<void> {
 
 it('a response that its client does not read is dropped after 30 to 40 s', async () => {
   await requestLargeResponse();
-  vi.advanceTimersByTime(20_000);
+  await timers.forward(20_000);
   await staysTrueFor(50, () => unreadBytes(caller.socket) > 0);
-  vi.advanceTimersByTime(10_000);
+  await timers.forward(10_000);
   await eventually(() => gatewaySocket(caller.socket) === undefined);
   caller.socket.resume();
   await caller.closed;
@@ -69,7 +71,7 @@ it('a response that its client reads slowly is not dropped', async () => {
     await readMegabytes(2);
     // The client reads nothing more for a moment.
     await scenarioPause(20);
-    vi.advanceTimersByTime(10_000);
+    await timers.forward(10_000);
   }
   caller.socket.resume();
   expect((await caller.response()).body.length).toBe(size + '{"jsonrpc":"2.0","id":1,"result":"0x"}'.length);
@@ -90,7 +92,7 @@ describe('an unread response', () => {
   it('is dropped after 5 s if its key has used up its share of the budget', async () => {
     await requestLargeResponse({ BODIES_MAX_BYTES: '40100000' }, 4_000);
     await staysTrueFor(50, () => unreadBytes(caller.socket) > 0);
-    vi.advanceTimersByTime(2_000);
+    await timers.forward(2_000);
     await eventually(() => gatewaySocket(caller.socket) === undefined);
     const { value } = await readMetrics(gateway.address);
     expect(value('gatehouse_memory_rejections_total', { reason: 'connection' })).toBe(1);

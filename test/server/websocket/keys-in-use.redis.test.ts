@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { digestOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { eventually, SOON_MS, staysTrueFor } from '../../support/eventually.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
@@ -41,8 +42,8 @@ async function openWithNewKey(): Promise<{ key: string; caller: Caller }> {
 }
 
 async function closing({ closed }: Caller): Promise<{ code: number; reason: string; took: number }> {
-  const begun = performance.now();
-  return { ...(await closed), took: performance.now() - begun };
+  const begun = clock.now();
+  return { ...(await closed), took: clock.now() - begun };
 }
 
 const revoked = { code: 1008, reason: 'invalid project id' };

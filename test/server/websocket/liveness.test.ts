@@ -1,14 +1,16 @@
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../../metrics/read-metrics.ts';
 import { hang } from '../../support/behaviours.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
+import { shiftClock } from '../../routing/with-nodes.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { holdTimers, type HeldTimers } from '../../support/hold-timers.ts';
 import { openCaller, socketUrl, type Caller } from './caller.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { gatewaySocket, unreadBytes, untilBuffersAreFull } from '../http/gateway-socket.ts';
 
-/** Tests advance the gateway's own clock: its interval and `performance.now`. Sockets run in real time. */
+/** Tests advance the gateway's own clock: its intervals and `clock.now`. Sockets run in real time. */
 
 const account = '0x1212121212121212121212121212121212121212';
 const storageAt = (id: number): string =>
@@ -22,13 +24,16 @@ let node: FakeNode;
 let gateway: TestGateway;
 let caller: Caller;
 let pings: number;
+let timers: HeldTimers;
+let time: ReturnType<typeof shiftClock>;
 
 beforeEach(async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  timers = holdTimers('setInterval');
+  time = shiftClock();
   node = await startFakeNode({ chainId: 5, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
 });
 afterEach(async () => {
-  vi.useRealTimers();
+  timers.release();
   caller.socket.terminate();
   await gateway.stop();
   await node.close();
@@ -47,7 +52,7 @@ async function open(options: { autoPong?: boolean } = {}, env: Record<string, st
 
 /** Advances the clock, then waits until either side has read everything that the other has sent. */
 async function pass(seconds: number): Promise<void> {
-  vi.advanceTimersByTime(seconds * 1000);
+  await passUnread(seconds);
   await eventually(() => {
     const client = tcpSocket();
     const server = gatewaySocket(client);
@@ -57,8 +62,12 @@ async function pass(seconds: number): Promise<void> {
 }
 
 /** Advances the clock where one side does not read. */
-function passUnread(seconds: number): void {
-  vi.advanceTimersByTime(seconds * 1000);
+async function passUnread(seconds: number): Promise<void> {
+  // In steps, as the interval expects.
+  for (let second = 0; second < seconds; second++) {
+    time.forward(1_000);
+    await timers.forward(1_000);
+  }
 }
 
 const tcpSocket = (): Socket => (caller.socket as unknown as { _socket: Socket })._socket;
@@ -92,10 +101,10 @@ describe('an idle socket', () => {
 
   it('needs a timer only while it is open', async () => {
     await open();
-    const withSocket = vi.getTimerCount();
+    const withSocket = timers.count;
     caller.socket.close();
     await caller.closed;
-    await eventually(() => vi.getTimerCount() === withSocket - 1);
+    await eventually(() => timers.count === withSocket - 1);
   });
 
   it('stays open when its client calls without pongs', async () => {
@@ -120,7 +129,7 @@ describe('a socket whose reading is paused because of calls in progress', () => 
     caller.send(storageAt(1), storageAt(2));
     await eventually(() => node.callsOf('eth_getStorageAt').length === 1);
     for (let round = 0; round < 3; round++) {
-      passUnread(31);
+      await passUnread(31);
       await staysTrueFor(100, isOpen);
     }
   });
@@ -154,7 +163,7 @@ describe('a slow reader', () => {
     node.response('eth_getTransactionByHash', big(8));
     caller.socket.pause();
     bigCalls(10, 1);
-    await expect.poll(() => closedBy('slow-reader'), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => closedBy('slow-reader')).toBe(1);
     // Its buffered bytes are released: at most one response beyond the limit.
     expect(unreadBytes(tcpSocket())).toBe(0);
     expect(await gateway.call('main', 'net_version')).toMatchObject({ result: '5' });
@@ -171,7 +180,7 @@ describe('a slow reader', () => {
     await staysTrueFor(50, () => node.callsOf('eth_getTransactionByHash').length === 1);
     await untilBuffersAreFull(tcpSocket());
     for (let round = 0; round < 3; round++) {
-      passUnread(31);
+      await passUnread(31);
       // Uses the connection of `fetch`, which would be closed after 65 s without a request.
       await closedBy('silent');
     }
@@ -186,7 +195,7 @@ describe('a slow reader', () => {
     caller.send(transaction(1));
     await eventually(() => unreadBytes(tcpSocket()) > 3_000_000, 60_000);
     await untilBuffersAreFull(tcpSocket());
-    passUnread(31);
+    await passUnread(31);
     for (let round = 0; round < 2; round++) {
       // A part of it.
       const wire = tcpSocket();
@@ -202,13 +211,13 @@ describe('a slow reader', () => {
       await expect.poll(() => chunks).toBeGreaterThanOrEqual(100);
       await eventually(() => unreadBytes(tcpSocket()) < before);
       await untilBuffersAreFull(wire);
-      passUnread(30);
+      await passUnread(30);
       await staysTrueFor(50, isOpen);
       expect(await closedBy('silent')).toBe(0);
     }
     caller.socket.resume();
     expect((await caller.next()).length).toBeGreaterThan(40_000_000);
-  }, 120_000);
+  });
 });
 
 describe('a flood of pings', () => {
@@ -273,7 +282,7 @@ describe('an incomplete message', () => {
 
   it('is not late at the first check of its socket, a minute after the start', async () => {
     gateway = await startGateway({ main: network(5, [node.url]) });
-    vi.advanceTimersByTime(60_000);
+    await passUnread(60);
     caller = await openCaller(socketUrl(gateway, 'main'));
     begin();
     await eventually(() => (gatewaySocket(tcpSocket())?.bytesRead ?? 0) > 200_000);

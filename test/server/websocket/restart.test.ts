@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { errorText, resultText } from '../http/expect-response.ts';
 import { head, openRaw } from '../http/raw-connection.ts';
 import { asUsual, hang, slow, type Exchange } from '../../support/behaviours.ts';
@@ -42,9 +43,9 @@ async function inFlight(count = 1): Promise<void> {
 }
 
 async function drained(): Promise<number> {
-  const begun = performance.now();
+  const begun = clock.now();
   await gateway.gateway.drain();
-  return performance.now() - begun;
+  return clock.now() - begun;
 }
 
 describe('a gateway that drains', () => {
@@ -102,8 +103,8 @@ describe('a gateway that drains', () => {
     await start({ DRAIN_TIMEOUT_MS: '5000' });
     const ends: number[] = [];
     const opened = await Promise.all(Array.from({ length: 30 }, open));
-    const begun = performance.now();
-    for (const { closed } of opened) void closed.then(() => ends.push(performance.now() - begun));
+    const begun = clock.now();
+    for (const { closed } of opened) void closed.then(() => ends.push(clock.now() - begun));
     // A socket that is not closed yet is still served.
     const drain = drained();
     expect(await opened.at(-1)?.call('net_version')).toMatchObject({ result: '5' });

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { FrameScan } from '../../../gateway/server/websocket/frame-scan.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
@@ -50,12 +51,12 @@ async function openByHand(key = gateway.key): Promise<Socket> {
 /** The longest time for which the event loop ran nothing else, as far as this process had the CPU. */
 function watchBlocks(): () => number {
   let worstMs = 0;
-  let last = performance.now();
+  let last = clock.now();
   let lastCpu = process.cpuUsage();
   const timer = setInterval(() => {
     const cpu = process.cpuUsage(lastCpu);
-    worstMs = Math.max(worstMs, Math.min(performance.now() - last, (cpu.user + cpu.system) / 1_000));
-    last = performance.now();
+    worstMs = Math.max(worstMs, Math.min(clock.now() - last, (cpu.user + cpu.system) / 1_000));
+    last = clock.now();
     lastCpu = process.cpuUsage();
   }, 2);
   return () => {

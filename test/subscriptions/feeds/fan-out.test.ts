@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { FanOut } from '../../../gateway/subscriptions/feeds/fan-out.ts';
 import type { Subscriber } from '../../../gateway/subscriptions/feeds/subscriber.ts';
+import { blockEventLoop } from '../../support/block-event-loop.ts';
 
 /** A subscriber for which each result takes 0.1 ms. */
 function subscriberOf(owner: string, delivered: string[]): Subscriber & { isClosed: boolean } {
@@ -8,8 +9,7 @@ function subscriberOf(owner: string, delivered: string[]): Subscriber & { isClos
     owner,
     isClosed: false,
     deliver(results) {
-      const end = performance.now() + results.length / 10;
-      while (performance.now() < end);
+      blockEventLoop(results.length / 10);
       delivered.push(...results);
     },
     markGap: () => undefined,

@@ -251,7 +251,7 @@ describe.each([
     await all.poll(BACKOFF_MS);
     await expectShown(() => false, 'upstream recovered');
     expect(await all.call()).toEqual(results(1));
-  }, 120_000);
+  });
 });
 
 describe('a standby upstream that requests a pause with Retry-After', () => {
@@ -277,7 +277,7 @@ describe('a standby upstream that requests a pause with Retry-After', () => {
     always(standby, undefined);
     await all.poll(600_000);
     expect(await state()).toEqual(['up', undefined, 1]);
-  }, 60_000);
+  });
 });
 
 describe('an upstream that rejects the credentials for one method', () => {

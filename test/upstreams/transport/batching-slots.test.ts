@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { KeyShare } from '../../../gateway/admission/key-share.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { BatchingUpstream } from '../../../gateway/upstreams/transport/batching-upstream.ts';
@@ -20,7 +21,7 @@ function send(
   caller?: Cancellation,
   batch: object = clientBatch,
 ): Promise<HttpResponse> {
-  return upstream.send({ id, body, deadline: performance.now() + timeLimitMs, clientBatch: batch }, caller);
+  return upstream.send({ id, body, deadline: clock.now() + timeLimitMs, clientBatch: batch }, caller);
 }
 
 it('a batch response takes its bytes from the share of its key', async () => {

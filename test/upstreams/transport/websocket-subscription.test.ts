@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { Secrets } from '../../../gateway/upstreams/transport/credentials.ts';
 import {
   openSubscription,
@@ -68,7 +69,7 @@ it('a subscription that is closed before the chain id is checked is not opened',
   // The connection keeps the order: an eth_subscribe would be received before this call.
   await setImmediate();
   const body = '{"jsonrpc":"2.0","id":99,"method":"eth_getStorageAt","params":["0x","0x1"]}';
-  await upstream.send({ id: 99, body, deadline: performance.now() + 1_000 });
+  await upstream.send({ id: 99, body, deadline: clock.now() + 1_000 });
   expect(methods()).toEqual(['eth_chainId', 'eth_getStorageAt']);
   expect(events).toEqual([]);
 });

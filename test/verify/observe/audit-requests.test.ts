@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { clock } from '../../../gateway/clock/clock.ts';
 import { Auditor } from '../../../gateway/verify/observe/auditor.ts';
 import { AuditRequests } from '../../../gateway/verify/observe/audit-requests.ts';
 import { Differences } from '../../../gateway/observability/differences.ts';
@@ -45,18 +46,18 @@ async function withRequests() {
 describe('an audit', () => {
   it('sends reads, and requests for the hash of a block', async () => {
     const { chain, count, sendBoth } = await withRequests();
-    const found = await sendBoth(performance.now() + 30_000);
+    const found = await sendBoth(clock.now() + 30_000);
     expect(found).toMatchObject([{ kind: 'result', result: '0x1' }, chain.head.hash]);
     expect(count()).toBe(2);
   });
 
   it('sends none of them to an upstream that gets no audits, or after its deadline', async () => {
     const { upstream, count, sendBoth } = await withRequests();
-    const later = performance.now() + 30_000;
+    const later = clock.now() + 30_000;
     upstream.config = { ...upstream.config, audit: 'off' };
     expect(await sendBoth(later)).toEqual([undefined, undefined]);
     upstream.config = { ...upstream.config, audit: 'on' };
-    expect(await sendBoth(performance.now())).toEqual([undefined, undefined]);
+    expect(await sendBoth(clock.now())).toEqual([undefined, undefined]);
     expect(count()).toBe(0);
   });
 

@@ -1,14 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Connector } from '../../../../gateway/upstreams/transport/connect/connector.ts';
 import { credentialsOf } from '../../../../gateway/upstreams/transport/credentials.ts';
 import { startConnectProxy } from '../../../support/connect-proxy.ts';
 import { eventually } from '../../../support/eventually.ts';
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+import { holdTimers } from '../../../support/hold-timers.ts';
 
 const connectorFor = (port: number): Connector =>
   new Connector(new URL('https://node.example:8545'), credentialsOf(`http://127.0.0.1:${port}`, {}));
@@ -54,13 +51,13 @@ describe('a connection through a proxy', () => {
 
   it('that does not respond ends after 5 s', async () => {
     const { port, hanging } = await startConnectProxy('hang');
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const timers = holdTimers('setTimeout');
     const failure = failureOf(connectorFor(port));
-    vi.advanceTimersByTime(4_999);
+    await timers.forward(4_999);
     expect(await Promise.race([failure, Promise.resolve('waits')])).toBe('waits');
-    vi.advanceTimersByTime(1);
+    await timers.forward(1);
     expect(await failure).toBe('PROXY_TIMEOUT');
-    vi.useRealTimers();
+    timers.release();
     await eventually(() => hanging.size === 0);
   });
 

@@ -1,0 +1,127 @@
+import { setImmediate as realTurn } from 'node:timers/promises';
+import { clock, installClock } from '../../gateway/clock/clock.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+
+const TICK_MS = 10;
+/** The time of a tick in which the process had no CPU. */
+const MAX_TICK_MS = 20;
+
+/** Functions of Node.js, also in tests that replace the global ones. */
+const { setInterval, clearInterval } = globalThis;
+const systemClock = clock;
+const realNow = performance.now.bind(performance);
+
+/**
+ * The time of a gateway with sockets in the test's process. It follows real time in ticks, between which the event loop runs.
+ * A tick is at most 20 ms and the CPU time of the process: if the process gets no CPU for a second, 20 ms pass. Timers fire
+ * from ticks only, in the order of their times. So a deadline passes only if what it limits had its turns. Unix time and turns
+ * of the event loop are real.
+ */
+export class ElasticClock extends SimulatedClock {
+  #readAt = realNow();
+  #cpuReadMs = this.cpuMs();
+  /** The time at `#readAt`. Timers reach it a few turns later. */
+  #base = this.#readAt;
+  #latest = this.#readAt;
+  #ticks: ReturnType<typeof setInterval> | undefined;
+  #moving: Promise<void> = Promise.resolve();
+  #isTickWaiting = false;
+
+  constructor() {
+    super(Date.now(), realNow());
+    this.run();
+  }
+
+  protected override get time(): number {
+    // A timer that is late fires at its own time, which may be before what was read.
+    return (this.#latest = Math.max(this.#latest, super.time, this.#base + this.#passedMs()));
+  }
+
+  override unixMs(): number {
+    return Date.now();
+  }
+
+  override cpuMs(): number {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  }
+
+  override setImmediate<Args extends unknown[]>(callback: (...args: Args) => void, ...args: Args): void {
+    setImmediate(callback, ...args);
+  }
+
+  override async nextTurn(): Promise<void> {
+    await realTurn();
+  }
+
+  /** Moves the time beyond the real one. */
+  override advance(ms: number): Promise<void> {
+    return this.#move(async () => {
+      await super.advance(ms);
+      this.#base += ms;
+    });
+  }
+
+  /** The time follows real time. */
+  run(): void {
+    if (this.#ticks !== undefined) return;
+    this.#read();
+    this.#ticks = setInterval(() => void this.#tick(), TICK_MS).unref();
+  }
+
+  /** The time stands still, except for `advance`. */
+  stop(): void {
+    this.#read();
+    if (this.#ticks !== undefined) clearInterval(this.#ticks);
+    this.#ticks = undefined;
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#isTickWaiting) return;
+    this.#isTickWaiting = true;
+    try {
+      this.#read();
+      await this.#move(() => super.advance(Math.max(0, this.#base - super.time)));
+    } finally {
+      this.#isTickWaiting = false;
+    }
+  }
+
+  /** One movement after the other. */
+  #move(movement: () => Promise<void>): Promise<void> {
+    this.#moving = this.#moving.catch(() => undefined).then(movement);
+    return this.#moving;
+  }
+
+  #read(): void {
+    this.#base = this.time;
+    this.#readAt = realNow();
+    this.#cpuReadMs = this.cpuMs();
+  }
+
+  /** Since the last tick. */
+  #passedMs(): number {
+    if (this.#ticks === undefined) return 0;
+    const realMs = realNow() - this.#readAt;
+    return realMs <= MAX_TICK_MS ? realMs : Math.min(realMs, MAX_TICK_MS + this.cpuMs() - this.#cpuReadMs);
+  }
+}
+
+let opened: ElasticClock | undefined;
+
+/** The one of this process. */
+export function elasticClock(): ElasticClock {
+  opened ??= new ElasticClock();
+  return opened;
+}
+
+/** Puts it below the gateway. */
+export function installElasticClock(): void {
+  elasticClock().run();
+  installClock(elasticClock());
+}
+
+/** For the rest of the file: what it shows depends on the time of Redis or of another process. */
+export function installSystemClock(): void {
+  installClock(systemClock);
+}
