@@ -98,7 +98,8 @@ What was tried for each goal that is missed, or was until then, and what more it
   a bare Node proxy costs 2.8, and undici, which opens, limits and ends upstream requests, most of the rest. A quarter of the own code reads the
   client's envelope, with its checks for duplicate members. The goals take an HTTP/1.1 server and client of
   Gatehouse's own on sockets.
-- **Batches of eth_call.** They go upstream in batches of 10, so that HTTP costs little. What remains is done for each call, as if it were alone: an object, a slot of
+- **Batches of eth_call.** They go upstream in batches of 10, so that HTTP costs little. The rows above were measured while \`batch: auto\` had
+  switched batches off, which it no longer does after a pause. What remains is done for each call, as if it were alone: an object, a slot of
   the key and one of the upstream, coalescing, hedging, a look into the cache, an entry in it, metrics. proxyd has one semaphore for a batch that goes
   upstream, and neither coalescing nor hedges. Calls that wait for a slot, and the calls of a batch, had promises, closures and timers of their own; each has one object now. Less takes one
   selection, one slot and one entry of metrics for all calls of a batch that go to one upstream.

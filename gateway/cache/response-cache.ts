@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import { clock } from '../clock/clock.ts';
+import { LinkedList, type Linked } from '../collections/linked-list.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -44,9 +46,27 @@ const ENTRY_OVERHEAD_BYTES = 300;
 /** One entry takes at most 1/16 of the cache. */
 const MAX_ENTRY_SHARE = 16;
 
-/** Holds the cached results of all networks in memory, and evicts the least recently used ones above its size. */
+/** Requested calls that are remembered, a power of 2; those of some seconds at 5,000 calls per second. */
+const REMEMBERED_CALLS = 65_536;
+/** Of a longer key, so many characters are hashed: two calls that count as one cost an entry that is not needed. */
+const HASHED_CHARS = 512;
+
+interface HeadEntry extends Linked<HeadEntry> {
+  readonly key: string;
+  readonly entry: CacheEntry;
+  readonly deadline: number;
+}
+
+/**
+ * Holds the cached results of all networks in memory, and evicts the least recently used ones above its size. Those for the head
+ * are dropped after their deadline.
+ */
 export class ResponseCache {
   readonly #entries: LRUCache<string, CacheEntry>;
+  /** The oldest first, which are the first to end: all are valid for the same time. */
+  readonly #atHead = new LinkedList<HeadEntry>();
+  /** Hashes of requested calls, each at a place by its hash. */
+  readonly #requested = new Uint32Array(REMEMBERED_CALLS);
 
   constructor(maxBytes: number) {
     this.#entries = new LRUCache({
@@ -60,8 +80,25 @@ export class ResponseCache {
     return this.#entries.get(key);
   }
 
+  /** Whether a call was requested before, as far as is remembered. Remembers it. */
+  isRequestedAgain(key: string): boolean {
+    const hash = hashOf(key);
+    const place = hash % REMEMBERED_CALLS;
+    const isAgain = this.#requested[place] === hash;
+    this.#requested[place] = hash;
+    return isAgain;
+  }
+
   set(key: string, entry: CacheEntry): void {
     this.#entries.set(key, entry);
+    if (entry.validity.while !== 'head') return;
+    const { deadline } = entry.validity;
+    const now = clock.now();
+    this.#atHead.push({ key, entry, deadline, previous: undefined, next: undefined });
+    for (let first = this.#atHead.first; first !== undefined && first.deadline <= now; first = this.#atHead.first) {
+      this.#atHead.remove(first);
+      if (this.#entries.peek(first.key) === first.entry) this.#entries.delete(first.key);
+    }
   }
 
   delete(key: string): void {
@@ -76,4 +113,12 @@ export class ResponseCache {
   get counts(): { readonly entries: number; readonly bytes: number } {
     return { entries: this.#entries.size, bytes: this.#entries.calculatedSize };
   }
+}
+
+/** FNV-1a. */
+function hashOf(key: string): number {
+  const step = Math.ceil(key.length / HASHED_CHARS);
+  let hash = 2_166_136_261;
+  for (let at = 0; at < key.length; at += step) hash = Math.imul(hash ^ key.charCodeAt(at), 16_777_619);
+  return hash >>> 0;
 }

@@ -94,6 +94,8 @@ export class Call {
   coalesced: CoalescedCall | undefined = undefined;
   /** Two upstreams have the call at once. */
   isHedged = false;
+  /** An identical call was sent before, as far as the cache remembers. */
+  isRequestedAgain = false;
   /** The range of blocks of a method that `splits`, which may be a part of a larger one. */
   range: RangePart | undefined = undefined;
   /** With one upstream, only of calls whose blocks are compared. */

@@ -59,9 +59,8 @@ function mustBeComplete({ method, router: { chain } }: Call, params: readonly un
 
 /** Whether the first bytes may go to the caller: the result is for it alone, and nothing can replace it. */
 function mayBegin(call: Call): boolean {
-  const { served, text, router, isHedged, unconfirmed, coalesced } = call;
-  if (isHedged || unconfirmed !== undefined || router.options.audit !== undefined) return false;
+  const { router, isHedged, isRequestedAgain, unconfirmed, coalesced } = call;
   // A result that is requested again is cached.
-  if (served?.cache?.isRequestedAgain(text) === true) return false;
+  if (isHedged || isRequestedAgain || unconfirmed !== undefined || router.options.audit !== undefined) return false;
   return coalesced?.tryClose() !== false;
 }

@@ -154,14 +154,15 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
     cached(call, 'hit');
     return { kind: 'cached', result: found };
   }
-  const since = cache.missed();
+  const missed = cache.missed(name);
+  call.isRequestedAgain = missed.isRequestedAgain;
   cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
   const response = await forward(call);
   // A result that could be proven, and is not, is not cached: there may be evidence at the next call.
   const isUnproven = response.kind !== 'flowing' && response.proof === 'no' && call.method.provenAs !== undefined;
   if (response.kind === 'flowing' || isUnproven) return response;
   // The cached JSON is reused, so that the result is serialised once.
-  const result = cache.store(params, name, response, call.headHash, since);
+  const result = cache.store(params, name, response, call.headHash, missed);
   if (result === undefined) return response;
   return verification === undefined ? { kind: 'cached', result } : { kind: 'cached', result, proof: response.proof };
 }

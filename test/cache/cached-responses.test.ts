@@ -37,30 +37,42 @@ async function open(env: Record<string, string>): Promise<void> {
   await eventually(async () => (await readMetrics(gateway.address)).value('gatehouse_network_head_block') === 100);
 }
 
-it('a result at the head is requested once, and returned under each id', async () => {
-  for (const id of [1, 'two', 3]) {
+it('a result at the head is cached at its second request, and returned under each id', async () => {
+  const entries = async (): Promise<number | undefined> =>
+    (await readMetrics(gateway.address)).value('gatehouse_cache_entries');
+  for (const id of [1, 'two', 3, 4]) {
     expect(await gateway.call('main', 'eth_getStorageAt', slot, id)).toEqual({ jsonrpc: '2.0', id, result: word('1') });
+    if (id === 1) expect(await entries()).toBe(0);
   }
-  expect(requested('eth_getStorageAt')).toBe(1);
+  expect(requested('eth_getStorageAt')).toBe(2);
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_cache_lookups_total', { method: 'eth_getStorageAt', outcome: 'hit' })).toBe(2);
-  expect(value('gatehouse_cache_entries')).toBeGreaterThan(0);
+  expect(value('gatehouse_cache_entries')).toBe(1);
+});
+
+it('calls at the head that do not repeat leave no entries', async () => {
+  for (let position = 0; position < 50; position++)
+    await gateway.call('main', 'eth_getStorageAt', [account, `0x${position.toString(16)}`, 'latest']);
+  expect((await readMetrics(gateway.address)).value('gatehouse_cache_entries')).toBe(0);
 });
 
 it('gas prices in different fee currencies are different entries', async () => {
   node.response('eth_gasPrice', ([currency]: [string?]) => (currency === undefined ? '0x7' : '0x9'));
-  for (const id of [1, 2]) {
+  for (const id of [1, 2, 3]) {
     expect(await gateway.call('main', 'eth_gasPrice', [], id)).toMatchObject({ result: '0x7' });
     expect(await gateway.call('main', 'eth_gasPrice', [account], id)).toMatchObject({ result: '0x9' });
   }
-  expect(node.callsOf('eth_gasPrice').filter(({ params }) => (params as unknown[]).length === 1)).toHaveLength(1);
+  expect(node.callsOf('eth_gasPrice').filter(({ params }) => (params as unknown[]).length === 1)).toHaveLength(2);
 });
 
 it('a call without a block is the one at latest', async () => {
   node.response('eth_getCode', '0x6001');
-  for (const params of [[account], [account, 'latest'], [account, null]])
+  for (const params of [[account], [account, 'latest'], [account, null], [account]])
     expect(await gateway.call('main', 'eth_getCode', params)).toMatchObject({ result: '0x6001' });
-  expect(node.callsOf('eth_getCode').map(({ params }) => params)).toEqual([[account, 'latest']]);
+  expect(node.callsOf('eth_getCode').map(({ params }) => params)).toEqual([
+    [account, 'latest'],
+    [account, 'latest'],
+  ]);
 });
 
 it('final state and blocks by hash are served from the cache when the upstream fails; other calls fail', async () => {
@@ -83,7 +95,7 @@ it('final state and blocks by hash are served from the cache when the upstream f
 });
 
 it('a key without permission gets no cached response', async () => {
-  await gateway.call('main', 'eth_getStorageAt', slot);
+  for (const id of [1, 2]) await gateway.call('main', 'eth_getStorageAt', slot, id);
   const key = makeKey();
   const record = { name: 'bob', createdAt: new Date().toISOString(), permissions: { methods: 'eth_blockNumber' } };
   await gateway.gateway.keys.add(digestOf(key), record);

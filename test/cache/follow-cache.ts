@@ -93,7 +93,7 @@ export async function followCache({
         servedElsewhere: undefined,
       };
       recordServed(poller, upstream, call, response, clock.now());
-      cache.store(params, text, response, headHash, final.since);
+      cache.store(params, text, response, headHash, { since: final.since, isRequestedAgain: true });
       const find = (): string | undefined => cache.find(text)?.toString();
       return { find, first: find() };
     },
@@ -132,9 +132,9 @@ export async function callThroughCache(
   const text = JSON.stringify(params);
   const found = cache.find(text) ?? (await cache.findShared(params, text));
   if (found !== undefined) return { kind: 'cached', result: found };
-  const generation = cache.missed();
+  const missed = cache.missed(text);
   const sentTo: SentTo = { headHash: undefined };
   const response = await request(sentTo);
-  const result = cache.store(params, text, response, sentTo.headHash, generation);
+  const result = cache.store(params, text, response, sentTo.headHash, missed);
   return result === undefined ? response : { kind: 'cached', result };
 }

@@ -21,6 +21,16 @@ it('a result at the head is cached for one second at most', async () => {
   }, SOON_MS);
 });
 
+it('results at the head are dropped after that second, when others are cached', async () => {
+  const { store, responses } = await followCache();
+  for (let slot = 0; slot < 10; slot++) store('eth_getStorageAt', [account, `0x${slot}`, 'latest'], '0x1');
+  expect(responses.counts.entries).toBe(10);
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
+  store('eth_gasPrice', [], '0x5');
+  vi.restoreAllMocks();
+  expect(responses.counts.entries).toBe(1);
+});
+
 it('a result requested before the head changed is not cached', async () => {
   const { chain, poller, store, waitForHead } = await followCache();
   const before = poller.view.head?.hash;
@@ -130,9 +140,10 @@ it('memory is bounded, and hits and misses are counted', async () => {
     sentTo.headHash = poller.view.head?.hash;
     return Promise.resolve(responseOf('0x5'));
   };
+  expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'result', result: '0x5' });
   expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });
   expect(await callThroughCache(cache, latest, request)).toEqual({ kind: 'cached', result: '"0x5"' });
-  expect(counted).toEqual({ hit: 201, redis: 0, miss: 1 });
+  expect(counted).toEqual({ hit: 201, redis: 0, miss: 2 });
 });
 
 async function mineAndFollow(

@@ -30,8 +30,8 @@ export interface ExpressAppOptions {
 }
 
 /**
- * Builds the Express app of a port. Calls do not pass its router, which would cost each of them 6 of 105 µs and 4 of
- * 38 kB of garbage (measured 2026-11-21).
+ * Builds the Express app of a port. Calls do not pass it: an app replaces the prototypes of request and response, which costs 80
+ * to 137 µs of CPU a request. A router alone costs 1 to 6 (2026-11-29, Node 20, four rounds, 16 connections).
  */
 export function expressApp({
   rpc,

@@ -5,8 +5,8 @@ import type { RpcRouteOptions } from './request-options.ts';
 import { handleRpcRequest } from './rpc-request.ts';
 
 /**
- * Handles requests to `<base>/v3/<KEY>`, and those without a key to `<base>` and `<base>/v3`. Runs before Express and does its
- * own reading and writing: Express' parsers and `res.json` cost 20 to 35 µs per call.
+ * Handles requests to `<base>/v3/<KEY>`, and those without a key to `<base>` and `<base>/v3`. Runs before the
+ * Express app (`express-app.ts` has its cost), and does its own reading and writing.
  */
 export function rpcRoute(options: RpcRouteOptions) {
   /** @returns whether the request is for this route */
