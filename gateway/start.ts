@@ -109,8 +109,6 @@ async function startPrimary(active: Settings, count: number, log: Log): Promise<
   // The worker has printed why it did not start.
   const code = await primary.start();
   if (code !== 0) process.exit(code);
-  // It counts each address without a key, of which few survive a minor collection.
-  letYoungHeapGrow();
 }
 
 async function startWorker(active: Settings, count: number, log: Log): Promise<void> {
