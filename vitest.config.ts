@@ -58,9 +58,13 @@ const excluded = [...own.map((name) => `test/${name}/**`), '**/node_modules/**']
 const named = process.env['TESTS'];
 if (named === undefined && onPath(programs.redis.names) === undefined) {
   excluded.push('**/*.redis{,.process}.test.ts');
-  console.log(
-    'NOT RUN: *.redis.test.ts, because PATH has no redis-server or valkey-server. Install one, then run again.',
-  );
+  // Vitest reads this file once for each project.
+  if (process.env['NOT_RUN'] === undefined) {
+    console.log(
+      'NOT RUN: *.redis.test.ts, because PATH has no redis-server or valkey-server. Install one, then run again.',
+    );
+  }
+  process.env['NOT_RUN'] = '*.redis.test.ts';
 }
 const projectsOfTest = [
   // They start nothing and share no state: one module graph in each worker serves all of them.
