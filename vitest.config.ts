@@ -1,5 +1,7 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { failedLast } from './test/support/failed-last.ts';
+import { onPath } from './test/support/find-program.ts';
+import { programs } from './test/support/programs.ts';
 import { simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
@@ -10,14 +12,78 @@ const alone = [
   'test/memory/memory-guard.test.ts',
   'test/upstreams/health/provoked-failures.test.ts',
 ];
-/** Tests with a command of their own, such as `npm run test:abuse`: they need further packages, geth, Chromium, or minutes. */
-const ownCommands = ['test/{abuse,clients,helm,hours,languages,nodes,pages,recipes,walkthrough}/**'];
+const globalSetup = ['test/support/global-setup.ts'];
+const withChromium = [...globalSetup, 'test/pages/install-chromium.ts'];
 /** A worker imports the gateway once, for all its files. */
 const gateway = {
   isolate: false,
-  globalSetup: ['test/support/global-setup.ts'],
+  globalSetup,
   setupFiles: ['test/support/elastic-time.ts', 'test/support/whole-day.ts', 'test/support/clean-up.ts'],
 };
+/** These tests mostly wait. No `requireAssertions`: with concurrent tests, Vitest counts the global `expect` for the wrong one. */
+const clients = { globalSetup: withChromium, expect: { requireAssertions: false }, maxWorkers: 2, maxConcurrency: 4 };
+
+/** The projects of `npm run test:all -- NAMES`: folders of test/ that `npm test` does not run, and what the programs take. */
+const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>> = {
+  // Measures latencies that other tests would change.
+  abuse: { maxWorkers: 1, testTimeout: 120_000 },
+  // Tests of tools that measure and check the gateway.
+  bench: { ...gateway, include: ['test/bench/**/*.test.ts'] },
+  clients,
+  // Go builds helm and actionlint.
+  helm: { maxWorkers: 1, testTimeout: 120_000, hookTimeout: 2_000_000 },
+  // An hour takes one core.
+  hours: { maxWorkers: 2 },
+  // The first compilation of alloy.
+  languages: { globalSetup, maxWorkers: 1, testTimeout: 600_000, hookTimeout: 3_600_000 },
+  // Go builds geth.
+  nodes: { maxWorkers: 1, testTimeout: 300_000, hookTimeout: 1_000_000 },
+  pages: { globalSetup: withChromium, isolate: false, maxWorkers: 3 },
+  // One installs programs at a time.
+  programs: { ...gateway, maxWorkers: 1, hookTimeout: 300_000 },
+  recipes: { maxWorkers: 1, testTimeout: 1_800_000, hookTimeout: 600_000 },
+  redis: { ...gateway, include: ['test/**/*.redis.test.ts'] },
+  // zksync-ethers does not catch the rejection of its own network detection.
+  rejections: {
+    ...clients,
+    include: ['test/clients/rejections/*.test.ts'],
+    onUnhandledError: ({ message }) => !/^(server response [45]|exceeded maximum retry limit)/.test(message),
+  },
+  walkthrough: { globalSetup, testTimeout: 300_000, hookTimeout: 300_000 },
+};
+
+const own = Object.keys(others).filter((name) => name !== 'redis' && name !== 'rejections');
+const excluded = [...own.map((name) => `test/${name}/**`), '**/node_modules/**'];
+/** Set by `npm run test:all`. */
+const named = process.env['TESTS'];
+if (named === undefined && onPath(programs.redis.names) === undefined) {
+  excluded.push('**/*.redis{,.process}.test.ts');
+  // Vitest reads this file once for each project.
+  if (process.env['NOT_RUN'] === undefined) {
+    console.log(
+      'NOT RUN: *.redis.test.ts, because PATH has no redis-server or valkey-server. Install one, then run again.',
+    );
+  }
+  process.env['NOT_RUN'] = '*.redis.test.ts';
+}
+const projectsOfTest = [
+  // They start nothing and share no state: one module graph in each worker serves all of them.
+  { extends: true, test: { name: 'unit', include: units, isolate: false, pool: 'threads' } },
+  { extends: true, test: { ...gateway, name: 'simulated', include: simulatedTests, exclude: excluded, isolate: true } },
+  {
+    extends: true,
+    test: {
+      ...gateway,
+      name: 'gateway',
+      include: ['test/**/*.test.ts'],
+      exclude: [...units, ...simulatedTests, ...alone, ...excluded],
+    },
+  },
+  {
+    extends: true,
+    test: { ...gateway, name: 'alone', include: alone, exclude: excluded, maxWorkers: 1, sequence: { groupOrder: 1 } },
+  },
+] satisfies TestProjectInlineConfiguration[];
 
 export default defineConfig({
   test: {
@@ -30,23 +96,9 @@ export default defineConfig({
     // Ends tests that hang. Each test has its own limits; those that start processes take 20 s on a loaded machine.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    projects: [
-      // They start nothing and share no state: one module graph in each worker serves all of them.
-      { extends: true, test: { name: 'unit', include: units, isolate: false, pool: 'threads' } },
-      { extends: true, test: { ...gateway, name: 'simulated', include: simulatedTests, isolate: true } },
-      {
-        extends: true,
-        test: {
-          ...gateway,
-          name: 'gateway',
-          include: ['test/**/*.test.ts'],
-          exclude: [...units, ...simulatedTests, ...alone, ...ownCommands, '**/node_modules/**'],
-        },
-      },
-      {
-        extends: true,
-        test: { ...gateway, name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
-      },
-    ],
+    projects:
+      named === undefined
+        ? projectsOfTest
+        : [{ extends: true, test: { name: named, include: [`test/${named}/*.test.ts`], ...others[named] } }],
   },
 });

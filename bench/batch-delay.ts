@@ -10,7 +10,7 @@ import type { EventLoopDelays } from './event-loop-delay.ts';
 import { delayProbe, readDelays } from './read-delays.ts';
 import { freePorts, option, removeFolder, start, stopAll, untilReady } from './processes.ts';
 
-/** Measures how long large batches block the gateway's event loop at a time: `npm run bench:batches`. */
+/** Measures how long large batches block the gateway's event loop at a time: `npm run bench -- batches`. */
 const rounds = option('rounds', 10);
 /** The index of the only case to measure. Default: all cases. */
 const only = option('only', -1);

@@ -19,7 +19,7 @@ import { startGateway } from './start-gateway.ts';
  * through nginx with the same attempt timeout. Clients retry until the response is correct. Writes its table into
  * docs/faults.md.
  *
- *   npm run bench:failover [-- --trials 3 --seconds 3]
+ *   npm run bench -- failover [--trials 3 --seconds 3]
  */
 /** A program under test. */
 interface Contender {
@@ -58,7 +58,7 @@ try {
       console.log(rows.at(-1)?.join(' | '));
     }
   }
-  const command = `npm run bench:failover -- --trials ${trials} --seconds ${seconds}`;
+  const command = `npm run bench -- failover --trials ${trials} --seconds ${seconds}`;
   writeTable(join(packageRoot, 'docs/faults.md'), 'failover', rows, command);
 } finally {
   stopAll();

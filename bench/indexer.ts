@@ -17,7 +17,7 @@ import { startGateway } from './start-gateway.ts';
  * Measures what `verify: enforce` costs an indexer: the CPU of the gateway while Ponder indexes a chain with an event in each
  * tenth block, beside `off`. Writes its table into docs/verify.md. `npm run test:clients` installs Ponder.
  *
- *   npm run bench:indexer [-- --blocks 50000]
+ *   npm run bench -- indexer [--blocks 50000]
  */
 const CHAIN_ID = 7_007;
 const BLOCKS_PER_EVENT = 10;
@@ -82,7 +82,7 @@ try {
     console.log(rows.at(-1)?.join(' | '), JSON.stringify(requests));
     gateway.child.kill();
   }
-  const command = `npm run bench:indexer -- --blocks ${count}`;
+  const command = `npm run bench -- indexer --blocks ${count}`;
   writeTable(join(packageRoot, 'docs/verify.md'), 'indexer', rows, command);
 } finally {
   await stopAllAndWait();

@@ -98,7 +98,7 @@ export function texts(name: string): string[] {
 export function commandLine(script: string): string {
   const args = process.argv.slice(2).map((text) => text.replace(/^(.+)=.*\/.*$/, '$1=PATH'));
   const quoted = args.map((text) => (text.includes(' ') ? `"${text}"` : text));
-  return [script, ...(args.length > 0 ? ['--', ...quoted] : [])].join(' ');
+  return [script, ...(args.length > 0 && !script.includes(' -- ') ? ['--'] : []), ...quoted].join(' ');
 }
 
 /** The Node that runs the programs under test: that of `--node PATH`, or this one. */

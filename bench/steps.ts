@@ -11,7 +11,7 @@ import { walletMix, wholeBlocks, type CallKind } from './wallet-calls.ts';
 
 /**
  * Measures the CPU time of each step of a call with the gateway's own functions, to locate a regression. The last row is the
- * whole call except HTTP with the client: `npm run bench:steps`.
+ * whole call except HTTP with the client: `npm run bench -- steps`.
  */
 const methods = ['eth_getStorageAt', 'eth_getTransactionReceipt'];
 const smallKinds = methods.flatMap((name) => walletMix.find(({ method }) => method === name) ?? []);

@@ -17,7 +17,7 @@ import { cpuMicroseconds, freePorts, option, pidOf, removeFolder, start, stopAll
  * calls, and CPU of notifications to many subscribers. Every notification and response is counted. Linux only: CPU time
  * and memory are from /proc.
  *
- *   npm run bench:sockets [-- --idle 5000 --busy 500 --seconds 20 --subscribers 1000 --blocks 20 --websocket]
+ *   npm run bench -- sockets [--idle 5000 --busy 500 --seconds 20 --subscribers 1000 --blocks 20 --websocket]
  *
  * With `--websocket`, the upstream sends its heads over WebSocket, so that no time between polls counts.
  */
@@ -91,7 +91,7 @@ async function run(idle: number, busy: number, seconds: number): Promise<void> {
 /** Prints a table, and writes it into the page with `--write`. */
 function printTable(name: string, rows: readonly (readonly string[])[]): void {
   console.log(`${rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`);
-  if (process.argv.includes('--write')) writeTable(page, name, rows, 'npm run bench:sockets');
+  if (process.argv.includes('--write')) writeTable(page, name, rows, 'npm run bench -- sockets');
 }
 
 async function measureNotifications(url: string, pid: number, subscribers: number, blocks: number): Promise<void> {

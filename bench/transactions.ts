@@ -18,7 +18,7 @@ import { startGateway } from './start-gateway.ts';
  * `transactions: all`, that upstream, one that hangs and one that rejects every transaction. Both ways take turns, one
  * transaction at a time. Each transaction must arrive once. Writes its table into docs/networks.md.
  *
- *   npm run bench:transactions [-- --count 1000]
+ *   npm run bench -- transactions [--count 1000]
  */
 const LATENCY_MS = 20;
 /** Median times: at most this multiple of the direct ones, and this much above it. */
@@ -79,7 +79,7 @@ async function measure(count: number): Promise<void> {
     join(packageRoot, 'docs/networks.md'),
     'transactions',
     table,
-    `npm run bench:transactions -- --count ${count}`,
+    `npm run bench -- transactions --count ${count}`,
   );
 }
 

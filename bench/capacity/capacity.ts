@@ -19,7 +19,7 @@ import { capacityRows, type CapacityRound } from './capacity-rows.ts';
  * Measures the capacity of one core and the memory of one more key, network and socket, and writes the table of
  * docs/scaling.md. Linux only: CPU time is from /proc. Takes about a minute per round.
  *
- *   npm run bench:capacity -- --rounds 3 [--seconds 3 --keys 10000 --networks 200 --sockets 2000 --print]
+ *   npm run bench -- capacity --rounds 3 [--seconds 3 --keys 10000 --networks 200 --sockets 2000 --print]
  */
 const counts = { keys: option('keys', 10_000), networks: option('networks', 200), sockets: option('sockets', 2_000) };
 /** The first sockets reuse memory that the start has freed. */
@@ -48,7 +48,7 @@ for (let round = 0; round < option('rounds', 3); round++) {
 const rows = capacityRows(rounds, counts, load);
 console.log(rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n'));
 if (!process.argv.includes('--print')) {
-  const command = ['npm run bench:capacity', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])];
+  const command = ['npm run bench -- capacity', ...process.argv.slice(2)];
   const page = join(packageRoot, 'docs/scaling.md');
   writeTable(page, 'capacity', rows, command.join(' '));
   // Not by the npm script, which would give prettier the options of this command.

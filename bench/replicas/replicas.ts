@@ -28,7 +28,7 @@ import { replicaRows, type ReplicaCost } from './replica-rows.ts';
  * Measures the CPU time of a call if 1, 2 and 3 gateways with one Redis get calls of the same key, which has a rate, at the
  * same time; writes the table of docs/scaling.md. Linux only: CPU time is from /proc. Takes about two minutes.
  *
- *   npm run bench:replicas -- --rounds 5 [--seconds 2 --print]
+ *   npm run bench -- replicas --rounds 5 [--seconds 2 --print]
  */
 const GATEWAYS_MAX = 3;
 const CONNECTIONS_PER_GATEWAY = 32;
@@ -73,7 +73,7 @@ if (!process.argv.includes('--print')) {
     page,
     'replicas',
     [...rows, ['machine', `${cpus().length} cores`, load, '']],
-    commandLine('npm run bench:replicas'),
+    commandLine('npm run bench -- replicas'),
   );
   execFileSync(join(packageRoot, 'node_modules/.bin/prettier'), ['--write', '--log-level', 'warn', page]);
 }

@@ -14,10 +14,10 @@ import { simulate } from './simulate.ts';
  * Runs a network of the soak in simulated time: an hour takes seconds, and the same seed gives the same events. Prints the
  * result as JSON. Exits with 1 after a violation.
  *
- *   npm run simulation [-- --seed 1 --minutes 60 --network nodes|polled|pool|restarts --verify enforce --events
+ *   npm run bench -- simulation [--seed 1 --minutes 60 --network nodes|polled|pool|restarts --verify enforce --events
  *     --mutation <name>]
  *
- * `--events` prints the last 200 events before each shown violation. `--mutation` takes a mend of `npm run soak:mutations` out
+ * `--events` prints the last 200 events before each shown violation. `--mutation` takes a mend of `npm run bench -- mutations` out
  * of the gateway, and runs the network in which the defect shows.
  */
 const text = { type: 'string' } as const;

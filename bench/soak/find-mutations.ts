@@ -19,7 +19,7 @@ import { Violations, type ViolationKind } from './violations.ts';
  * Takes one mend after the other out of a gateway, and shows that the checker of the soak finds the defect. Exits with 1 if
  * it does not find one in time.
  *
- *   npm run soak:mutations [-- --seed 1 --seconds 120 --only <name>]
+ *   npm run bench -- mutations [--seed 1 --seconds 120 --only <name>]
  */
 const text = { type: 'string' } as const;
 const { values } = parseArgs({ options: { seed: text, seconds: text, only: text } });

@@ -21,7 +21,7 @@ import { Violations } from './violations.ts';
  * response and notification against the true chain. Exits with 1 after a violation, a wrong or missing response, growing
  * memory, or a blocked event loop, and with 2 if the machine had too much other load to find them.
  *
- *   npm run soak [-- --seed 1 --minutes 3 --faults on|off --gateways 1|2 --workers 2 --verify off|enforce
+ *   npm run bench -- soak [--seed 1 --minutes 3 --faults on|off --gateways 1|2 --workers 2 --verify off|enforce
  *     --block-ms 1000 --shown 5 --events]
  *
  * With `--verify enforce`, results are proven before they are returned, and none may be disproved: the nodes never lie.

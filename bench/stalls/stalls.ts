@@ -18,7 +18,7 @@ import type { StallCause } from './stall-causes.ts';
  * Lists what keeps the gateway's event loop from other work for more than 1 ms, by cause, at half of its maximum load, with
  * 1,000 keys whose usage is written to files, polls of heads, and scrapes of /metrics every 15 s.
  *
- *   npm run bench:stalls [-- --seconds 60]
+ *   npm run bench -- stalls [--seconds 60]
  */
 const KEYS = 1_000;
 const CONNECTIONS = 64;

@@ -14,8 +14,8 @@ const rows: string[][] = [];
 
 afterAll(() => {
   for (const row of rows) console.log(row.join(' | '));
-  if (process.env['ABUSE_TABLE'] !== 'write' || rows.length < attacks.length) return;
-  writeTable(join(packageRoot, 'docs/security.md'), 'attacks', [heading, ...rows], 'npm run test:abuse:table');
+  if (process.env['WRITE_DOCS'] !== 'yes' || rows.length < attacks.length) return;
+  writeTable(join(packageRoot, 'docs/security.md'), 'attacks', [heading, ...rows], 'npm run test:all -- abuse --write');
 });
 
 /** The table of docs/security.md has the first. */

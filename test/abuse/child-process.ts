@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { tracked } from '../support/child-processes.ts';
 
-/** A program of processes/, compiled by `npm run test:abuse`. */
+/** A program of processes/, compiled by `npm run test:all -- abuse`. */
 export class AbuseProcess {
   readonly #child: ChildProcess;
 

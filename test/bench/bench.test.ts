@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CheckedCalls } from '../../bench/checked-calls.ts';
 import { openParts } from '../../bench/gateway-parts.ts';
 import { LoadGenerator } from '../../bench/load.ts';
-import { pages } from '../../bench/pages.ts';
 import { Random } from '../../bench/random.ts';
 import { countIncorrect, targetsTable } from '../../bench/report.ts';
 import type { Results } from '../../bench/results.ts';
@@ -63,9 +62,4 @@ it('runs every step of a call', async () => {
     await parts.close();
     rmSync(folder, { recursive: true });
   }
-});
-
-it('docs/benchmarks.md, docs/bench.svg and README are generated from docs/bench.json', () => {
-  for (const [path, text] of pages())
-    expect([path, readFileSync(join(packageRoot, path), 'utf8')]).toEqual([path, text]);
 });

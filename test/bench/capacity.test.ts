@@ -26,9 +26,9 @@ it('the capacity table has the median of the rounds, in units for people, and su
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-capacity-'));
   const page = join(folder, 'page.md');
   writeFileSync(page, '# Page\n\n<!-- capacity -->\n<!-- end of capacity -->\n\nafter\n');
-  writeTable(page, 'capacity', rows, 'npm run bench:capacity');
+  writeTable(page, 'capacity', rows, 'npm run bench -- capacity');
   expect(readTable(page, 'capacity')).toEqual(rows);
-  expect(readFileSync(page, 'utf8')).toMatch(/^`npm run bench:capacity` on .+, Node v.+, \d{4}-\d\d-\d\d\.$/m);
+  expect(readFileSync(page, 'utf8')).toMatch(/^`npm run bench -- capacity` on .+, Node v.+, \d{4}-\d\d-\d\d\.$/m);
   rmSync(folder, { recursive: true });
 });
 

@@ -182,7 +182,7 @@ describe.concurrent.each(clients)('a day of $name', (kind) => {
 it('docs/migration.md has the same table', () => {
   const rows = table.rows(clients.map(({ name }) => name));
   const page = join(packageRoot, 'docs/migration.md');
-  if (process.env['CLIENTS_TABLE'] === 'write') writeTable(page, 'days', rows, 'npm run test:clients:table');
+  if (process.env['WRITE_DOCS'] === 'yes') writeTable(page, 'days', rows, 'npm run test:all -- clients --write');
   expect(readTable(page, 'days')).toEqual(rows);
 });
 

@@ -1,10 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Deployment } from 'kubernetes-models/apps/v1';
-import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
-import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
-import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
-import { Service } from 'kubernetes-models/v1';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
@@ -57,32 +52,7 @@ const image = environmentOf(readStages().at(-1) ?? []);
 const settings = readSettings({ ...image, REDIS_URL: 'redis://redis' });
 const ports = new Map(container.ports.map(({ name, containerPort }) => [name, containerPort]));
 
-/** The classes of kubernetes-models, by kind. */
-const models: Readonly<Record<string, new (manifest: never) => { validate(): void }>> = {
-  Deployment,
-  HorizontalPodAutoscaler,
-  Ingress,
-  NetworkPolicy,
-  PodDisruptionBudget,
-  Service,
-};
-
 describe('the Kubernetes manifests', () => {
-  // ServiceMonitor is of the Prometheus operator.
-  it.each(manifests.filter(({ kind }) => kind !== 'ServiceMonitor').map((manifest) => [manifest.kind, manifest]))(
-    '%s is valid by the schema of Kubernetes',
-    (kind, manifest) => {
-      const Model = models[kind];
-      expect(Model).toBeDefined();
-      if (Model !== undefined) new Model(manifest as never).validate();
-      const broken = { ...manifest, spec: 'none' };
-      if (Model !== undefined)
-        expect(() => {
-          new Model(broken as never).validate();
-        }).toThrow();
-    },
-  );
-
   it('let clients reach the calls port through the Ingress, and only Prometheus the ops port', () => {
     const [ingress] = ofKind('Ingress');
     expect(JSON.stringify(ingress)).toContain('"service":{"name":"gatehouse","port":{"name":"calls"}}');

@@ -8,7 +8,7 @@ import { heading } from '../abuse/outcome-table.ts';
 import { readTable } from '../support/page-table.ts';
 
 const page = join(packageRoot, 'docs/security.md');
-const advice = 'run npm run test:abuse:table';
+const advice = 'run npm run test:all -- abuse --write';
 
 it('docs/security.md has the measured figures of exactly the attacks of test/abuse/attacks/', () => {
   const [head, ...rows] = readTable(page, 'attacks');

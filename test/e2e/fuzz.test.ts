@@ -11,7 +11,7 @@ import { sendFuzzRequest } from './send-fuzz-request.ts';
 import { eventually } from '../support/eventually.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 
-/** Another seed, another thousand requests: `FUZZ_SEED=7 npx vitest run test/e2e/fuzz`. For minutes: `npm run test:fuzz`. */
+/** Another seed, another thousand requests: `FUZZ_SEED=7 npx vitest run test/e2e/fuzz`. For minutes: `npm run test:all -- fuzz`. */
 const seed = Number(process.env['FUZZ_SEED'] ?? 1);
 const count = 1_000;
 const atOnce = 16;

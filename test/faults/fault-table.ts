@@ -58,7 +58,7 @@ export function writeTable(
   file: string,
   name: keyof typeof heading,
   rows: readonly string[][],
-  command = 'npm run faults',
+  command = 'npm run bench -- faults',
 ): void {
   writePageTable(file, name, [heading[name], ...rows], command);
 }

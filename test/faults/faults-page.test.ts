@@ -41,8 +41,10 @@ function expectSameNames(name: keyof typeof heading, rows: readonly { readonly n
     .map(([fault]) => fault ?? '');
   const tested = rows.map((row) => row.name);
   const undocumented = tested.filter((fault) => !documented.includes(fault));
-  expect(undocumented, `faults of ${file} without a row in docs/faults.md: run npm run faults`).toEqual([]);
+  expect(undocumented, `faults of ${file} without a row in docs/faults.md: run npm run bench -- faults`).toEqual([]);
   const untested = documented.filter((fault) => !tested.includes(fault));
-  expect(untested, `faults of docs/faults.md without a row: add it to ${file}, or run npm run faults`).toEqual([]);
-  expect(documented, 'the order of docs/faults.md: run npm run faults').toEqual(tested);
+  expect(untested, `faults of docs/faults.md without a row: add it to ${file}, or run npm run bench -- faults`).toEqual(
+    [],
+  );
+  expect(documented, 'the order of docs/faults.md: run npm run bench -- faults').toEqual(tested);
 }

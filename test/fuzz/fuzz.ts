@@ -8,7 +8,7 @@ import { openUpstreamTarget } from './upstream-target.ts';
 import { openWebSocketTarget } from './web-socket-target.ts';
 
 /*
- * npm run test:fuzz -- [--seed N] [--minutes M] [--target http|websocket|upstream] [--rounds R] [--planted]
+ * npm run test:all -- fuzz [--seed N] [--minutes M] [--target http|websocket|upstream] [--rounds R] [--planted]
  *
  * Each target has a third of the minutes, and a round for each seed from N on. A finding is printed with the seed of its
  * round: `--target http --seed 17 --rounds 1` repeats it. `--planted` shows that a defect in each target is found.

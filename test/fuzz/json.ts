@@ -3,7 +3,7 @@ import { differenceIn, randomJson } from '../json/fuzz-json.ts';
 import { Random } from './random.ts';
 
 /*
- * npm run test:fuzz:json -- [--seed N] [--inputs M]
+ * npm run test:all -- fuzz-json [--seed N] [--inputs M]
  *
  * Compares the reader of JSON bytes with JSON.parse.
  */

@@ -2,17 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Deployment } from 'kubernetes-models/apps/v1';
-import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
-import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
-import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
-import { ConfigMap, Service } from 'kubernetes-models/v1';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { loadNetworks } from '../../gateway/network-files/load-networks.ts';
 import { methodFacts } from '../../gateway/spec/method-facts.ts';
 import { findGoProgram } from '../support/go-program.ts';
+import { models } from './kubernetes-models.ts';
 
 const HELM_VERSION = '3.22.0';
 /** A program of `go install` has an old version by default. */
@@ -27,11 +23,6 @@ interface Manifest {
 }
 
 type Labels = Readonly<Record<string, string>>;
-
-/** The classes of kubernetes-models, by kind. ServiceMonitor is of the Prometheus operator. */
-const models: Readonly<Record<string, new (manifest: never) => { validate(): void }>> = {
-  ...{ ConfigMap, Deployment, HorizontalPodAutoscaler, Ingress, NetworkPolicy, PodDisruptionBudget, Service },
-};
 
 let helm: string;
 

@@ -3,7 +3,7 @@ import { JsonReader, NotJson, type JsonReaderOptions } from '../../gateway/json/
 import { Random } from '../fuzz/random.ts';
 import { differenceIn, randomJson } from './fuzz-json.ts';
 
-/** `npm run test:fuzz:json` reads millions. */
+/** `npm run test:all -- fuzz-json` reads millions. */
 const INPUTS = 40_000;
 const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
 

@@ -82,7 +82,7 @@ export function requireTools(): void {
   const missing = languages.flatMap(({ name, tools }) =>
     tools.filter((tool) => onPath([tool]) === undefined).map((tool) => `${tool} (for ${name})`),
   );
-  if (missing.length > 0) throw new Error(`npm run test:languages needs on PATH: ${missing.join(', ')}`);
+  if (missing.length > 0) throw new Error(`npm run test:all -- languages needs on PATH: ${missing.join(', ')}`);
   mkdirSync(join(tmpdir(), 'gatehouse-languages'), { recursive: true });
 }
 

@@ -198,7 +198,7 @@ describe(`subscribers of a geth ${GETH_VERSION}`, () => {
         return [one.name, ...[...counts, doubled, missing, stale, one.disconnects].map(String)];
       }),
     ];
-    if (process.env['NODES_TABLE'] === 'write') writeTable(page, 'subscribed', rows, 'npm run test:nodes:table');
+    if (process.env['WRITE_DOCS'] === 'yes') writeTable(page, 'subscribed', rows, 'npm run test:all -- nodes --write');
     const [heading, ...served] = readTable(page, 'subscribed');
     expect([heading, ...served.slice(0, -1)]).toEqual(rows.slice(0, -1));
     expect(gatewaySubscribers().map(({ disconnects }) => disconnects)).toEqual([0, 0]);

@@ -80,9 +80,9 @@ describe(`the conversations of execution-apis on geth ${GETH_VERSION}`, () => {
 
   it('docs/nodes.md has the same tables', () => {
     const [counts, differences] = [countRows(), differenceRows()];
-    if (process.env['NODES_TABLE'] === 'write') {
-      writeTable(page, 'suite', counts, 'npm run test:nodes:table');
-      writeTable(page, 'differences', differences, 'npm run test:nodes:table');
+    if (process.env['WRITE_DOCS'] === 'yes') {
+      writeTable(page, 'suite', counts, 'npm run test:all -- nodes --write');
+      writeTable(page, 'differences', differences, 'npm run test:all -- nodes --write');
     }
     expect(readTable(page, 'suite')).toEqual(counts);
     expect(readTable(page, 'differences')).toEqual(differences);

@@ -6,8 +6,8 @@ import { startChromium, type Chromium, type OpenOptions, type Tab } from '../sup
 import { openKeys } from './keys-gateway.ts';
 import { networkNames, startPicturedGateway, type PicturedGateway } from './pictured-gateway.ts';
 
-/** `npm run docs:picture` writes docs/*-page*.png after two minutes of traffic: the overview shows the last minute. */
-const isWritten = process.env['PICTURES'] === 'write';
+/** `npm run test:all -- pages test/pages/pictures --write` writes docs/*-page*.png after two minutes of traffic: the overview shows the last minute. */
+const isWritten = process.env['WRITE_DOCS'] === 'yes';
 const TRAFFIC_MS = isWritten ? 120_000 : 500;
 const MAX_PICTURE_BYTES = 250_000;
 

@@ -28,5 +28,5 @@ export function writeRows(followed: Iterable<RecipeExample>): void {
     one[0] === other[0] && one[1] === other[1];
   const known = [...seen, ...writtenRows()];
   const rows = recipeRows(readExamples()).flatMap((row) => known.filter((other) => isSame(row, other)).slice(0, 1));
-  writeTable(page, 'recipes', [heading, ...rows], 'npm run test:recipes');
+  writeTable(page, 'recipes', [heading, ...rows], 'npm run test:all -- recipes');
 }

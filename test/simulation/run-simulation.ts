@@ -9,7 +9,7 @@ export const HOUR_TIMEOUT_MS = 300_000;
 /** A simulated clock that never ends would take a core from all further tests. */
 const limits = { timeout: HOUR_TIMEOUT_MS, killSignal: 'SIGKILL' } as const;
 
-/** Runs a network of three upstreams in a process of its own. @param args as of `npm run simulation` */
+/** Runs a network of three upstreams in a process of its own. @param args as of `npm run bench -- simulation` */
 export function runSimulation(...args: string[]): Promise<SimulationResult> {
   const program = join(packageRoot, 'dist/bench/simulation/simulation.js');
   return new Promise((resolve, reject) => {

@@ -98,7 +98,6 @@ test('every zks_ method that viem sends passes', async () => {
   await Promise.allSettled([
     client.estimateFee({ account: address, to: address, value: 1n }),
     client.estimateGasL1ToL2({ account: address, to: address, data: '0xabcdef' }),
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- older nodes have it
     client.getAllBalances({ account: address }),
     client.getBaseTokenL1Address(),
     client.getBlockDetails({ number: 5 }),

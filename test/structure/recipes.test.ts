@@ -6,7 +6,7 @@ import { isAbout, readRecipes } from '../recipes/contributing.ts';
 import { applyEdit, omissionsOf, readExamples } from '../recipes/recipe-example.ts';
 import { recipeRows, writtenRows } from '../recipes/recipe-table.ts';
 
-/* What `npm run test:recipes` would find after minutes is found here at once, without running a recipe. */
+/* What `npm run test:all -- recipes` would find after minutes is found here at once, without running a recipe. */
 
 const examples = readExamples();
 const recipes = readRecipes();
@@ -53,6 +53,6 @@ describe.each(examples)('the example $example', (example) => {
 it('docs/recipes.md has each step that can be left out, with its message', () => {
   const plain = (rows: string[][]): string[][] =>
     rows.map((row) => row.map((cell) => cell.replace(/^`+ ?| ?`+$/g, '')));
-  const stale = 'docs/recipes.md is stale: run `npm run test:recipes`';
+  const stale = 'docs/recipes.md is stale: run `npm run test:all -- recipes`';
   expect(plain(writtenRows()), stale).toEqual(plain(recipeRows(examples)));
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { sourcesIn } from './imports.ts';
 
-/** `npm run test:nodes` needs a checkout of execution-apis, and fails without it. */
+/** `npm run test:all -- nodes` needs a checkout of execution-apis, and fails without it. */
 const files = sourcesIn('test').filter((file) => !/^test\/nodes\/|node_modules/.test(file));
 
 describe('each test runs in each clone', () => {

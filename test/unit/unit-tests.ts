@@ -8,7 +8,8 @@ const starts =
   /'node:(child_process|http|https|net|tls|cluster|worker_threads)'|'ws'|'ioredis'|inject\('redisServer'\)|support\/eventually|support\/block-event-loop/;
 /** A test that installs a clock of its own. */
 const simulates = /from '[^']*\/(simulate-time|simulated-(network|nodes|clock))\.ts'/;
-const excluded = /^test\/(abuse|clients|e2e|hours|languages|nodes|pages|recipes|walkthrough|runtimes)\//;
+const excluded =
+  /^test\/(abuse|bench|clients|e2e|helm|hours|languages|nodes|pages|programs|recipes|walkthrough|runtimes)\//;
 
 const verdicts = new Map<string, boolean>();
 

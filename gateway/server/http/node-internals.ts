@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 /*
  * The only file that uses what Node does not document: members of its sockets and of its HTTP parser, and methods that are
  * replaced. test/server/http/node-internals.test.ts holds for each of them, and runs with every Node version that Gatehouse
- * supports (`npm run test:runtimes`).
+ * supports (`npm run test:all -- runtimes`).
  */
 
 /** `HTTPParser.kOnHeaders`: Node's parser calls it with each 32 headers of a head that is not complete (node_http_parser.cc). */

@@ -105,8 +105,8 @@ it('docs/clients.md has the same table', () => {
     name,
     ...heading.slice(1).map((column) => cells.get(`${name} ${column}`) ?? ''),
   ]);
-  if (process.env['REJECTIONS_TABLE'] === 'write') {
-    writeTable(page, 'rejections', [heading, ...rows], 'npm run test:rejections:table');
+  if (process.env['WRITE_DOCS'] === 'yes') {
+    writeTable(page, 'rejections', [heading, ...rows], 'npm run test:all -- rejections --write');
   }
   expect(readTable(page, 'rejections')).toEqual([heading, ...rows]);
 });

@@ -30,7 +30,7 @@ export function suiteFolder(): string {
   const folder = resolve(packageRoot, process.env['EXECUTION_APIS'] ?? '../shared/data/execution-apis-suite');
   if (existsSync(join(folder, 'chain.rlp'))) return folder;
   throw new Error(
-    'npm run test:nodes needs the tests of ethereum/execution-apis: set EXECUTION_APIS to the folder with their chain.rlp.',
+    'npm run test:all -- nodes needs the tests of ethereum/execution-apis: set EXECUTION_APIS to the folder with their chain.rlp.',
   );
 }
 

@@ -21,7 +21,7 @@ import {
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { scenarioPause } from '../../support/scenario-pause.ts';
 
-/** Each of these members of Node must do the same in every version that Gatehouse supports: `npm run test:runtimes`. */
+/** Each of these members of Node must do the same in every version that Gatehouse supports: `npm run test:all -- runtimes`. */
 let server: Server;
 let accepted: Socket;
 let client: Socket;
