@@ -4,12 +4,9 @@ import { simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
 /** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
-const alone = [
-  'test/e2e/buffered-bytes.test.ts',
-  'test/limits/lost-count.test.ts',
-  'test/memory/memory-guard.test.ts',
-  'test/upstreams/health/provoked-failures.test.ts',
-];
+const alone = ['test/limits/lost-count.test.ts', 'test/upstreams/health/provoked-failures.test.ts'];
+/** What they test is the process: start, signals, workers, memory, installation. One at a time, after all others. */
+const processes = ['test/**/*.process.test.ts'];
 /** Tests with a command of their own, such as `npm run test:abuse`: they need further packages, geth, Chromium, or minutes. */
 const ownCommands = ['test/{abuse,clients,helm,hours,languages,nodes,pages,recipes,walkthrough}/**'];
 /** A worker imports the gateway once, for all its files. */
@@ -40,12 +37,20 @@ export default defineConfig({
           ...gateway,
           name: 'gateway',
           include: ['test/**/*.test.ts'],
-          exclude: [...units, ...simulatedTests, ...alone, ...ownCommands, '**/node_modules/**'],
+          exclude: [...units, ...simulatedTests, ...alone, ...processes, ...ownCommands, '**/node_modules/**'],
         },
       },
       {
         extends: true,
         test: { ...gateway, name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        test: {
+          ...gateway,
+          ...{ name: 'process', include: processes, exclude: [...ownCommands, '**/node_modules/**'] },
+          ...{ maxWorkers: 1, sequence: { groupOrder: 2 } },
+        },
       },
     ],
   },
