@@ -4,11 +4,11 @@ import tseslint from 'typescript-eslint';
 const processRules = [
   {
     selector: 'MemberExpression[object.name="process"][property.name="env"]',
-    message: 'Only program.ts and start.ts read process.env.',
+    message: 'Only main.ts reads process.env.',
   },
   {
     selector: 'CallExpression[callee.object.name="process"][callee.property.name="exit"]',
-    message: 'Only program.ts and start.ts end the process.',
+    message: 'Only main.ts and start.ts end the process.',
   },
 ];
 const timers = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate'];
@@ -91,7 +91,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['gateway/program.ts', 'gateway/start.ts', 'test/**', 'bench/**', 'schemas/generate.ts'],
+    files: ['gateway/main.ts', 'gateway/start.ts', 'test/**', 'bench/**', 'schemas/generate.ts'],
     rules: { 'no-restricted-syntax': 'off' },
   },
   {

@@ -6,12 +6,9 @@ import { simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
 /** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
-const alone = [
-  'test/e2e/buffered-bytes.test.ts',
-  'test/limits/lost-count.redis.test.ts',
-  'test/memory/memory-guard.test.ts',
-  'test/upstreams/health/provoked-failures.test.ts',
-];
+const alone = ['test/limits/lost-count.redis.test.ts', 'test/upstreams/health/provoked-failures.test.ts'];
+/** What they test is the process: start, signals, workers, memory, installation. One at a time, after all others. */
+const processes = ['test/**/*.process.test.ts'];
 const globalSetup = ['test/support/global-setup.ts'];
 const withChromium = [...globalSetup, 'test/pages/install-chromium.ts'];
 /** A worker imports the gateway once, for all its files. */
@@ -76,12 +73,19 @@ const projectsOfTest = [
       ...gateway,
       name: 'gateway',
       include: ['test/**/*.test.ts'],
-      exclude: [...units, ...simulatedTests, ...alone, ...excluded],
+      exclude: [...units, ...simulatedTests, ...alone, ...processes, ...excluded],
     },
   },
   {
     extends: true,
     test: { ...gateway, name: 'alone', include: alone, exclude: excluded, maxWorkers: 1, sequence: { groupOrder: 1 } },
+  },
+  {
+    extends: true,
+    test: {
+      ...gateway,
+      ...{ name: 'process', include: processes, exclude: excluded, maxWorkers: 1, sequence: { groupOrder: 2 } },
+    },
   },
 ] satisfies TestProjectInlineConfiguration[];
 

@@ -30,23 +30,25 @@ const skippedByWorkers = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR2'] a
 /** Node's timers fire at once if the delay is longer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Serves until a signal. @throws what prevents the start */
-export async function start(active: Settings): Promise<void> {
-  const log = openLog(active.LOG_LEVEL, shouldPrintReadableLog(process.env));
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Serves until a signal. @param env of the process @throws what prevents the start */
+export async function start(active: Settings, env: Environment): Promise<void> {
+  const log = openLog(active.LOG_LEVEL, shouldPrintReadableLog(env));
   const workers = workersOf(active, thisMachine());
   if (isWorker) {
-    await startWorker(active, workers, log);
+    await startWorker(active, env, workers, log);
     return;
   }
-  for (const warning of misspeltSettings(process.env)) log.warn(warning);
+  for (const warning of misspeltSettings(env)) log.warn(warning);
   if (workers > 1) {
-    await startPrimary(active, workers, log);
+    await startPrimary(active, env, workers, log);
     return;
   }
-  const gateway = await open(active, log);
+  const gateway = await open(active, env, log);
   letYoungHeapGrow();
   let isStopping = false;
-  const closing = stopWithSignals(active, log, {
+  const closing = stopWithSignals(active, env, log, {
     reload: () => void gateway.reload(),
     stop: async (delayMs) => {
       isStopping = true;
@@ -63,15 +65,16 @@ export async function start(active: Settings): Promise<void> {
   }
 }
 
-async function open(active: Settings, log: Log, link?: WorkerLink): Promise<Gateway> {
+async function open(active: Settings, env: Environment, log: Log, link?: WorkerLink): Promise<Gateway> {
   // The primary does not load the server: it takes 14 MB less, and starts in half of the time.
   const { openGateway } = await import('./server/app.ts');
-  return openGateway(active, process.env, log, link);
+  return openGateway(active, env, log, link);
 }
 
 /** Reloads and drains the gateway with the signals of the operating system. */
 function stopWithSignals(
   active: Settings,
+  env: Environment,
   log: Log,
   { reload, stop }: { readonly reload: () => void; readonly stop: (delayMs: number) => Promise<void> },
 ): ReturnType<typeof closeWithGrace> {
@@ -85,7 +88,7 @@ function stopWithSignals(
   // Without a listener, SIGUSR2 would end the process.
   process.on('SIGUSR2', () => undefined);
   const skip: ('SIGHUP' | 'SIGUSR2')[] = shouldReload ? ['SIGHUP', 'SIGUSR2'] : ['SIGUSR2'];
-  stopWithNpm(process.env);
+  stopWithNpm(env);
   return closeWithGrace({ delay: timeoutMs, logger: false, skip }, async ({ err: error, signal }) => {
     if (error !== undefined) log.fatal(causeOf(error), 'unexpected error, stopping');
     log.info({ signal }, 'draining');
@@ -95,12 +98,12 @@ function stopWithSignals(
 }
 
 /** The process that starts the workers, and serves no call itself. Its first worker prints the banner. */
-async function startPrimary(active: Settings, count: number, log: Log): Promise<void> {
+async function startPrimary(active: Settings, env: Environment, count: number, log: Log): Promise<void> {
   const primary = new Primary({ count, log });
   new MachineCharges().serve(primary.router);
   serveShares(primary.router);
   new MachineSlots(primary.router, count).serve();
-  stopWithSignals(active, log, {
+  stopWithSignals(active, env, log, {
     reload: () => {
       primary.reload();
     },
@@ -111,7 +114,7 @@ async function startPrimary(active: Settings, count: number, log: Log): Promise<
   if (code !== 0) process.exit(code);
 }
 
-async function startWorker(active: Settings, count: number, log: Log): Promise<void> {
+async function startWorker(active: Settings, env: Environment, count: number, log: Log): Promise<void> {
   // The primary gets them too, and reloads or stops the workers.
   for (const signal of skippedByWorkers) process.on(signal, () => undefined);
   const serving: { gateway?: Gateway } = {};
@@ -131,7 +134,7 @@ async function startWorker(active: Settings, count: number, log: Log): Promise<v
       await serving.gateway?.drain();
     },
   );
-  const gateway = await open(settingsOfWorker(active, count, thisMachine()), log, link);
+  const gateway = await open(settingsOfWorker(active, count, thisMachine()), env, log, link);
   serving.gateway = gateway;
   letYoungHeapGrow();
   if (link.id === FIRST_WORKER) await printBanner(active, gateway, log, () => isStopping);

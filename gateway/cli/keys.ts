@@ -35,8 +35,7 @@ import { secretTexts, permissionsText, tableOf, usageTable } from './show-keys.t
 export const OPEN_TIMEOUT_MS = 1_500;
 
 export interface KeysCommandContext {
-  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR'> &
-    Partial<Pick<Settings, 'AUTH_ISSUER'>>;
+  readonly settings: () => Pick<Settings, 'REDIS_URL' | 'DATA_DIR' | 'NETWORKS_DIR' | 'AUTH_ISSUER'>;
   /** Standard input, for `--key-stdin`. */
   readonly input: AsyncIterable<Uint8Array | string>;
   /** Write text unchanged to standard output and standard error. */
@@ -47,16 +46,13 @@ export interface KeysCommandContext {
    * @param slugs networks that the key may use, with commas; undefined: all
    * @returns undefined if the networks are not known here
    */
-  readonly callUrl?: (key: string, slugs: string | undefined) => string | undefined;
+  readonly callUrl: (key: string, slugs: string | undefined) => string | undefined;
 }
 
 /** Makes the command `gatehouse keys …`. `exitCodeFor` prints its errors. */
 export function keysCommand(context: KeysCommandContext): Command {
   const { out } = context;
-  const keys = new Command('keys')
-    .description('Create, list, change and revoke keys')
-    .exitOverride()
-    .configureOutput({ writeOut: out, writeErr: context.err });
+  const keys = new Command('keys').description('Create, list, change and revoke keys');
 
   const withStore = async (work: (store: KeyStore) => Promise<void>): Promise<void> => {
     const store = openKeyStore(context.settings(), openLog('silent'), true);
@@ -110,7 +106,7 @@ export function keysCommand(context: KeysCommandContext): Command {
           ...(given !== undefined && { given }),
           withSecret: options.secret === true,
         });
-        const url = created.key === undefined ? undefined : context.callUrl?.(created.key, permissions['networks']);
+        const url = created.key === undefined ? undefined : context.callUrl(created.key, permissions['networks']);
         printResult(
           { ...created, ...(url !== undefined && { url }) },
           options.json,

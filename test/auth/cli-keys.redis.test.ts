@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -24,8 +24,19 @@ beforeEach(() => {
 
 const keys = (args: string[], input?: string): Promise<KeysRun> =>
   runKeys({ REDIS_URL: redisUrl, DATA_DIR: dataDir }, args, input);
-const withUrl = (args: string[]): Promise<KeysRun> =>
-  runKeys({ REDIS_URL: undefined, DATA_DIR: dataDir }, args, '', (key) => `http://gateway.example/v3/${key}`);
+/** As `keys`, where there is a network. */
+function withUrl(args: string[]): Promise<KeysRun> {
+  const networks = join(dataDir, 'networks');
+  mkdirSync(networks, { recursive: true });
+  const file = {
+    name: 'One',
+    chainId: 1,
+    upstreams: [{ url: 'https://node.example' }],
+    baseUrls: ['http://gateway.example'],
+  };
+  writeFileSync(join(networks, 'one.yaml'), JSON.stringify(file));
+  return runKeys({ DATA_DIR: dataDir, NETWORKS_DIR: networks }, args);
+}
 
 async function create(name: string): Promise<{ id: string; key: string }> {
   return JSON.parse((await keys(['create', '--name', name, '--json'])).out) as { id: string; key: string };

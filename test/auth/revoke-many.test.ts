@@ -6,7 +6,7 @@ import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { FileKeyStore } from '../../gateway/auth/stores/file-key-store.ts';
 import { keyFileVersion } from '../../gateway/auth/stores/key-file.ts';
 import { listKeys } from '../../gateway/auth/stores/key-store.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { silent } from './auth-setup.ts';
 
 const createdAt = '2026-01-02T03:04:05.678Z';
@@ -52,7 +52,7 @@ describe('many changes of the key file', () => {
   });
 
   it('on the command line: several ids are revoked, also beside ids that do not exist, which are all named', async () => {
-    const place = new Workplace();
+    const place = new CommandFolder();
     try {
       const ids = await addKeys(3);
       const ended = await place.run(['keys', 'revoke', ...ids.slice(0, 2), '0123456789ab', 'ba9876543210'], {

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/redis.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 
 const EX_CONFIG = 78;
 const secret = 'S3cretOfAProvider';
@@ -23,10 +22,10 @@ const broken = [
 /** Number of methods of a network whose file does not list them. */
 const served = methods.filter(({ namespace }) => ['eth', 'net', 'web3', 'rpc'].includes(namespace)).length;
 
-let place: Workplace;
+let place: CommandFolder;
 
 beforeEach(() => {
-  place = new Workplace();
+  place = new CommandFolder();
 });
 afterEach(() => place.close());
 
@@ -182,7 +181,7 @@ describe('gatehouse check', () => {
     const missing = await check([], { NETWORKS_DIR: 'nets' });
     expect(missing).toMatchObject({ code: EX_CONFIG, stdout: '' });
     expect(missing.stderr).toMatch(/^nets \(that is .*\/nets\): the folder of network files cannot be read/);
-    const own = new Workplace();
+    const own = new CommandFolder();
     const { code, stdout } = await own.run(['check']);
     await own.close();
     expect(code).toBe(0);
@@ -195,15 +194,13 @@ describe('gatehouse check beside a running gateway', () => {
   it('reports the active configuration of the gateway at OPS_PORT', async () => {
     place.withNetworks({ base });
     const env = { OPS_PORT: String(await freePort()) };
-    const gateway = await place.start({ ...env, LOG_LEVEL: 'silent' });
+    const { gateway } = await place.serve(env);
     expect((await check([], env)).stdout).toMatch(
       /\nthese files are active in the running gateway, loaded \d{4}-\S+Z\n$/,
     );
     place.withNetworks({ base: { ...base, chainId: 'x' } });
-    gateway.signal('SIGHUP');
+    await gateway.reload();
     const rejected = /\nother files are active in the running gateway, loaded \S+Z; it rejected these \d{4}-\S+Z\n$/;
-    const readiness = async (): Promise<string> => (await fetch(`http://127.0.0.1:${env.OPS_PORT}/readyz`)).text();
-    await eventually(async () => (await readiness()).includes('"mistakes":['));
     expect((await check([], env)).stderr).toMatch(rejected);
     const { running } = JSON.parse((await check(['--json'], env)).stdout) as { running: { refused: object } };
     expect(running.refused).toMatchObject({

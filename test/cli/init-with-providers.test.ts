@@ -1,15 +1,17 @@
+import dns from 'node:dns';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { checkNetworks } from '../../gateway/cli/check.ts';
 import { initWithProviders } from '../../gateway/cli/init-with-providers.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { loadFiles } from '../network-files/load.ts';
 
-let place: Workplace;
+let place: CommandFolder;
 
 beforeEach(() => {
-  place = new Workplace();
+  place = new CommandFolder();
 });
 afterEach(() => place.close());
 
@@ -24,23 +26,21 @@ function filledIn(value: string): Record<string, string> {
   return Object.fromEntries([...text.matchAll(/^(\w+)=$/gm)].map(([, name = '']) => [name, value]));
 }
 
-/** A module for NODE_OPTIONS with which a process finds no host except this machine, and writes the names to a file. */
-function withoutHosts(): { options: string; names: () => string } {
-  const [module, list] = [join(place.folder, 'no-hosts.mjs'), join(place.folder, 'hosts')];
-  writeFileSync(list, '');
-  writeFileSync(
-    module,
-    `import dns from 'node:dns';
-     import { appendFileSync } from 'node:fs';
-     import { isIP } from 'node:net';
-     const { lookup } = dns;
-     dns.lookup = (host, ...rest) => {
-       if (host === 'localhost' || isIP(host) !== 0) return lookup(host, ...rest);
-       appendFileSync(${JSON.stringify(list)}, host + '\\n');
-       rest.at(-1)(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }));
-     };`,
-  );
-  return { options: `--import=${module}`, names: () => readFileSync(list, 'utf8') };
+/** Until the end of the test, this process finds no host except this machine. @returns the names that it looked up */
+function withoutHosts(): readonly string[] {
+  const { lookup } = dns;
+  const names: string[] = [];
+  const local = (host: string, ...rest: unknown[]): void => {
+    if (host === 'localhost' || isIP(host) !== 0) {
+      (lookup as (host: string, ...rest: unknown[]) => void)(host, ...rest);
+      return;
+    }
+    names.push(host);
+    (rest.at(-1) as (error: Error) => void)(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }));
+  };
+  dns.lookup = local as unknown as typeof lookup;
+  onTestFinished(() => void (dns.lookup = lookup));
+  return names;
 }
 
 const twelve = [1, 10, 56, 137, 324, 5000, 8453, 42161, 42220, 43114, 59144, 534352];
@@ -69,24 +69,18 @@ describe('gatehouse init with chains and providers', () => {
     );
 
     const hosts = withoutHosts();
-    const gateway = await place.start({
-      ...env,
-      NODE_OPTIONS: hosts.options,
-      LOG_LEVEL: 'debug',
-      CALL_TIMEOUT_MS: '5000',
-    });
+    const gateway = await place.serve({ ...env, LOG_LEVEL: 'debug', CALL_TIMEOUT_MS: '5000' });
     const page = await fetch(gateway.address, { headers: { accept: 'text/html' } });
     expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')]);
     const status = await fetch(gateway.address, { headers: { accept: 'application/json' } });
     const text = await status.text();
     expect(text).toContain('Ethereum Mainnet');
-    const [developmentKey = ''] = /gh_\w+/.exec(gateway.banner) ?? [];
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_blockNumber' });
-    const response = await fetch(`${gateway.address}/base/v3/${developmentKey}`, { method: 'POST', body });
+    const response = await gateway.post('base', body);
     expect([response.status, await response.text()]).toEqual([503, expect.not.stringContaining(key)]);
-    expect(hosts.names()).toContain('base-mainnet.g.alchemy.com\n');
-    const { stdout: banner, stderr } = await gateway.stop();
-    for (const shown of [text, banner, stderr]) expect(shown).not.toContain(key);
+    expect(hosts).toContain('base-mainnet.g.alchemy.com');
+    await gateway.stop();
+    for (const shown of [text, gateway.log()]) expect(shown).not.toContain(key);
   }, 120_000);
 
   it('writes what the network needs besides its upstreams', () => {

@@ -1,16 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { commandName } from '../../gateway/cli/command-name.ts';
 import { addNetwork, networkFileOf } from '../../gateway/cli/network-files.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { knownChain, type KnownChain } from '../../gateway/network-files/chains/known-chain.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { loadFiles } from '../network-files/load.ts';
 
-let place: Workplace;
+let place: CommandFolder;
 
 beforeEach(() => {
-  place = new Workplace();
+  place = new CommandFolder();
 });
 afterEach(() => place.close());
 
@@ -84,10 +85,7 @@ describe('gatehouse networks add', () => {
   it('gives advice in one line if there is no folder', async () => {
     rmSync(folder(), { recursive: true });
     const { code, stderr } = await place.run(['networks', 'add', '100']);
-    expect([code, stderr]).toEqual([
-      1,
-      `there is no folder networks: node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))} init creates it\n`,
-    ]);
+    expect([code, stderr]).toEqual([1, `there is no folder networks: ${commandName} init creates it\n`]);
   });
 });
 

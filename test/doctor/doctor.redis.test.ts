@@ -5,18 +5,19 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Diagnosis } from '../../gateway/doctor/diagnose.ts';
-import { Workplace, type Ended } from '../e2e/gateway-process.ts';
 import { hang, status } from '../support/behaviours.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startFakeWebSocketNode, type FakeWebSocketNode } from '../support/fake-websocket-node.ts';
 import { network } from '../support/gateway.ts';
 import { startRedis } from '../support/redis.ts';
+import type { Ran } from '../support/run-command.ts';
 
 const head = 0x30000;
 const secret = 'S3cretOfAProvider';
 const now = (): string => `0x${Math.floor(Date.now() / 1000).toString(16)}`;
 
-let place: Workplace;
+let place: CommandFolder;
 let node: FakeNode;
 let socketNode: FakeWebSocketNode;
 
@@ -24,7 +25,7 @@ beforeAll(async () => {
   socketNode = await startFakeWebSocketNode(5);
 });
 beforeEach(async () => {
-  place = new Workplace();
+  place = new CommandFolder();
   node = await startFakeNode({ chainId: 5 });
   node.response('eth_getBlockByNumber', () => ({
     number: `0x${head.toString(16)}`,
@@ -41,9 +42,9 @@ afterEach(async () => {
 });
 afterAll(() => socketNode.stop());
 
-const doctor = (env: Record<string, string> = {}, ...args: string[]): Promise<Ended> =>
+const doctor = (env: Record<string, string> = {}, ...args: string[]): Promise<Ran> =>
   place.run(['doctor', ...args], env);
-const diagnosisOf = ({ stdout }: Ended): Diagnosis => JSON.parse(stdout) as Diagnosis;
+const diagnosisOf = ({ stdout }: Ran): Diagnosis => JSON.parse(stdout) as Diagnosis;
 /** Findings about the only upstream. */
 async function examined(env: Record<string, string> = {}) {
   const ended = await doctor(env, '--json');
@@ -233,8 +234,13 @@ describe('gatehouse doctor on TLS', () => {
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as AddressInfo;
-    place.withNetworks({ five: network(5, [`https://127.0.0.1:${port}`], { methods: ['eth_chainId'] }) });
-    const trusted = await examined({ NODE_EXTRA_CA_CERTS: file('cert.pem') });
+    const writeUpstream = (options: object): void => {
+      const upstreams = [{ name: 'ours', url: `https://127.0.0.1:${port}`, ...options }];
+      place.withNetworks({ five: { name: 'Five', chainId: 5, upstreams, methods: ['eth_chainId'] } });
+    };
+    writeUpstream({ tls: { ca: file('cert.pem') } });
+    const trusted = await examined();
+    writeUpstream({});
     const untrusted = await examined();
     server.close();
     expect(trusted).toMatchObject({ tlsDays: 4, chainId: 5, notes: ['its certificate expires in 4 days'] });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { Diagnosis, NetworkFindings } from '../../gateway/doctor/diagnose.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { hang } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 
@@ -21,7 +21,7 @@ const ofSpec = {
   eth_blobBaseFee: '0x1',
 };
 
-let place: Workplace;
+let place: CommandFolder;
 let geth: FakeNode;
 let erigon: FakeNode;
 
@@ -32,7 +32,7 @@ async function startNode(responses: Record<string, unknown>): Promise<FakeNode> 
 }
 
 beforeEach(async () => {
-  place = new Workplace();
+  place = new CommandFolder();
   geth = await startNode({
     rpc_modules: { eth: '1.0', debug: '1.0', net: '1.0' },
     debug_traceTransaction: missing,

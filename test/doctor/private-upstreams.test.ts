@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Diagnosis } from '../../gateway/doctor/diagnose.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { makeAuthority, type Authority } from '../support/authority.ts';
 import { startConnectProxy } from '../support/connect-proxy.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
@@ -10,13 +10,13 @@ import { startTlsFront, type TlsFront } from '../support/tls-front.ts';
 
 const password = 'S3cret-of-the-proxy';
 
-let place: Workplace;
+let place: CommandFolder;
 let node: FakeNode;
 let authority: Authority;
 let front: TlsFront;
 
 beforeEach(async () => {
-  place = new Workplace();
+  place = new CommandFolder();
   node = await startFakeNode({ chainId: 5, responses: { eth_blockNumber: '0x10' } });
   authority = makeAuthority('Private');
   front = await startTlsFront(node.url, {

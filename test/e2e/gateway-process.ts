@@ -1,14 +1,13 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { digestOf, makeKey } from '../../gateway/auth/formats/key.ts';
-import { openKeyStore } from '../../gateway/auth/stores/open-key-store.ts';
-import type { PermissionTexts } from '../../gateway/auth/permissions/permissions.ts';
-import { openLog } from '../../gateway/config/log.ts';
 import { packageRoot } from '../../gateway/config/package.ts';
 import { eventually } from '../support/eventually.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { tracked } from '../support/child-processes.ts';
+import type { Ran } from '../support/run-command.ts';
+
+const ownProgram = join(packageRoot, 'bin/gatehouse.js');
 
 /** A `gatehouse` command that runs or has ended. */
 export interface GatehouseProcess {
@@ -36,31 +35,15 @@ export interface Gateway extends GatehouseProcess {
   stop(): Promise<Ended>;
 }
 
-export interface AddedKey {
-  readonly name?: string;
-  readonly permissions?: PermissionTexts;
-  readonly redisUrl?: string | undefined;
-}
-
 /** A working directory for one test, with the files of its processes. */
-export class Workplace {
-  readonly folder = mkdtempSync(join(tmpdir(), 'gatehouse-e2e-'));
-  /** The program to run instead of `bin/gatehouse.js` of this checkout. */
+export class Workplace extends CommandFolder {
   readonly #bin: string;
   readonly #processes = new Set<ChildProcess>();
 
-  constructor(bin = join(packageRoot, 'bin/gatehouse.js')) {
+  /** @param bin another program than that of this checkout */
+  constructor(bin = ownProgram) {
+    super();
     this.#bin = bin;
-  }
-
-  /** Writes network files, which replace the included ones. */
-  withNetworks(networks: Readonly<Record<string, object | string>>): this {
-    const folder = join(this.folder, 'networks');
-    mkdirSync(folder, { recursive: true });
-    for (const [slug, file] of Object.entries(networks)) {
-      writeFileSync(join(folder, `${slug}.yaml`), typeof file === 'string' ? file : JSON.stringify(file));
-    }
-    return this;
   }
 
   /** Starts `gatehouse <args>` in this folder. From the environment of this process, it gets PATH only. */
@@ -92,26 +75,11 @@ export class Workplace {
     };
   }
 
-  /** Runs a command until it ends. */
-  run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-    return this.spawn(args, env).ended;
-  }
-
-  /**
-   * Adds a key as `gatehouse keys create` does, without a process, which takes a second of CPU.
-   * @param of its name and permissions, and the Redis of its gateways. Default: the key file of this folder
-   * @returns the key
-   */
-  async addKey({ name = 'test', permissions = {}, redisUrl }: AddedKey = {}): Promise<string> {
-    const store = openKeyStore({ DATA_DIR: join(this.folder, '.gatehouse'), REDIS_URL: redisUrl }, openLog('silent'));
-    try {
-      await store.waitUntilReady(20_000);
-      const key = makeKey();
-      await store.add(digestOf(key), { name, createdAt: new Date().toISOString(), permissions });
-      return key;
-    } finally {
-      await store.close();
-    }
+  /** Runs a command in the process of the test; that of another program in its own process. */
+  override async run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> {
+    if (this.#bin === ownProgram) return super.run(args, env);
+    const { code, stdout, stderr } = await this.spawn(args, env).ended;
+    return { code: code ?? -1, stdout, stderr };
   }
 
   /** Starts a gateway, on a free port unless `PORT` is given, and waits for its banner. */
@@ -134,12 +102,12 @@ export class Workplace {
   }
 
   /** Stops running processes, and removes the folder. */
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     const ends = [...this.#processes].map((child) => new Promise((resolve) => child.once('close', resolve)));
     // Not SIGKILL, so that a gateway stops its local chain.
     for (const child of this.#processes) child.kill('SIGTERM');
     await Promise.all(ends);
-    rmSync(this.folder, { recursive: true, force: true });
+    await super.close();
   }
 }
 

@@ -3,18 +3,19 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { version } from '../../gateway/config/package.ts';
-import { processesWith, Workplace } from './gateway-process.ts';
+import { commandName } from '../../gateway/cli/command-name.ts';
+import { CommandFolder } from '../support/command-folder.ts';
+import { processesWith } from './gateway-process.ts';
 
 const EX_CONFIG = 78;
 const localChainId = 7_310_002;
 const base = { name: 'Base', chainId: 8453, upstreams: [{ name: 'a', url: 'http://127.0.0.1:1' }] };
 const mine = { name: 'Mine', chainId: localChainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] };
 
-let place: Workplace;
+let place: CommandFolder;
 
 beforeEach(() => {
-  place = new Workplace();
+  place = new CommandFolder();
 });
 afterEach(async () => {
   await place.close();
@@ -54,7 +55,7 @@ describe('a gateway does not start, and prints the reason in one line', () => {
 
   it('when no network is left', async () => {
     place.withNetworks({ mine });
-    expect(await place.run(['start'], { PORT: '0', NODE_ENV: 'production' })).toMatchObject({
+    expect(await place.run(['start'], { PORT: '0', NODE_ENV: 'production', WORKERS: '1' })).toMatchObject({
       code: EX_CONFIG,
       stdout: '',
       stderr:
@@ -124,19 +125,14 @@ describe('a gateway does not start, and prints the reason in one line', () => {
   });
 });
 
-it('a start that fails halfway ends with an exit code other than 0, and stops its local chain', async () => {
-  place.withNetworks({ mine });
-  mkdirSync(join(place.folder, '.gatehouse/development-key'), { recursive: true });
-  const { code, stdout, stderr } = await place.run(['start'], { PORT: '0' });
-  expect([code, stdout]).toEqual([1, '']);
-  expect(stderr).toMatch(/^E[A-Z]+: .*development-key.*\n$/);
+it.each(['start', 'check', 'doctor'])('in production in a folder without networks, %s is an error', async (command) => {
+  expect(await place.run([command], { NODE_ENV: 'production', PORT: '0' })).toEqual({
+    ...{ code: EX_CONFIG, stdout: '' },
+    stderr: `there is no folder ${place.folder}/networks: ${commandName} init writes it, or set NETWORKS_DIR\n`,
+  });
 });
 
 describe('the command line', () => {
-  it('prints its version', async () => {
-    expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
-  });
-
   it('lists its commands, with help for each', async () => {
     const { code, stdout } = await place.run(['--help']);
     expect(code).toBe(0);

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { body, cutInBody, cutInHeaders, hang, status, withId } from '../support/behaviours.ts';
 import { rpcError, startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { freePort } from '../support/redis.ts';
-import { Workplace, type Gateway } from './gateway-process.ts';
+import { CommandFolder, type Served } from '../support/command-folder.ts';
 
 const secret = 'S3cretOfAProvider';
 const host = 'node.of-a-provider.invalid';
@@ -18,8 +18,8 @@ const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
 
 let node: FakeNode;
 let deadPort: number;
-let place: Workplace;
-let gateway: Gateway;
+let place: CommandFolder;
+let gateway: Served;
 let key: string;
 /** A key that also requires a secret. */
 let guarded: { id: string; key: string; secret: string };
@@ -43,14 +43,14 @@ beforeAll(async () => {
     chainId: 10,
     upstreams: [{ name, url, headers, timeoutMs: 300 }],
   });
-  place = new Workplace().withNetworks({
+  place = new CommandFolder().withNetworks({
     fake: upstream('fake', `http://${at}/v2/${secret}?key=${secret}`),
     basic: { name: 'basic', chainId: 10, upstreams: [{ name: 'basic', url: `http://me:${secret}@${at}/` }] },
     dead: upstream('dead', `http://127.0.0.1:${deadPort}/${secret}`),
     lost: upstream('lost', `https://${host}/${secret}`),
     alien: { ...upstream('alien', `http://${at}/${secret}`), chainId: 11 },
   });
-  gateway = await place.start({ LOG_LEVEL: 'trace', ACCESS_LOG: 'on', HOST: '0.0.0.0', UNKNOWN_KEYS_MAX: '3' });
+  gateway = await place.serve({ LOG_LEVEL: 'trace', ACCESS_LOG: 'on', HOST: '0.0.0.0', UNKNOWN_KEYS_MAX: '3' });
   const { stdout } = await place.run(['keys', 'create', '--name', 'alice', '--json']);
   key = (JSON.parse(stdout) as { key: string }).key;
   const made = await place.run(['keys', 'create', '--name', 'guarded', '--secret', '--rate', '1', '--json']);
@@ -102,7 +102,7 @@ describe('no key and no upstream’s address is shown', () => {
     writeFileSync(path, readFileSync(path, 'utf8').replace(/"secrets": "[0-9a-f]+"/, `"secrets": "${guarded.secret}"`));
     const mistaken = async (): Promise<boolean> => {
       await post('basic', guarded.key, basic(guarded.secret));
-      return gateway.stderr().includes('its record is invalid');
+      return gateway.log().includes('its record is invalid');
     };
     await eventually(mistaken);
     expect(await post('basic', guarded.key, basic(guarded.secret))).toBe(401);
@@ -174,12 +174,13 @@ describe('no key and no upstream’s address is shown', () => {
   });
 
   it('in the log at the lowest level', async () => {
-    const { stdout, stderr } = await gateway.stop();
+    await gateway.stop();
+    const log = gateway.log();
     for (const slug of ['fake', 'dead', 'lost', 'alien']) {
-      expect(stderr).toMatch(new RegExp(`"network":"${slug}".*"upstream failed"`));
+      expect(log).toMatch(new RegExp(`"network":"${slug}".*"upstream failed"`));
     }
     const audit = readFileSync(join(place.folder, '.gatehouse/audit.jsonl'), 'utf8');
-    const all = [...outputs, stdout, stderr, audit].join('\n');
+    const all = [...outputs, log, audit].join('\n');
     expect(hidden().filter((text) => all.includes(text))).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { findProgram } from '../support/find-program.ts';
 import { programs } from '../support/programs.ts';
 
@@ -14,9 +14,9 @@ zpty shell "$1"
 for line in "\${@:2}"; do zpty -w shell "$line"; done
 while zpty -r shell text; do print -rn -- "$text"; done`;
 
-let place: Workplace;
+let place: CommandFolder;
 beforeAll(() => {
-  place = new Workplace();
+  place = new CommandFolder();
   mkdirSync(join(place.folder, 'bin'));
   for (const name of ['gatehouse', 'gatehouse-rpc']) {
     const path = join(place.folder, 'bin', name);

@@ -10,7 +10,7 @@ import { patternsOf, requiredRights, rightRows } from '../../gateway/redis/right
 import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
 import { lastDays } from '../../gateway/usage/usage-store.ts';
 import { silent } from '../auth/auth-setup.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
@@ -133,10 +133,9 @@ describe('the Redis users of the documentation', () => {
 
   it('gateway: a gateway with an admin API starts, and doctor has the same warning', async () => {
     const env = { REDIS_URL: urlOf('gateway'), OPS_PORT: '0', ADMIN_TOKEN: 'a-token-of-an-operator' };
-    const place = new Workplace().withNetworks({ fake: network(7, [node.url]) });
+    const place = new CommandFolder().withNetworks({ fake: network(7, [node.url]) });
     try {
-      const started = await place.start(env);
-      expect(started.banner).toContain('Keys: in Redis (REDIS_URL)');
+      expect((await place.serve(env)).gateway.keys.location).toBe('in Redis (REDIS_URL)');
       const { stdout } = await place.run(['doctor', '--limit', '5', '--json'], env);
       const { redis: found } = JSON.parse(stdout) as { redis: { problems: string[]; notes: string[] } };
       expect(found.problems).toEqual([]);

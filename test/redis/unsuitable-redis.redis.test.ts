@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { checkRedis } from '../../gateway/redis/check-redis.ts';
 import { rightRows } from '../../gateway/redis/rights.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { eventually } from '../support/eventually.ts';
 import { network } from '../support/gateway.ts';
 import { freePort, startRedis, type RedisServer, type RedisStart } from '../support/redis.ts';
@@ -130,7 +130,7 @@ describe('the rights of a Redis user', () => {
 });
 
 it('the command ends with code 1 and one line; a Redis that is unreachable does not end it', async () => {
-  const place = new Workplace().withNetworks({ fake: network(10, ['http://127.0.0.1:1']) });
+  const place = new CommandFolder().withNetworks({ fake: network(10, ['http://127.0.0.1:1']) });
   try {
     const server = await start({ args: ['--requirepass', 'right'] });
     const ended = await place.run(['start'], { PORT: '0', REDIS_URL: server.url.replace('//', '//:hush@') });
@@ -139,8 +139,8 @@ it('the command ends with code 1 and one line; a Redis that is unreachable does 
     const { code, stdout } = await place.run(['doctor', '--limit', '5'], { REDIS_URL: server.url });
     expect(code).toBe(1);
     expect(stdout).toContain('\n✗ Redis\n  Redis: Redis requires a password (NOAUTH)');
-    const gateway = await place.start({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
-    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL), as digests only\n');
+    const { gateway } = await place.serve({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    expect(gateway.keys.location).toBe('in Redis (REDIS_URL)');
   } finally {
     await place.close();
   }

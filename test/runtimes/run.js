@@ -1,5 +1,5 @@
 // `npm run test:all -- runtimes`: the tests that a Node version can break, on newer Nodes of the npm package `node-<platform>-<cpu>`.
-// `npm run test:all -- runtimes 24 test/e2e/stop.test.ts` uses these major versions and tests instead.
+// `npm run test:all -- runtimes 24 test/e2e/stop.process.test.ts` uses these major versions and tests instead.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -81,10 +81,11 @@ describe('imports in gateway/', () => {
 });
 
 describe('the process', () => {
-  it('is ended, and its environment read, in program.ts and start.ts only', () => {
-    const others = sources.filter((file) => !['gateway/program.ts', 'gateway/start.ts'].includes(file));
-    expect(others.flatMap((file) => processUses(parse(file)))).toEqual([]);
-    expect(processUses(parse('gateway/program.ts'))).toContain('gateway/program.ts: env');
+  it('is ended in main.ts and start.ts only, and its environment read in main.ts only', () => {
+    const others = sources.filter((file) => file !== 'gateway/main.ts');
+    const uses = new Set(others.flatMap((file) => processUses(parse(file))));
+    expect([...uses]).toEqual(['gateway/start.ts: exit']);
+    expect(processUses(parse('gateway/main.ts'))).toContain('gateway/main.ts: env');
   });
 });
 

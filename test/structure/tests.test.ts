@@ -83,6 +83,15 @@ describe('the tests', () => {
     ).toEqual([]);
   });
 
+  it('start a gateway as a process in `*.process.test.ts` only, which run last and one at a time', () => {
+    const excluded = /^test\/(structure|abuse|clients|helm|hours|languages|nodes|pages|recipes|walkthrough)\//;
+    const others = files.filter((file) => /(?<!\.process)\.test\.ts$/.test(file) && !excluded.test(file));
+    expect(
+      others.filter((file) => /\b(Workplace|TwoWorkers)\b/.test(textOf(file))),
+      'use `CommandFolder`: `run` for commands, `serve` for a gateway',
+    ).toEqual([]);
+  });
+
   it('are not repeated when they fail', () => {
     expect(sourcesWith('retry').flatMap(retries)).toEqual([]);
     for (const file of ['package.json', '.ci/run']) expect(textOf(file)).not.toContain('--retry');

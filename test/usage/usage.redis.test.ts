@@ -7,12 +7,9 @@ import { openLog } from '../../gateway/config/log.ts';
 import { openUsageStore } from '../../gateway/usage/open-usage-store.ts';
 import { dayOf, type UsageDay } from '../../gateway/usage/usage-store.ts';
 import { runKeys } from '../auth/run-keys.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
 import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { estimate, limited, receipt, storage, type Limited } from '../limits/limited.ts';
 import { readMetrics } from '../metrics/read-metrics.ts';
-import { startFakeNode } from '../support/fake-node.ts';
-import { network } from '../support/gateway.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { openCaller, socketUrl } from '../server/websocket/caller.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
@@ -153,33 +150,6 @@ describe.each(['file', 'redis'])('usage, stored in %s', (kind) => {
     );
     expect(await printUsage('0123456789ab', place)).toMatch(/^There is no key with the id 0123456789ab: /);
     expect(await printUsage(own.id, place, '--days', '91')).toBe('--days: expected a whole number from 1 to 90\n');
-  });
-
-  it('is complete except for the last second if the gateway is killed', async () => {
-    const redis = kind === 'redis' ? await startOwnRedis() : undefined;
-    const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
-    const workplace = new Workplace().withNetworks({ test: network(7, [node.url]) });
-    onTestFinished(async () => {
-      await workplace.close();
-      await node.close();
-    });
-    const env = { ...(redis !== undefined && { REDIS_URL: redis.url }) };
-    const gateway = await workplace.start(env);
-    const key = await workplace.addKey({ redisUrl: redis?.url });
-    const id = keyIdOf(digestOf(key));
-    const [method, params] = storage;
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-    const send = async (): Promise<number> =>
-      (await fetch(`${gateway.address}/test/v3/${key}`, { method: 'POST', body })).status;
-    await eventually(async () => (await send()) === 200);
-    for (let time = 0; time < 9; time += 1) expect(await send()).toBe(200);
-    place = { dataDir: join(workplace.folder, '.gatehouse'), ...(redis !== undefined && { url: redis.url }) };
-    // The calls until now are stored within about a second; the gateway stores no more when it is killed.
-    await eventually(async () => (await rows(id))[0]?.units === 10);
-    gateway.signal('SIGKILL');
-    await gateway.ended;
-    const [storageRow] = await rows(id);
-    expect(storageRow).toMatchObject({ method, units: 10, errors: 0 });
   });
 });
 

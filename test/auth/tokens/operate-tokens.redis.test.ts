@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { keyIdOf } from '../../../gateway/auth/formats/key.ts';
 import { subjectDigest } from '../../../gateway/auth/tokens/revocations.ts';
-import { Workplace } from '../../e2e/gateway-process.ts';
+import { CommandFolder } from '../../support/command-folder.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, patient, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -12,12 +12,12 @@ import { issuerName, startIssuer, type Issuer } from './issuer.ts';
 
 const claims = { sub: 'user-17', gatehouse: { methods: ['eth'] } };
 
-let place: Workplace;
+let place: CommandFolder;
 let issuer: Issuer;
 let node: FakeNode;
 
 beforeAll(async () => {
-  place = new Workplace();
+  place = new CommandFolder();
   [issuer, node] = await Promise.all([startIssuer(), startFakeNode({ chainId: 5 })]);
 });
 afterAll(async () => {
@@ -35,7 +35,7 @@ it('the command line revokes tokens, undoes it, and reads the usage of a subject
   const gateway = await startGateway({ main: network(5, [node.url]) }, { ...issuer.env, ...env });
   try {
     const token = await issuer.sign({ ...claims, jti: 'one' }, 60);
-    const keys = (...args: string[]): ReturnType<Workplace['run']> =>
+    const keys = (...args: string[]): ReturnType<CommandFolder['run']> =>
       place.run(['keys', ...args], { DATA_DIR: env.DATA_DIR, AUTH_ISSUER: issuerName });
     for (const [option, value] of [
       ['--subject', 'user-17'],
@@ -57,9 +57,9 @@ it('the command line revokes tokens, undoes it, and reads the usage of a subject
       JSON.parse((await keys('usage', '--subject', 'user-17', '--json')).stdout);
     await eventually(async () => ((await usage()) as unknown[]).length === 1);
     expect(await usage()).toMatchObject([{ network: 'main', method: 'eth_chainId' }]);
-    const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
-    expect(metrics).toContain('gatehouse_key_calls_total{key=');
-    expect(metrics).not.toContain(keyIdOf(subjectDigest(issuerName, 'user-17')));
+    const metrics = async (): Promise<string> => (await fetch(`${gateway.address}/metrics`)).text();
+    await eventually(async () => (await metrics()).includes('gatehouse_key_calls_total{key='));
+    expect(await metrics()).not.toContain(keyIdOf(subjectDigest(issuerName, 'user-17')));
   } finally {
     await gateway.stop();
   }

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { clock } from '../../../gateway/clock/clock.ts';
 import { digestOf, keyIdOf, makeKey } from '../../../gateway/auth/formats/key.ts';
 import { readMetrics } from '../../metrics/read-metrics.ts';
-import { Workplace } from '../../e2e/gateway-process.ts';
+import { CommandFolder } from '../../support/command-folder.ts';
 import { hang, slow, status } from '../../support/behaviours.ts';
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { rpcError } from '../../support/fake-node.ts';
@@ -116,7 +116,7 @@ describe('a transaction of a key with the capability `private`', () => {
     );
     const upstreams = ['node', 'relay'].map((name) => ({ name, url: 'http://127.0.0.1:1' }));
     const file = { name: 'Base', chainId: 8453, upstreams, private: { upstreams: ['relay'], fallbackAfterMs: 15_000 } };
-    const place = new Workplace().withNetworks({ base: file });
+    const place = new CommandFolder().withNetworks({ base: file });
     onTestFinished(() => place.close());
     const checked = await place.run(['check']);
     expect(checked.code).toBe(78);

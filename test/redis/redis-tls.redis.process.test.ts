@@ -18,6 +18,7 @@ let redis: RedisServer;
 let tlsPort: number;
 const servers: RedisServer[] = [];
 const file = (name: string): string => join(folder, name);
+const plainUrl = (): string => redis.url.replace('//', '//:word@');
 const trusted = (): Record<string, string> => ({ NODE_EXTRA_CA_CERTS: file('cert.pem') });
 
 async function startWithTls(more: readonly string[], options: Parameters<typeof startRedis>[0] = {}): Promise<number> {
@@ -54,13 +55,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Creates a key on the command line and serves a call of it: commands, changes, limits and usage use the URL. */
-async function serves(url: string): Promise<void> {
-  const env = { ...trusted(), REDIS_URL: url };
-  const made = await place.run(['keys', 'create', '--name', 'alice', '--json', '--rate', '100', '--burst', '100'], env);
-  expect(made.stderr).toBe('');
-  const { key } = JSON.parse(made.stdout) as { key: string };
-  const gateway = await place.start(env);
+/** Serves a call of a key: commands, changes, limits and usage use the URL. @param plainUrl of the same Redis without TLS */
+async function serves(url: string, plainUrl: string): Promise<void> {
+  const key = await place.addKey({ permissions: { rate: '100', burst: '100' }, redisUrl: plainUrl });
+  const gateway = await place.start({ ...trusted(), REDIS_URL: url });
   const body = JSON.stringify({
     jsonrpc: '2.0',
     id: 1,
@@ -74,7 +72,7 @@ async function serves(url: string): Promise<void> {
 }
 
 describe('Redis with TLS', () => {
-  it('serves a gateway', () => serves(`rediss://:word@localhost:${tlsPort}`));
+  it('serves a gateway', () => serves(`rediss://:word@localhost:${tlsPort}`, plainUrl()));
 
   it('as a cluster serves a gateway', async () => {
     const bus = [
@@ -97,7 +95,7 @@ describe('Redis with TLS', () => {
     const cluster = servers.at(-1) as RedisServer;
     await cluster.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
     await eventually(async () => (await cluster.cli('CLUSTER', 'INFO')).includes('cluster_state:ok'));
-    await serves(`rediss+cluster://127.0.0.1:${port}`);
+    await serves(`rediss+cluster://127.0.0.1:${port}`, cluster.url);
   });
 
   it('behind a Sentinel with TLS and a password of its own serves a gateway', async () => {
@@ -108,7 +106,7 @@ describe('Redis with TLS', () => {
     );
     const more = ['--tls-auth-clients', 'no', '--tls-replication', 'yes', '--requirepass', 'other', '--sentinel'];
     const port = await startWithTls(more, { config, ready: '+monitor' });
-    await serves(`rediss+sentinel://:word@127.0.0.1:${port}/main?sentinelPassword=other`);
+    await serves(`rediss+sentinel://:word@127.0.0.1:${port}/main?sentinelPassword=other`, plainUrl());
   });
 });
 
@@ -138,7 +136,7 @@ describe('the check of a start with the wrong kind of TLS', () => {
   it('says that client certificates are not supported', async () => {
     const port = await startWithTls(['--tls-auth-clients', 'yes']);
     const env = { ...trusted(), REDIS_URL: `rediss://localhost:${port}` };
-    const { code, stdout } = await place.run(['doctor', '--limit', '10'], env);
+    const { code, stdout } = await place.spawn(['doctor', '--limit', '10'], env).ended;
     expect(code).toBe(1);
     expect(stdout).toContain('Redis: Redis requires a client certificate');
   }, 30_000);

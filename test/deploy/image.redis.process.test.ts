@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { Workplace } from '../e2e/gateway-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { productionPackages } from '../support/production-packages.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
@@ -27,9 +26,6 @@ let redis: RedisServer;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  const builder = new Workplace();
-  expect((await builder.run(['--version'])).code).toBe(0);
-  await builder.close();
   root = mkdtempSync(join(tmpdir(), 'gatehouse-image-'));
   for (const { from, sources, target } of copiesOf(image)) {
     for (const source of sources) {

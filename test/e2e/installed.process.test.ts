@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JsonRpcProvider } from 'ethers';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { packageRoot, version } from '../../gateway/config/package.ts';
 import { startAnvil } from '../support/anvil.ts';
 import { runCurlLine } from './curl.ts';
@@ -14,10 +14,7 @@ let installation: string;
 let place: Workplace;
 
 // As with `npx ./gatehouse-rpc-<version>.tgz`: the package as published, with its dependencies, without anvil and compiler.
-beforeAll(async () => {
-  const builder = new Workplace();
-  expect((await builder.run(['--version'])).code).toBe(0);
-  await builder.close();
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'gatehouse-installed-'));
   npm(packageRoot, 'pack', '--ignore-scripts', '--pack-destination', folder);
   writeFileSync(join(folder, 'package.json'), '{}');
@@ -33,57 +30,44 @@ beforeEach(() => {
 afterEach(() => place.close());
 
 describe('an installation without development packages', () => {
-  it('starts without the local chain, and reports it in one line', async () => {
+  it('starts in an empty folder without the local chain, and serves the other networks', async () => {
     const gateway = await place.start();
     const lines = gateway.banner.split('\n').filter((line) => /local|anvil/i.test(line));
     expect(lines).toEqual(['  local is left out: anvil is not installed (npm ci without --omit=dev installs it)']);
     expect(gateway.stderr()).toBe('');
-  });
-
-  it('serves the other networks: the printed curl command gets a result', async () => {
-    const gateway = await place.start();
     expect(gateway.banner).toContain(`\n  Ethereum Mainnet    ${gateway.address}/ethereum-mainnet/v3/<key>\n`);
     const line = gateway.banner.trimEnd().split('\n').at(-1) ?? '';
     expect(await runCurlLine(line)).toEqual({ jsonrpc: '2.0', id: 1, result: '0xa4b1' });
-    expect((await place.run(['demo'])).stderr).toMatch(/^no gateway with a local chain is running here/);
   });
 
-  it('serves a network with a further upstream beside its local one', async () => {
-    const upstreams = [
-      { name: 'anvil', spawn: 'anvil' },
-      { name: 'a', url: 'http://127.0.0.1:1' },
-    ];
-    place.withNetworks({ mixed: { name: 'Mixed', chainId: 5, upstreams } });
-    const gateway = await place.start();
-    expect(gateway.banner).toContain(`\nNetworks\n  Mixed  ${gateway.address}/mixed/v3/<key>\n\n`);
-  });
-
-  it('has a command line', async () => {
-    expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
-    expect((await place.run(['keys', 'create', '--name', 'alice'])).stdout).toMatch(/^gh_\w{32}$/m);
-  });
-
-  it('creates network files in an empty folder, and serves them', async () => {
-    expect((await place.run(['init'])).code).toBe(0);
-    expect((await place.run(['networks', 'add', '100'])).code).toBe(0);
-    const files = readdirSync(join(place.folder, 'networks'));
-    expect(files).toEqual(expect.arrayContaining(['base.yaml', 'gnosis.yaml']));
-    expect(files).not.toContain('local.yaml');
-    const gateway = await place.start();
-    expect(gateway.banner).toMatch(/^ {2}Gnosis +http/m);
-    expect(gateway.banner).not.toContain('left out');
+  it('creates a key', async () => {
+    expect((await place.spawn(['keys', 'create', '--name', 'alice']).ended).stdout).toMatch(/^gh_\w{32}$/m);
   });
 
   it('serves a call of a real node from an empty folder: init, a network file, start, ethers', async () => {
     const anvil = await startAnvil();
-    expect((await place.run(['init'])).code).toBe(0);
-    place.withNetworks({ own: { name: 'Own', chainId: 1337, upstreams: [{ name: 'node', url: anvil.url }] } });
+    onTestFinished(() => anvil.stop());
+    expect((await place.spawn(['init']).ended).code).toBe(0);
+    const files = readdirSync(join(place.folder, 'networks'));
+    expect(files).toContain('base.yaml');
+    expect(files).not.toContain('local.yaml');
+    const mixed = [
+      { name: 'anvil', spawn: 'anvil' },
+      { name: 'a', url: 'http://127.0.0.1:1' },
+    ];
+    place.withNetworks({
+      own: { name: 'Own', chainId: 1337, upstreams: [{ name: 'node', url: anvil.url }] },
+      mixed: { name: 'Mixed', chainId: 5, upstreams: mixed },
+    });
     const gateway = await place.start();
+    expect(gateway.banner).toMatch(/^ {2}Base +http/m);
+    // It has a further upstream beside its local one.
+    expect(gateway.banner).toMatch(/^ {2}Mixed +http/m);
+    expect(gateway.banner).not.toContain('left out');
     const [key = ''] = /gh_[0-9A-Za-z]{32}/.exec(gateway.banner) ?? [];
     const provider = new JsonRpcProvider(`${gateway.address}/own/v3/${key}`, 1337, { staticNetwork: true });
     expect(await provider.getBlockNumber()).toBe(3);
     provider.destroy();
-    await anvil.stop();
   });
 
   it('is ready to publish under a name of its own', () => {
@@ -100,12 +84,12 @@ describe('an installation without development packages', () => {
   it('runs the compiled code even if sources look newer', async () => {
     mkdirSync(join(installation, 'gateway'), { recursive: true });
     cpSync(join(packageRoot, 'gateway/server/app.ts'), join(installation, 'gateway/server/app.ts'));
-    expect(await place.run(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` });
+    expect(await place.spawn(['--version']).ended).toMatchObject({ code: 0, stdout: `${version}\n` });
   });
 
   it('names the command to run if nothing was compiled', async () => {
     rmSync(join(installation, 'dist'), { recursive: true });
-    expect(await place.run(['--version'])).toMatchObject({
+    expect(await place.spawn(['--version']).ended).toMatchObject({
       code: 78,
       stdout: '',
       stderr: 'dist/ is missing and the bundler is not installed: run `npm ci && npm run build` once, then prune.\n',

@@ -1,15 +1,8 @@
-import { renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
-import { processesWith, Workplace, type Gateway } from './gateway-process.ts';
-
-// Chain ids that no other test uses.
-const [unchanged, removed, added] = [7_310_011, 7_310_012, 7_310_013] as const;
-const chain = (chainId: number): object => ({ name: 'Mine', chainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] });
-const pidsOf = (chainId: number): number[] => processesWith(`--chain-id ${chainId}`);
+import { Workplace, type Gateway } from './gateway-process.ts';
 
 let node: FakeNode;
 let place: Workplace;
@@ -22,7 +15,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await place.close();
   await node.close();
-  expect([unchanged, removed, added].flatMap(pidsOf)).toEqual([]);
 });
 
 async function sendCall(slug: string, method: string, params: unknown[]): Promise<unknown> {
@@ -56,24 +48,4 @@ it('reports invalid files once, with the position, and again after SIGHUP', asyn
   expect(node.callsOf('eth_getBalance')).toHaveLength(3);
   expect(new Set(node.callsOf('eth_getBalance').map(({ connection }) => connection)).size).toBeLessThan(3);
   expect(await gateway.stop()).toMatchObject({ code: 0 });
-});
-
-it('starts the chains of new networks, stops those of removed networks, and leaves the others running', async () => {
-  place.withNetworks({ unchanged: chain(unchanged), removed: chain(removed) });
-  gateway = await place.start();
-  const [before] = [pidsOf(unchanged), pidsOf(removed)];
-  expect(before).not.toEqual([]);
-  await eventually(async () => (await sendCall('removed', 'eth_gasPrice', [])) !== undefined);
-  const block = await sendCall('unchanged', 'eth_getBlockByNumber', ['latest', false]);
-  const folder = join(place.folder, 'networks');
-  renameSync(join(folder, 'removed.yaml'), join(folder, 'removed.yaml.off'));
-  place.withNetworks({ added: chain(added), unchanged: { ...chain(unchanged), name: 'Still mine' } });
-  await eventually(() => pidsOf(removed).length === 0 && pidsOf(added).length > 0);
-  await eventually(async () => (await sendCall('added', 'eth_gasPrice', [])) !== undefined);
-  expect(await sendCall('unchanged', 'eth_getBlockByNumber', ['latest', false])).toEqual(block);
-  expect(pidsOf(unchanged)).toEqual(before);
-  rmSync(join(folder, 'added.yaml'));
-  await eventually(() => pidsOf(added).length === 0);
-  expect(await gateway.stop()).toMatchObject({ code: 0 });
-  expect(gateway.stderr()).not.toMatch(/"level":[56]0/);
 });

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
-import { Workplace, type Gateway } from './gateway-process.ts';
+import { CommandFolder, type Served } from '../support/command-folder.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
 import { eventually } from '../support/eventually.ts';
-import { patient } from '../support/gateway.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 
 /** A tenth of what a loaded machine sends, too. */
@@ -22,8 +21,8 @@ const call = (): string => {
 
 let node: FakeNode;
 let redis: RedisServer;
-let place: Workplace;
-let gateways: Gateway[];
+let place: CommandFolder;
+let gateways: Served[];
 /** The calls that were charged and forwarded: the moment of the charge is between the two. */
 const passed: { readonly sentAt: number; readonly arrivedAt: number }[] = [];
 /** Responses other than 200 and 429. */
@@ -41,7 +40,7 @@ beforeAll(async () => {
       },
     },
   });
-  place = new Workplace().withNetworks({
+  place = new CommandFolder().withNetworks({
     main: { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url: node.url }] },
   });
   const env = {
@@ -49,9 +48,8 @@ beforeAll(async () => {
     LOG_LEVEL: 'silent',
     UPSTREAM_TIMEOUT_MS: '30000',
     CALL_TIMEOUT_MS: '60000',
-    ...patient,
   };
-  gateways = await Promise.all([place.start(env), place.start(env)]);
+  gateways = await Promise.all([place.serve(env), place.serve(env)]);
 });
 afterAll(async () => {
   await place.close();
@@ -59,7 +57,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-async function post(gateway: Gateway, key: string): Promise<number> {
+async function post(gateway: Served, key: string): Promise<number> {
   const response = await fetch(`${gateway.address}/main/v3/${key}`, { method: 'POST', body: call() });
   const text = await response.text();
   if (![200, 429].includes(response.status)) unexpected.push(`${response.status} ${text}`);
@@ -83,7 +81,7 @@ it('a leaked key that floods two gateways at ten times its limit gets at most li
     for (let count = sender; count < 10 * rate * seconds; count += senders) {
       const due = started + (count * 1_000) / (10 * rate);
       if (due > Date.now()) await scenarioPause(due - Date.now());
-      const status = await post(gateways[sender % 2] as Gateway, key);
+      const status = await post(gateways[sender % 2] as Served, key);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
   };

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { startFakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
-import { Workplace } from './gateway-process.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 
 const token = 'T0ken-0f-an-operator';
 const wrongToken = 'T0ken-0f-a-stranger';
@@ -15,14 +15,14 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
   it('shows no token, key or secret in logs at any level, metrics, files or Redis', async () => {
     const redis: RedisServer | undefined = kind === 'redis' ? await startRedis() : undefined;
     const node = await startFakeNode({ chainId: 7, responses: { eth_getStorageAt: `0x${'0'.repeat(64)}` } });
-    const place = new Workplace().withNetworks({ test: network(7, [node.url]) });
+    const place = new CommandFolder().withNetworks({ test: network(7, [node.url]) });
     onTestFinished(async () => {
       await place.close();
       await node.close();
       await redis?.stop();
     });
     const opsPort = await freePort();
-    const gateway = await place.start({
+    const gateway = await place.serve({
       ...{ LOG_LEVEL: 'trace', ACCESS_LOG: 'on', OPS_PORT: String(opsPort), ADMIN_TOKEN: token, METRICS_PER_KEY: 'on' },
       ...(redis !== undefined && { REDIS_URL: redis.url }),
     });
@@ -65,9 +65,9 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
     await logEntry(await sendRequest('GET', '/metrics'));
     await logEntry(await sendRequest('GET', `/admin/keys/${rotated.id}/usage`));
 
-    const { stdout, stderr } = await gateway.stop();
-    seen.push(stdout, stderr);
-    expect(stderr + stdout).toContain('missing or wrong token');
+    await gateway.stop();
+    seen.push(gateway.log());
+    expect(gateway.log()).toContain('missing or wrong token');
     for (const text of seen) for (const one of hidden) expect(text).not.toContain(one);
 
     // The store has digests of secrets only.

@@ -1,11 +1,13 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { basename, join, relative } from 'node:path';
 import { toHex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { packageRoot, version } from '../../gateway/config/package.ts';
 import { runCurlLine } from './curl.ts';
-import { Workplace, type Gateway } from './gateway-process.ts';
+import { processesWith, Workplace, type Gateway } from './gateway-process.ts';
 
 const keyForm = /gh_[0-9A-Za-z]{32}/;
 const counterIs42 = { jsonrpc: '2.0', id: 1, result: `0x${'2a'.padStart(64, '0')}` };
@@ -116,7 +118,9 @@ describe('a first start, without settings and files', () => {
   });
 });
 
-const own = { own: { name: 'Own', chainId: 5, upstreams: [{ name: 'a', url: 'http://127.0.0.1:1' }] } };
+const base = { name: 'Base', chainId: 8453, upstreams: [{ name: 'away', url: 'http://127.0.0.1:1' }] };
+const localChainId = 7_310_002;
+const mine = { name: 'Mine', chainId: localChainId, upstreams: [{ name: 'anvil', spawn: 'anvil' }] };
 
 describe('a start', () => {
   let place: Workplace;
@@ -124,72 +128,84 @@ describe('a start', () => {
   beforeEach(() => {
     place = new Workplace();
   });
-  afterEach(() => place.close());
+  afterEach(async () => {
+    await place.close();
+    expect(processesWith(`--chain-id ${localChainId}`)).toEqual([]);
+  });
 
-  it.each([
-    ['that others can reach', { HOST: '0.0.0.0' }, 'in FOLDER/.gatehouse/keys.json'],
-    ['with Redis', { REDIS_URL: 'redis://me:s3cret@127.0.0.1:1' }, 'in Redis (REDIS_URL)'],
-    ['in production', { NODE_ENV: 'production' }, 'in FOLDER/.gatehouse/keys.json'],
-  ])('%s shows no key and makes none', async (_, env, keyPlace) => {
-    place.withNetworks(own);
-    const gateway = await place.start(env);
-    const { stdout, stderr } = await gateway.stop();
+  function expectNoKey(stdout: string, stderr: string, keyPlace: string): void {
     expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
-      `Keys: ${keyPlace.replace('FOLDER', place.folder)}, as digests only`,
+      `Keys: ${keyPlace}, as digests only`,
       `Create a key: node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))} keys create --name alice`,
     ]);
     expect(stdout + stderr).not.toMatch(keyForm);
-    expect(stdout + stderr).not.toContain('s3cret');
     expect(stdout).not.toContain(mnemonic);
     expect(existsSync(join(place.folder, '.gatehouse/development-key'))).toBe(false);
+  }
+
+  it('that others can reach shows no key and makes none', async () => {
+    place.withNetworks({ base });
+    const gateway = await place.start({ HOST: '0.0.0.0' });
+    const { stdout, stderr } = await gateway.stop();
+    expectNoKey(stdout, stderr, `in ${join(place.folder, '.gatehouse/keys.json')}`);
   });
 
-  it('in production leaves the local chain out, and reports it in one line', async () => {
+  it('with Redis serves calls even if DATA_DIR is not writable, and shows neither a key nor the password', async () => {
+    place.withNetworks({ mine });
+    writeFileSync(join(place.folder, 'file'), '');
+    const gateway = await place.start({ REDIS_URL: 'redis://me:s3cret@127.0.0.1:1', DATA_DIR: 'file/data' });
+    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL), as digests only\n');
+    expect(gateway.stderr()).toContain('DATA_DIR cannot be written: the command demo will not work');
+    const { code, stdout, stderr } = await gateway.stop();
+    expect(code).toBe(0);
+    expect(stdout + stderr).not.toMatch(keyForm);
+    expect(stdout + stderr).not.toContain('s3cret');
+  });
+
+  it('in production makes no key, leaves the local chain out, and serves the ops port on OPS_HOST', async () => {
     const shipped = (slug: string): string => readFileSync(join(packageRoot, `networks/${slug}.yaml`), 'utf8');
     place.withNetworks({ local: shipped('local'), sepolia: shipped('sepolia') });
-    const gateway = await place.start({ NODE_ENV: 'production' });
-    const lines = gateway.banner.split('\n').filter((line) => /local/i.test(line));
-    expect(lines).toEqual([
+    const env = { NODE_ENV: 'production', OPS_PORT: '0', OPS_HOST: '127.0.0.2', ADMIN_TOKEN: 'the-token-of-this-test' };
+    const gateway = await place.start({ ...env, DRAIN_DELAY_MS: '0' });
+    expect(gateway.banner.split('\n').filter((line) => /local\b/i.test(line))).toEqual([
       '  local is left out: its upstream is a development chain, which does not start in production',
     ]);
     expect(gateway.banner).toContain(`${gateway.address}/sepolia/v3/<key>`);
     expect((await fetch(`${gateway.address}/local/v3/x`, { method: 'POST' })).status).toBe(404);
-  });
-
-  it.each(['start', 'check', 'doctor'])(
-    'in production in a folder without networks is an error: %s',
-    async (command) => {
-      const program = `node ${relative(place.folder, join(packageRoot, 'bin/gatehouse.js'))}`;
-      expect(await place.run([command], { NODE_ENV: 'production', PORT: '0' })).toEqual({
-        ...{ code: 78, signal: null, stdout: '' },
-        stderr: `there is no folder ${place.folder}/networks: ${program} init writes it, or set NETWORKS_DIR\n`,
-      });
-    },
-  );
-
-  it('with an ops port prints it and the keys page, and serves its paths there only, on OPS_HOST', async () => {
-    place.withNetworks(own);
-    const env = { NODE_ENV: 'production', OPS_PORT: '0', OPS_HOST: '127.0.0.2', ADMIN_TOKEN: 'the-token-of-this-test' };
-    const gateway = await place.start(env);
     const [, port = ''] = /^Metrics and health: port (\d+)$/m.exec(gateway.banner) ?? [];
     expect(gateway.banner).toContain(`\nKeys page: http://127.0.0.2:${port}/keys\n`);
     expect((await fetch(`http://127.0.0.2:${port}/livez`)).status).toBe(200);
     await expect(fetch(`http://127.0.0.1:${port}/livez`)).rejects.toThrow('fetch failed');
     expect((await fetch(`${gateway.address}/livez`)).status).toBe(404);
+    const { stdout, stderr } = await gateway.stop();
+    expectNoKey(stdout, stderr, `in ${join(place.folder, '.gatehouse/keys.json')}`);
   });
 
-  it('without a local chain prints a curl command that needs no upstream', async () => {
-    place.withNetworks({
-      base: { name: 'Base', chainId: 8453, upstreams: [{ name: 'away', url: 'http://127.0.0.1:1' }] },
-    });
+  it('without a local chain prints a curl command that needs no upstream, for its own networks only', async () => {
+    place.withNetworks({ base });
     const gateway = await place.start();
+    expect(gateway.banner).toContain(`\nNetworks\n  Base  ${gateway.address}/base/v3/<key>\n\nKeys`);
     expect(gateway.banner).toContain('\nTry it in another shell:\n\ncurl ');
     expect(await runCurlLine(gateway.banner.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ result: '0x2105' });
   });
 
-  it('prefers its own folder of networks to the included one', async () => {
-    place.withNetworks(own);
-    const gateway = await place.start();
-    expect(gateway.banner).toContain(`\nNetworks\n  Own  ${gateway.address}/own/v3/<key>\n\nKeys`);
+  it('on a port in use ends with one line, and stops its local chain', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void taken.close());
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    place.withNetworks({ base, mine });
+    expect(await place.spawn(['start'], { PORT: String(port) }).ended).toEqual({
+      ...{ code: 1, signal: null, stdout: '' },
+      stderr: `port ${port} is in use: stop the other process, or set another PORT\n`,
+    });
+  });
+
+  it('that fails halfway ends with an exit code other than 0, and stops its local chain', async () => {
+    place.withNetworks({ mine });
+    mkdirSync(join(place.folder, '.gatehouse/development-key'), { recursive: true });
+    const { code, stdout, stderr } = await place.spawn(['start'], { PORT: '0' }).ended;
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^E[A-Z]+: .*development-key.*\n$/);
   });
 });

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestOf, keyIdOf, makeKey } from '../../gateway/auth/formats/key.ts';
 import { eventually, SOON_MS } from '../support/eventually.ts';
@@ -7,7 +5,7 @@ import { startTcpProxy, type TcpProxy } from '../auth/tcp-proxy.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
-import { Workplace, type Gateway } from './gateway-process.ts';
+import { CommandFolder, type Served } from '../support/command-folder.ts';
 
 interface Made {
   readonly id: string;
@@ -18,20 +16,18 @@ let node: FakeNode;
 let redis: RedisServer;
 /** A proxy between the second gateway and Redis, to cut the connection while Redis is up. */
 let wire: TcpProxy;
-let place: Workplace;
-let gateway: Gateway;
-let remote: Gateway;
+let place: CommandFolder;
+let gateway: Served;
+let remote: Served;
 let redisPort: number;
 const redisUrl = (port = redisPort): Record<string, string> => ({ REDIS_URL: `redis://127.0.0.1:${port}/0` });
 
 beforeAll(async () => {
   node = await startFakeNode({ chainId: 10, responses: { eth_getStorageAt: `0x${'07'.padStart(64, '0')}` } });
-  place = new Workplace().withNetworks({ fake: network(10, [node.url]) });
+  place = new CommandFolder().withNetworks({ fake: network(10, [node.url]) });
   redisPort = await freePort();
   wire = await startTcpProxy(redisPort);
-  // One after the other, because the first may have to compile.
-  gateway = await place.start(redisUrl());
-  remote = await place.start(redisUrl(wire.port));
+  [gateway, remote] = await Promise.all([place.serve(redisUrl()), place.serve(redisUrl(wire.port))]);
 }, 120_000);
 afterAll(async () => {
   await place.close();
@@ -43,7 +39,7 @@ afterAll(async () => {
 // Each test continues from the state of the previous one.
 describe('a gateway with Redis', () => {
   it('starts before Redis, and rejects keys that it cannot check', async () => {
-    expect(gateway.banner).toContain('\nKeys: in Redis (REDIS_URL), as digests only\n');
+    expect(gateway.gateway.keys.location).toBe('in Redis (REDIS_URL)');
     expect(await readiness(gateway)).toMatchObject({
       status: 503,
       body: { ready: false, keyStore: { kind: 'redis', available: false } },
@@ -68,8 +64,7 @@ describe('a gateway with Redis', () => {
 
   it('accepts a key as soon as the command line has created it', async () => {
     const { key } = await make('alice');
-    expect(await call(gateway, key)).toEqual({ status: 200 });
-    expect(await call(remote, key)).toEqual({ status: 200 });
+    await used(key);
     // Redis has the digest of the key only.
     const stored = await redis.cli('HGETALL', `gatehouse:key:${digestOf(key)}`);
     expect(stored.split('\n')).toEqual(expect.arrayContaining(['name', 'alice', 'createdAt']));
@@ -86,10 +81,11 @@ describe('a gateway with Redis', () => {
   it('rejects a key within a second after its revocation on the command line', async () => {
     const { id, key } = await add('carol');
     await used(key);
-    const revoked = place.spawn(['keys', 'revoke', id], redisUrl());
-    await eventually(() => revoked.stdout().includes(`Key ${id} (carol) is revoked.`));
+    expect(await place.run(['keys', 'revoke', id], redisUrl())).toEqual({
+      ...{ code: 0, stderr: '' },
+      stdout: `Key ${id} (carol) is revoked.\n`,
+    });
     await rejectedSoon(key, gateway, remote);
-    expect((await revoked.ended).code).toBe(0);
   });
 
   it('rejects all keys within a second after FLUSHALL', async () => {
@@ -143,10 +139,8 @@ describe('a gateway with Redis', () => {
     const seen = (await add('kim')).key;
     await used(seen);
     await redis.kill();
-    for (const { code, stdout, stderr } of await Promise.all([gateway.stop(), remote.stop()])) {
-      expect(code).toBe(0);
-      expect(stdout + stderr).not.toMatch(/gh_\w{32}/);
-    }
+    await Promise.all([gateway.stop(), remote.stop()]);
+    for (const one of [gateway, remote]) expect(one.log()).not.toMatch(/gh_\w{32}/);
   });
 });
 
@@ -157,22 +151,27 @@ async function make(name: string): Promise<Made> {
   return JSON.parse(stdout) as Made;
 }
 
-/** Creates a key without a process. */
 async function add(name: string): Promise<Made> {
   const key = await place.addKey({ name, redisUrl: redis.url });
   return { id: keyIdOf(digestOf(key)), key };
 }
 
-/** Both gateways have accepted the key, and so have it in memory. */
+/** Both gateways have accepted the key, and so have it in memory. On a busy machine a lookup may be too late: 503, never 401. */
 async function used(key: string): Promise<void> {
-  for (const one of [gateway, remote]) expect(await call(one, key)).toEqual({ status: 200 });
+  for (const one of [gateway, remote]) {
+    await eventually(async () => {
+      const { status } = await call(one, key);
+      expect(status).not.toBe(401);
+      return status === 200;
+    });
+  }
 }
 
-async function rejectedSoon(key: string, ...gateways: Gateway[]): Promise<void> {
+async function rejectedSoon(key: string, ...gateways: Served[]): Promise<void> {
   await Promise.all(gateways.map((one) => eventually(async () => (await call(one, key)).status === 401, SOON_MS)));
 }
 
-async function call(to: Gateway, key: string): Promise<{ status: number; code?: number }> {
+async function call(to: Served, key: string): Promise<{ status: number; code?: number }> {
   const params = [`0x${'ab'.repeat(20)}`, '0x0', 'latest'];
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getStorageAt', params });
   const response = await fetch(`${to.address}/fake/v3/${key}`, { method: 'POST', body });
@@ -180,37 +179,22 @@ async function call(to: Gateway, key: string): Promise<{ status: number; code?: 
   return { status: response.status, ...(error !== undefined && { code: error.code }) };
 }
 
-async function readiness(of: Gateway): Promise<{ status: number; body: { keyStore: { available: boolean } } }> {
+async function readiness(of: Served): Promise<{ status: number; body: { keyStore: { available: boolean } } }> {
   const response = await fetch(`${of.address}/readyz`);
   return { status: response.status, body: (await response.json()) as { keyStore: { available: boolean } } };
 }
 
 /** Both connections for keys are up by the log, and keys were checked again. Before that, a key that is used may be forgotten. */
-function isConnected(of: Gateway): boolean {
+function isConnected(of: Served): boolean {
   return ['commands', 'changes'].every((connection) => {
     const last = of
-      .stderr()
+      .log()
       .split('\n')
       .findLast((line) => line.includes(`"connection":"${connection}"`));
     return last?.includes('Redis is available') === true;
   });
 }
 
-async function keyStoreOf(of: Gateway): Promise<boolean> {
+async function keyStoreOf(of: Served): Promise<boolean> {
   return (await readiness(of)).body.keyStore.available;
 }
-
-it('a gateway with Redis serves calls even if DATA_DIR is not writable', async () => {
-  const spawned = new Workplace().withNetworks({
-    mine: { name: 'Mine', chainId: 7_310_003, upstreams: [{ name: 'anvil', spawn: 'anvil' }] },
-  });
-  try {
-    writeFileSync(join(spawned.folder, 'file'), '');
-    const started = await spawned.start({ ...redisUrl(), DATA_DIR: 'file/data' });
-    expect(started.banner).toContain('\nKeys: in Redis (REDIS_URL), as digests only\n');
-    expect(started.stderr()).toContain('DATA_DIR cannot be written: the command demo will not work');
-    expect(await started.stop()).toMatchObject({ code: 0 });
-  } finally {
-    await spawned.close();
-  }
-});

@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Workplace } from '../e2e/gateway-process.ts';
+import { runCurlLine } from '../e2e/curl.ts';
+import { CommandFolder } from '../support/command-folder.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort, startRedis } from '../support/redis.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 
 const token = 'correct-horse-battery';
 
-let place: Workplace;
+let place: CommandFolder;
 let node: FakeNode;
 let env: Record<string, string>;
 
 beforeEach(async () => {
   node = await startFakeNode({ chainId: 5, responses: { eth_gasPrice: '0x10' } });
-  place = new Workplace().withNetworks({
+  place = new CommandFolder().withNetworks({
     main: {
       name: 'Main',
       chainId: 5,
@@ -34,7 +34,7 @@ afterEach(async () => {
 
 describe('the commands that ask a running gateway', () => {
   it('show its state, explain a call, and drain an upstream', async () => {
-    await place.start(env);
+    await place.serve(env);
     const status = await place.run(['status'], env);
     expect(status).toMatchObject({ code: 0, stderr: '' });
     expect(status.stdout).toMatch(/^Gateway at http:\/\/127\.0\.0\.1:\d+: ready\nKeys: in a file, available\n/);
@@ -60,7 +60,7 @@ describe('the commands that ask a running gateway', () => {
   it('show why a gateway is not ready', async () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);
-    await place.start({ ...env, REDIS_URL: redis.url });
+    await place.serve({ ...env, REDIS_URL: redis.url });
     expect((await place.run(['status'], env)).stdout).toContain(': ready\nKeys: in Redis, available\n');
     await redis.kill();
     const reason = 'no key can be checked: Redis is unavailable, and no key was checked in the last KEY_STALE_MAX_S';
@@ -78,7 +78,7 @@ describe('the commands that ask a running gateway', () => {
   it('list what failed and for how long, of a time and a network', async () => {
     const { OPS_PORT = '' } = env;
     const reader = { OPS_PORT, ADMIN_TOKENS: `viewer:read:${token}-2` };
-    await place.start({ ...env, ...reader });
+    await place.serve({ ...env, ...reader });
     const { stdout, stderr, code } = await place.run(['events', '--since', '1h'], reader);
     expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
     expect(stdout).toMatch(/^BEGAN +KIND +NETWORK +UPSTREAM +LASTED +TIMES +WHAT\n/);
@@ -142,14 +142,14 @@ describe('other commands for operators', () => {
   });
 
   it('create a key with its URL and a line that calls it', async () => {
-    const gateway = await place.start();
+    const gateway = await place.serve();
     const { port } = new URL(gateway.address);
     const { stdout } = await place.run(['keys', 'create', '--name', 'alice', '--team', 'acme'], { PORT: port });
     const [, url = ''] = /^URL: (\S+)$/m.exec(stdout) ?? [];
     expect(url).toMatch(new RegExp(`^${gateway.address}/main/v3/gh_\\w{32}$`));
     const line = stdout.trim().split('\n').at(-1) ?? '';
     expect(line).toContain(url);
-    expect(execFileSync('sh', ['-c', line], { encoding: 'utf8' })).toContain('"result":"0x5"');
+    expect(await runCurlLine(line)).toMatchObject({ result: '0x5' });
     const created = await place.run(['keys', 'create', '--name', 'bob', '--json'], { PORT: port });
     expect(JSON.parse(created.stdout)).toMatchObject({ url: expect.stringContaining('/main/v3/') as string });
     const team = await place.run(['keys', 'list', '--team', 'acme', '--json']);
