@@ -3,14 +3,16 @@
 import { spawnSync } from 'node:child_process';
 
 const compile = 'npm run -s compile';
+/** Version 7. `npx tsc` is it, or 6, which is there for its API: npm links one of both. */
+const tsc = 'node node_modules/typescript-7/bin/tsc';
 const packages = 'npm ci --prefix test/clients --engine-strict=false --no-audit --no-fund';
-const fuzz = `${compile} && tsc -p test/fuzz/tsconfig.build.json`;
+const fuzz = `${compile} && ${tsc} -p test/fuzz/tsconfig.build.json`;
 
 /** Projects of vitest.config.ts, with the command that prepares them. Those with `run` are programs of their own. */
 const tests = {
   redis: {},
   programs: {},
-  clients: { prepare: `${packages} && tsc -p test/clients` },
+  clients: { prepare: `${packages} && ${tsc} -p test/clients` },
   rejections: { prepare: packages },
   languages: {},
   nodes: {},
@@ -20,7 +22,7 @@ const tests = {
   walkthrough: {},
   recipes: { after: 'prettier --write --log-level warn docs' },
   hours: { prepare: compile },
-  abuse: { prepare: `${compile} && tsc -p test/abuse/tsconfig.build.json` },
+  abuse: { prepare: `${compile} && ${tsc} -p test/abuse/tsconfig.build.json` },
   fuzz: { prepare: fuzz, run: ['node', 'dist/test/fuzz/fuzz.js'] },
   'fuzz-json': { prepare: fuzz, run: ['node', 'dist/test/fuzz/json.js'] },
   runtimes: { run: ['node', 'test/runtimes/run.js'] },

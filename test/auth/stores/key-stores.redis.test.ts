@@ -10,7 +10,7 @@ import { startRedis } from '../../support/redis.ts';
 import { keyStoreContract } from './key-store.contract.ts';
 
 const stores = 'gateway/auth/stores';
-const thisFile = 'test/auth/stores/key-stores.redis.redis.test.ts';
+const thisFile = 'test/auth/stores/key-stores.redis.test.ts';
 const log = pino({ level: 'silent' });
 const kinds: readonly string[] = Object.keys(keyStores);
 
