@@ -31,7 +31,7 @@ function withUrl(args: string[]): Promise<KeysRun> {
   const file = {
     name: 'One',
     chainId: 1,
-    upstreams: [{ url: 'https://node.example' }],
+    upstreams: [{ name: 'a', url: 'https://node.example' }],
     baseUrls: ['http://gateway.example'],
   };
   writeFileSync(join(networks, 'one.yaml'), JSON.stringify(file));
