@@ -11,6 +11,7 @@ const alone = ['test/limits/lost-count.redis.test.ts', 'test/upstreams/health/pr
 const processes = ['test/**/*.process.test.ts'];
 const globalSetup = ['test/support/global-setup.ts'];
 const withChromium = [...globalSetup, 'test/pages/install-chromium.ts'];
+const redisTests = 'test/**/*.redis{,.process}.test.ts';
 /** A worker imports the gateway once, for all its files. */
 const gateway = {
   isolate: false,
@@ -39,7 +40,7 @@ const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>
   // One installs programs at a time.
   programs: { ...gateway, maxWorkers: 1, hookTimeout: 300_000 },
   recipes: { maxWorkers: 1, testTimeout: 1_800_000, hookTimeout: 600_000 },
-  redis: { ...gateway, include: ['test/**/*.redis.test.ts'] },
+  redis: { ...gateway, include: [redisTests], maxWorkers: 1 },
   // zksync-ethers does not catch the rejection of its own network detection.
   rejections: {
     ...clients,
@@ -54,11 +55,11 @@ const excluded = [...own.map((name) => `test/${name}/**`), '**/node_modules/**']
 /** Set by `npm run test:all`. */
 const named = process.env['TESTS'];
 if (named === undefined && onPath(programs.redis.names) === undefined) {
-  excluded.push('**/*.redis{,.process}.test.ts');
+  excluded.push(redisTests);
   // Vitest reads this file once for each project.
   if (process.env['NOT_RUN'] === undefined) {
     console.log(
-      'NOT RUN: *.redis.test.ts, because PATH has no redis-server or valkey-server. Install one, then run again.',
+      'NOT RUN: *.redis.test.ts and *.redis.process.test.ts, because PATH has no redis-server or valkey-server. Install one, then run again.',
     );
   }
   process.env['NOT_RUN'] = '*.redis.test.ts';

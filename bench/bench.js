@@ -43,6 +43,7 @@ function run(command, commandArgs, env = {}) {
 }
 
 if (bench === undefined) {
+  run('command -v redis-server || command -v valkey-server || { echo "install Redis or Valkey first" >&2; exit 1; }');
   run(faults, undefined, { WRITE_DOCS: 'yes' });
   run(generate);
 } else {

@@ -51,9 +51,9 @@ const REMEMBERED_CALLS = 65_536;
 /** Of a longer key, so many characters are hashed: two calls that count as one cost an entry that is not needed. */
 const HASHED_CHARS = 512;
 
+/** Without the result, which may be evicted before. */
 interface HeadEntry extends Linked<HeadEntry> {
   readonly key: string;
-  readonly entry: CacheEntry;
   readonly deadline: number;
 }
 
@@ -91,13 +91,14 @@ export class ResponseCache {
 
   set(key: string, entry: CacheEntry): void {
     this.#entries.set(key, entry);
-    if (entry.validity.while !== 'head') return;
-    const { deadline } = entry.validity;
+    // A result that is too large is not held.
+    if (entry.validity.while !== 'head' || this.#entries.peek(key) !== entry) return;
     const now = clock.now();
-    this.#atHead.push({ key, entry, deadline, previous: undefined, next: undefined });
+    this.#atHead.push({ key, deadline: entry.validity.deadline, previous: undefined, next: undefined });
     for (let first = this.#atHead.first; first !== undefined && first.deadline <= now; first = this.#atHead.first) {
       this.#atHead.remove(first);
-      if (this.#entries.peek(first.key) === first.entry) this.#entries.delete(first.key);
+      const validity = this.#entries.peek(first.key)?.validity;
+      if (validity?.while === 'head' && validity.deadline <= now) this.#entries.delete(first.key);
     }
   }
 

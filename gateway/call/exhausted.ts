@@ -88,7 +88,7 @@ function errorResponse(call: Call, failure: FailureClass, response: ErrorRespons
   if (failure !== 'node-state' && failure !== 'no-block') return response;
   const { router, tried, candidates = router.all } = call;
   const hasTriedAll = candidates.every((upstream) => tried.includes(upstream));
-  const subject = hasTriedAll ? 'no upstream' : `none of the ${tried.length} upstreams that were asked`;
+  const subject = hasTriedAll ? 'no upstream' : `none of the ${tried.length} upstreams that were tried`;
   throw new RpcError('node-state', `${subject} could answer: ${response.message}`);
 }
 

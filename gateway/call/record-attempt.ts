@@ -46,8 +46,8 @@ export function recordConcurrency(
   const { concurrency } = upstream;
   const { method } = call;
   const owner = call.cancellation?.owner;
-  if (concurrency.hasQueued(method, startedAt, now)) concurrency.lowerByQueue(owner, now);
-  else if (isRefused || concurrency.isObserving) concurrency.record({ method, owner, startedAt, isRefused }, now);
+  if (concurrency.hasQueued(method, startedAt, now) && concurrency.lowerByQueue(owner, now)) return;
+  if (isRefused || concurrency.isObserving) concurrency.record({ method, owner, startedAt, isRefused }, now);
 }
 
 /** @param now when the response had arrived, by clock.now() */

@@ -94,11 +94,11 @@ export function keysCommand(context: KeysCommandContext): Command {
           'keys create --name backend --ips 10.0.0.0/8 --secret --json',
         ),
     )
-    .action((options: { name?: string; json?: true; keyStdin?: true; secret?: true; force?: true }) =>
-      withManager(async (manager, { location }) => {
-        // Not required by commander, which would report it before a misspelled option.
-        if (options.name === undefined) throw new UsageError("error: required option '--name <name>' not specified");
-        const name = checkedName(options.name);
+    .action((options: { name?: string; json?: true; keyStdin?: true; secret?: true; force?: true }) => {
+      // Not required by commander, which would report it before a misspelled option.
+      if (options.name === undefined) throw new UsageError("error: required option '--name <name>' not specified");
+      const name = checkedName(options.name);
+      return withManager(async (manager, { location }) => {
         const given = options.keyStdin ? await readKey(context.input) : undefined;
         const permissions = mergePermissions(undefined, permissionsFrom(options));
         checkNetworks(permissions, context.settings().NETWORKS_DIR, options.force === true);
@@ -115,8 +115,8 @@ export function keysCommand(context: KeysCommandContext): Command {
         if (permissions['rate'] === undefined)
           context.err('warning: the key has no rate limit; in production, set --rate\n');
         if (url !== undefined && !options.json) out(tryText(url, created.secret, permissions));
-      }),
-    );
+      });
+    });
 
   keys
     .command('list')
@@ -197,10 +197,11 @@ export function keysCommand(context: KeysCommandContext): Command {
       withManager(async (manager) => {
         const graceMs = durationOf(options.grace);
         if (graceMs === undefined) throw new UsageError('--grace: expected a duration such as 7d, 24h or 0m');
+        // Read before: the new key is shown only once, whatever fails after it is made.
+        const { permissions = {} } = await manager.show(id);
         const result = options.secret ? await manager.rotateSecret(id, graceMs) : await manager.rotate(id, graceMs);
         const subject = options.secret ? `New secret for key ${id}` : `Key ${result.id} replaces ${id}`;
-        const permissions = (await manager.show(id)).permissions ?? {};
-        const url = result.key === undefined ? undefined : context.callUrl?.(result.key, permissions['networks']);
+        const url = result.key === undefined ? undefined : context.callUrl(result.key, permissions['networks']);
         const shown = { ...result, ...(url !== undefined && { url }) };
         printResult(shown, options.json, `${subject}; the old one expires in ${options.grace}`);
         if (url !== undefined && !options.json) out(tryText(url, undefined, permissions));

@@ -148,18 +148,19 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Lowers the limit after `hasQueued`, if it waited for calls of others: a caller that is alone may choose slow lookups.
-   * @param now by clock.now()
+   * Lowers the limit after `hasQueued`; less if it waited for calls of its owner: a caller that is alone may choose slow lookups.
+   * @param now by clock.now() @returns whether it is lower
    */
-  lowerByQueue(owner: SlotOwner | undefined, now: number): void {
+  lowerByQueue(owner: SlotOwner | undefined, now: number): boolean {
     const inFlight = Math.min(this.limit, this.#slots.inFlight);
-    if (owner !== undefined && 2 * this.#slots.takenBy(owner) > inFlight) return;
-    const min = Math.min(MIN_LIMIT * this.#slots.callers, MAX_QUEUED_MIN);
+    const isOwn = owner !== undefined && 2 * this.#slots.takenBy(owner) > inFlight;
+    const min = isOwn ? MAX_QUEUED_MIN : Math.min(MIN_LIMIT * this.#slots.callers, MAX_QUEUED_MIN);
     const limit = Math.max(Math.floor(inFlight * QUEUED_SHARE), min);
-    if (limit >= inFlight) return;
+    if (limit >= inFlight) return false;
     this.#raiseAt = Math.max(this.#raiseAt, now + QUEUED_PAUSE_MS);
     this.#lower(limit, now);
     this.#drainedAt = Infinity;
+    return true;
   }
 
   /** @param now by clock.now() */

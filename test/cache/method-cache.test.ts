@@ -4,6 +4,7 @@ import { FinalChain } from '../../gateway/cache/final-chain.ts';
 import type { ScriptedBlock, ScriptedChain } from '../chain/scripted-chain.ts';
 import { account, callThroughCache, followCache, latest, receiptIn, responseOf, type SentTo } from './follow-cache.ts';
 import { SOON_MS, staysTrueFor } from '../support/eventually.ts';
+import { shiftClock } from '../routing/with-nodes.ts';
 
 it('a result at the head is cached until the head changes', async () => {
   const { chain, store, waitForHead } = await followCache();
@@ -22,12 +23,12 @@ it('a result at the head is cached for one second at most', async () => {
 });
 
 it('results at the head are dropped after that second, when others are cached', async () => {
+  const time = shiftClock();
   const { store, responses } = await followCache();
   for (let slot = 0; slot < 10; slot++) store('eth_getStorageAt', [account, `0x${slot}`, 'latest'], '0x1');
   expect(responses.counts.entries).toBe(10);
-  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
+  time.forward(1_001);
   store('eth_gasPrice', [], '0x5');
-  vi.restoreAllMocks();
   expect(responses.counts.entries).toBe(1);
 });
 

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, it, type ExpectStatic } from 'vitest';
 import { readRecipes } from './contributing.ts';
 import { omissionsOf, readExamples, type Check, type Edit, type RecipeExample } from './recipe-example.ts';
 import { writeRows } from './recipe-table.ts';
+import { findProgram } from '../support/find-program.ts';
+import { programs } from '../support/programs.ts';
 import { WorkCopy } from './work-copy.ts';
 
 /** Only what an edit affects is compiled again. */
@@ -13,6 +15,8 @@ const followed = new Set<RecipeExample>();
 let compiled: WorkCopy;
 
 beforeAll(async () => {
+  // The tests that recipes name need it.
+  findProgram(programs.redis);
   compiled = new WorkCopy();
   for (const command of [types, generateCheck]) expect(await compiled.failureOf(command)).toBeUndefined();
 });

@@ -120,7 +120,7 @@ describe('methods without a schema', () => {
   it('that change something are not, and the error does not say that all upstreams were asked', async () => {
     const all = await withTraces();
     all.nodes[0]?.response('debug_setHead', rpcError(-32_000, 'missing trie node 0xabc (path )'));
-    const message = 'none of the 1 upstreams that were asked could answer: missing trie node 0xabc (path )';
+    const message = 'none of the 1 upstreams that were tried could answer: missing trie node 0xabc (path )';
     expect((await all.send('debug_setHead', ['0x1'])).response.error).toEqual({ code: -32_603, message });
     expect(countsOf(all, 'debug_setHead')).toEqual([1, 0]);
   });

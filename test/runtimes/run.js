@@ -25,7 +25,7 @@ const tests = args.some((arg) => !isMajor(arg))
         'redis',
         'reload',
         'installed',
-      ].map((name) => `test/e2e/${name}.test.ts`),
+      ].map((name) => `test/e2e/${name}.`),
       ...['test/server/websocket', 'test/server/http', 'test/memory', 'test/upstreams/transport'],
     ];
 

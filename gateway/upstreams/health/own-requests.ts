@@ -5,6 +5,9 @@ import type { UpstreamHealth } from './upstream-health.ts';
 /** For an upstream that gets neither calls nor polls. A little less than a minute, because rounds are not exact. */
 const PROBE_INTERVAL_MS = 55_000;
 
+/** So long a time of polls is known. With several workers, one polls, and the others check the chain id once a minute. */
+const MAX_POLL_AGE_MS = 150_000;
+
 /** Failures in a row, without a response in between, after which the circuit opens: fewer may be chance. */
 const FAILURES_IN_A_ROW = 2;
 /** With several workers, failures within this time are one: each worker makes requests of its own. */
@@ -48,14 +51,15 @@ export class OwnRequests {
   /** Of the last polls, in ms. */
   #lastMs: number | undefined;
   #pollMs: number | undefined;
+  #polledAt = -Infinity;
 
   constructor(options: OwnRequestsOptions) {
     this.#options = options;
   }
 
-  /** The faster of the last two polls, in ms: the first one includes the connection. Undefined: fewer than two. */
+  /** The faster of the last two polls, in ms: the first one includes the connection. Undefined: they are not known, or old. */
   get pollMs(): number | undefined {
-    return this.#pollMs;
+    return clock.now() - this.#polledAt > MAX_POLL_AGE_MS ? undefined : this.#pollMs;
   }
 
   /** @param calledAt time of the last response to a call */
@@ -100,6 +104,7 @@ export class OwnRequests {
   #recordPollTime(ms: number): void {
     if (this.#lastMs !== undefined) this.#pollMs = Math.min(ms, this.#lastMs);
     this.#lastMs = ms;
+    this.#polledAt = clock.now();
   }
 
   #recordResponse(startedAt: number): void {

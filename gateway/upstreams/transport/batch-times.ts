@@ -45,10 +45,10 @@ export class BatchTimes {
     return true;
   }
 
-  /** @param meanMs of the calls of a batch that was sent alone; undefined: one has failed */
-  addAlone(meanMs: number | undefined): void {
-    if (meanMs === undefined) this.alone = undefined;
-    else if (this.alone !== undefined) this.alone.meanMs = meanMs;
+  /** @param alone the batch that was sent as single calls @param meanMs of its calls; undefined: one has failed */
+  addAlone(alone: AloneTime, meanMs: number | undefined): void {
+    alone.meanMs = meanMs;
+    if (meanMs === undefined && this.alone === alone) this.alone = undefined;
   }
 
   /**

@@ -90,16 +90,18 @@ export class Batch {
 
   /** Sends each request alone, to measure their times. Never rejects. */
   async #sendAllAlone(): Promise<void> {
-    const times = Array.from(this.#pending.values(), async (request) => {
+    const { times } = this.#options;
+    const alone = times?.alone;
+    const nodeTimes = Array.from(this.#pending.values(), async (request) => {
       const response = this.#http.post(request, request.cancellation);
       request.settle(response);
       const { status, nodeMs } = await response;
       return status === 200 ? nodeMs : NaN;
     });
     this.#pending.clear();
-    const all = await Promise.allSettled(times);
+    const all = await Promise.allSettled(nodeTimes);
     const sumMs = all.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : NaN), 0);
-    this.#options.times?.addAlone(Number.isNaN(sumMs) ? undefined : sumMs / all.length);
+    if (alone !== undefined) times?.addAlone(alone, Number.isNaN(sumMs) ? undefined : sumMs / all.length);
   }
 
   /** Sends each request that has no response yet alone. */

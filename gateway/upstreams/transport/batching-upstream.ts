@@ -93,8 +93,9 @@ export class BatchingUpstream implements Transport {
   }
 
   get withoutBatches(): WithoutBatches | undefined {
-    if (clock.now() < this.#rejectedUntil) return 'rejected';
-    return Object.values(this.#groups).some(({ isSerial }) => isSerial) ? 'serial' : undefined;
+    const now = clock.now();
+    if (now < this.#rejectedUntil) return 'rejected';
+    return Object.values(this.#groups).some(({ pausedUntil }) => now < pausedUntil) ? 'serial' : undefined;
   }
 
   #batchFor(clientBatch: object, group: Group, cancellation: Cancellation | undefined): Batch {

@@ -55,6 +55,9 @@ const NOTIFICATION_BURST_BYTES = 16_000_000;
 const HASH_NOTIFICATION = { maxBytes: 400, countedBytes: 2_000 } as const;
 const MIN_HEADER_BYTES = 16_000;
 
+/** Framing that is always permitted: a node may send pings once a second. */
+const FRAMING_BYTES_PER_MS = 1;
+
 const EMPTY = Buffer.alloc(0);
 
 /** A member of ws's receiver (ws 8.21, lib/receiver.js). */
@@ -194,10 +197,13 @@ export class WebSocketConnection {
   /** Control frames and empty fragments have no limit in ws. Called before ws reads the bytes. */
   #watchFraming(socket: Socket): void {
     let lastBytes = 0;
+    let framedAt = clock.now();
     socket.on('data', ({ length }: Buffer) => {
       const { _receiver: receiver } = this.#socket as unknown as { readonly _receiver?: Receiver };
       const incomplete = receiver?._totalPayloadLength ?? 0;
-      this.#framingBytes += lastBytes;
+      const now = clock.now();
+      this.#framingBytes += lastBytes - (now - framedAt) * FRAMING_BYTES_PER_MS;
+      framedAt = now;
       if (incomplete === 0) this.#framingBytes = Math.max(0, this.#framingBytes);
       lastBytes = length;
       if (isFramingFlood(this.#framingBytes - incomplete, incomplete)) this.#end(new FramingFlood());

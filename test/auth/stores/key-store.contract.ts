@@ -10,7 +10,7 @@ export interface StorePlace {
   remove(): Promise<void>;
 }
 
-/** The contract of every key store. `key-stores.test.ts` runs it for each store of `open-key-store.ts`. */
+/** The contract of every key store. `key-stores.redis.test.ts` runs it for each store of `open-key-store.ts`. */
 export function keyStoreContract(kind: string, makePlace: () => Promise<StorePlace>): void {
   describe(`the ${kind} key store`, () => {
     const createdAt = '2026-01-02T03:04:05.678Z';

@@ -5,6 +5,10 @@ import { shiftClock } from '../../routing/with-nodes.ts';
 
 const CALLS = 10;
 
+function addAlone(times: BatchTimes, ms: number): void {
+  if (times.alone !== undefined) times.addAlone(times.alone, ms);
+}
+
 /**
  * @param timeOf a batch of ten calls, and each of its calls if they are sent alone
  * @returns the number of the batch after which batches are serial; undefined: they are not
@@ -16,7 +20,7 @@ function serialAfter(timeOf: (isAlone: boolean, batch: number) => number, interv
     const isAlone = times.takeAlone();
     const ms = timeOf(isAlone, batch);
     clock.forward(intervalMs);
-    if (isAlone) times.addAlone(ms);
+    if (isAlone) addAlone(times, ms);
     else if (times.addTogether(times.alone, ms, CALLS) === true) return batch;
   }
   return undefined;
@@ -49,7 +53,7 @@ it('a batch that was sent before the single calls is not compared with them', ()
   const times = new BatchTimes();
   const { alone } = times;
   expect([1, 2, 3, 4].map(() => times.takeAlone())).toEqual([false, false, false, true]);
-  times.addAlone(1);
+  addAlone(times, 1);
   // Ten were in flight during a pause.
   for (let batch = 0; batch < 10; batch++) expect(times.addTogether(alone, 250, CALLS)).toBeUndefined();
   expect(times.addTogether(times.alone, 2, CALLS)).toBe(false);
@@ -66,7 +70,7 @@ it('one of a hundred batches is sent as single calls, at first one of four, and 
   for (let batch = 1; batch <= 400; batch++) {
     const isAlone = times.takeAlone();
     if (isAlone) alone.push(batch);
-    if (isAlone) times.addAlone(10);
+    if (isAlone) addAlone(times, 10);
     // Ten batches are in flight at once.
     else if (batch % 10 === 0) times.addTogether(times.alone, 11, CALLS);
   }
