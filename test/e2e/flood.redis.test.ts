@@ -3,6 +3,7 @@ import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { startRedis, type RedisServer } from '../support/redis.ts';
 import { CommandFolder, type Served } from '../support/command-folder.ts';
 import { scenarioPause } from '../support/scenario-pause.ts';
+import { installSystemClock } from '../support/elastic-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { digestOf, keyIdOf } from '../../gateway/auth/formats/key.ts';
 
@@ -40,6 +41,8 @@ beforeAll(async () => {
       },
     },
   });
+  // What passes depends on the time of Redis.
+  installSystemClock();
   place = new CommandFolder().withNetworks({
     main: { name: 'Main', chainId: 1, upstreams: [{ name: 'node', url: node.url }] },
   });

@@ -146,8 +146,8 @@ it('an upstream that differs from one other says so, until the file gives its na
   };
   await eventually(async () => (await degraded()) !== undefined);
   expect(await degraded()).toEqual({
-    'node-0': 'audits: differs from node-1, no third decides, last 0 min ago',
-    'node-1': 'audits: differs from node-0, no third decides, last 0 min ago',
+    'node-0': 'audits: differs from node-1, no third decides, last now',
+    'node-1': 'audits: differs from node-0, no third decides, last now',
   });
   all.nodes[0]?.response('eth_getBalance', honest(blocks).eth_getBalance);
   all.gateway.save(all.file({}, [{ url: `${all.nodes[0]?.url ?? ''}/other` }, {}]));

@@ -47,7 +47,7 @@ const expected: Readonly<Record<string, Expected>> = {
   },
   limited: { state: 'paused', label: '◆ paused', reason: /^its rate limit is used up$/, event: 'upstream', up: 2 },
   differing: {
-    ...{ state: 'differs', label: '◆ differs', reason: /^audits found other results, last 0 min ago$/ },
+    ...{ state: 'differs', label: '◆ differs', reason: /^audits found other results, last now$/ },
     ...{ event: 'audit', up: 3 },
   },
   drained: { state: 'drained', label: '◌ drained', reason: /^an operator has drained it$/, up: 2 },

@@ -84,7 +84,7 @@ describe('the tests', () => {
   });
 
   it('start a gateway as a process in `*.process.test.ts` only, which run last and one at a time', () => {
-    const excluded = /^test\/(structure|abuse|clients|helm|hours|languages|nodes|pages|recipes|walkthrough)\//;
+    const excluded = /^test\/(structure|abuse|clients|helm|hours|languages|nodes|pages|programs|recipes|walkthrough)\//;
     const others = files.filter((file) => /(?<!\.process)\.test\.ts$/.test(file) && !excluded.test(file));
     expect(
       others.filter((file) => /\b(Workplace|TwoWorkers)\b/.test(textOf(file))),
