@@ -31,7 +31,7 @@ export const objectRules: Readonly<Record<string, ObjectRule>> = {
     fields: { blockHash, blockNumber, status, root: absent },
     complete: (receipt) =>
       // In the spec, a pending transaction has no receipt. Old Parity returned one without a block, others a zero hash, an empty one, or no number.
-      blockHash.fits(receipt['blockHash']) && blockNumber.fits(receipt['blockNumber'])
+      blockHash.fits(receipt['blockHash']) && receipt['blockNumber'] !== null && receipt['blockNumber'] !== ''
         ? keepStatusOrRoot(receipt)
         : 'not-found',
   },
