@@ -20,7 +20,6 @@ import type { Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import { parseResult } from '../upstreams/transport/read-response.ts';
 import {
-  jsonResponse,
   TimedOut,
   TooManyValues,
   UpstreamFailure,
@@ -197,17 +196,18 @@ async function checkList(
     } while (hasNext && end - start < STEP_BYTES);
     if (reader.values - values > objectLimits(end - start).values) throw new TooManyValues();
     const part = bytes.subarray(start, end);
-    const outcome = normalise(method, params, jsonResponse(Buffer.concat([START, part, END])));
+    const outcome = normalise(method, params, listResponse(Buffer.concat([START, part, END])));
     if (!outcome.final || outcome.response.kind === 'error') return outcome;
     const { response: checked } = outcome;
-    if (checked.kind === 'large' || checked.text !== undefined) parts.push(COMMA, part);
+    const text = checked.kind === 'result' ? checked.text : undefined;
+    if (checked.kind === 'large') parts.push(COMMA, part);
     else {
       // A list of which one element does not exist is null.
       if (!Array.isArray(checked.result)) return outcome;
-      const completed = Buffer.from(JSON.stringify(checked.result).slice(1, -1));
+      const completed = Buffer.from((text ?? JSON.stringify(checked.result)).slice(1, -1));
       if (completed.length > MAX_GROWTH * part.length) throw new TooManyValues();
       parts.push(COMMA, completed);
-      isChanged = true;
+      isChanged ||= !completed.equals(part);
     }
     await steps.next();
   }
@@ -215,8 +215,12 @@ async function checkList(
   if (!isChanged) return { final: true, response };
   // The block of a list is searched for in its first part, and in its last one.
   const whole = Buffer.concat([START, ...parts.slice(1), END]);
-  const parse = (): ResultResponse => parseResult(whole) as ResultResponse;
-  return { final: true, response: { kind: 'large', parts: [whole], parse } };
+  return { final: true, response: listResponse(whole) };
+}
+
+/** @param json of a list that was read */
+function listResponse(json: Buffer): LargeResponse {
+  return { kind: 'large', parts: [json], parse: () => parseResult(json) as ResultResponse };
 }
 
 /** Moves to the end of a value. @throws NotJson */

@@ -59,8 +59,6 @@ describe('missing data at a node is not a reason for null:', () => {
     [-32_000, 'transaction indexing is in progress'],
     [-32_000, 'header found, but block body is missing'],
     [-32_000, 'hash is not currently canonical'],
-    [-32_000, 'finalized block not found'],
-    [-32_000, 'safe block not found'],
     [-32_000, 'pending block is not available'],
     [-32_000, 'historical state 5ac1 is not available'],
     [4_444, 'pruned history unavailable'],

@@ -20,7 +20,7 @@ const ofUncle = (uncle: object) => ofResult('eth_getUncleByBlockHashAndIndex', u
 const ofTransaction = (transaction: object) =>
   ofResult('eth_getTransactionByHash', { hash: hash('b'), ...transaction }, [hash('b')]);
 const ofReceipt = (receipt: object) =>
-  ofResult('eth_getTransactionReceipt', { transactionHash: hash('b'), ...receipt }, [hash('b')]);
+  ofResult('eth_getTransactionReceipt', { transactionHash: hash('b'), blockNumber: '0x5', ...receipt }, [hash('b')]);
 
 describe('a block', () => {
   it('has every field of the specification, null if the node omits it', () => {

@@ -23,6 +23,16 @@ describe('an upstream of another chain', () => {
     expect(new Set(nodes[0]?.calls.map(({ method }) => method))).toEqual(new Set(['eth_chainId']));
   });
 
+  // lighthouse 1965, 2293.
+  it('is none with chain id 0, of a node that syncs: it is used once it has that of the network', async () => {
+    const { nodes, request, requestCounts } = await withNodes(2);
+    nodes[0]?.response('eth_chainId', '0x0');
+    expect(await request()).toMatchObject({ result: word(2) });
+    nodes[0]?.response('eth_chainId', '0x7');
+    expect(await request()).toMatchObject({ result: word(1) });
+    expect(requestCounts()).toEqual([1, 1]);
+  });
+
   it('is checked again after a minute, and used once it has the chain id of the network', async () => {
     const clock = shiftClock();
     const { nodes, request, requestCounts } = await withNodes(2);

@@ -10,7 +10,7 @@ export const stateRules: readonly ErrorRule[] = [
   },
   {
     means: 'node-state',
-    text: /^(?:missing trie node\b|historical state \S+ is not available|transaction indexing is in progress|header found, but block body is missing|block body not found|hash is not currently canonical|(?:finalized|safe|pending|earliest) (?:block|header|state|receipts) (?:is )?not (?:found|available)|head block not available|pruned history unavailable|required historical state unavailable|(?:no )?state (?:at block|found for|not available|is not available))/i,
+    text: /^(?:missing trie node\b|historical state \S+ is not available|transaction indexing is in progress|header found, but block body is missing|block body not found|hash is not currently canonical|(?:(?:finalized|safe) (?:state|receipts)|(?:pending|earliest) (?:block|header|state|receipts)) (?:is )?not (?:found|available)|head block not available|pruned history unavailable|required historical state unavailable|(?:no )?state (?:at block|found for|not available|is not available))/i,
     client: 'geth and its forks; lotus',
     source:
       'go-ethereum eth/api_backend.go, eth/filters/filter.go, internal/ethapi/errors.go#L67-86; lotus api/api_errors.go#L36',
@@ -86,7 +86,7 @@ export const stateRules: readonly ErrorRule[] = [
   },
   {
     means: 'no-block',
-    text: /^(?:header not found|header for hash not found|unknown block|block (?:(?:with (?:hash|number) )?#?(?:0x[\da-f]{1,64}|\d{1,20}) )?(?:was )?not found|could not find block|block does not exist|(?:requested )?resource not found)\b/i,
+    text: /^(?:header not found|header for hash not found|unknown block|(?:finalized|safe) (?:block|header) (?:is )?not (?:found|available)|block (?:(?:with (?:hash|number) )?#?(?:0x[\da-f]{1,64}|\d{1,20}) )?(?:was )?not found|could not find block|block does not exist|(?:requested )?resource not found)\b/i,
     client: 'all',
     source:
       'go-ethereum eth/api_backend.go, eth/tracers/api.go blockByNumber; erigon#19184; erpc thirdparty/alchemy.go#L517-535; anvil 1.7.1 observed',

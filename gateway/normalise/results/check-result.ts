@@ -6,23 +6,48 @@ import type { Outcome } from '../../upstreams/outcome.ts';
 import { expectedValue } from './expected-identity.ts';
 import { completeResult, padHex, roundedQuantity } from './complete-object.ts';
 import type { ObjectStatus } from './object-rules.ts';
-import { isPadded, withHexNumbers, withoutZeros } from './quantity.ts';
+import { isPadded, withAllDigits, withHexNumbers, withoutZeros } from './quantity.ts';
+
+/** Larger lists come in parts. */
+const MAX_PARSED_AGAIN_CHARS = 262_144;
 
 type JsonObject = Record<string, unknown>;
 
 /** A result is final if its type is right and it matches the parameters. Otherwise it is an upstream failure. */
 export function checkResult(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
+  const check = (given: ResultResponse): Outcome => checkParsed(method, params, given);
   try {
-    return checkParsed(method, params, response);
+    return withDigits(method, response, check(response), check);
   } catch (error) {
     if (error !== roundedQuantity) throw error;
   }
   try {
-    return checkParsed(method, params, withExactQuantities(method, response));
+    return withDigits(method, response, check(withExactQuantities(method, response)), check);
   } catch (error) {
     if (error !== roundedQuantity) throw error;
     return fail('malformed', response.result);
   }
+}
+
+/** A completed result with its JSON text, if it has numbers that lose digits when they are parsed. */
+function withDigits(
+  method: MethodSpec,
+  given: ResultResponse,
+  outcome: Outcome,
+  check: (response: ResultResponse) => Outcome,
+): Outcome {
+  const source = given.text ?? given.envelope;
+  if (!outcome.final || outcome.response === given || method.shape === undefined) return outcome;
+  // More would be parsed again in one step.
+  if (source === undefined || source.length > MAX_PARSED_AGAIN_CHARS) return outcome;
+  const { response } = outcome;
+  if (response.kind !== 'result' || typeof response.result !== 'object' || response.result === null) return outcome;
+  const text = withAllDigits(source, quantityNames(method), (value) => {
+    const result = given.text === undefined ? (value as { readonly result: unknown }).result : value;
+    const { response: checked } = check({ kind: 'result', result });
+    return checked?.kind === 'result' ? checked.result : response.result;
+  });
+  return text === undefined ? outcome : { final: true, response: { ...response, text } };
 }
 
 /** @throws roundedQuantity */
@@ -30,7 +55,7 @@ function checkParsed(method: MethodSpec, params: readonly unknown[], response: R
   const { resultKinds } = method;
   const { result } = response;
   if (resultKinds === undefined) return { final: true, response };
-  if (result === null) return method.nullable ? { final: true, response } : fail('node-state', result);
+  if (result === null) return method.nullable ? { final: true, response } : failOfNull(method, params);
   const kind = Array.isArray(result) ? 'array' : typeof result;
   if (!(resultKinds as readonly string[]).includes(kind)) return fail('malformed', result);
   switch (kind) {
@@ -138,11 +163,15 @@ function digitsOf(quantity: string): string {
 }
 
 /** Reads the result again, because JSON.parse has rounded a quantity of it. */
-function withExactQuantities({ shape }: MethodSpec, { result, text, envelope }: ResultResponse): ResultResponse {
-  const names = new Set(shape === undefined ? [] : quantitiesIn(shape));
-  const parsed = JSON.parse(withHexNumbers(text ?? envelope ?? JSON.stringify(result), names)) as unknown;
+function withExactQuantities(method: MethodSpec, { result, text, envelope }: ResultResponse): ResultResponse {
+  const json = text ?? envelope ?? JSON.stringify(result);
+  const parsed = JSON.parse(withHexNumbers(json, quantityNames(method))) as unknown;
   const isEnvelope = text === undefined && envelope !== undefined;
   return { kind: 'result', result: isEnvelope ? (parsed as { readonly result: unknown }).result : parsed };
+}
+
+function quantityNames({ shape }: MethodSpec): ReadonlySet<string> {
+  return new Set(shape === undefined ? [] : quantitiesIn(shape));
 }
 
 export function quantitiesIn({ quantities, nested }: ObjectShape): string[] {
@@ -167,6 +196,15 @@ function compilePattern(pattern: string): RegExp {
 
 function final(result: unknown): Outcome {
   return { final: true, response: { kind: 'result', result } };
+}
+
+/** Besu and old Erigon return null for the state at a block that they do not have; geth's error is in its place. */
+function failOfNull({ blockAt }: MethodSpec, params: readonly unknown[]): Outcome {
+  const block = blockAt?.readsState === true ? params[blockAt.param] : undefined;
+  const namesBlock = typeof block === 'string' ? block.startsWith('0x') : typeof block === 'object' && block !== null;
+  if (!namesBlock) return fail('node-state', null);
+  const response = { kind: 'error', code: -32000, message: 'header not found', data: undefined } as const;
+  return { final: false, failure: 'no-block', response };
 }
 
 function fail(failure: FailureClass, result: unknown): Outcome {

@@ -34,11 +34,18 @@ export const address: FieldRule = {
   minZeroChars: NEVER,
 };
 
-/** The hash of a block. Nodes write none, or zeros, if there is no block yet. */
+/** The hash of a block. Nodes write none, an empty text or zeros, if there is no block yet. */
 export const blockHash: FieldRule = {
-  fits: (value) => value !== null && value !== undefined && !(typeof value === 'string' && /^0x0{64}$/.test(value)),
-  minChars: 0,
+  fits: (value) =>
+    value !== null && value !== undefined && !(typeof value === 'string' && /^(?:|0x|0x0{64})$/.test(value)),
+  minChars: 3,
   minZeroChars: 66,
+};
+
+/** The number of the block of a receipt. */
+export const blockNumber: FieldRule = {
+  ...quantity,
+  fits: (value) => value !== null && value !== undefined && value !== '' && quantity.fits(value),
 };
 
 export const status: FieldRule = {

@@ -9,7 +9,7 @@ import { isPendingBlock, quantitiesIn } from './check-result.ts';
 import { completeResult, roundedQuantity } from './complete-object.ts';
 import { FlowingList, malformed, parseJson, type ElementCheck } from './flowing-list.ts';
 import { viewOf } from './object-view.ts';
-import { withHexNumbers } from './quantity.ts';
+import { withAllDigits, withHexNumbers } from './quantity.ts';
 import { valueOf, type ExpectedBytes } from './result-walk.ts';
 
 /** A block must have them before its transactions: the chain of the network is compared with them. */
@@ -133,10 +133,10 @@ export class FlowingBlock implements ResultReader {
   #completeTail(tail: Buffer): Buffer {
     if (this.#isEchoed(tail)) throw malformed('the result has a credential');
     const fill = this.#shape.fill.filter((name) => !this.#names.has(name) && name !== this.#listField);
-    const { value, isChanged } = completeJson(`${TAIL_START}${tail.toString('utf8')}`, { ...this.#shape, fill });
+    const { value, completed } = completeJson(`${TAIL_START}${tail.toString('utf8')}`, { ...this.#shape, fill });
     for (const name of [...this.#names, this.#listField])
       if (name in value) throw malformed('the block has a field twice');
-    return isChanged ? Buffer.from(JSON.stringify(value).slice(TAIL_START.length)) : tail;
+    return completed === undefined ? tail : Buffer.from(completed.slice(TAIL_START.length));
   }
 }
 
@@ -145,24 +145,30 @@ function transactionsOf(shape: ObjectShape): ElementCheck {
     shape,
     expected: [],
     complete(element) {
-      const { value, isChanged } = completeJson(element.toString('utf8'), shape);
-      return { bytes: isChanged ? Buffer.from(JSON.stringify(value)) : element, hash: value['hash'] };
+      const { value, completed } = completeJson(element.toString('utf8'), shape);
+      return { bytes: completed === undefined ? element : Buffer.from(completed), hash: value['hash'] };
     },
   };
 }
 
-/** @throws UpstreamFailure if the text is not that of an object */
-function completeJson(text: string, shape: ObjectShape): { value: Record<string, unknown>; isChanged: boolean } {
+/** @returns `completed`: as JSON, if it had to be changed @throws UpstreamFailure if the text is not that of an object */
+function completeJson(text: string, shape: ObjectShape): { value: Record<string, unknown>; completed?: string } {
+  const quantities = new Set(quantitiesIn(shape));
   const value = parseObject(text);
+  const complete = (given: unknown): unknown => {
+    completeResult(given as Record<string, unknown>, shape);
+    return given;
+  };
+  const completed = (exact: unknown): string => withAllDigits(text, quantities, complete) ?? JSON.stringify(exact);
   try {
-    return { value, isChanged: completeResult(value, shape) !== 'fits' };
+    return completeResult(value, shape) === 'fits' ? { value } : { value, completed: completed(value) };
   } catch (error) {
     if (error !== roundedQuantity) throw error;
   }
-  const exact = parseObject(withHexNumbers(text, new Set(quantitiesIn(shape))));
+  const exact = parseObject(withHexNumbers(text, quantities));
   try {
-    completeResult(exact, shape);
-    return { value: exact, isChanged: true };
+    complete(exact);
+    return { value: exact, completed: completed(exact) };
   } catch (error) {
     if (error === roundedQuantity) throw malformed('a quantity is no whole number');
     throw error;

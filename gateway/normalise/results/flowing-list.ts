@@ -179,7 +179,8 @@ export function listElementsOf(method: MethodSpec, params: readonly unknown[]): 
       const { response } = outcome;
       // A list of which one element does not exist is null.
       if (response.kind !== 'result' || !Array.isArray(response.result)) throw malformed('an element does not exist');
-      return { bytes: Buffer.from(JSON.stringify(response.result[0])) };
+      const list = response.text ?? JSON.stringify(response.result);
+      return { bytes: Buffer.from(list.slice(1, -1)) };
     },
   };
 }

@@ -1,4 +1,4 @@
-import { absent, blockHash, status, type FieldRule } from './field-rules.ts';
+import { absent, blockHash, blockNumber, status, type FieldRule } from './field-rules.ts';
 import { normaliseQuantity } from './quantity.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -28,10 +28,12 @@ export const objectRules: Readonly<Record<string, ObjectRule>> = {
     complete: (transaction) => setFields(transaction, blockFields, null),
   },
   Receipt: {
-    fields: { blockHash, status, root: absent },
+    fields: { blockHash, blockNumber, status, root: absent },
     complete: (receipt) =>
-      // In the spec, a pending transaction has no receipt. Old Parity returned one without a block, others a zero hash.
-      blockHash.fits(receipt['blockHash']) ? keepStatusOrRoot(receipt) : 'not-found',
+      // In the spec, a pending transaction has no receipt. Old Parity returned one without a block, others a zero hash, an empty one, or no number.
+      blockHash.fits(receipt['blockHash']) && receipt['blockNumber'] !== null && receipt['blockNumber'] !== ''
+        ? keepStatusOrRoot(receipt)
+        : 'not-found',
   },
 };
 

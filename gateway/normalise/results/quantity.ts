@@ -39,6 +39,33 @@ export function withHexNumbers(json: string, names: ReadonlySet<string>): string
   });
 }
 
+/** A string, which is skipped, or a number that may have more digits than a parsed one. */
+const stringOrNumber = /"[^"\\]*(?:\\[^][^"\\]*)*"|-?\d[\d.eE+-]*/g;
+/** Numbers that may be such, and parts of texts. */
+const mayHaveDigits = /[:,[]\s*-?(?:\d{16}|\d+[.eE])/;
+/** Begins a text in place of a number. JSON has no other form of this character. */
+const MARK_START = String.raw`\u0001`;
+const markedNumber = /"\\u0001(-?\d[\d.eE+-]*)"/g;
+
+/**
+ * Parses JSON, changes the value, and writes it. Numbers that parsing would change are texts meanwhile, and keep their digits.
+ * @param names of quantities, which become hexadecimal
+ * @param change of the parsed value
+ * @returns undefined: there are no such numbers
+ */
+export function withAllDigits(
+  json: string,
+  names: ReadonlySet<string>,
+  change: (value: unknown) => unknown,
+): string | undefined {
+  if (!mayHaveDigits.test(json) || json.includes(MARK_START)) return undefined;
+  const exact = withHexNumbers(json, names);
+  const marked = exact.replace(stringOrNumber, (token) =>
+    token.startsWith('"') || JSON.stringify(Number(token)) === token ? token : `"${MARK_START}${token}"`,
+  );
+  return marked === exact ? undefined : JSON.stringify(change(JSON.parse(marked))).replace(markedNumber, '$1');
+}
+
 export function isQuantity(value: unknown): boolean {
   return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value);
 }

@@ -2,16 +2,17 @@
 interface SendRule {
   /**
    * `known`: the node has this transaction. `nonce-used`: it has a transaction with this nonce, maybe this one.
+   * `may-be-known`: it may have this transaction; if it does not, the error says nothing about it.
    * `not-mined`: it accepted the transaction, whose receipt did not come in time.
    */
-  readonly meaning: 'known' | 'nonce-used' | 'not-mined';
+  readonly meaning: 'known' | 'nonce-used' | 'may-be-known' | 'not-mined';
   readonly message: RegExp;
   readonly client: string;
 }
 
 /**
- * Texts with which nodes reject a transaction that they already have. The patterns for nonces are not anchored, because
- * a match only makes the gateway look up the transaction.
+ * Texts with which nodes reject a transaction that they already have. The patterns of `nonce-used` and `may-be-known` are not
+ * anchored, because a match only makes the gateway look up the transaction.
  */
 const sendRules: readonly SendRule[] = [
   {
@@ -57,6 +58,12 @@ const sendRules: readonly SendRule[] = [
   { meaning: 'nonce-used', message: /\bnonce\b.*\btoo low\b/i, client: 'geth and nearly all others; Hedera; ganache' },
   { meaning: 'nonce-used', message: /^(OldNonce|OwnNonceAlreadyUsed)\b/, client: 'nethermind' },
   { meaning: 'nonce-used', message: /correct nonce|invalid (transaction )?nonce/i, client: 'ganache; Arbitrum; evmos' },
+  {
+    meaning: 'may-be-known',
+    message:
+      /\b(?:already|exist(?:s|ed|ing)?|known|duplicate[ds]?|same hash|in (?:the |local )?(?:tx|txn|transaction|mem)?[ -]?pool)\b/i,
+    client: 'any, with unrecorded texts: "existed in pool", "Transaction already in pool", "tx already imported"',
+  },
 ];
 
 /** What an error indicates about the transaction that was sent; undefined: nothing. */

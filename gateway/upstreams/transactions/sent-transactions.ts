@@ -108,16 +108,19 @@ export class SentTransactions {
       this.#record(upstream, transaction, hashIn(outcome.response) ?? transaction.decoded?.hash, 'accepted');
       return { ...outcome, hasTransaction: true };
     }
-    const meaning = classifySendRejection(response.message);
+    const read = classifySendRejection(response.message);
+    const meaning = read === 'may-be-known' && outcome.final ? undefined : read;
     const { hash } = (meaning === undefined ? undefined : transaction.decoded) ?? {};
-    if (hash !== undefined && (meaning !== 'nonce-used' || (await this.has(upstream, transaction, deadline)))) {
+    const isSure = meaning === 'known' || meaning === 'not-mined';
+    if (hash !== undefined && (isSure || (await this.has(upstream, transaction, deadline)) === true)) {
       const isWaiting = meaning === 'not-mined';
       this.#record(upstream, transaction, hash, isWaiting ? 'accepted' : 'known');
       const known = isWaiting ? noReceipt(response.message, hash) : knownResponse(method, hash);
       return { final: true, response: known, hasTransaction: true };
     }
     if (outcome.final) return this.#count(upstream, outcome, 'rejected');
-    const isAboutTransaction = meaning !== undefined || (outcome.failure === 'unknown' && this.#isDevelopment);
+    const isMeant = meaning !== undefined && meaning !== 'may-be-known';
+    const isAboutTransaction = isMeant || (outcome.failure === 'unknown' && this.#isDevelopment);
     return isAboutTransaction
       ? this.#count(upstream, { final: true, response }, 'rejected')
       : this.#count(upstream, outcome, 'failed');

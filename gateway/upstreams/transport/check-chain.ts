@@ -8,6 +8,8 @@ export function checkChain(response: UpstreamResponse, chainId: number): void {
     throw new UpstreamFailure('malformed', `${nodeMethods.chainId} returned no chain id`);
   }
   const returned = BigInt(result);
+  // A node that has just started to sync, as lighthouse's users report: it is on no other chain.
+  if (returned === 0n) throw new UpstreamFailure('node-state', 'its chain id is 0: the node syncs');
   if (returned !== BigInt(chainId))
     throw new UpstreamFailure('wrong-chain', `its chain id is ${returned}, not ${chainId}`);
 }

@@ -132,3 +132,22 @@ it.each([
   expect(response).not.toHaveProperty('result');
   expect(response.error?.code).toBe(-32_603);
 });
+
+it.each(['0x5000', { blockHash: hash }])(
+  'null for the state at a block that Besu lacks is its error: %j',
+  async (block) => {
+    for (const heads of [['0x10'], ['0x10', '0x10']]) {
+      const all = await withHeads(...heads);
+      setResponse(all, 'eth_getBalance', null);
+      const error = { code: -32_000, message: 'header not found' };
+      expect(await all.send('eth_getBalance', [address, block])).toMatchObject({ status: 200, response: { error } });
+    }
+  },
+);
+
+it.each(['safe', 'finalized'])('a lone upstream without a block for %s has its own error', async (tag) => {
+  const all = await withHeads('0x10');
+  setResponse(all, 'eth_getBalance', rpcError(-32_000, `${tag} block not found`));
+  const error = { code: -32_000, message: `${tag} block not found` };
+  expect(await all.send('eth_getBalance', [address, tag])).toMatchObject({ status: 200, response: { error } });
+});

@@ -121,3 +121,14 @@ it('a receipt with root 0x has a status, or is requested from another upstream',
   nodes[0]?.response('eth_getTransactionReceipt', { ...receipt, root: '0x' });
   expect(await of()).toEqual({ ...receipt, status: '0x0' });
 });
+
+// zksync-era PR 706.
+it.each([{ blockNumber: null }, { blockHash: '' }, { blockHash: '0x' }])(
+  'a receipt with %j is that of a transaction without a block: null',
+  async (more) => {
+    const { nodes, send } = await withNodes(1);
+    const receipt = { blockHash: hash('a'), blockNumber: '0x10', transactionHash: hash('b'), status: '0x1', ...more };
+    nodes[0]?.response('eth_getTransactionReceipt', receipt);
+    expect((await send('eth_getTransactionReceipt', [hash('b')])).response.result).toBeNull();
+  },
+);

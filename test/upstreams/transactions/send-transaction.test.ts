@@ -346,3 +346,27 @@ describe('with anvil as the upstream', () => {
     expect(receipt.result).toMatchObject({ status: '0x1', from: dev.address.toLowerCase() });
   });
 });
+
+// nethermind 4148, dcrdex PR 3498.
+describe('an unrecorded text by which a node may have the transaction', () => {
+  const texts = ['existed in pool', 'Transaction is already in the local pool', 'TX ALREADY IMPORTED', 'duplicate tx'];
+
+  it.each(texts)('is success if a lookup finds it, with one upstream, too: %s', async (text) => {
+    for (const count of [1, 2]) {
+      const { nodes, sendRaw, sent } = await startNodes(count);
+      nodes[0].response(send, rpcError(-32_000, text));
+      nodes[0].response('eth_getTransactionByHash', accepted.transaction);
+      expect((await sendRaw()).response).toMatchObject({ result: hash });
+      expect(sent()).toEqual([1, 0].slice(0, count));
+    }
+  });
+
+  it.each(texts)('is an unknown error if the node does not have it: %s', async (text) => {
+    const { nodes, sendRaw, sent } = await startNodes(2);
+    nodes[0].response(send, rpcError(-32_000, text));
+    expect((await sendRaw()).response).toMatchObject({ result: hash });
+    expect(sent()).toEqual([1, 1]);
+    for (const node of nodes) node.response(send, rpcError(-32_000, text));
+    expect((await sendRaw()).response).toMatchObject({ error: { code: -32_000, message: text } });
+  });
+});
