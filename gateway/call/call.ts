@@ -130,7 +130,7 @@ export class Call {
   unconfirmed: UpstreamResponse | undefined = undefined;
   /** `unconfirmed` is evidence: it is from an upstream at the head, and contradicts nothing that callers were served. */
   isEvidence = false;
-  /** `unconfirmed` is from an upstream whose head was behind when it responded, or may be that of another node. */
+  /** `unconfirmed` is from an upstream that may lack a block which is not known: its head was behind, or may be that of another node. */
   wasBehind = false;
   /** The block of the object that the call looks up by hash, if another worker has served it; null: none has; undefined: not asked. */
   servedElsewhere: string | null | undefined = undefined;

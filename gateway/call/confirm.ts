@@ -72,7 +72,7 @@ export function confirm(
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   call.unconfirmed = newer;
-  call.wasBehind = isBehind(router, respondingUpstream);
+  call.wasBehind = isBehind(router, respondingUpstream) && !knowsAllAbove(router, respondingUpstream);
   if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
   call.isEvidence = isUnsure(call, newer, respondingUpstream)
     ? !mayLag(router, respondingUpstream, sentAt) && !hasServed(view, call)
@@ -111,7 +111,7 @@ export function acceptUnconfirmed(call: Call, response: UpstreamResponse): Upstr
   return response;
 }
 
-/** Whether an empty result for the hash of a block, which may be old, stands: its upstream was not behind. */
+/** Whether an empty result for the hash of a block, which may be old, stands: its upstream lacked no block that is not known. */
 export function isRightlyEmpty(call: Call, response: UpstreamResponse): boolean {
   return !call.wasBehind && isEmptyOfUnknownHash(call, response);
 }
@@ -184,6 +184,14 @@ function mayLag(router: Router, upstream: Upstream, sentAt: number): boolean {
 
 function isBehind({ chain: { view } }: Router, upstream: Upstream): boolean {
   return upstream.isHeadUncertain || view.isLagging(upstream, clock.now());
+}
+
+/** Whether the hashes of all blocks above the head of the upstream are known: an unknown hash is none of those that it lacks. */
+function knowsAllAbove({ chain: { view } }: Router, upstream: Upstream): boolean {
+  const seen = view.headOf(upstream);
+  if (seen === undefined || view.head === undefined || upstream.isHeadUncertain) return false;
+  for (let number = view.head.number; number > seen.number; number--) if (view.at(number) === undefined) return false;
+  return true;
 }
 
 function isAlone({ all }: Router): boolean {
