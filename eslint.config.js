@@ -91,7 +91,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['gateway/main.ts', 'gateway/start.ts', 'test/**', 'bench/**', 'schemas/generate.ts'],
+    files: ['gateway/main.ts', 'gateway/start.ts', 'test/**', 'bench/**', 'schemas/generate.ts', 'vitest.config.ts'],
     rules: { 'no-restricted-syntax': 'off' },
   },
   {
