@@ -130,8 +130,10 @@ export class Call {
   unconfirmed: UpstreamResponse | undefined = undefined;
   /** `unconfirmed` is evidence: it is from an upstream at the head, and contradicts nothing that callers were served. */
   isEvidence = false;
-  /** `unconfirmed` is from an upstream that may lack a block which is not known: its head was behind, or may be that of another node. */
+  /** `unconfirmed` is from an upstream whose head was behind when it responded, or may be that of another node. */
   wasBehind = false;
+  /** It was behind, and may lack a block that is not known here. */
+  lackedUnknown = false;
   /** The block of the object that the call looks up by hash, if another worker has served it; null: none has; undefined: not asked. */
   servedElsewhere: string | null | undefined = undefined;
   /** An upstream at the head returned that it does not have the block or object. */

@@ -72,7 +72,8 @@ export function confirm(
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   call.unconfirmed = newer;
-  call.wasBehind = isBehind(router, respondingUpstream) && !knowsAllAbove(router, respondingUpstream);
+  call.wasBehind = isBehind(router, respondingUpstream);
+  call.lackedUnknown = call.wasBehind && !knowsAllAbove(router, respondingUpstream);
   if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
   call.isEvidence = isUnsure(call, newer, respondingUpstream)
     ? !mayLag(router, respondingUpstream, sentAt) && !hasServed(view, call)
@@ -106,12 +107,13 @@ function pin(call: Call): void {
 export function acceptUnconfirmed(call: Call, response: UpstreamResponse): UpstreamResponse {
   const { router, tried, candidates = router.all } = call;
   if (!call.hasAttempt && candidates.some((upstream) => !tried.includes(upstream))) throw new RpcError('no-upstream');
-  const isAccepted = call.isEvidence || isRightlyEmpty(call, response) || router.options.isDevelopment;
+  const isAccepted =
+    call.isEvidence || (!call.lackedUnknown && isEmptyOfUnknownHash(call, response)) || router.options.isDevelopment;
   if (!isAccepted) throw new RpcError('no-upstream');
   return response;
 }
 
-/** Whether an empty result for the hash of a block, which may be old, stands: its upstream lacked no block that is not known. */
+/** Whether an empty result for the hash of a block, which may be old, stands: its upstream was not behind. */
 export function isRightlyEmpty(call: Call, response: UpstreamResponse): boolean {
   return !call.wasBehind && isEmptyOfUnknownHash(call, response);
 }
