@@ -26,10 +26,10 @@
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x02"},"latest"]}
 << {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"out of gas"}}
 
-// null, which is not a valid result
+// null, as Besu for a block that it lacks
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x06fdde03"},"0xffffffff"]}
 <- {"result":null}
-<< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no upstream could answer"}}
+<< {"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"header not found"}}
 
 // half a byte of data
 >> {"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b","data":"0x1"},"latest"]}
