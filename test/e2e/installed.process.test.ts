@@ -13,7 +13,7 @@ let folder: string;
 let installation: string;
 let place: Workplace;
 
-// As with `npx ./gatehouse-rpc-<version>.tgz`: the package as published, with its dependencies, without anvil and compiler.
+// As with `npx ./gatehouse-rpc-*.tgz`: the package as published, with its dependencies, without anvil and compiler.
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'gatehouse-installed-'));
   npm(packageRoot, 'pack', '--ignore-scripts', '--pack-destination', folder);
