@@ -3,7 +3,6 @@ import { settingRows } from '../gateway/config/settings.ts';
 import { reasons, RpcError } from '../gateway/jsonrpc/errors.ts';
 import type { PermissionRow as PermissionRow } from '../gateway/auth/permissions/field-kinds.ts';
 import { permissionFields, permissionNames } from '../gateway/auth/permissions/permission-fields.ts';
-import { patternsOf, rightRows } from '../gateway/redis/rights.ts';
 import { skipReasonNames, skipReasons } from '../gateway/routing-policy/skip-reasons.ts';
 import { loadNetworks } from '../gateway/network-files/load-networks.ts';
 import { networkFile } from '../gateway/network-files/options/network-file.ts';
@@ -13,6 +12,7 @@ import { notNull } from './json-schema.ts';
 import { code, table, type TableRow } from './markdown-table.ts';
 import type { ProviderSource } from './provider-module.ts';
 import type { MethodSource, NeverOpened } from './read-sources.ts';
+import { patternsOf, rightRows } from './redis-rights.ts';
 import { providerRows, unitsRows, type UnitsSources } from './units-tables.ts';
 
 type Method = Pick<MethodSource, 'name' | 'summary' | 'result' | 'errors' | 'x-gatehouse'>;
@@ -179,7 +179,7 @@ function settingTableRows(): TableRow[] {
 function redisRightRows(): TableRow[] {
   const users = { serve: 'gateway', list: 'operator', manage: 'operator', cache: 'cache' };
   const failures = {
-    serve: 'the gateway does not start',
+    serve: 'the gateway does not start, or calls are rejected',
     list: 'commands and the admin API fail',
     manage: 'commands and the admin API fail',
     cache: 'responses are not shared',

@@ -3,16 +3,32 @@ import { adminTokensOf } from '../config/admin-tokens.ts';
 import { openLog, type Log } from '../config/log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RedisClient } from './client.ts';
-import { connectionProblem } from './connection-problem.ts';
-import { RedisLink } from './link.ts';
-import { missingRights, requiredRights, type RedisUse } from './rights.ts';
-import { tlsProblem } from './tls-problem.ts';
+import { isRedisError, RedisLink } from './link.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
+
+/** What a program does with Redis: serve calls with keys and limits, list or manage keys, or share cached responses. */
+export type RedisUse = 'serve' | 'list' | 'manage' | 'cache';
+
+/** Commands that are tried for a use. They change nothing, but Redis checks the user's rights, and a replica rejects a write. */
+const trials: Readonly<Record<RedisUse, (redis: RedisClient, name: string) => Promise<unknown>>> = {
+  serve: async (redis, name) => {
+    await redis.hgetall(`gatehouse:key:${name}`);
+    await redis.pexpire(`gatehouse:limit:${name}`, 1);
+    await redis.eval('return 1', 1, `gatehouse:limit:${name}`);
+  },
+  list: (redis) => redis.scan(0, 'COUNT', 1),
+  manage: (redis, name) => redis.hdel(`gatehouse:key:${name}`, '-'),
+  // Not every Redis for a cache has scripts.
+  cache: async (redis, name) => {
+    await redis.get(`gatehouse:answer:${name}`);
+    await redis.set(`gatehouse:answer:${name}`, '', 'XX');
+  },
+};
+/** Names in so many slots that one node of a cluster, which redirects some of them, is not taken for a whole Redis. */
+const names = Array.from({ length: 8 }, (_, index) => `-${index}`);
 
 /** Interval at which an unsuccessful connection is examined. */
 const STEP_MS = 25;
-/** Slots of a cluster that are tried to find out whether the server has all. */
-const TRIED_SLOTS = 16;
 
 /** Redis responds, but cannot serve a gateway. The message is for the operator, and has no URL. */
 export class UnsuitableRedis extends Error {
@@ -69,109 +85,52 @@ export async function checkRedisOf(settings: RedisSettings, timeoutMs: number, l
 }
 
 /**
- * Checks that Redis is one that Gatehouse supports and that its user has the rights for these uses. A Redis that is
- * unreachable, loads its data or hangs is not a problem: it may be available later.
- * @param setting name of the setting with the URL
+ * The problem of a Redis that responds, but cannot be used, in its own words. A Redis that is unreachable, loads its data
+ * or hangs is not a problem: it may be available later.
  * @param timeoutMs limit for connecting; each command has the same limit
- * @throws UnsuitableRedis with the cause and what to change; SettingsError for a malformed URL
  */
-export async function checkRedis(
-  url: string,
-  setting: string,
-  uses: readonly RedisUse[],
-  timeoutMs: number,
-): Promise<void> {
-  const address = parseRedisUrl(url, setting);
-  const problem = await findRedisProblem(address, uses, timeoutMs);
-  if (problem !== undefined) throw new UnsuitableRedis(`${setting}: ${problem}`);
-}
-
-/** @returns what `checkRedis` throws, without the name of the setting */
 export async function findRedisProblem(
   address: RedisAddress,
   uses: readonly RedisUse[],
   timeoutMs: number,
 ): Promise<string | undefined> {
-  // A replica is a problem that is found below.
-  const link = new RedisLink({
-    purpose: 'commands',
-    address,
-    log: openLog('silent'),
-    acceptsReplica: true,
-    commandTimeoutMs: timeoutMs,
-  });
-  const messages: string[] = [];
-  link.redis.on('error', (error: Error) => messages.push(error.message));
-  link.redis.on('sentinelError', (error: Error) => messages.push(error.message));
+  const log = openLog('silent');
+  // A replica is a problem that the trials find.
+  const link = new RedisLink({ purpose: 'commands', address, log, acceptsReplica: true, commandTimeoutMs: timeoutMs });
+  const errors: unknown[] = [];
+  link.redis.on('sentinelError', (error: unknown) => errors.push(error));
   try {
     const deadline = clock.now() + timeoutMs;
     while (!link.isUp && link.lastError === undefined && clock.now() < deadline) await link.waitUntilUp(STEP_MS);
-    if (link.isUp) return await problemOfServer(link.redis, address, uses);
-    if (link.lastError !== undefined) messages.push(textOf(link.lastError));
-    const known = messages.map(connectionProblem).find((problem) => problem !== undefined);
-    if (messages.some((text) => text.startsWith('NOPERM'))) return lacksSomeOf(uses, address);
-    return known ?? (await tlsProblem(address, timeoutMs));
+    if (!link.isUp) errors.push(link.lastError);
+    else for (const use of uses) await Promise.all(names.map((name) => trials[use](link.redis, name)));
+  } catch (error) {
+    errors.push(error);
   } finally {
     await link.close();
   }
+  return errors.map((error) => lastingProblem(error, address)).find((problem) => problem !== undefined);
 }
 
-async function problemOfServer(
-  redis: RedisClient,
-  address: RedisAddress,
-  uses: readonly RedisUse[],
-): Promise<string | undefined> {
-  const isCache = uses.every((use) => use === 'cache');
-  try {
-    if (isCache) {
-      // Not every Redis for a cache has scripts: the commands themselves are tried, with an entry of one second.
-      await redis.get('gatehouse:answer:-');
-      await redis.set('gatehouse:answer:-', '', 'EX', 1);
-      return undefined;
-    }
-    const missing = await missingRights(redis, uses);
-    if (missing.length > 0) return lacksRights(missing.join(' '));
-    // PEXPIRE of a name that is no account writes nothing, but a replica rejects it.
-    await redis.eval(`return redis.call('PEXPIRE', KEYS[1], 1)`, 1, 'gatehouse:limit:-');
-    if (address.cluster === undefined) await tryCluster(redis);
-    return undefined;
-  } catch (error) {
-    // After a failover, Sentinels name the former primary for a while.
-    const text = textOf(error);
-    if (text.startsWith('NOPERM')) return lacksSomeOf(uses, address);
-    if (address.sentinels !== undefined && text.startsWith('READONLY')) return undefined;
-    return (await isSentinel(redis, text)) ? IS_SENTINEL_TEXT : connectionProblem(text);
-  }
-}
+/** Responses that end by themselves: Redis starts, fails over or moves slots. */
+const passing = /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|BUSY) /;
+/** Codes of the TLS errors of Node: the kind of connection or the certificate is wrong. */
+const tlsCodes = /^(ERR_(TLS|SSL)_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
-function lacksRights(rights: string): string {
-  return `the Redis user lacks rights: ${rights} (docs/operations.md, section Redis)`;
-}
+/** A server that speaks another protocol, in the words of ioredis. */
+const foreign = /^Unknown RESP type/;
+/** A response of a Sentinel, within the words of ioredis. */
+const ofSentinel = / because ([A-Z]{2,} .*)/;
 
-/** Redis rejected a command before single rights could be checked. */
-function lacksSomeOf(uses: readonly RedisUse[], { cluster }: RedisAddress): string {
-  const forCluster = cluster === undefined ? '' : ' +cluster|slots';
-  return `the Redis user lacks one of these rights: ${requiredRights(uses)}${forCluster} (docs/operations.md, section Redis)`;
-}
-
-/** Reads some absent keys, of which a node of a cluster rejects those in slots of other nodes with MOVED. */
-async function tryCluster(redis: RedisClient): Promise<void> {
-  const names = Array.from({ length: TRIED_SLOTS }, (_, index) => `gatehouse:key:-${index}`);
-  await Promise.all(names.map((name) => redis.hgetall(name)));
-}
-
-const IS_SENTINEL_TEXT = 'the server is a Sentinel: write redis+sentinel://host:26379/name';
-
-/** A Sentinel responds to PING and INFO, but has no scripts. */
-async function isSentinel(redis: RedisClient, errorText: string): Promise<boolean> {
-  if (!/unknown command/.test(errorText)) return false;
-  const info = await redis.info('server').catch(() => '');
-  return info.includes('redis_mode:sentinel');
-}
-
-/** Code and message: TLS errors have the cause in either. */
-function textOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? `${error.message} (${code})` : error.message;
+/** The words of an error that waiting does not remove; undefined for others. They have no address and no credentials. */
+function lastingProblem(error: unknown, { sentinels }: RedisAddress): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { message, code = '', reason } = error as Error & { code?: string; reason?: string };
+  if (tlsCodes.test(code)) return `TLS: ${reason ?? message}`;
+  if (foreign.test(message)) return `the server is not Redis: ${message}`;
+  const response = isRedisError(error) ? message : ofSentinel.exec(message)?.[1];
+  if (response === undefined || passing.test(response)) return undefined;
+  // After a failover, Sentinels name the former primary for a while.
+  if (sentinels !== undefined && response.startsWith('READONLY')) return undefined;
+  return `Redis rejects a command: ${response}`;
 }
