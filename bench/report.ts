@@ -54,34 +54,26 @@ export function pageOf(results: Results): string {
   return `${sections.join('\n\n')}\n`;
 }
 
-/** The sentence between the comments `bench` in README. */
+/** The three sentences between the comments `bench` in README. */
 export function readmeSentence(results: Results): string {
-  const costOf = (name: string): string => {
-    const found = results.scenarios.find((result) => result.name === name);
-    if (found?.kind !== 'cost') return '?';
-    const cpu = median(found.rounds.map((round) => round['Gatehouse']?.cpuUs ?? NaN));
-    return `${show(cpu)} µs of CPU (${show(median(ratios(found.rounds, 'Gatehouse', 'nginx')))} × nginx)`;
-  };
-  const remotes = results.scenarios.filter((result) => result.kind === 'remote');
-  const remote = remotes.find(({ name }) => name === 'remote-call') ?? remotes[0];
-  const latency = remote === undefined ? '' : `${sentenceOf(remote)} ${madeBy(remote.measured ?? results)} `;
-  const ethCall = results.scenarios.find(({ name }) => name === 'eth-call');
-  const call =
-    ethCall === undefined
-      ? `A single call costs ${costOf('single')}, a cache hit ${costOf('cached')}.`
-      : `An eth_call costs ${costOf('eth-call')}.`;
-  return `${latency}${call} ${madeBy(ethCall?.measured ?? results)}
-${results.note === undefined ? '' : `${results.note}\n`}[docs/benchmarks.md](docs/benchmarks.md) has all results, the missed targets too.`;
+  const found = (name: string) => results.scenarios.find((result) => result.name === name);
+  const [remote, ethCall, batch] = [found('remote-call'), found('eth-call'), found('eth-call100')];
+  if (remote?.kind !== 'remote' || ethCall?.kind !== 'cost' || batch?.kind !== 'cost') {
+    throw new Error('README needs the scenarios remote-call, eth-call and eth-call100');
+  }
+  const [p50, p99] = (['p50', 'p99'] as const).map((share) => {
+    const ms = median(remote.rounds.map(({ Gatehouse }) => Gatehouse[share]));
+    return `${show(ms)} ms (${show(median(remoteRatios(remote.rounds, share)))} × direct)`;
+  });
+  return `${titleOf(remote.name)}: p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.
+CPU of an eth_call: ${costsOf(ethCall)}; in a client's batch of 100: ${costsOf(batch)}.
+All results, those too in which a peer is ahead or a target is missed: [benchmarks](docs/benchmarks.md) (${ethCall.measured?.machine ?? results.machine}, ${ethCall.measured?.date ?? results.date}, \`npm run bench -- --write\` with each \`--peer\`).`;
 }
 
-/** For README: what users of the gateway wait for. */
-function sentenceOf(result: RemoteResult): string {
-  const [p50, p99] = (['p50', 'p99'] as const).map((share) => {
-    const ms = median(result.rounds.map(({ Gatehouse }) => Gatehouse[share]));
-    return `${show(ms)} ms (${show(median(remoteRatios(result.rounds, share)))} × direct)`;
-  });
-  const title = titleOf(result.name);
-  return `${title.startsWith('upstream') ? 'With an ' : ''}${title}: p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.`;
+/** CPU per call of each gateway: `eRPC 222 µs`. */
+function costsOf({ rounds }: Extract<ScenarioResult, { kind: 'cost' }>): string {
+  const names = ['Gatehouse', 'nodecore', 'proxyd', 'erpc', 'nginx'].filter((name) => rounds[0]?.[name] !== undefined);
+  return names.map((name) => `${name} ${show(median(rounds.map((round) => round[name]?.cpuUs ?? NaN)))} µs`).join(', ');
 }
 
 /** All figures with their targets; a missed target is marked. */

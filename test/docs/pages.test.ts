@@ -10,8 +10,8 @@ const textOf = (page: string): string => readFileSync(join(packageRoot, page), '
 const linesOf = (page: string): string[] => textOf(page).trimEnd().split('\n');
 
 describe('README.md', () => {
-  it('has at most 200 lines', () => {
-    expect(linesOf('README.md').length).toBeLessThanOrEqual(200);
+  it('has at most 150 lines', () => {
+    expect(linesOf('README.md').length).toBeLessThanOrEqual(150);
   });
 
   it('links every page of docs/ in its index', () => {
