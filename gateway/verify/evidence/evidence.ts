@@ -1,3 +1,4 @@
+import { RLP } from '@ethereumjs/rlp';
 import { LRUCache } from 'lru-cache';
 import { parseHeader } from '../../chain/header.ts';
 import type { ChainView } from '../../chain/view.ts';
@@ -13,7 +14,6 @@ import { checkHeader, encodeHeader } from '../proofs/check-header.ts';
 import type { JsonObject } from '../../collections/is-object.ts';
 import { provenReceipt } from '../proofs/encode-receipt.ts';
 import { provenMembers } from '../proofs/encode-transaction.ts';
-import { encodeList } from '../../upstreams/transactions/rlp.ts';
 import { hashOf, isSameHex, quantityOf } from '../proofs/hex.ts';
 import { EMPTY_LIST } from '../proofs/tree.ts';
 import { sizeOf } from './size-of.ts';
@@ -236,9 +236,9 @@ export class Evidence {
       if (uncle !== undefined) uncles.push(uncle);
     }
     const encoded = uncles.map(encodeHeader);
-    if (!encoded.every((one) => one !== undefined) || !isSameHex(hashOf(encodeList(encoded)), sha3Uncles))
-      return undefined;
-    const proven = uncles.map((uncle, at) => ({ ...uncle, hash: hashOf(encoded[at] as Buffer) }));
+    if (!encoded.every((one) => one !== undefined)) return undefined;
+    if (!isSameHex(hashOf(RLP.encode(encoded.map((one) => RLP.decode(one)))), sha3Uncles)) return undefined;
+    const proven = uncles.map((uncle, at) => ({ ...uncle, hash: hashOf(encoded[at] as Uint8Array) }));
     this.#values.set(`uncles ${hash}`, proven);
     return proven;
   }

@@ -1,4 +1,4 @@
-import { encodeBytes, encodeList, encodeNumber } from '../../upstreams/transactions/rlp.ts';
+import { RLP } from '@ethereumjs/rlp';
 import { hashOf, isAbsent, isSameHex, isSameQuantity } from './hex.ts';
 
 /** `unknown-form`: the header may have members that are hashed and not known here. */
@@ -57,18 +57,18 @@ export function formOf(block: Block): number {
 }
 
 /** The bytes that are hashed. Undefined: it does not have the members of any fork, which has all those of the forks before it. */
-export function encodeHeader(block: Block): Buffer | undefined {
+export function encodeHeader(block: Block): Uint8Array | undefined {
   const form = members.slice(0, formOf(block));
   if (form.length < unconditional || members.some(({ name }, at) => at > form.length && !isAbsent(block[name])))
     return undefined;
-  const items: Buffer[] = [];
+  const items: (bigint | Buffer)[] = [];
   for (const { name, kind } of form) {
     const value = block[name];
     if (typeof value !== 'string' || !/^0x[0-9a-f]*$/i.test(value)) return undefined;
     if (kind === 'number' ? value === '0x' : value.length % 2 === 1) return undefined;
-    items.push(kind === 'number' ? encodeNumber(BigInt(value)) : encodeBytes(Buffer.from(value.slice(2), 'hex')));
+    items.push(kind === 'number' ? BigInt(value) : Buffer.from(value.slice(2), 'hex'));
   }
-  return encodeList(items);
+  return RLP.encode(items);
 }
 
 const unconditional = members.findIndex(({ fork }) => fork !== undefined);
