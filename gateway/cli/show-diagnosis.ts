@@ -1,7 +1,7 @@
 import type { Diagnosis, NetworkFindings } from '../doctor/diagnose.ts';
 import type { RedisFindings } from '../doctor/probe-redis.ts';
 import type { UpstreamFindings } from '../doctor/probe-upstream.ts';
-import { printable, printableInLine } from './printable.ts';
+import { printableInLine } from './printable.ts';
 
 type Colour = 'red' | 'yellow' | 'green' | 'dim';
 /** Colours a text, if the output has colours. */
@@ -26,7 +26,7 @@ export function showDiagnosis(diagnosis: Diagnosis, paint: Paint): string {
 
 const head = ['', 'UPSTREAM', 'TLS', 'HEAD', 'AGE', 'LATENCY', 'STATE', 'METHODS', 'WEBSOCKET'];
 
-function tableOf({ name, slug, chainId, upstreams, offer }: NetworkFindings, paint: Paint): string {
+function tableOf({ name, slug, chainId, upstreams }: NetworkFindings, paint: Paint): string {
   const rows = [head, ...upstreams.map(rowOf)];
   const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row, index) => {
@@ -40,13 +40,7 @@ function tableOf({ name, slug, chainId, upstreams, offer }: NetworkFindings, pai
       : text.replace(markOf(found), paint(colourOf(found), markOf(found)));
   });
   const problems = upstreams.flatMap((found) => problemLines(found.name, found, paint));
-  const offered =
-    offer === undefined ? '' : `  What these upstreams have, for ${slug}.yaml:\n${indented(printable(offer))}`;
-  return `${[`${printableInLine(name)} (${slug}), chain ${chainId}`, ...lines, ...problems].join('\n')}\n${offered}`;
-}
-
-function indented(yaml: string): string {
-  return yaml.replace(/^(?=.)/gm, '    ');
+  return `${[`${printableInLine(name)} (${slug}), chain ${chainId}`, ...lines, ...problems].join('\n')}\n`;
 }
 
 function rowOf(found: UpstreamFindings): string[] {

@@ -1,8 +1,6 @@
 import type { NetworkConfig, UpstreamConfig } from '../network-files/network-config.ts';
 import type { Transport } from '../upstreams/transport/transport.ts';
 import type { RedisSettings } from '../redis/check-redis.ts';
-import { methodNames } from '../spec/method-facts.ts';
-import { offerMethods } from './offer-methods.ts';
 import { probeRedis, type RedisFindings } from './probe-redis.ts';
 import { probeUpstream, type UpstreamFindings } from './probe-upstream.ts';
 
@@ -11,8 +9,6 @@ export interface NetworkFindings {
   readonly name: string;
   readonly chainId: number;
   readonly upstreams: readonly UpstreamFindings[];
-  /** YAML for its file, with the methods that the upstreams have. Undefined: the file has them already. */
-  readonly offer?: string | undefined;
 }
 
 /** Whether calls can be served. It has no secrets. */
@@ -62,7 +58,7 @@ export async function diagnose({
       const probes = network.upstreams.map((upstream) => step(probeUpstream(network, upstream, { timeoutMs, open })));
       const upstreams = await Promise.all(probes);
       addLagProblems(upstreams);
-      return { slug, name, chainId, upstreams, offer: offerMethods(network, upstreams, methodNames) };
+      return { slug, name, chainId, upstreams };
     }),
   ]);
   const findings = [...found.flatMap(({ upstreams }) => upstreams), ...(redis === undefined ? [] : [redis])];

@@ -36,11 +36,6 @@ export class ProbeClient {
     this.permits = permits;
   }
 
-  /** The same upstream, with another deadline. */
-  until(deadline: number): ProbeClient {
-    return new ProbeClient(this.#transport, deadline, this.permits);
-  }
-
   async request(method: string, params: readonly unknown[]): Promise<ProbeResult> {
     if (!this.permits(method)) return { failure: 'excluded', message: 'excluded by its methods' };
     const id = ++this.#id;

@@ -17,10 +17,6 @@ const probeParams: Readonly<Record<string, (head: string) => unknown[]>> = {
 export interface MethodFindings {
   readonly served: readonly string[];
   readonly lacking: readonly string[];
-  /** Methods outside the spec that the upstream has and the network does not serve. */
-  readonly others: readonly string[];
-  /** Methods outside the spec whose request failed, as by a timeout: it may have them. It is assumed to lack all others. */
-  readonly failedOthers: readonly string[];
 }
 
 /**
@@ -32,7 +28,7 @@ export async function probeMethods(
   client: ProbeClient,
   methods: readonly string[],
   head: string,
-): Promise<Omit<MethodFindings, 'others' | 'failedOthers'>> {
+): Promise<MethodFindings> {
   const served: string[] = [];
   const lacking: string[] = [];
   for (const method of methods) {

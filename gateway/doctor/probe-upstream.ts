@@ -7,7 +7,6 @@ import type { Transport } from '../upstreams/transport/transport.ts';
 import { withTimeout } from '../upstreams/health/with-timeout.ts';
 import { ProbeClient, type ProbeResult } from './probe-client.ts';
 import { probeCertificate, probeName } from './probe-connection.ts';
-import { findMethods } from './find-methods.ts';
 import { probeMethods, type MethodFindings } from './probe-methods.ts';
 
 /** Findings about one upstream. A missing member was not determined. */
@@ -42,8 +41,6 @@ export interface ProbeOptions {
 const MIN_TLS_DAYS = 14;
 const MAX_HEAD_AGE_S = 600;
 const LATENCY_CALLS = 3;
-/** The search for methods outside the spec may take this part of the remaining time: it is no problem if it is not complete. */
-const FIND_SHARE = 0.7;
 const zeroAddress = `0x${'0'.repeat(40)}`;
 
 /** Tests one upstream, one call at a time. Never rejects, and ends within the timeout. */
@@ -92,7 +89,6 @@ async function probeCalls(
   found: UpstreamFindings,
   { timeoutMs, tls, proxyUrl }: ConnectOptions & { readonly timeoutMs: number },
 ): Promise<void> {
-  const startedAt = clock.now();
   try {
     // A proxy resolves the name itself.
     if (proxyUrl === undefined) found.addresses = await probeName(address);
@@ -110,11 +106,7 @@ async function probeCalls(
   if (client.permits('eth_blockNumber')) found.latencyMs = await probeLatency(client);
   if (head === undefined) return;
   if (client.permits('eth_getBalance')) found.history = await probeHistory(client, head);
-  const ofNetwork = await probeMethods(client, methods, quantity(head));
-  found.methods = { ...ofNetwork, others: [], failedOthers: [] };
-  const remainingMs = startedAt + timeoutMs - clock.now();
-  const others = await findMethods(client, methods, clock.now() + remainingMs * FIND_SHARE);
-  if (others !== undefined) found.methods = { ...ofNetwork, others: others.found, failedOthers: others.failed };
+  found.methods = await probeMethods(client, methods, quantity(head));
 }
 
 async function probeWebSocket(client: ProbeClient, chainId: number, found: UpstreamFindings): Promise<void> {

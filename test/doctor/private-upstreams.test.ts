@@ -40,8 +40,11 @@ function write(files: object): Record<string, string> {
 }
 
 /** What `doctor` prints about an upstream with these options. */
-async function examine(options: object): Promise<{ stdout: string; problems: readonly string[]; upstream: unknown }> {
-  const upstreams = [{ name: 'ours', url: `https://localhost:${front.port}`, ...options }];
+async function examine(
+  options: object,
+  ...others: readonly object[]
+): Promise<{ stdout: string; problems: readonly string[]; upstream: unknown }> {
+  const upstreams = [{ name: 'ours', url: `https://localhost:${front.port}`, ...options }, ...others];
   place.withNetworks({ five: { name: 'Five', chainId: 5, methods: ['eth_chainId', 'eth_blockNumber'], upstreams } });
   const { stdout } = await place.run(['doctor', '--json']);
   const upstream = (JSON.parse(stdout) as Diagnosis).networks[0]?.upstreams[0];
@@ -58,6 +61,22 @@ describe('gatehouse doctor, of a private upstream', () => {
     // The certificate and the calls.
     expect(new Set(proxy.targets)).toEqual(new Set([`localhost:${front.port}`]));
     expect(new Set(front.clients)).toEqual(new Set(['localhost']));
+  });
+
+  it('sends only eth_chainId to an upstream that permits only transactions', async () => {
+    const relay = await startFakeNode({ chainId: 5 });
+    try {
+      const { upstream } = await examine(
+        { url: relay.url, methods: { allow: ['eth_sendRawTransaction'] } },
+        { name: 'other', url: relay.url },
+      );
+      expect(upstream).toMatchObject({
+        problems: [],
+        notes: ['only its chain id is tested: its methods exclude eth_getBlockByNumber'],
+      });
+    } finally {
+      await relay.close();
+    }
   });
 
   it('reports an untrusted certificate and a proxy that rejects, without the proxy’s credentials', async () => {
