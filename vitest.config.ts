@@ -2,7 +2,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { failedLast } from './test/support/failed-last.ts';
 import { onPath } from './test/support/find-program.ts';
 import { programs } from './test/support/programs.ts';
-import { simulatedTests, unitTests } from './test/unit/unit-tests.ts';
+import { propertyTests, simulatedTests, unitTests } from './test/unit/unit-tests.ts';
 
 const units = unitTests.filter((file) => !simulatedTests.includes(file));
 /** What they expect of memory or time does not hold beside other tests on a slow machine. They run after all others, one by one. */
@@ -39,6 +39,7 @@ const others: Record<string, NonNullable<TestProjectInlineConfiguration['test']>
   pages: { globalSetup: withChromium, isolate: false, maxWorkers: 3 },
   // One installs programs at a time.
   programs: { ...gateway, maxWorkers: 1, hookTimeout: 300_000 },
+  properties: { ...gateway, include: propertyTests, maxWorkers: 2 },
   recipes: { maxWorkers: 1, testTimeout: 1_800_000, hookTimeout: 600_000 },
   redis: { ...gateway, include: [redisTests], maxWorkers: 1 },
   // zksync-ethers does not catch the rejection of its own network detection.

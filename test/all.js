@@ -12,6 +12,7 @@ const fuzz = `${compile} && ${tsc} -p test/fuzz/tsconfig.build.json`;
 const tests = {
   redis: {},
   programs: {},
+  properties: {},
   clients: { prepare: `${packages} && ${tsc} -p test/clients` },
   rejections: { prepare: packages },
   languages: {},

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../gateway/config/package.ts';
-import { eventually } from '../support/eventually.ts';
+import { untilStarted } from '../e2e/gateway-process.ts';
 import { productionPackages } from '../support/production-packages.ts';
 import { freePort, startRedis, type RedisServer } from '../support/redis.ts';
 import { commandOf, copiesOf, environmentOf, readStages } from './dockerfile.ts';
@@ -64,7 +64,7 @@ describe('the image', () => {
       expect(await run(commandOf(image, 'HEALTHCHECK'))).toMatchObject({ code: 1 });
 
       const gateway = start([...commandOf(image, 'ENTRYPOINT'), ...commandOf(image, 'CMD')]);
-      await eventually(() => gateway.stdout().includes('\nKeys: in Redis'), START_MS);
+      await untilStarted(gateway, () => gateway.stdout().includes('\nKeys: in Redis'));
       expect(gateway.stdout()).toContain(
         'local is left out: its upstream is a development chain, which does not start in production',
       );

@@ -83,9 +83,19 @@ function filesIn(folder: string): string {
   return names.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8')).join('\n');
 }
 
+/** The command that reads a value of Redis, and its range, by type. */
+const readBy: Record<string, readonly string[]> = {
+  hash: ['HGETALL'],
+  set: ['SMEMBERS'],
+  stream: ['XRANGE', '-', '+'],
+  zset: ['ZRANGE', '0', '-1'],
+};
+
 async function dump(redis: RedisServer): Promise<string> {
   const keys = (await redis.cli('KEYS', '*')).split('\n');
-  const read = async (key: string): Promise<string> =>
-    key === 'gatehouse:audit' ? redis.cli('XRANGE', key, '-', '+') : redis.cli('HGETALL', key);
+  const read = async (key: string): Promise<string> => {
+    const [command, ...range] = readBy[await redis.cli('TYPE', key)] ?? [];
+    return redis.cli(command ?? 'GET', key, ...range);
+  };
   return [...keys, ...(await Promise.all(keys.map(read)))].join('\n');
 }

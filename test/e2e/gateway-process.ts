@@ -85,15 +85,10 @@ export class Workplace extends CommandFolder {
   /** Starts a gateway, on a free port unless `PORT` is given, and waits for its banner. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<Gateway> {
     const started = this.spawn(['start'], { PORT: '0', ...env });
-    const isEnded = await Promise.race([
-      started.ended.then(() => true),
-      eventually(() => isFull(started.stdout()), 60_000),
-    ]);
+    await untilStarted(started, () => isFull(started.stdout()));
     const banner = started.stdout();
     const address = /^Gatehouse \S+ listens on (\S+)$/m.exec(banner)?.[1];
-    if (isEnded === true || address === undefined) {
-      throw new Error(`the gateway did not start:\n${banner}${started.stderr()}`);
-    }
+    if (address === undefined) throw new Error(`the banner has no address:\n${banner}`);
     const stop = (): Promise<Ended> => {
       started.signal('SIGTERM');
       return started.ended;
@@ -109,6 +104,21 @@ export class Workplace extends CommandFolder {
     await Promise.all(ends);
     await super.close();
   }
+}
+
+/** Waits for the start of a process. @throws Error with its exit and output if it ends before, or takes a minute (rejects with it) */
+export async function untilStarted(
+  started: Pick<GatehouseProcess, 'stdout' | 'stderr'> & { readonly ended: Promise<Pick<Ended, 'code'>> },
+  isStarted: () => boolean,
+): Promise<void> {
+  const failure = await Promise.race([
+    started.ended.then(({ code }) => `ended with code ${code}`),
+    eventually(isStarted, 60_000).then(
+      () => undefined,
+      () => 'did not start within 60 s',
+    ),
+  ]);
+  if (failure !== undefined) throw new Error(`the process ${failure}:\n${started.stdout()}${started.stderr()}`);
 }
 
 /** The banner is written at once, so that it is complete once its last part has begun. */

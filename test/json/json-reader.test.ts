@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { JsonReader, NotJson, type JsonReaderOptions } from '../../gateway/json/json-reader.ts';
 import { Random } from '../fuzz/random.ts';
 import { differenceIn, randomJson } from './fuzz-json.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 /** `npm run test:all -- fuzz-json` reads millions. */
-const INPUTS = 40_000;
+const INPUTS = propertyRuns(40_000);
 const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
 
 /** The position of the first error; undefined: the bytes are one JSON value. */

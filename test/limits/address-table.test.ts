@@ -51,7 +51,7 @@ it('a full table stays as large when further accounts have no place', async () =
     return process.memoryUsage().arrayBuffers;
   };
   // A power of two in each segment.
-  const accounts = 2 ** 17;
+  const accounts = 2 ** 15;
   const before = bytes();
   const table = new AddressTable(accounts);
   for (let index = 0; index < 1.5 * accounts; index++) use(table, `address ${index}`, 3, index / 10);

@@ -5,6 +5,7 @@ import { normalise } from '../../gateway/normalise/normalise.ts';
 import { FlowingBlock, isWholeBlock } from '../../gateway/normalise/results/flowing-block.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { UpstreamFailure } from '../../gateway/upstreams/transport/upstream-response.ts';
+import { positions, propertyRuns } from '../support/property-runs.ts';
 
 const spec = methods.find(({ name }) => name === 'eth_getBlockByNumber') ?? expect.fail();
 const params = ['0x10', true];
@@ -117,12 +118,12 @@ describe.each(samples)('%s', (_, block) => {
   it('is checked in chunks as it is as a whole', () => {
     // The first chunk may show that the block must be collected.
     expect(compare(text, splitAt(bytes, start))).toBe(true);
-    for (let at = start; at <= bytes.length; at++) compare(text, splitAt(bytes, at));
+    for (const at of positions(start, bytes.length)) compare(text, splitAt(bytes, at));
     fc.assert(
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 40 }), (positions) => {
         compare(text, splitAt(bytes, start, ...positions.filter((at) => at > start)));
       }),
-      { seed: 38, numRuns: 50 },
+      { seed: 38, numRuns: propertyRuns(50) },
     );
   });
 
@@ -136,7 +137,7 @@ describe.each(samples)('%s', (_, block) => {
         compare(changed.toString(), splitAt(changed, end));
         if (compare(changed.toString(), splitAt(changed, start, Math.max(start, end)))) flowed++;
       }),
-      { seed: 38, numRuns: 300 },
+      { seed: 38, numRuns: propertyRuns(300) },
     );
     expect(flowed).toBeGreaterThan(0);
   });

@@ -5,6 +5,7 @@ import { normalise } from '../../gateway/normalise/normalise.ts';
 import { FlowingList, listElementsOf } from '../../gateway/normalise/results/flowing-list.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
 import { UpstreamFailure } from '../../gateway/upstreams/transport/upstream-response.ts';
+import { positions, propertyRuns } from '../support/property-runs.ts';
 
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const log = {
@@ -108,13 +109,13 @@ const samples: [name: string, method: string, params: unknown[], text: string][]
 describe.each(samples)('%s', (_, method, params, text) => {
   it('are checked in chunks as they are as a whole', () => {
     const bytes = Buffer.from(text);
-    for (let at = 0; at <= bytes.length; at++) compare(method, params, text, splitAt(bytes, at));
+    for (const at of positions(0, bytes.length)) compare(method, params, text, splitAt(bytes, at));
     const position = fc.nat(bytes.length);
     fc.assert(
       fc.property(fc.array(position, { minLength: 2, maxLength: 40 }), (positions) => {
         compare(method, params, text, splitAt(bytes, ...positions));
       }),
-      { seed: 38, numRuns: 50 },
+      { seed: 38, numRuns: propertyRuns(50) },
     );
   });
 
@@ -131,7 +132,7 @@ describe.each(samples)('%s', (_, method, params, text) => {
           compare(method, params, changed.toString(), splitAt(changed, end));
         },
       ),
-      { seed: 38, numRuns: 200 },
+      { seed: 38, numRuns: propertyRuns(200) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { encodeReason, decodeReason } from '../../gateway/normalise/errors/revert-payload.ts';
 import type { FailureClass } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ofError } from './normalised.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 /** Errors of node software with random variable parts. Rules that only match recorded texts fail here. */
 const SEED = 4;
@@ -61,7 +62,7 @@ const wrap = fc.constantFrom<((error: NodeError) => NodeError)[]>(
 );
 
 function check<T>(arbitrary: fc.Arbitrary<T>, verify: (value: T) => void): void {
-  fc.assert(fc.property(arbitrary, verify), { seed: SEED, numRuns: 300 });
+  fc.assert(fc.property(arbitrary, verify), { seed: SEED, numRuns: propertyRuns(300) });
 }
 
 const method = fc.constantFrom('eth_estimateGas', 'zks_estimateFee');

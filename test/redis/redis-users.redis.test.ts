@@ -14,7 +14,7 @@ import { CommandFolder } from '../support/command-folder.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../support/gateway.ts';
-import { startRedis, type RedisServer } from '../support/redis.ts';
+import { sendCommand, startRedis, type RedisServer } from '../support/redis.ts';
 
 /** The commands of docs/operations.md that create the users, by name. */
 const page = readFileSync(join(packageRoot, 'docs/operations.md'), 'utf8');
@@ -89,15 +89,7 @@ describe('the Redis users of the documentation', () => {
     expect(gateway.gateway.keys.freshForMs).toBe(30_000);
     await manager.revoke(id);
     await eventually(async () => (await statusOf(key)) === 401);
-    const audit = await redis.cli(
-      '--user',
-      'default',
-      '--pass',
-      'other',
-      '--no-auth-warning',
-      'XLEN',
-      'gatehouse:audit',
-    );
+    const audit = await sendCommand(redis.url.replace('//', '//default:other@'), 'XLEN', 'gatehouse:audit');
     expect(Number(audit)).toBeGreaterThanOrEqual(3);
   });
 

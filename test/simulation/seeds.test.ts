@@ -1,3 +1,4 @@
 import { testSeeds } from './seeds.ts';
 
-testSeeds([1, 2, 3]);
+/** The whole hours are in test/hours. */
+testSeeds([1, 2, 3], 20);

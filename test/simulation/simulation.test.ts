@@ -14,7 +14,7 @@ describe('the simulation', () => {
     'has the same events for the same seed, and others for another seed',
     async () => {
       const [first, second, other] = await Promise.all(
-        ['7', '7', '8'].map((seed) => runSimulation('--seed', seed, '--minutes', '10')),
+        ['7', '7', '8'].map((seed) => runSimulation('--seed', seed, '--minutes', '4')),
       );
       expect(second).toEqual(first);
       expect(other?.digest).not.toBe(first?.digest);
@@ -45,7 +45,7 @@ describe('the simulation', () => {
 it.each([
   ['nodes', '5'],
   // Two nodes behind one URL, of which one is often late.
-  ['pool', '20'],
+  ['pool', '10'],
 ])(
   'with `verify`, results of the network %s are proven, and none of a node that is late or on another branch is disproved',
   async (network, minutes) => {

@@ -1,9 +1,11 @@
 import { strictAjv } from '../../gateway/spec/strict-ajv.ts';
 import { inlineRefs } from '../../schemas/inline-refs.ts';
-import type { Types } from '../../schemas/json-schema.ts';
+import type { JsonSchema, Types } from '../../schemas/json-schema.ts';
 import type { Encoding, Tables } from './compare-tables.ts';
 
 const ajv = strictAjv();
+/** Compiled schemas by their text: mutations of a document differ in one of them. */
+const compiled = new Map<string, (value: unknown) => boolean>();
 
 interface Samples {
   readonly fits: readonly unknown[];
@@ -18,7 +20,7 @@ export function compareEncodings(tables: Tables, types: Types): string[] {
 function compareEncoding(name: string, encoding: Encoding, types: Types): string[] {
   const schema = types[encoding.type];
   if (schema === undefined) return [`${name}: there is no type ${encoding.type}`];
-  const fits = ajv.compile(inlineRefs(schema, types));
+  const fits = compile(inlineRefs(schema, types));
   const samples = samplesOf(encoding);
   const pad = schema['x-gatehouse']?.pad;
   return [
@@ -26,6 +28,13 @@ function compareEncoding(name: string, encoding: Encoding, types: Types): string
     ...samples.rejects.filter((value) => fits(value)).map((value) => `${name}: accepts ${JSON.stringify(value)}`),
     ...(pad === encoding.pad ? [] : [`${name}: is padded to ${pad ?? 'nothing'}, not to ${encoding.pad ?? 'nothing'}`]),
   ];
+}
+
+function compile(schema: JsonSchema): (value: unknown) => boolean {
+  const text = JSON.stringify(schema);
+  const known = compiled.get(text) ?? ajv.compile(schema);
+  compiled.set(text, known);
+  return known;
 }
 
 function samplesOf({ fits = [], rejects = [], bytes, digits }: Encoding): Samples {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileParamChecks } from '../../gateway/spec/check-params.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 const checks = compileParamChecks();
 const address = '0x3c469e9d6c5875d37a43f353d4f88e61fcf812c6';
@@ -201,7 +202,7 @@ describe('for any parameters', () => {
         const response = check(method, params);
         expect(response ?? 'invalid params: expected no parameters').toMatch(sentence);
       }),
-      { numRuns: 3000 },
+      { numRuns: propertyRuns(3_000) },
     );
   });
 

@@ -1,10 +1,10 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
 import { inject } from 'vitest';
 import { tracked } from './child-processes.ts';
 
@@ -19,7 +19,10 @@ export interface RedisServer {
   /** Pauses it with SIGSTOP: connections stay open and nothing responds. */
   readonly pause: () => void;
   readonly resume: () => void;
-  /** Runs redis-cli against it and returns what redis-cli printed. */
+  /**
+   * Sends a command on a connection of its own and returns the response as redis-cli prints it: an element per line.
+   * @throws ReplyError the error of Redis
+   */
   readonly cli: (...args: string[]) => Promise<string>;
   readonly stop: () => Promise<void>;
 }
@@ -55,11 +58,7 @@ export async function startRedis(options: RedisStart = {}): Promise<RedisServer>
     },
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
-    cli: async (...args) => {
-      const program = inject('redisServer').replace(/-server$/, '-cli');
-      const { stdout } = await promisify(execFile)(program, ['-p', String(port), ...args]);
-      return stdout.trim();
-    },
+    cli: (...args) => sendCommand(`redis://127.0.0.1:${port}`, ...args),
     stop: kill,
   };
 }
@@ -76,6 +75,27 @@ export async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
+}
+
+/** `cli` of a Redis at a URL, which may have a user and a password. */
+export async function sendCommand(url: string, name = '', ...args: string[]): Promise<string> {
+  const options = { enableReadyCheck: false, disableClientInfo: true, retryStrategy: null, maxRetriesPerRequest: 0 };
+  const client = new Redis(url, { ...options, protocol: 2, lazyConnect: true });
+  // The call rejects with it too.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return linesOf(await client.call(name, ...args)).trim();
+  } finally {
+    client.disconnect();
+  }
+}
+
+function linesOf(response: unknown): string {
+  if (Array.isArray(response)) return response.map(linesOf).join('\n');
+  // ioredis makes an object of what HGETALL returns.
+  if (typeof response === 'object' && response !== null) return Object.entries(response).flat().map(linesOf).join('\n');
+  return response === null ? '' : String(response as string | number);
 }
 
 async function launch(

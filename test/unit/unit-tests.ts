@@ -35,3 +35,8 @@ export const simulatedTests = tests.filter((file) => simulates.test(readFileSync
 
 /** The tests that start nothing. */
 export const unitTests = tests.filter((file) => !excluded.test(file) && startsNothing(file));
+
+/** The tests that take ten times as many inputs in `npm run test:all -- properties`. */
+export const propertyTests = tests.filter((file) =>
+  readFileSync(join(packageRoot, file), 'utf8').includes('/property-runs'),
+);

@@ -3,6 +3,7 @@ import { concat, fromRlp, keccak256, toHex, toRlp, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, it } from 'vitest';
 import { decodeTransaction } from '../../../gateway/upstreams/transactions/decode-transaction.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 /** The same transactions in every run. */
 const seed = 20_260_418;
@@ -45,7 +46,7 @@ async function agrees<T extends { readonly nonce: number }>(
       expect(transaction?.nonce).toBe(BigInt(given.nonce));
       expect(transaction?.sender()).toBe(account.address.toLowerCase());
     }),
-    { seed, numRuns: 60 },
+    { seed, numRuns: propertyRuns(60) },
   );
 }
 
@@ -143,7 +144,8 @@ describe('decoding returns undefined for', () => {
     const decodeRandom = fc.property(fc.uint8Array({ maxLength: 200 }), starts, (bytes, start) => {
       decodeTransaction(`0x${start}${toHex(bytes).slice(2)}`)?.sender();
     });
-    expect(fc.check(decodeRandom, { seed, numRuns: 5_000 })).toMatchObject({ failed: false, numRuns: 5_000 });
+    const numRuns = propertyRuns(5_000);
+    expect(fc.check(decodeRandom, { seed, numRuns })).toMatchObject({ failed: false, numRuns });
   });
 
   it('the sender, if the signature is malformed', async () => {

@@ -6,6 +6,7 @@ import { asUsual, hang, slow, status, type Exchange } from '../../support/behavi
 import { eventually, staysTrueFor } from '../../support/eventually.ts';
 import { rpcError } from '../../support/fake-node.ts';
 import { account, hash, raw, send, sign, startSenders, type Senders } from './sending.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const funds = rpcError(-32_000, 'insufficient funds for gas * price + value');
 const count = 'eth_getTransactionCount';
@@ -237,13 +238,13 @@ describe('the pending count of a sender', () => {
   });
 });
 
-it('of three upstreams one hangs and one rejects: 1,000 transactions are accepted and arrive once each', async () => {
+it('of three upstreams one hangs and one rejects: many transactions are accepted and arrive once each', async () => {
   const { nodes, sendRaw } = await startSenders(3, { transactions: 'all' });
   const [hanging, rejecting, accepting] = nodes;
   hanging?.always(hang, send);
   rejecting?.response(send, funds);
   accepting?.always(slow(20), send);
-  const transactions = await Promise.all(Array.from({ length: 1_000 }, (_, nonce) => sign(nonce)));
+  const transactions = await Promise.all(Array.from({ length: propertyRuns(1_000) }, (_, nonce) => sign(nonce)));
   const queue = [...transactions];
   const sender = async (): Promise<void> => {
     for (let next = queue.pop(); next !== undefined; next = queue.pop()) {

@@ -1,0 +1,3 @@
+import { testSeeds } from '../simulation/seeds.ts';
+
+testSeeds([1, 2, 3]);
