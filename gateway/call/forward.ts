@@ -2,7 +2,6 @@ import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { namesGas } from '../spec/prepare-params.ts';
 import { blockOfHash, blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -14,12 +13,12 @@ import { Call, type RangePart } from './call.ts';
 import type { CoalescedCalls } from './coalesce.ts';
 import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
-import { lowerGas } from './gas-cap.ts';
 import { inTime } from './in-time.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
 import { namesItsBlock } from './monotonic-reads.ts';
 import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
+import { rulesOf } from './rules/rule-list.ts';
 import { catchUp, moreCapacity, selectUpstream } from './select.ts';
 import { sendAtOnce } from './send-at-once.ts';
 import { pinVerified, proveRaised, requireProof } from './verify-outcome.ts';
@@ -29,7 +28,7 @@ const NO_RELAY =
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
- * first, and its gas is capped as the spec requires.
+ * first.
  * @throws RpcError if the slots are used up, or no upstream has a usable response; Cancelled (rejects with it)
  */
 export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
@@ -38,8 +37,15 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   const slots = call.context === undefined ? undefined : router.slots;
   if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - clock.now(), call.cancellation);
   try {
-    if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
+    const { before } = rulesOf(call);
+    if (before !== undefined) {
+      for (const hook of before) {
+        const begun = hook(call);
+        const response = begun && (await begun);
+        if (response !== undefined) return response;
+      }
+    }
     const { verification } = call;
     const route = transactionRouteOf(call);
     if (route?.isAtOnce === true) {
