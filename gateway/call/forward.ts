@@ -1,6 +1,5 @@
 import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blockOfHash, blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
@@ -20,11 +19,7 @@ import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
 import { rulesOf } from './rules/rule-list.ts';
 import { catchUp, moreCapacity, selectUpstream } from './select.ts';
-import { sendAtOnce } from './send-at-once.ts';
 import { pinVerified, proveRaised, requireProof } from './verify-outcome.ts';
-
-const NO_RELAY =
-  'transactions of this project id are private, and this network has no relay for this method: use another network or project id';
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
@@ -43,18 +38,12 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       for (const hook of before) {
         const begun = hook(call);
         const response = begun && (await begun);
-        if (response !== undefined) return response;
+        if (response === undefined) continue;
+        await othersKnow(call);
+        return response;
       }
     }
     const { verification } = call;
-    const route = transactionRouteOf(call);
-    if (route?.isAtOnce === true) {
-      await moreCapacity(call, true);
-      const response = await sendAtOnce(call, route);
-      const sharing = router.chain.whenShared();
-      if (sharing !== undefined) await inTime(call, sharing);
-      return response;
-    }
     const mayCount = verification === undefined && call.preferred !== undefined;
     const accepted = mayCount ? router.sent.acceptedFor(call.method, call.params) : undefined;
     const count = accepted && (await pendingCount(call, accepted));
@@ -75,8 +64,8 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       const outcome = await attempt(call, upstream, now);
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
       if (response === undefined) continue;
-      const sharing = router.chain.whenShared();
-      if (sharing !== undefined) await inTime(call, sharing);
+      const sharing = othersKnow(call);
+      if (sharing !== undefined) await sharing;
       if (verification === undefined) return response;
       return requireProof(await proveRaised(call, complete(response), verification), verification);
     }
@@ -159,17 +148,8 @@ function prepare(call: Call): void {
   call.preferred = sent.upstreamFor(method, params);
 }
 
-/**
- * Where a call that sends a transaction goes, if not to one upstream after the other.
- * @throws RpcError if the transaction is private and no upstream may get it
- */
-function transactionRouteOf(call: Call): TransactionRoute<Upstream> | undefined {
-  const { method, router, context } = call;
-  const isPrivate = context?.access.capabilities.private === true;
-  if (method.sends !== true && !isPrivate) return undefined;
-  const route = router.options.transactions.routeOf(method, isPrivate);
-  if (route === undefined) return undefined;
-  if (route.upstreams.length === 0) throw new RpcError('key-settings', NO_RELAY);
-  call.candidates = route.upstreams;
-  return route;
+/** Resolves when other workers know the newest served block. Undefined: they do. */
+function othersKnow(call: Call): Promise<void> | undefined {
+  const sharing = call.router.chain.whenShared();
+  return sharing && inTime(call, sharing);
 }

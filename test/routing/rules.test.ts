@@ -25,7 +25,7 @@ async function openNetwork(options: object): Promise<(method: string, access?: R
 }
 
 it('the order of the rules', () => {
-  expect(rules.map(([name]) => name)).toEqual(['gas cap']);
+  expect(rules.map(([name]) => name)).toEqual(['gas cap', 'transaction route']);
 });
 
 it('a call of a plain network has only the rules of its method', async () => {
@@ -34,4 +34,11 @@ it('a call of a plain network has only the rules of its method', async () => {
   expect(rulesOf('eth_call', 'gatehouse')).toEqual([]);
   for (const method of ['eth_getBalance', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_blockNumber'])
     expect([method, ...rulesOf(method)]).toEqual([method]);
+});
+
+it('transactions have a route if the network or the key says where they go', async () => {
+  const first = await openNetwork({});
+  expect(first('eth_sendRawTransaction')).toEqual([]);
+  expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route']);
+  expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual(['transaction route']);
 });

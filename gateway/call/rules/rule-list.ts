@@ -3,6 +3,7 @@ import type { Call } from '../call.ts';
 import type { Router } from '../router.ts';
 import { gasCap } from './gas-cap.ts';
 import type { CallRules, Rule, RuleAccess } from './rule.ts';
+import { transactionRoute } from './transaction-route.ts';
 
 /** @returns undefined: the calls of the method that have the access do not need the rule */
 type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess) => Rule<Call> | undefined;
@@ -11,6 +12,8 @@ type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess) => Rule<C
 export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Changes the parameters, so it is first of those that read them.
   ['gas cap', gasCap],
+  // Its response ends the call.
+  ['transaction route', transactionRoute],
 ];
 
 /** Callers can name any method that a wildcard opens. */
