@@ -8,6 +8,7 @@ const generate = `${format} && npm run -s generate`;
 const benches = {
   scenarios: { program: 'run' },
   batches: { program: 'batch-delay' },
+  'call-path': { program: 'call-path' },
   capacity: { program: 'capacity/capacity' },
   failover: { program: 'failover', after: generate },
   fairness: { program: 'fairness/fair-shares' },

@@ -1,8 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
-import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { namesGas } from '../spec/prepare-params.ts';
 import { blockOfHash, blocksNamedBy } from '../upstreams/available-blocks.ts';
 import { complete, type FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import { parseResponse, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
@@ -14,22 +12,18 @@ import { Call, type RangePart } from './call.ts';
 import type { CoalescedCalls } from './coalesce.ts';
 import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
-import { lowerGas } from './gas-cap.ts';
 import { inTime } from './in-time.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
 import { namesItsBlock } from './monotonic-reads.ts';
 import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
+import { rulesOf } from './rules/rule-list.ts';
 import { catchUp, moreCapacity, selectUpstream } from './select.ts';
-import { sendAtOnce } from './send-at-once.ts';
 import { pinVerified, proveRaised, requireProof } from './verify-outcome.ts';
-
-const NO_RELAY =
-  'transactions of this project id are private, and this network has no relay for this method: use another network or project id';
 
 /**
  * Sends a call: tries one upstream after the other until a response is final. A caller's call waits for a slot of the network
- * first, and its gas is capped as the spec requires.
+ * first.
  * @throws RpcError if the slots are used up, or no upstream has a usable response; Cancelled (rejects with it)
  */
 export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
@@ -38,17 +32,18 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   const slots = call.context === undefined ? undefined : router.slots;
   if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - clock.now(), call.cancellation);
   try {
-    if (slots !== undefined && namesGas(call.method, call.params)) await lowerGas(call);
     prepare(call);
-    const { verification } = call;
-    const route = transactionRouteOf(call);
-    if (route?.isAtOnce === true) {
-      await moreCapacity(call, true);
-      const response = await sendAtOnce(call, route);
-      const sharing = router.chain.whenShared();
-      if (sharing !== undefined) await inTime(call, sharing);
-      return response;
+    const { before } = rulesOf(call);
+    if (before !== undefined) {
+      for (const hook of before) {
+        const begun = hook(call);
+        const response = begun && (await begun);
+        if (response === undefined) continue;
+        await othersKnow(call);
+        return response;
+      }
     }
+    const { verification } = call;
     const mayCount = verification === undefined && call.preferred !== undefined;
     const accepted = mayCount ? router.sent.acceptedFor(call.method, call.params) : undefined;
     const count = accepted && (await pendingCount(call, accepted));
@@ -69,8 +64,8 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       const outcome = await attempt(call, upstream, now);
       const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
       if (response === undefined) continue;
-      const sharing = router.chain.whenShared();
-      if (sharing !== undefined) await inTime(call, sharing);
+      const sharing = othersKnow(call);
+      if (sharing !== undefined) await sharing;
       if (verification === undefined) return response;
       return requireProof(await proveRaised(call, complete(response), verification), verification);
     }
@@ -153,17 +148,8 @@ function prepare(call: Call): void {
   call.preferred = sent.upstreamFor(method, params);
 }
 
-/**
- * Where a call that sends a transaction goes, if not to one upstream after the other.
- * @throws RpcError if the transaction is private and no upstream may get it
- */
-function transactionRouteOf(call: Call): TransactionRoute<Upstream> | undefined {
-  const { method, router, context } = call;
-  const isPrivate = context?.access.capabilities.private === true;
-  if (method.sends !== true && !isPrivate) return undefined;
-  const route = router.options.transactions.routeOf(method, isPrivate);
-  if (route === undefined) return undefined;
-  if (route.upstreams.length === 0) throw new RpcError('key-settings', NO_RELAY);
-  call.candidates = route.upstreams;
-  return route;
+/** Resolves when other workers know the newest served block. Undefined: they do. */
+function othersKnow(call: Call): Promise<void> | undefined {
+  const sharing = call.router.chain.whenShared();
+  return sharing && inTime(call, sharing);
 }

@@ -3,7 +3,7 @@ import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts'
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { AcceptedTransactions } from '../upstreams/transactions/sent-transactions.ts';
 import type { Call } from './call.ts';
-import { firstEnded, sendToAll } from './send-at-once.ts';
+import { firstEnded, sendToAll } from './send-to-all.ts';
 
 /** Time for the other upstreams after the first response. */
 const OTHERS_MS = 500;

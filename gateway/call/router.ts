@@ -54,8 +54,6 @@ export class Router {
   /** Undefined: no call is hedged. */
   readonly hedgeDelay: HedgeDelay | undefined;
   readonly sent: SentTransactions;
-  /** A request for the block gas limit in progress. */
-  gasLimitRequest: Promise<bigint> | undefined;
 
   /** @param previous of the same network before a reload: what it has learned is continued */
   constructor(all: readonly Upstream[], options: RouterOptions, previous?: Router) {

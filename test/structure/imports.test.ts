@@ -3,7 +3,8 @@ import { cyclesAmong, importsOf, parse, processUses, sourcesIn, type Import } fr
 
 /**
  * The layers of gateway/ from top to bottom, each with its folders. A file imports only from its own folder and from
- * folders in lower layers, types included. A folder inside another one has its own place in the layers.
+ * folders in lower layers, types included. A folder inside another one has its own place in the layers; in the same layer, the
+ * two are one folder.
  */
 const layers: readonly (readonly string[])[] = [
   ['main.ts'],
@@ -14,7 +15,7 @@ const layers: readonly (readonly string[])[] = [
   ['server/pages'],
   ['server/http'],
   ['networks', 'cli'],
-  ['call'],
+  ['call', 'call/rules'],
   ['subscriptions', 'doctor', 'ranges', 'backup'],
   ['subscriptions/feeds'],
   ['verify'],
@@ -133,6 +134,14 @@ describe('this check', () => {
     expect(importsIn(text).flatMap(describeViolation)).toEqual(violations);
   });
 
+  it('permits imports between a folder and one inside it, if both are in one layer', () => {
+    const both = [
+      parse('gateway/call/x.ts', "import { y } from './rules/y.ts';"),
+      parse('gateway/call/rules/y.ts', "import type { Z } from '../z.ts';"),
+    ];
+    expect(both.flatMap((file) => importsOf(file)).flatMap(describeViolation)).toEqual([]);
+  });
+
   it('rejects imports between folders of one layer, types included', () => {
     const [one] = importsOf(parse('gateway/auth/x.ts', "import type { Upstream } from '../upstreams/upstream.ts';"));
     expect(one === undefined ? [] : describeViolation(one)).toEqual([
@@ -181,6 +190,7 @@ function describeViolation({ from, to }: Import): string[] {
   const [above, below] = [folderOf(from), folderOf(to)];
   if (above === below) return [];
   if (layerOf(below) < layerOf(above)) return [`${from} -> ${to}: upwards`];
+  if (isWithin(above, below) || isWithin(below, above)) return [];
   return layerOf(below) === layerOf(above) ? [`${from} -> ${to}: the same layer`] : [];
 }
 

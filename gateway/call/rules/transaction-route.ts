@@ -1,77 +1,36 @@
-import { clock, type Timer } from '../clock/clock.ts';
-import type { TransactionRoute } from '../routing-policy/transaction-routes.ts';
-import type { Outcome } from '../upstreams/outcome.ts';
-import type { Cancellation } from '../upstreams/transport/cancellation.ts';
-import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
-import { sendTo } from './attempt.ts';
-import type { Call } from './call.ts';
-import { responseOfFailures } from './exhausted.ts';
-import { countIgnored } from './record-attempt.ts';
-import { selectAll } from './select.ts';
+import { clock } from '../../clock/clock.ts';
+import { RpcError } from '../../jsonrpc/errors.ts';
+import type { TransactionRoute } from '../../routing-policy/transaction-routes.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import type { Outcome } from '../../upstreams/outcome.ts';
+import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+import { RawTransaction } from '../../upstreams/transactions/raw-transaction.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import type { Call } from '../call.ts';
+import { responseOfFailures } from '../exhausted.ts';
+import { countIgnored } from '../record-attempt.ts';
+import type { Router } from '../router.ts';
+import { moreCapacity, selectAll } from '../select.ts';
+import { firstEnded, sendToAll, type Sent } from '../send-to-all.ts';
+import type { Rule, RuleAccess } from './rule.ts';
 
 /** An upstream with this many transactions without a response, whose callers have theirs, gets no further one at once. */
 const MAX_UNFINISHED = 100;
 
-/** A call in progress at one of several upstreams. */
-export interface Sent {
-  readonly upstream: Upstream;
-  readonly startedAt: number;
-  readonly outcome: Promise<Outcome>;
-  /** Resolves with this when the outcome is there, also if it rejects. */
-  readonly ended: Promise<Sent>;
-}
+const NO_RELAY =
+  'transactions of this project id are private, and this network has no relay for this method: use another network or project id';
 
-/** Sends a call to several upstreams. */
-export function sendToAll(
-  call: Call,
-  upstreams: readonly Upstream[],
-  cancellation: Cancellation | undefined,
-): Set<Sent> {
-  const startedAt = clock.now();
-  call.tried = [...call.tried, ...upstreams];
-  call.attempts += upstreams.length;
-  call.sentAt = startedAt;
-  const all = upstreams.map((upstream): Sent => {
-    // The response to a transaction is short, and does not flow.
-    const outcome = sendTo(call, upstream, cancellation) as Promise<Outcome>;
-    const sent: Sent = {
-      ...{ upstream, startedAt, outcome },
-      ended: outcome.then(
-        () => sent,
-        () => sent,
-      ),
-    };
-    return sent;
-  });
-  return new Set(all);
-}
-
-/** The first one that ends within this time, which leaves the set. Undefined: none does, or the set is empty. */
-export async function firstEnded(pending: Set<Sent>, waitMs: number): Promise<Sent | undefined> {
-  if (waitMs <= 0 || (pending.size === 0 && waitMs === Infinity)) return undefined;
-  const ends = [...pending].map(({ ended }) => ended);
-  if (waitMs === Infinity) return takeFrom(pending, await Promise.race(ends));
-  let timer: Timer | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = clock.setTimeout(() => {
-      // After a stall of the event loop, responses may have arrived that are not read yet.
-      clock.setImmediate(() => {
-        resolve(undefined);
-      });
-    }, waitMs);
-  });
-  try {
-    return takeFrom(pending, await Promise.race([...ends, timeout]));
-  } finally {
-    clock.clearTimeout(timer);
-  }
-}
-
-function takeFrom(pending: Set<Sent>, sent: Sent | undefined): Sent | undefined {
-  if (sent !== undefined) pending.delete(sent);
-  return sent;
+/** Transactions go to all upstreams at once, or only to relays, by `transactions` and `private` of the network and the key. */
+export function transactionRoute(method: MethodSpec, router: Router, access: RuleAccess): Rule<Call> | undefined {
+  const route = router.options.transactions.routeOf(method, access === 'private');
+  if (route === undefined) return undefined;
+  return {
+    before: (call) => {
+      if (route.upstreams.length === 0) throw new RpcError('key-settings', NO_RELAY);
+      call.candidates = route.upstreams;
+      return route.isAtOnce ? sendAtOnce(call, route) : undefined;
+    },
+  };
 }
 
 /**
@@ -80,7 +39,8 @@ function takeFrom(pending: Set<Sent>, sent: Sent | undefined): Sent | undefined 
  * they respond later is counted only.
  * @throws RpcError if no upstream has a usable response
  */
-export async function sendAtOnce(call: Call, { fallback }: TransactionRoute<Upstream>): Promise<UpstreamResponse> {
+async function sendAtOnce(call: Call, { fallback }: TransactionRoute<Upstream>): Promise<UpstreamResponse> {
+  await moreCapacity(call, true);
   const transaction = (call.transaction = new RawTransaction(String(call.params[0])));
   transaction.isAtOnce = true;
   const pending = new Set<Sent>();

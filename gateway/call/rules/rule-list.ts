@@ -1,0 +1,63 @@
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import type { Call } from '../call.ts';
+import type { Router } from '../router.ts';
+import { gasCap } from './gas-cap.ts';
+import type { CallRules, Rule, RuleAccess } from './rule.ts';
+import { transactionRoute } from './transaction-route.ts';
+
+/** @returns undefined: the calls of the method that have the access do not need the rule */
+type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess) => Rule<Call> | undefined;
+
+/** All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone. */
+export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
+  // Changes the parameters, so it is first of those that read them.
+  ['gas cap', gasCap],
+  // Its response ends the call.
+  ['transaction route', transactionRoute],
+];
+
+/** Callers can name any method that a wildcard opens. */
+const MAX_LISTS = 64;
+
+/** By the name of the method and the access. */
+const lists = new WeakMap<Router, Map<string, CallRules<Call>>>();
+
+/** The rules of a call, which are the same for all calls of its method that have the same access. */
+export function rulesOf({ router, method, context }: Call): CallRules<Call> {
+  const access = context?.access;
+  const kind =
+    access === undefined
+      ? 'gatehouse'
+      : access.publicCaller !== undefined
+        ? 'public'
+        : access.capabilities.private
+          ? 'private'
+          : 'key';
+  const name = `${method.name} ${kind}`;
+  let known = lists.get(router);
+  if (known === undefined) lists.set(router, (known = new Map<string, CallRules<Call>>()));
+  let list = known.get(name);
+  if (list === undefined) {
+    const [oldest] = known.keys();
+    if (known.size >= MAX_LISTS && oldest !== undefined) known.delete(oldest);
+    known.set(name, (list = listOf(method, router, kind)));
+  }
+  return list;
+}
+
+/** The list for a combination, which `rulesOf` keeps. */
+export function listOf(method: MethodSpec, router: Router, access: RuleAccess): CallRules<Call> {
+  const found = rules.flatMap(([name, of]) => {
+    const rule = of(method, router, access);
+    return rule === undefined ? [] : [{ name, ...rule }];
+  });
+  return {
+    names: found.map(({ name }) => name),
+    before: hooks(found.map(({ before }) => before)),
+  };
+}
+
+function hooks<Hook>(all: readonly (Hook | undefined)[]): readonly Hook[] | undefined {
+  const given = all.filter((hook) => hook !== undefined);
+  return given.length === 0 ? undefined : given;
+}

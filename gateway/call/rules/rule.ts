@@ -1,0 +1,19 @@
+import type { UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+
+/** Whose call it is: of Gatehouse itself, or of a caller with a key, with a key for private transactions, or without one. */
+export type RuleAccess = 'gatehouse' | 'key' | 'private' | 'public';
+
+/**
+ * What one feature adds to the calls of a method that have the same access: hooks, each of which may be missing. It runs for
+ * many calls, so it keeps nothing of one.
+ */
+export interface Rule<Call> {
+  /** Runs before the first attempt. A response ends the call. @throws RpcError, Cancelled (rejects with it) */
+  readonly before?: (call: Call) => Promise<UpstreamResponse | undefined> | undefined;
+}
+
+/** The hooks of the rules of a call, in the order of the rules. Undefined: no rule has the hook. */
+export interface CallRules<Call> {
+  readonly names: readonly string[];
+  readonly before: readonly NonNullable<Rule<Call>['before']>[] | undefined;
+}

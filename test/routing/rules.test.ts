@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { openParts } from '../../bench/gateway-parts.ts';
+import type { RuleAccess } from '../../gateway/call/rules/rule.ts';
+import { listOf, rules } from '../../gateway/call/rules/rule-list.ts';
+
+/** @returns the names of the rules of a method */
+async function openNetwork(options: object): Promise<(method: string, access?: RuleAccess) => readonly string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-rules-'));
+  const upstreams = ['a', 'b'].map((name) => ({ name, url: `http://127.0.0.1:9/${name}` }));
+  writeFileSync(join(folder, 'test.yaml'), JSON.stringify({ name: 'Test', chainId: 1, upstreams, ...options }));
+  const parts = await openParts(folder);
+  onTestFinished(async () => {
+    await parts.close();
+    rmSync(folder, { recursive: true });
+  });
+  const network = parts.networks.finder.get('test');
+  return (method, access = 'key') => {
+    const spec = network?.methods.get(method)?.spec;
+    if (network === undefined || spec === undefined) throw new Error(`${method} is not served`);
+    return listOf(spec, network.router, access).names;
+  };
+}
+
+it('the order of the rules', () => {
+  expect(rules.map(([name]) => name)).toEqual(['gas cap', 'transaction route']);
+});
+
+it('a call of a plain network has only the rules of its method', async () => {
+  const rulesOf = await openNetwork({});
+  expect(rulesOf('eth_call')).toEqual(['gas cap']);
+  expect(rulesOf('eth_call', 'gatehouse')).toEqual([]);
+  for (const method of ['eth_getBalance', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_blockNumber'])
+    expect([method, ...rulesOf(method)]).toEqual([method]);
+});
+
+it('transactions have a route if the network or the key says where they go', async () => {
+  const first = await openNetwork({});
+  expect(first('eth_sendRawTransaction')).toEqual([]);
+  expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route']);
+  expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual(['transaction route']);
+});
