@@ -36,8 +36,8 @@ export interface CallContext {
   readonly reservation?: Reservation;
   /** How far results are proven; undefined: not at all. */
   readonly verification?: BodyVerification | undefined;
-  /** The address of this gateway that the caller uses; undefined: an operator on the ops port. */
-  readonly address?: { readonly origin: string };
+  /** The origin of this gateway that the caller uses; undefined: an operator on the ops port. */
+  readonly originOf?: () => string;
   /** The caller is an operator on the ops port. */
   readonly isOperator?: true;
   /** Undefined if the access log is off. */

@@ -1,7 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
-import { blocksNamedBy } from '../upstreams/available-blocks.ts';
+import { blocksNamedBy, type NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { MAX_RETRY_AFTER_MS } from '../upstreams/health/circuit-breaker.ts';
 import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
@@ -115,7 +115,7 @@ function missingBlockError(failed: readonly FailedOutcome[]): ErrorResponse | un
  * @returns undefined if the error is no evidence that the block does not exist
  * @throws RpcError if a lookup names a block at or below the newest known block
  */
-function noSuchBlock(call: Call, error: UpstreamResponse, newestKnown: bigint): UpstreamResponse | undefined {
+function noSuchBlock(call: Call, error: ErrorResponse, newestKnown: bigint): UpstreamResponse | undefined {
   const { nullable } = call.method;
   const highest = highestOf(call);
   const isNumber = highest !== undefined && highest >= 0;
@@ -123,11 +123,17 @@ function noSuchBlock(call: Call, error: UpstreamResponse, newestKnown: bigint): 
     if (nullable) throw new RpcError('no-upstream');
     return undefined;
   }
-  if (!nullable) return error;
+  const tag = namedBlocks(call)?.tag;
+  // Geth's text for a node without its consensus client names the tag, so it is evidence.
+  if (!nullable || (tag !== undefined && error.message.startsWith(`${tag} block not found`))) return error;
   return isNumber && newestKnown > 0n ? { kind: 'result', result: null } : undefined;
 }
 
 /** With one upstream only, `blocks` is not set, and is read here. */
-export function highestOf({ method, params, blocks }: Call): number | undefined {
-  return (blocks ?? blocksNamedBy(method, params))?.highest;
+function namedBlocks({ method, params, blocks }: Call): NamedBlocks | undefined {
+  return blocks ?? blocksNamedBy(method, params);
+}
+
+export function highestOf(call: Call): number | undefined {
+  return namedBlocks(call)?.highest;
 }

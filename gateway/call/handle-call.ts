@@ -79,7 +79,7 @@ function answer(call: Call, context: CallContext, handler: Handler): MaybePromis
       return network.filters.handle(handler.action, call.params, { access, requestLogs });
     }
     default:
-      return network.document().responseAt(context.address?.origin);
+      return network.document().responseAt(context.originOf?.());
   }
 }
 

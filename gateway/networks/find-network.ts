@@ -62,10 +62,7 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
    * a network with `public`
    */
   find(url: string, host: string | undefined): RequestTarget<N> | undefined {
-    const query = url.indexOf('?');
-    let path = query === -1 ? url : url.slice(0, query);
-    if (!path.startsWith('/')) path = path.replace(/^https?:\/\/[^/]*/i, '');
-    if (path.includes('//')) path = path.replace(/\/{2,}/g, '/');
+    const path = pathOf(url);
     const version = path.endsWith('/v3') ? path.length - 3 : path.lastIndexOf('/v3/');
     if (version === -1) return this.#findBase(path, host);
     const end = path.endsWith('/') ? path.length - 1 : path.length;
@@ -76,8 +73,16 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     return { network: this.atBaseUrl(isWebSocket ? base.slice(0, -3) : base, host), key, isWebSocket };
   }
 
+  /** Error text for a request at no network's address. At a base URL it says what to add. */
+  hintFor(url: string, host: string | undefined): string {
+    const base = withoutSlash(pathOf(url));
+    return this.atBaseUrl(base, host) === undefined
+      ? this.#hint
+      : `no key at this address; send JSON-RPC by POST to ${base}/v3/<key> or by WebSocket to ${base}/ws/v3/<key>`;
+  }
+
   #findBase(path: string, host: string | undefined): RequestTarget<N> | undefined {
-    const base = path.endsWith('/') ? path.slice(0, -1) : path;
+    const base = withoutSlash(path);
     const isWebSocket = base.endsWith('/ws');
     const network = this.atBaseUrl(isWebSocket ? base.slice(0, -3) : base, host);
     return network?.config.public === undefined ? undefined : { network, key: '', isWebSocket, isBase: true };
@@ -92,6 +97,18 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
     }
     return this.#bySlug.get(base);
   }
+}
+
+/** Without the query, the host of an absolute URL, and doubled slashes. */
+function pathOf(url: string): string {
+  const query = url.indexOf('?');
+  let path = query === -1 ? url : url.slice(0, query);
+  if (!path.startsWith('/')) path = path.replace(/^https?:\/\/[^/]*/i, '');
+  return path.includes('//') ? path.replace(/\/{2,}/g, '/') : path;
+}
+
+function withoutSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
 function withoutPort(host: string): string {

@@ -43,6 +43,8 @@ export interface RecentCall {
   /** Of the rule, and of `origins` also the header that the request had. */
   readonly ruleValue: string | undefined;
   readonly received: string | undefined;
+  /** Of a token: why it is invalid. */
+  readonly problem: string | undefined;
   readonly ms: number;
   readonly params: string | undefined;
   /** As in an explanation; undefined: it was no call yet. */
@@ -183,7 +185,8 @@ function factsOf(
   const ruleValue = value?.slice(0, MAX_RULE_LENGTH);
   const at = new Date(clock.unixMs()).toISOString();
   const facts = { at, count: 1, requestId, network, key: key?.id, keyName: key?.name, outcome };
-  return { ...facts, rule, unitsLeft, ruleValue, received, ms: Math.round(ms) };
+  const problem = rejection?.reason === 'token-invalid' ? rejection.message : undefined;
+  return { ...facts, rule, unitsLeft, ruleValue, received, problem, ms: Math.round(ms) };
 }
 
 /** Of one request. */

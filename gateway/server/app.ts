@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { ResponseCache } from '../cache/response-cache.ts';
 import { openRedisCache } from '../cache/open-redis-cache.ts';
 import { adminTokensOf } from '../config/admin-tokens.ts';
@@ -10,15 +10,13 @@ import { itemsIn } from '../config/parse-setting.ts';
 import { isDevelopment, type Settings } from '../config/settings.ts';
 import { adminRoutes } from './ops/admin-routes.ts';
 import { explainCalls } from './ops/explain-route.ts';
-import { expressApp } from './http/express-app.ts';
 import { listen, type Listener } from './http/http-server.ts';
 import { currentConditions } from './ops/current-conditions.ts';
 import { opsRoutes, type Readiness } from './ops/ops-routes.ts';
 import { networkFacts, upstreamFacts } from './pages/network-facts.ts';
 import { displayedConfiguration, pageRoutes } from './pages/page-routes.ts';
-import { readWrongAddressPage, sendPage } from './pages/read-page.ts';
+import { portRouter } from './http/port-router.ts';
 import { createRequestIds } from './http/request-ids.ts';
-import { rpcRoute } from './http/rpc-route.ts';
 import { ActiveDrains } from '../drains/active-drains.ts';
 import { openDrainStore } from '../drains/drain-store.ts';
 import { TrustedProxies } from './http/trusted-proxies.ts';
@@ -278,7 +276,7 @@ export async function openGateway(
   }
   const rejectedBodies = new RejectedBodies();
   const holderOf = (request: IncomingMessage): Holder => memory.addressHolder(proxies.addressGroupOf(request));
-  const rpc = rpcRoute({
+  const routeOptions = {
     ...requestOptions,
     holderOf,
     rejectedBodies,
@@ -286,7 +284,7 @@ export async function openGateway(
     hasPages: settings.STATUS_PAGE === 'public',
     bodyMaxBytes: settings.BODY_MAX_BYTES,
     compressOverBytes: settings.COMPRESS_ANSWERS_OVER_BYTES,
-  });
+  };
   const webSockets = new WebSocketUpgrades({
     ...requestOptions,
     messageMaxBytes: settings.WS_MESSAGE_MAX_BYTES ?? settings.BODY_MAX_BYTES,
@@ -311,7 +309,6 @@ export async function openGateway(
   };
   const { HOST, PORT, REQUEST_TIMEOUT_MS, CONNECTIONS_MAX: connectionsMax } = settings;
   const connectionOptions = { memory, holderOf, rejectedBodies, connectionsMax };
-  const common = { nextRequestId, networks: networks.finder, ...connectionOptions, log };
   const statusPage = settings.STATUS_PAGE;
   const pageOptions = {
     finder: networks.finder,
@@ -348,25 +345,20 @@ export async function openGateway(
     await closeParts();
   };
   try {
-    const sendWrongAddress = wrongAddress(statusPage === 'public');
-    const main = expressApp({ rpc, ...(!hasOpsPort && { ops }), pages, sendWrongAddress, ...common });
-    const listener = await listen(main, HOST, PORT, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
+    const main = { ...routeOptions, hasCalls: true, ops: hasOpsPort ? undefined : ops, pages };
+    const listener = await listen(portRouter(main), HOST, PORT, REQUEST_TIMEOUT_MS, connectionOptions, webSockets);
     listeners.push(listener);
     let opsPort: number | undefined;
     if (settings.OPS_PORT !== undefined) {
       const port = (): number => listener.port;
-      const opsPages = hasOpsPages
-        ? pageRoutes({ ...pageOptions, hasStatus: true, hasDocs: false, links: opsLinks, port })
-        : undefined;
-      const opsApp = expressApp({
-        ...{ ops, pages: opsPages, ...common },
-        sendWrongAddress: wrongAddress(opsPages !== undefined),
-      });
-      const opsListener = await listen(opsApp, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, connectionOptions);
+      const opsPages = pageRoutes({ ...pageOptions, hasStatus: hasOpsPages, hasDocs: false, links: opsLinks, port });
+      const router = portRouter({ ...routeOptions, hasCalls: false, ops, pages: opsPages });
+      const opsListener = await listen(router, settings.OPS_HOST ?? HOST, settings.OPS_PORT, 30_000, connectionOptions);
       opsPort = opsListener.port;
       listeners.push(opsListener);
     }
-    events.add({ kind: 'gateway', reason: 'started' });
+    // Of several workers, which begin within seconds, one.
+    if (isFirstWorker()) events.add({ kind: 'gateway', reason: 'started' });
     if (guard.isBaselineHigh)
       log.warn(
         { limitMb: guard.limitBytes / 2 ** 20 },
@@ -390,12 +382,4 @@ export async function openGateway(
     await close();
     throw error;
   }
-}
-
-/** @param hasStatus whether the port has the status page */
-function wrongAddress(hasStatus: boolean): (response: ServerResponse) => void {
-  const page = readWrongAddressPage(hasStatus);
-  return (response) => {
-    sendPage(response, page, [], 404);
-  };
 }

@@ -16,7 +16,8 @@ it('keeps the connection of a request that has sent a transaction while memory i
   const memory = new MemoryBudget({ requestsMax: 10, maxBytes: 1e9, guard });
   const respond: (() => void)[] = [];
   const listener = await listen(
-    (request, response, reservation) => {
+    (request, response) => {
+      const { reservation } = request;
       reservation.moveTo(heavy);
       reservation.mustDeliver = request.url === '/sends';
       respond.push(() => response.end('delivered'));

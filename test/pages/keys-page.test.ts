@@ -130,7 +130,7 @@ describe('the keys page', () => {
     await waitForFocus(tab, 'new-ips');
     expect(await textOf(tab, 'name-error')).toBe('');
     expect(await textOf(tab, 'new-ips-error')).toBe('Client addresses: 10.0.0/8 is no address or address range');
-    expect(await textOf(tab, 'new-rate-error')).toMatch(/^Units per second: expected number above 0, .*, got text$/);
+    expect(await textOf(tab, 'new-rate-error')).toMatch(/^Units per second: expected number above 0, .*, got fast$/);
     expect(await tab.evaluate(`document.getElementById('new-rare').open`)).toBe(true);
     const described = await tab.evaluate<string[][]>(
       `[...document.querySelectorAll('[aria-invalid]')].map((input) => [input.id, input.labels[0].innerText, input.ariaInvalid, input.getAttribute('aria-describedby')])`,

@@ -42,7 +42,7 @@ export function isPermissionField(name: string): name is PermissionField {
 }
 
 /** Other texts are not quoted: they may be keys or secrets in the wrong place. */
-const quotable = /^[-+.,\de]{1,15}$/;
+const quotable = /^(?:[-+.,\de]{1,15}|[a-z]{1,10})$/i;
 
 /** Numbers have bounds that the meaning does not say. */
 function expectationOf({ read, meaning, noun }: PermissionRow, text: string): string {
@@ -50,7 +50,7 @@ function expectationOf({ read, meaning, noun }: PermissionRow, text: string): st
   const entry = noun === undefined ? undefined : invalidEntry(read, text);
   if (entry !== undefined) return `${meaning}; entry ${entry} is no ${noun ?? ''}`;
   if (form === undefined) return meaning;
-  return `${form} (${meaning}), got ${quotable.test(text) ? text : 'text'}`;
+  return `${form} (${meaning}), got ${quotable.test(text) ? text : 'a text that is no number'}`;
 }
 
 function printable(name: string): string {

@@ -11,10 +11,15 @@ import { Reservation } from '../../memory/reservation.ts';
 import type { NetworkFinder, RequestTarget } from '../../networks/find-network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { Burst } from './burst.ts';
+import type { ClientRequest } from './client-request.ts';
 import { JoinedChunks, type HeldConnection } from './joined-chunks.ts';
 import { pendingResponse, sentBytes, skipInput, watchHeads } from './node-internals.ts';
+import type { TrustedProxies } from './trusted-proxies.ts';
 
-type Networks = NetworkFinder<Network>;
+interface TargetOptions {
+  readonly networks: NetworkFinder<Network>;
+  readonly proxies: TrustedProxies;
+}
 
 /** Requests of one connection in progress: one, and 4 that the client sends before its response. */
 const MAX_IN_PROGRESS = 5;
@@ -38,8 +43,8 @@ const MAX_IDLE_CHECKS = KEEP_ALIVE_S + 1;
 const MAX_STALLED_CHECKS = 30;
 const MAX_STALLED_CHECKS_EXHAUSTED = 5;
 
-/** @param reservation the bytes of the request; released when its response is sent or its connection closes */
-export type RequestHandler = (request: IncomingMessage, response: ServerResponse, reservation: Reservation) => void;
+type ClientResponse = ServerResponse<ClientRequest>;
+export type RequestHandler = (request: ClientRequest, response: ServerResponse) => void;
 
 export interface ConnectionOptions {
   readonly memory: MemoryBudget;
@@ -53,13 +58,6 @@ export interface ConnectionOptions {
 /** Unfinished heads with many headers, of all connections of a server. */
 export interface UnfinishedHeads {
   large: number;
-}
-
-/** A request of the last reads that has not begun. */
-interface WaitingRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly reservation: Reservation;
 }
 
 /** Responses that the client has not read. */
@@ -112,8 +110,8 @@ export class ClientConnection implements HeldConnection {
 
   /** Of the requests in progress. Their responses end in this order. */
   readonly #reservations: Reservation[] = [];
-  /** Undefined until the client first sends so many. */
-  #waiting: WaitingRequest[] | undefined;
+  /** To requests of the last reads that have not begun. Undefined until the client first sends so many. */
+  #waiting: ClientResponse[] | undefined;
   /** Undefined until the client first sends a body in chunks. */
   #chunks: JoinedChunks | undefined;
   #isHeld = false;
@@ -143,28 +141,26 @@ export class ClientConnection implements HeldConnection {
     this.caller.cancel();
     this.headEnded();
     for (const reservation of this.#reservations) reservation.release();
-    for (const { reservation } of this.#waiting ?? []) reservation.release();
+    for (const { req } of this.#waiting ?? []) req.reservation.release();
     this.#reservations.length = 0;
     this.#waiting = undefined;
   };
 
   /**
-   * Finding the network and hashing the key take 2 of 48 µs of a cache hit (measured 2026-11-21).
-   * @param host from the client's request, not from its proxy's
+   * Network and key in host and path of a request or upgrade. Finding them and hashing the key take 2 of 48 µs of a cache hit
+   * (measured 2026-11-21).
    */
-  target(
-    networks: Networks,
-    { url = '' }: IncomingMessage,
-    host: string | undefined,
-  ): RequestTarget<Network> | undefined {
+  target({ networks, proxies }: TargetOptions, request: IncomingMessage): RequestTarget<Network> | undefined {
+    const { url = '' } = request;
+    const host = proxies.hostOf(request);
     if (url === this.#url && host === this.#host && networks.active === this.#activeNetworks) return this.#target;
     [this.#url, this.#host, this.#activeNetworks, this.#digest] = [url, host, networks.active, undefined];
     return (this.#target = networks.find(url, host));
   }
 
-  /** Digest of the key in the URL of the last call of `target`. */
-  digestOf(key: string): string {
-    return (this.#digest ??= digestOf(key));
+  /** Digest of the key of a target. */
+  digestOf(target: RequestTarget<Network>): string {
+    return target === this.#target ? (this.#digest ??= digestOf(target.key)) : digestOf(target.key);
   }
 
   /** To be called for each request: its head is complete. */
@@ -192,13 +188,13 @@ export class ClientConnection implements HeldConnection {
   }
 
   /** To be called for each request, in their order. */
-  arrived(request: IncomingMessage, response: ServerResponse): void {
-    const reservation = new Reservation(this.#options.memory);
+  arrived(request: ClientRequest, response: ClientResponse): void {
+    request.reservation = new Reservation(this.#options.memory);
     if (request.headers['transfer-encoding'] !== undefined)
       (this.#chunks ??= new JoinedChunks(this)).joinThoseOf(request);
-    if (this.#isFull()) this.#wait(request, response, reservation);
+    if (this.#isFull()) this.#wait(request, response);
     else {
-      this.#begin(request, response, reservation);
+      this.#begin(request, response);
       if (this.#reservations.length < MAX_IN_PROGRESS) return;
     }
     this.#pause();
@@ -207,7 +203,7 @@ export class ClientConnection implements HeldConnection {
   /** To be called when the kernel has taken the oldest response. */
   responseEnded(): void {
     this.#reservations.shift()?.release();
-    const owner = this.#waiting?.[0]?.reservation.holder?.name;
+    const owner = this.#waiting?.[0]?.req.reservation.holder?.name;
     if (owner !== undefined) {
       const turn = turnBudget.next(owner);
       if (turn === undefined) this.#beginNext();
@@ -219,23 +215,24 @@ export class ClientConnection implements HeldConnection {
   readonly #beginNext = (): void => {
     const next = this.#waiting?.shift();
     if (next === undefined) return;
-    const { request, response, reservation } = next;
+    const { reservation } = next.req;
     reservation.setTo(0);
     turnBudget.run(reservation.holder?.name ?? '', () => {
-      this.#begin(request, response, reservation);
+      this.#begin(next.req, next);
     });
   };
 
-  #begin(request: IncomingMessage, response: ServerResponse, reservation: Reservation): void {
-    this.#reservations.push(reservation);
+  #begin(request: ClientRequest, response: ServerResponse): void {
+    this.#reservations.push(request.reservation);
     response.on('close', onResponseClosed);
     // Requests begin in order: those before the ambiguous one are handled.
     if (this.#last !== undefined && (this.#hasLastBegun ||= this.#last === response)) return;
-    this.#handle(request, response, reservation);
+    this.#handle(request, response);
   }
 
-  #wait(request: IncomingMessage, response: ServerResponse, reservation: Reservation): void {
+  #wait(request: ClientRequest, response: ClientResponse): void {
     if (this.isClosed) return;
+    const { reservation } = request;
     reservation.moveTo(this.#options.holderOf(request));
     arrivals.add();
     const isLong = (this.#waiting?.length ?? 0) >= MAX_WAITING_IN_BURST && arrivals.isOver(this);
@@ -246,7 +243,7 @@ export class ClientConnection implements HeldConnection {
       return;
     }
     reservation.setTo(WAITING_REQUEST_BYTES);
-    (this.#waiting ??= []).push({ request, response, reservation });
+    (this.#waiting ??= []).push(response);
   }
 
   get isClosed(): boolean {
@@ -308,7 +305,7 @@ export class ClientConnection implements HeldConnection {
   /** Whether it has a request of an owner in progress, and none that has sent a transaction. */
   mayCloseFor(owner: string): boolean {
     const isOwn = ({ holder }: Reservation): boolean => holder?.name === owner;
-    const isInUse = this.#reservations.some(isOwn) || this.#waiting?.some(({ reservation }) => isOwn(reservation));
+    const isInUse = this.#reservations.some(isOwn) || this.#waiting?.some(({ req }) => isOwn(req.reservation));
     return isInUse === true && this.#mayClose();
   }
 

@@ -7,6 +7,7 @@ import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { connectionOf, isConnection, type ConnectionOptions, type RequestHandler } from './client-connection.ts';
 import { ClientConnections } from './client-connections.ts';
+import { ClientRequest } from './client-request.ts';
 import { closeServer, announceClose, waitForIdleBacklog } from './drain-server.ts';
 import { pendingResponse } from './node-internals.ts';
 import { createRequestIds } from './request-ids.ts';
@@ -31,7 +32,7 @@ export interface Listener {
 /** Takes over connections that are upgraded to WebSocket. */
 export interface UpgradeHandler {
   /** @param head bytes read after the request  @throws RpcError (rejects with it) if rejected, before 101 */
-  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, requestId: string): Promise<void>;
+  upgrade(request: ClientRequest, socket: Socket, head: Buffer): Promise<void>;
   /** Rejects upgrades from now on, and closes all sockets within `timeoutMs`. */
   drain(timeoutMs: number): void;
 }
@@ -41,7 +42,7 @@ export interface UpgradeHandler {
  * @throws Error of the system if the address is in use or not local
  */
 export async function listen(
-  app: RequestHandler,
+  handle: RequestHandler,
   host: string,
   port: number,
   requestTimeoutMs: number,
@@ -50,11 +51,11 @@ export async function listen(
 ): Promise<Listener> {
   const nextRequestId = createRequestIds();
   let isDraining = false;
-  const connections = new ClientConnections(connectionOptions, (request, response, reservation) => {
+  const connections = new ClientConnections(connectionOptions, (request, response) => {
     if (isDraining) response.shouldKeepAlive = false;
-    app(request, response, reservation);
+    handle(request, response);
   });
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+  const onRequest = (request: ClientRequest, response: ServerResponse<ClientRequest>): void => {
     const connection = connectionOf(request.socket);
     connection.headEnded();
     if (connection.last === undefined && isAmbiguous(request)) {
@@ -67,6 +68,7 @@ export async function listen(
   };
   const server = createServer(
     {
+      IncomingMessage: ClientRequest,
       // `ClientConnections` closes them.
       keepAliveTimeout: 0,
       requestTimeout: requestTimeoutMs,
@@ -80,7 +82,7 @@ export async function listen(
   server.maxHeadersCount = 0;
   // Other values of Expect than 100-continue may be ignored (RFC 9110 §10.1.1). Node would reject them without a body.
   server.on('checkExpectation', onRequest);
-  // `rpc-route.ts` sends 100 Continue after it has authenticated the key.
+  // `rpc-request.ts` sends 100 Continue after it has authenticated the key.
   server.on('checkContinue', onRequest);
   server.on('connection', (socket) => {
     // An ignored upgrade emits this event again for its socket.
@@ -120,12 +122,12 @@ export async function listen(
       else if (isAmbiguous(request)) rejectSocket(socket, new RpcError('bad-http'), nextRequestId());
       else if (!isWebSocketUpgrade(request)) serveIgnoringUpgrade(server, request, socket, head);
       else {
-        const requestId = nextRequestId();
+        request.id = nextRequestId();
         // Node has removed its own listeners. Without one, a reset would end the process.
         socket.on('error', () => socket.destroy());
         connections.upgraded(connection);
-        upgradeHandler.upgrade(request, socket, head, requestId).catch((error: unknown) => {
-          rejectSocket(socket, error as RpcError, requestId);
+        upgradeHandler.upgrade(request, socket, head).catch((error: unknown) => {
+          rejectSocket(socket, error as RpcError, request.id);
         });
       }
     });

@@ -95,7 +95,8 @@ function toAdminError(error: ErrorObject | undefined): AdminError {
     const name = String(params['additionalProperty']);
     const known = Object.keys((parentSchema as { properties?: object }).properties ?? {});
     const field = memberPath(name);
-    return new AdminError(400, `${field} is not known${suggest(name, known)}`, { field });
+    const hint = suggest(name, known) || `: expected ${known.join(', ')}`;
+    return new AdminError(400, `${field} is not known${hint}`, { field });
   }
   const { title = 'something else' } = parentSchema as { title?: string };
   return path === ''

@@ -17,9 +17,9 @@ import { networkStatus, type NetworkStatus } from '../../upstreams/upstream-stat
 import { networkFacts } from './network-facts.ts';
 import { networkOverTime } from './network-over-time.ts';
 import { networkSummary, type NetworkSummary } from './network-summary.ts';
-import { readPage, sendPage, type ConsoleLink } from './read-page.ts';
+import { readPage, readWrongAddressPage, sendPage, type ConsoleLink } from './read-page.ts';
 import type { TrustedProxies } from '../http/trusted-proxies.ts';
-import { acceptsHtml, acceptsJson } from '../http/rpc-route.ts';
+import { acceptsHtml, acceptsJson } from '../http/client-request.ts';
 import { writeInParts } from '../http/write-in-parts.ts';
 
 /** The status is built at most once in this time. */
@@ -47,7 +47,8 @@ export interface PageRouteOptions {
 
 /**
  * Serves pages at the gateway's root and at each base URL: the status page (or the status as JSON), `docs` and
- * `openrpc.json`. A browser that opens an RPC address gets the status page instead of an error.
+ * `openrpc.json`. A browser that opens an RPC address gets the status page instead of an error, and at other addresses a page
+ * that says so.
  */
 export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router();
@@ -115,6 +116,11 @@ export function pageRoutes(options: PageRouteOptions): Router {
       statusText(network).then((text) => {
         sendJson(response, text);
       }, next);
+    else next();
+  });
+  const wrongAddressPage = readWrongAddressPage(options.hasStatus);
+  router.use((request, response, next) => {
+    if (acceptsHtml(request)) sendPage(response, wrongAddressPage, [], 404);
     else next();
   });
   return router;

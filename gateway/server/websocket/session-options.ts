@@ -76,7 +76,7 @@ export function createContext(
     logEntry,
     subscriptions,
     reservation,
-    address: options,
+    originOf: () => options.origin,
     // The permissions may have changed since the upgrade.
     verification: openVerification(network, access, access.capabilities.verify ? options.verify : undefined),
   };

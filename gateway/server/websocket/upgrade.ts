@@ -1,17 +1,16 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { clock, type Timer } from '../../clock/clock.ts';
 import { openVerification } from '../../call/verification.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
-import { isKeyless, sentKey } from '../../auth/sent-key.ts';
+import { connectionOf } from '../http/client-connection.ts';
+import type { ClientRequest } from '../http/client-request.ts';
+import { accessOf, checkAccess, keyOf, recordRejection } from '../http/find-caller.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import type { Network } from '../../call/network.ts';
-import { countRejection } from '../../call/respond.ts';
 import { closeReasonFor, type CloseReason } from './close-codes.ts';
 import { MAX_FRAGMENTS } from './socket-frames.ts';
 import type { WorkerLink } from '../../workers/worker-link.ts';
@@ -65,52 +64,37 @@ export class WebSocketUpgrades {
   }
 
   /** @param head bytes read after the request  @throws RpcError (rejects with it) if rejected, before 101 */
-  async upgrade(request: IncomingMessage, connection: Socket, head: Buffer, requestId: string): Promise<void> {
-    const logEntry = openAccessLogEntry(this.#options.accessLog, requestId);
-    let rejected: { readonly network: Network; readonly access: KeyAccess | undefined } | undefined;
+  async upgrade(request: ClientRequest, connection: Socket, head: Buffer): Promise<void> {
+    const options = this.#options;
+    const logEntry = (request.logEntry = openAccessLogEntry(options.accessLog, request.id));
     try {
-      const { network: found, key: pathKey } = this.#targetOf(request);
-      const { keyPlaces } = this.#options;
-      const key = keyPlaces === undefined ? pathKey : sentKey(pathKey, request.headers, keyPlaces, true);
-      logEntry?.setNetwork(found.config.slug);
-      rejected = { network: found, access: undefined };
-      const address = this.#options.proxies.addressOf(request);
-      const isPublic = found.publicAccess !== undefined && isKeyless(key, request.headers);
-      const digest = digestOf(key);
-      const access = isPublic
-        ? found.publicAccess.accessOf(address)
-        : await this.#options.authenticator.authenticate(key, address, digest, key === pathKey);
-      logEntry?.setKey(access.record.id);
-      rejected = { network: found, access };
-      const caller = { network: found.config.slug, address, headers: request.headers };
-      access.entry?.check(caller);
+      this.#findNetwork(request);
+      const key = keyOf(options, request);
+      checkAccess(options, request, await accessOf(options, request));
+      const { id: requestId, access, headers } = request;
       // A key that is revoked meanwhile is found by the checks of open sockets.
       let shared: Promise<void> | undefined;
       while ((shared = this.#whenSocketsShared(access)) !== undefined) {
         this.#checkSockets(access);
         await shared;
       }
-      this.#options.memory.admit(access.share.holder);
+      options.memory.admit(access.share.holder);
       // A reload may have replaced or removed the network while the key was looked up.
-      const { network } = this.#targetOf(request);
-      const verify = request.headers['x-gatehouse-verify'];
+      const network = this.#findNetwork(request);
+      const verify = headers['x-gatehouse-verify'];
       openVerification(network, access, verify);
       this.#checkSockets(access);
-      const socket = this.#completeHandshake(request, connection, head, requestId);
+      const socket = this.#completeHandshake(request, connection, head);
       if (socket !== undefined) {
-        const keySessions = this.#sessionsOf(isPublic ? access.account : digest, access);
-        const origin = this.#options.proxies.originOf(request);
+        const caller = { network: network.config.slug, address: options.proxies.addressOf(request), headers };
+        const isPublic = access.publicCaller !== undefined;
+        const keySessions = this.#sessionsOf(isPublic ? access.account : digestOf(key), access);
+        const origin = options.proxies.originOf(request);
         this.#open(socket, connection, { network, caller, origin, verify, keySessions, requestId });
       }
       logEntry?.write(socket === undefined ? 'aborted' : 'upgraded');
     } catch (error) {
-      const rejection = rejectionOf(error, requestId, this.#options.log);
-      this.#options.metrics.rejected(rejection.reason);
-      const { network, access } = rejected ?? {};
-      const recorded = { requestId, network: network?.config.slug, key: access?.record };
-      this.#options.recentCalls?.addRejection(recorded, rejection);
-      if (network !== undefined && access !== undefined) countRejection(rejection, network, access);
-      logEntry?.rejectedBy(rejection);
+      const rejection = recordRejection(options, request, error);
       logEntry?.write(rejection.reason);
       throw rejection;
     }
@@ -173,25 +157,22 @@ export class WebSocketUpgrades {
     return { account, max: Math.min(socketsPerKey, limits?.sockets ?? Infinity), all };
   }
 
-  #targetOf(request: IncomingMessage): { network: Network; key: string } {
+  #findNetwork(request: ClientRequest): Network {
     if (this.#isDraining) throw new RpcError('stopping');
-    const target = this.#options.networks.find(request.url ?? '', this.#options.proxies.hostOf(request));
+    const target = connectionOf(request.socket).target(this.#options, request);
     if (target?.network === undefined) throw new RpcError('unknown-network', this.#options.networks.hint);
     // Each transport has its own address, so that proxies in front of the gateway can distinguish them.
     if (!target.isWebSocket) throw new RpcError('unknown-network', 'WebSocket is at <base URL>/ws/v3/<key>');
-    return { network: target.network, key: target.key };
+    request.target = target;
+    request.logEntry?.setNetwork(target.network.config.slug);
+    return (request.network = target.network);
   }
 
   /** @returns undefined if the client has disconnected */
-  #completeHandshake(
-    request: IncomingMessage,
-    connection: Socket,
-    head: Buffer,
-    requestId: string,
-  ): WebSocket | undefined {
+  #completeHandshake(request: ClientRequest, connection: Socket, head: Buffer): WebSocket | undefined {
     let socket: WebSocket | undefined;
     let problem: string | undefined;
-    const addRequestId = (headers: string[]): void => void headers.push(`X-Request-Id: ${requestId}`);
+    const addRequestId = (headers: string[]): void => void headers.push(`X-Request-Id: ${request.id}`);
     const onClientError = (error: Error): void => void (problem = error.message);
     // `handleUpgrade` calls back synchronously.
     this.#server.on('headers', addRequestId).on('wsClientError', onClientError);

@@ -32,13 +32,13 @@ export interface FailedCall {
   readonly wasServed?: boolean;
   /** A hedged request responded first: the upstream was slow, and its attempt was cancelled. */
   readonly isOvertaken?: boolean;
-  /** Set if the failure did not count, because the call may be the cause. */
+  /** Set if the failure did not count in full, because the call may be the cause. */
   isIgnored?: boolean;
 }
 
 /**
  * Opens the circuit of one upstream after failures, and closes it after a success. It does not select upstreams.
- * One call never opens it: it opens after 3 failures in a row, or at once if no call can be the cause. What a call may
+ * It opens after 3 failures in a row, or at once if no call can be the cause, also by the `Retry-After` of a lookup. What a call may
  * cause counts once per owner, and again if another upstream serves the call. The circuit of that one is closed then, so
  * one owner never opens all circuits.
  * The cooldown of an open circuit doubles with each failure. After it, one real call per second is a trial (half-open).
@@ -152,10 +152,13 @@ export class CircuitBreaker {
         call.isIgnored = true;
         return false;
       }
-      if (this.isClosed && call.error !== undefined && call.error === this.#lastError) return false;
+      const isPaused = retryAfterMs !== undefined && !call.mayBeCause;
+      if (this.isClosed && !isPaused && call.error !== undefined && call.error === this.#lastError) return false;
       this.#lastError = call.error;
       this.#count(call);
-      if (this.isClosed && ++this.failuresInRow < FAILURES_IN_A_ROW) return false;
+      // It counts once more, and opens the circuit, if another upstream serves the call.
+      if (retryAfterMs !== undefined) call.isIgnored = call.mayBeCause;
+      if (this.isClosed && ++this.failuresInRow < FAILURES_IN_A_ROW && !isPaused) return false;
     }
     const maxPauseMs = call === undefined || this.#pausedOwners.size > 1 ? MAX_RETRY_AFTER_MS : MAX_COOLDOWN_MS;
     const cooldownMs =

@@ -150,4 +150,8 @@ it.each(['safe', 'finalized'])('a lone upstream without a block for %s has its o
   setResponse(all, 'eth_getBalance', rpcError(-32_000, `${tag} block not found`));
   const error = { code: -32_000, message: `${tag} block not found` };
   expect(await all.send('eth_getBalance', [address, tag])).toMatchObject({ status: 200, response: { error } });
+  setResponse(all, 'eth_getBlockReceipts', rpcError(-32_000, `${tag} block not found`));
+  expect(await all.send('eth_getBlockReceipts', [tag])).toMatchObject({ status: 200, response: { error } });
+  setResponse(all, 'eth_getBlockByNumber', rpcError(-32_000, `${tag} block not found`));
+  expect(await all.send('eth_getBlockByNumber', [tag, false])).toMatchObject({ status: 200, response: { error } });
 });

@@ -56,7 +56,7 @@ describe('an address', () => {
   );
 
   it.each([
-    ...['/', '/v3/KEY', '/nowhere/v3/KEY', '/main/other/v3/KEY', '/Main/v3/KEY', '/main', '/main/v4/KEY', '/main/KEY'],
+    ...['/', '/v3/KEY', '/nowhere/v3/KEY', '/main/other/v3/KEY', '/Main/v3/KEY', '/main/v4/KEY', '/main/KEY'],
     ...['/main/v3/KEY/more', '/%6dain/v3/KEY', '/main/v3/x/v3/KEY', '/nowhere/v3/', '/v3'],
     ...['/%', '/%E0%A4%A/v3/%FF', '/%00/v3/KEY', '/main/../other/v3/KEY', '/constructor/v3/KEY', '/__proto__/v3/KEY'],
   ])('%s is none: 404, -32002, and the base URLs that there are', async (path) => {
@@ -71,6 +71,21 @@ describe('an address', () => {
     expect(headers['x-request-id']).toMatch(/^[0-9a-f]{6}-/);
     expect(headers['content-type']).toBe('application/json');
   });
+
+  it.each(['/main', '/main/', '//main?a=b', 'http://a.test/main'])(
+    '%s has no key: the message says what to add',
+    async (path) => {
+      const { status, body } = await postRaw(path);
+      expect([status, (JSON.parse(body) as { error: object }).error]).toEqual([
+        404,
+        {
+          code: -32002,
+          message:
+            'no key at this address; send JSON-RPC by POST to /main/v3/<key> or by WebSocket to /main/ws/v3/<key>',
+        },
+      ]);
+    },
+  );
 
   it('that does not exist is rejected before the key is checked', async () => {
     await expectRejection(await post('/nowhere/v3/wrong'), 404, -32002, noNetwork);

@@ -175,6 +175,7 @@ describe('the admin API rejects', () => {
     ['{', undefined, 'the body is not JSON', undefined],
     ['[]', undefined, 'the body: expected an object with the name of the key', undefined],
     ['', { name: 'a', rule: {} }, 'rule is not known; did you mean rules?', 'rule'],
+    ['', { name: 'a', permissions: {} }, 'permissions is not known: expected name, rules, key, secret', 'permissions'],
     ['', { name: '' }, 'name: expected 1 to 64 printable characters', 'name'],
     ['', { name: ' ' }, 'name: expected 1 to 64 printable characters', 'name'],
     ['', { name: 'a\u0007' }, 'name: expected 1 to 64 printable characters', 'name'],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startIssuer } from '../../auth/tokens/issuer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../../support/fake-node.ts';
 import { network, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -167,6 +168,20 @@ describe('the latest calls', () => {
     expect(found).toHaveLength(1);
     expect(JSON.stringify(found)).not.toContain(key);
     await own.stop();
+  });
+
+  it('say why a token was invalid, without the token', async () => {
+    const issuer = await startIssuer();
+    const own = await open(issuer.env);
+    const token = await issuer.sign({ aud: 'another' }, 60);
+    const headers = { authorization: `Bearer ${token}` };
+    const init = { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}', headers };
+    expect((await fetch(`${own.address}/five/v3`, init)).status).toBe(401);
+    const found = await rows('outcome=token-invalid', own);
+    expect(found).toMatchObject([{ count: 1, problem: 'invalid token: its claim aud is not valid here' }]);
+    expect(JSON.stringify(found)).not.toContain(token);
+    await own.stop();
+    await issuer.close();
   });
 
   it.each([

@@ -113,7 +113,7 @@ it.each([
 });
 
 describe('one call', () => {
-  it.each(failures.filter(([name]) => !name.startsWith('the text')))(
+  it.each(failures.filter(([name]) => !/text|Retry-After/.test(name)))(
     'that fails with %s opens no circuit, whatever its method',
     async (_, behaviour) => {
       const { nodes, up, receiptOf, request } = await start(2);
@@ -125,6 +125,22 @@ describe('one call', () => {
     },
   );
 
+  it.each([
+    ['a lookup', 'eth_getStorageAt', (slot: string) => [account, slot, 'latest']],
+    ['a call that another upstream serves', 'eth_call', (data: string) => [{ to: account, data }, 'latest']],
+  ] as const)('that gets a Retry-After is the last one at its upstream: %s', async (_, method, paramsOf) => {
+    const { nodes, up, send } = await start(2);
+    for (const node of nodes) node.response(method, word(7));
+    for (const node of nodes) node.calls.length = 0;
+    nodes[0]?.next(tooManyFor(20), method);
+    for (let times = 16; times < 20; times++) {
+      const { response } = await send(method, paramsOf(`0x${times.toString(16)}`));
+      expect(response.result).toBe(word(7));
+    }
+    expect(await up()).toEqual([0, 1]);
+    expect(nodes.map((node) => node.callsOf(method).length)).toEqual([1, 4]);
+  });
+
   it('opens a circuit if there is no connection: the call is not the cause', async () => {
     const { nodes, up, request } = await start(2);
     await nodes[0]?.refuse();
@@ -134,7 +150,7 @@ describe('one call', () => {
 });
 
 describe('an upstream that fails', () => {
-  it.each(failures.filter(([name]) => !/^the text|too large|of Nethermind/.test(name)))(
+  it.each(failures.filter(([name]) => !/^the text|too large|of Nethermind|Retry-After/.test(name)))(
     'with %s for three lookups in a row has an open circuit',
     async (_, behaviour) => {
       const { nodes, up, request } = await start(2);
@@ -178,16 +194,16 @@ describe('an upstream that fails', () => {
     nodes[1]?.response('eth_call', '0x');
     const callAt = (index: number) => attack('eth_call', [{ to: account, data: `0x${index + 10}` }, 'latest']);
     expect(await callAt(0)).toBe(200);
-    expect(await up()).toEqual([1, 1]);
+    expect(await up()).toEqual([name === 'HTTP 429 with Retry-After' ? 0 : 1, 1]);
     for (let index = 1; index < 40; index++) expect(await callAt(index)).toBe(200);
     expect(nodes[0]?.callsOf('eth_call').length).toBeLessThan(20);
     expect(nodes[1]?.callsOf('eth_call')).toHaveLength(40);
     if (name === 'HTTP 429 with Retry-After') {
-      expect(nodes[0]?.callsOf('eth_call')).toHaveLength(3);
+      expect(nodes[0]?.callsOf('eth_call')).toHaveLength(1);
       let next = 40;
       await staysTrueFor(1_500, async () => {
         await callAt(next++);
-        return nodes[0]?.callsOf('eth_call').length === 3;
+        return nodes[0]?.callsOf('eth_call').length === 1;
       });
     }
   });

@@ -73,7 +73,8 @@ function servedBy({ outcome, explanation }) {
 }
 
 /** The rule that rejected the call with its value, else the failures of its attempts. */
-function whyText({ outcome, rule, ruleValue, received, unitsLeft, explanation }) {
+function whyText({ outcome, rule, ruleValue, received, unitsLeft, problem, explanation }) {
+  if (problem !== undefined) return problem;
   const value = ruleValue === undefined ? '' : ` ${ruleValue}`;
   if (rule !== undefined && unitsLeft !== undefined)
     return `limit ${rule}${value}: ${quantity(unitsLeft, 'unit')} left`;

@@ -1,0 +1,48 @@
+import { isKeyless, sentKey } from '../../auth/sent-key.ts';
+import type { KeyAccess } from '../../auth/key-access.ts';
+import { countRejection } from '../../call/respond.ts';
+import type { RpcError } from '../../jsonrpc/errors.ts';
+import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
+import { connectionOf } from './client-connection.ts';
+import type { ClientRequest } from './client-request.ts';
+import type { RequestOptions } from './request-options.ts';
+
+/** The key or token at `target`, or in headers; '' if there is none. @throws RpcError key-invalid or token-invalid */
+export function keyOf({ keyPlaces }: RequestOptions, { target, headers }: ClientRequest): string {
+  return keyPlaces === undefined ? target.key : sentKey(target.key, headers, keyPlaces, target.isWebSocket);
+}
+
+/** What the key may do; without a key, what the address may. @throws RpcError (or rejects with it) */
+export function accessOf(options: RequestOptions, request: ClientRequest): KeyAccess | Promise<KeyAccess> {
+  const { target, headers, socket } = request;
+  const address = options.proxies.addressOf(request);
+  const key = keyOf(options, request);
+  const publicAccess = target.network?.publicAccess;
+  if (publicAccess !== undefined && isKeyless(key, headers)) return publicAccess.accessOf(address);
+  const isInPath = key === target.key;
+  const digest = isInPath ? connectionOf(socket).digestOf(target) : undefined;
+  return options.authenticator.authenticate(key, address, digest, isInPath && target.isWebSocket);
+}
+
+/** Checks whether the key may be used for the request. @throws RpcError */
+export function checkAccess({ proxies }: RequestOptions, request: ClientRequest, access: KeyAccess): void {
+  request.access = access;
+  request.logEntry?.setKey(access.record.id);
+  const { network, headers } = request;
+  access.entry?.check({ network: network.config.slug, address: proxies.addressOf(request), headers });
+}
+
+/** Counts and logs the rejection of a request, as far as its caller is known. */
+export function recordRejection(
+  { log, metrics, recentCalls }: RequestOptions,
+  { id, target, access, logEntry }: Pick<ClientRequest, 'id'> & Partial<ClientRequest>,
+  error: unknown,
+): RpcError {
+  const rejection = rejectionOf(error, id, log);
+  metrics.rejected(rejection.reason);
+  logEntry?.rejectedBy(rejection);
+  const network = target?.network;
+  recentCalls?.addRejection({ requestId: id, network: network?.config.slug, key: access?.record }, rejection);
+  if (access !== undefined && network !== undefined) countRejection(rejection, network, access);
+  return rejection;
+}
