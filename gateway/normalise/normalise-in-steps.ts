@@ -114,6 +114,20 @@ async function check(
   receiver: Receiver,
   steps: OwnedSteps,
 ): Promise<Outcome> {
+  const outcome = await checkValue(method, params, response, receiver, steps);
+  if (outcome !== undefined) return outcome;
+  const read = response.reread?.() ?? response.parse();
+  return read.kind === 'large' ? check(method, params, read, receiver, steps) : normalise(method, params, read);
+}
+
+/** @returns undefined: the bytes are more than one value, because the envelope has other members behind the result */
+async function checkValue(
+  method: MethodSpec,
+  params: readonly unknown[],
+  response: LargeResponse,
+  receiver: Receiver,
+  steps: OwnedSteps,
+): Promise<Outcome | undefined> {
   const first = response.parts[0].subarray(0, STEP_BYTES);
   // Most of what is hostile needs no look at the rest.
   if (method.shape !== undefined && exceeds(first, objectLimits(first.length))) throw new TooManyValues();
@@ -123,7 +137,7 @@ async function check(
   const [bytes] = response.parts;
   const isObject = bytes[0] === OPEN_BRACE;
   const isContainer = isObject || bytes[0] === OPEN_BRACKET;
-  if (bytes[0] === QUOTE && method.resultKinds !== undefined) return checkText(method, params, response, steps);
+  if (bytes[0] === QUOTE && method.resultKinds !== undefined) return checkText(method, response, steps);
   // Parsing a number creates one value.
   if (!isContainer && method.resultKinds !== undefined) return normalise(method, params, response);
   const kind = isObject ? 'object' : 'array';
@@ -140,8 +154,7 @@ async function check(
       await skip(reader, steps);
     }
   }
-  // The envelope has other members.
-  if (reader.at !== bytes.length) return normalise(method, params, response.parse());
+  if (reader.at !== bytes.length) return undefined;
   if (limits === undefined) return { final: true, response };
   const parts = checkResultBytes(method, params, bytes);
   if (parts !== undefined) return { final: true, response: { ...response, parts } };
@@ -152,19 +165,11 @@ async function check(
   });
 }
 
-/** Checks a text, piece by piece. Of methods with a schema, only bytes are so long. */
-async function checkText(
-  method: MethodSpec,
-  params: readonly unknown[],
-  response: LargeResponse,
-  steps: OwnedSteps,
-): Promise<Outcome> {
+/** Checks a text, piece by piece. Of methods with a schema, only bytes are so long. @returns as `checkValue` */
+async function checkText(method: MethodSpec, response: LargeResponse, steps: OwnedSteps): Promise<Outcome | undefined> {
   const [bytes] = response.parts;
   const end = bytes.indexOf(QUOTE, 1);
-  if (end !== -1 && skipSpace(bytes, end + 1) !== bytes.length) {
-    // The envelope has other members.
-    return normalise(method, params, response.parse());
-  }
+  if (end !== -1 && skipSpace(bytes, end + 1) !== bytes.length) return undefined;
   let fits = method.resultPattern === BYTES && bytes.toString('latin1', 1, HEX_START) === '0x' && end !== -1;
   for (let at = HEX_START; fits && at < end; at += STEP_BYTES) {
     fits = isBytes(`0x${bytes.toString('latin1', at, Math.min(at + STEP_BYTES, end))}`);
@@ -174,13 +179,13 @@ async function checkText(
   return { final: false, failure: 'malformed', response: undefined, detail: 'the result is a long text, but no bytes' };
 }
 
-/** Checks a list of objects, some elements at a time. @throws NotJson */
+/** Checks a list of objects, some elements at a time. @returns as `checkValue` @throws NotJson */
 async function checkList(
   method: MethodSpec,
   params: readonly unknown[],
   response: LargeResponse,
   steps: OwnedSteps,
-): Promise<Outcome> {
+): Promise<Outcome | undefined> {
   const [bytes] = response.parts;
   const reader = new JsonReader(bytes, { maxDepth: MAX_DEPTH });
   const parts: Buffer[] = [];
@@ -211,7 +216,7 @@ async function checkList(
     }
     await steps.next();
   }
-  if (reader.at !== bytes.length) return normalise(method, params, response.parse());
+  if (reader.at !== bytes.length) return undefined;
   if (!isChanged) return { final: true, response };
   // The block of a list is searched for in its first part, and in its last one.
   const whole = Buffer.concat([START, ...parts.slice(1), END]);

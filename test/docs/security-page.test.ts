@@ -14,7 +14,8 @@ it('docs/security.md has the measured figures of exactly the attacks of test/abu
   const [head, ...rows] = readTable(page, 'attacks');
   expect(head, advice).toEqual(heading);
   const described = rows.map(([name, sends, bound]) => [name, sends, bound]);
-  expect(described, advice).toEqual(attacks.map(({ name, sends, bound }) => [name, sends, bound]));
+  const measured = attacks.filter(({ isUnmeasured }) => isUnmeasured !== true);
+  expect(described, advice).toEqual(measured.map(({ name, sends, bound }) => [name, sends, bound]));
   for (const [name, , , memory, rejected, median, worst, cpuWait] of rows) {
     expect([name, memory]).toEqual([name, expect.stringMatching(/^\d+ MB$/)]);
     expect([name, rejected]).toEqual([name, expect.stringMatching(/^\d+ of \d+$/)]);

@@ -213,6 +213,21 @@ describe('a large result that is checked in steps', () => {
     expect(resultOf(response)).toBe(JSON.parse(code));
   });
 
+  it.each<[string, MethodSpec, unknown]>([
+    ['a list', specOf('eth_getLogs'), many(log)],
+    ['bytes', specOf('eth_getCode'), `0x${'60'.repeat(200_000)}`],
+    ['an object', passThrough('debug_traceBlock'), { all: many(log) }],
+  ])('is not parsed if its envelope has members behind it: %s', async (_, method, result) => {
+    const text = JSON.stringify(result);
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${text},"more":[],"most":{"x":"0x"}}`);
+    const parse = vi.spyOn(JSON, 'parse');
+    const outcome = await inSteps(method, [{}], body);
+    expect(parse.mock.calls.filter(([parsed]) => parsed.length > 100)).toEqual([]);
+    expect(outcome.final && outcome.response.kind === 'large' && String(Buffer.concat(outcome.response.parts))).toBe(
+      text,
+    );
+  });
+
   it('waits for the earlier ones of its owner only', async () => {
     const ended: string[] = [];
     const start = (name: string, owner: string, elements: number): Promise<void> =>

@@ -40,7 +40,7 @@ export function readResponse(response: HttpResponse, id: number, secrets: Secret
     const found = findResult(body, id);
     if (found === undefined) return readMembers(response, id, secrets);
     // If it is not one value, the envelope has other members.
-    return largeResult(found, secrets, () => parseResponse(readMembers(response, id, secrets)));
+    return largeResult(found, secrets, () => readMembers(response, id, secrets));
   }
   const text = body.toString('utf8');
   return readCommonEnvelope(text, id, secrets) ?? readParsed(response, text, id, secrets);
@@ -64,18 +64,14 @@ function readMembers(response: HttpResponse, id: number, secrets: Secrets | unde
   return largeResult(result, secrets, () => raise(missingResponse(status, '', retryAfter)));
 }
 
-/** @param otherwise in place of a result that is not one value */
-function largeResult(
-  bytes: Buffer,
-  secrets: Secrets | undefined,
-  otherwise: () => ResultResponse | ErrorResponse,
-): LargeResponse {
+/** @param reread in place of a result that is not one value */
+function largeResult(bytes: Buffer, secrets: Secrets | undefined, reread: () => UpstreamResponse): LargeResponse {
   const text = secrets === undefined ? undefined : bytes.toString('utf8');
   if (text !== undefined && secrets?.areIn(text) === true) {
     if (exceeds(bytes, resultLimits(bytes.length))) throw new TooManyValues();
-    return largeResult(Buffer.from(secrets.removeFromJson(text)), undefined, otherwise);
+    return largeResult(Buffer.from(secrets.removeFromJson(text)), undefined, reread);
   }
-  return { kind: 'large', parts: [bytes], parse: () => parseResult(bytes) ?? otherwise() };
+  return { kind: 'large', parts: [bytes], parse: () => parseResult(bytes) ?? parseResponse(reread()), reread };
 }
 
 /** @returns undefined: it is not one value @throws UpstreamFailure */

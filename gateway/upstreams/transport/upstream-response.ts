@@ -25,6 +25,8 @@ export interface LargeResponse {
   readonly isReserved?: true;
   /** Parses the whole response. @throws UpstreamFailure */
   readonly parse: () => ResultResponse | ErrorResponse;
+  /** Reads the whole response by its members, if the bytes are more than one value. @throws UpstreamFailure */
+  readonly reread?: () => UpstreamResponse;
 }
 
 export interface ErrorResponse {
