@@ -6,8 +6,10 @@ import { jsonResponse, type UpstreamResponse } from '../../upstreams/transport/u
 import { mergeLogs } from './merge-logs.ts';
 import { isQuantity } from './quantity.ts';
 
-/** The members of a log that are checked. A `Layout` has the position of its member in this list; the first ones often repeat. */
+/** The members of a log that are checked. A `Layout` has the position of its member in this list. */
 export const checkedMembers = ['blockNumber', 'blockHash', 'address', 'logIndex', 'topics', 'removed'] as const;
+/** The first of them often have the value of the log before. */
+export const REPEATED_MEMBERS = 3;
 const [NUMBER, HASH, ADDRESS, INDEX, TOPICS, REMOVED] = [0, 1, 2, 3, 4, 5] as const;
 
 const [OPEN, CLOSE] = [Buffer.from('['), Buffer.from(']')];
@@ -16,8 +18,8 @@ const [QUOTE, ZERO, NINE, LOWER_T, LOWER_X] = [34, 48, 57, 116, 120] as const;
 const HEX_OFFSET = 87;
 /** A topic in quotes. */
 const TOPIC_BYTES = 68;
-/** Values of one kind that are found by their last two digits. */
-const SLOTS = 256;
+/** Addresses and topics by position, each found by its last two digits. */
+const [KINDS, SLOTS] = [5, 256] as const;
 
 const anyValues: LogValues = { addresses: undefined, topics: [] };
 
@@ -34,12 +36,12 @@ export class LogFilterCheck {
   /** The bytes with the logs that are read. */
   #bytes: Buffer | undefined;
   /** Start and end of each checked member in a log: the one that is read, and the one before. End 0: unknown. */
-  #places = new Int32Array(2 * checkedMembers.length);
+  places = new Int32Array(2 * checkedMembers.length);
   #before = new Int32Array(2 * checkedMembers.length);
   /** Bits of the members that have the bytes of the log before. */
   #repeated = 0;
   /** Positions of allowed addresses and topics in the bytes. 0: none. */
-  readonly #allowed = new Int32Array(5 * SLOTS);
+  #allowed = new Int32Array(0);
   /** The log before; its hash only if its bytes are not there. */
   #last = { number: -1, index: -1, hash: undefined as unknown, isIrregular: false };
   #start = this.#last;
@@ -88,37 +90,31 @@ export class LogFilterCheck {
     return true;
   }
 
-  /** At the start of a log in bytes. */
-  enterLog(reader: JsonReader): void {
+  /** Before logs in other bytes. */
+  enter(bytes: Buffer): void {
     this.#repeated = 0;
-    if (reader.bytes === this.#bytes) return;
+    if (bytes === this.#bytes) return;
     this.#last.hash = this.#lastHash();
     this.#before.fill(0);
-    this.#allowed.fill(0);
-    this.#bytes = reader.bytes;
+    this.#allowed = new Int32Array(KINDS * SLOTS);
+    this.#bytes = bytes;
   }
 
   /** Moves the reader after a value of the log before, if it is there again. */
   skipRepeated(member: number, reader: JsonReader): boolean {
-    if (member > ADDRESS) return false;
+    const { at } = reader;
     const start = this.#before[2 * member] as number;
     const length = (this.#before[2 * member + 1] as number) - start;
-    if (!reader.isSame(start, reader.at, length)) return false;
+    if (!reader.isSame(start, at, length)) return false;
     this.#repeated |= 1 << member;
-    this.#places[2 * member] = reader.at;
-    this.#places[2 * member + 1] = reader.at += length;
+    this.places[2 * member] = at;
+    this.places[2 * member + 1] = reader.at = at + length;
     return true;
-  }
-
-  /** After another value. */
-  addMember(member: number, start: number, end: number): void {
-    this.#places[2 * member] = start;
-    this.#places[2 * member + 1] = end;
   }
 
   /** At the end of a log with all members. @returns false: it does not fit the filter, or must be parsed */
   leaveLog(reader: JsonReader): boolean {
-    const places = this.#places;
+    const { places } = this;
     const { bytes } = reader;
     const { addresses, topics } = this.#allowedValues();
     const last = this.#last;
@@ -139,8 +135,9 @@ export class LogFilterCheck {
     const isSameBlock = number === last.number && (this.#isRepeated(HASH) || this.#hasLastHash(bytes));
     const isRemoved = bytes[places[2 * REMOVED] as number] === LOWER_T;
     this.#follow(number, hexAt(bytes, places[2 * INDEX] as number), isSameBlock, isRemoved);
-    this.#places = this.#before;
+    this.places = this.#before;
     this.#before = places;
+    this.#repeated = 0;
     return true;
   }
 
@@ -191,7 +188,7 @@ export class LogFilterCheck {
   /** If the bytes of the log before are there, the hash is another one. */
   #hasLastHash(bytes: Buffer): boolean {
     if ((this.#before[2 * HASH + 1] as number) > 0) return false;
-    return this.#last.hash === textIn(bytes, this.#places[2 * HASH] as number, this.#places[2 * HASH + 1] as number);
+    return this.#last.hash === textIn(bytes, this.places[2 * HASH] as number, this.places[2 * HASH + 1] as number);
   }
 
   /** Those of the filter, if it has not more topics than a log. They are read once for each list that is not empty. */

@@ -3,7 +3,7 @@ import type { FieldRule } from './field-rules.ts';
 import { MAX_MEMBERS } from '../../spec/result-bounds.ts';
 import { plainView, type ObjectView } from './object-view.ts';
 import type { Layout } from './layout.ts';
-import type { LogFilterCheck } from './log-filter-check.ts';
+import { REPEATED_MEMBERS, type LogFilterCheck } from './log-filter-check.ts';
 
 /** Thrown to end a walk from any depth. Created once, because its stack is not needed. */
 export const mustBeParsed = new Error('must be parsed');
@@ -49,6 +49,7 @@ export class ResultWalk {
     this.#view = view;
     this.#expected = expected;
     this.#logs = logs;
+    logs?.enter(reader.bytes);
   }
 
   get found(): number {
@@ -87,8 +88,8 @@ export class ResultWalk {
     const isOwn = start.view === this.#view;
     const isIdentified = isOwn && this.#expected.length > 0;
     const logs = isOwn ? this.#logs : undefined;
+    const places = logs?.places;
     let last = start;
-    logs?.enterLog(reader);
     reader.enterObject();
     let members = 0;
     for (let next = this.#nextMember(last); next !== undefined; next = this.#nextMember(last)) {
@@ -97,7 +98,7 @@ export class ResultWalk {
       const value = reader.at;
       const { checked } = last;
       // The rule and the expected value are those of the log before, too.
-      if (logs !== undefined && checked >= 0 && logs.skipRepeated(checked, reader)) continue;
+      if (logs !== undefined && checked >= 0 && checked < REPEATED_MEMBERS && logs.skipRepeated(checked, reader)) continue;
       const rule = last.field?.rule;
       if (last.isText) {
         reader.skipString();
@@ -108,7 +109,10 @@ export class ResultWalk {
         if (rule !== undefined && !rule.fits(valueOf(reader.bytes, value, reader.at))) throw mustBeParsed;
       }
       if (isIdentified) this.#compareIdentity(last, value, reader.at);
-      if (logs !== undefined && checked >= 0) logs.addMember(checked, value, reader.at);
+      if (places !== undefined && checked >= 0) {
+        places[2 * checked] = value;
+        places[2 * checked + 1] = reader.at;
+      }
     }
     this.#found = last.found;
     if (logs !== undefined && (last.found !== start.view.whole || !logs.leaveLog(reader))) throw mustBeParsed;
