@@ -1,3 +1,5 @@
+import { valuesOf, type FilterParams } from '../chain/logs/log-filter.ts';
+import { LogsBloom } from '../chain/logs/logs-bloom.ts';
 import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { isRead } from '../spec/method-group.ts';
@@ -147,6 +149,7 @@ export function needsConfirmation(
   if (confirmNull === 'never') return false;
   if (method.isPassThrough === true)
     return isRead(method) && isAbsent(method, response) && mayLag(router, upstream, sentAt);
+  if (mayMissLogs(call, response)) return true;
   if (!isUnsure(call, response, upstream)) return false;
   if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
   return upstream.blocks.isMissingHistory || mayLag(router, upstream, sentAt);
@@ -217,6 +220,17 @@ function mayMissBlock(call: Call, response: UpstreamResponse, upstream: Upstream
   const { view } = call.router.chain;
   const number = view.numberOf(hash);
   return number === undefined || (view.headOf(upstream)?.number ?? number) < number;
+}
+
+/** Whether the list is empty although the bloom filter of its one block may have logs of the filter. */
+function mayMissLogs({ method, params, blocks, router, hasAttempt }: Call, response: UpstreamResponse): boolean {
+  if (method.resultIs !== 'logs' || method.splits === undefined || !hasAttempt || blocks === undefined) return false;
+  if (response.kind !== 'result' || !Array.isArray(response.result) || response.result.length > 0) return false;
+  const { lowest, highest } = blocks;
+  const header = lowest === highest && lowest >= 0 ? router.chain.view.at(BigInt(lowest)) : undefined;
+  const values = header && valuesOf(params[method.splits] as FilterParams);
+  const bloom = new LogsBloom(header?.block['logsBloom']);
+  return values !== undefined && !bloom.isEmpty && bloom.mayMatch(values);
 }
 
 /** Whether a value is zero, or has only such values, or none. */

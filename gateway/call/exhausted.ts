@@ -22,7 +22,7 @@ export function exhausted(call: Call): UpstreamResponse {
 
 /** The failure classes of the attempts decide. @throws RpcError if there is no upstream response to pass on */
 export function responseOfFailures(call: Call): UpstreamResponse {
-  const { router, method, failed, range, candidates = router.all } = call;
+  const { router, method, failed, range, verification, candidates = router.all } = call;
   const { view } = router.chain;
   const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
   // Smaller parts may be served, also by the upstreams that failed otherwise.
@@ -36,6 +36,14 @@ export function responseOfFailures(call: Call): UpstreamResponse {
     return unsupportedResponse(method);
   }
   if (classes.has('unproven') || classes.has('disproved')) throw new RpcError('not-proven');
+  const irregular = failed.findLast(
+    ({ failure, response }) => failure === 'unknown' && response?.kind !== 'error',
+  )?.response;
+  if (irregular !== undefined) {
+    if (verification?.isRequired === true || verification?.agree !== undefined) throw new RpcError('not-proven');
+    router.options.metrics.returnedIrregular();
+    return irregular;
+  }
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry. A block in place of
   // a tag was not named by the client.
   const mayExist = !call.isMissingAtHead || call.pinned !== undefined || isKnownNewBlock(view, call);

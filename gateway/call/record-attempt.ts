@@ -82,8 +82,10 @@ export function recordFlow(call: Call, upstream: Upstream, response: FlowingResp
   // Callers must not be served an older block from now on.
   if (head !== undefined) recordServed(call.router.chain, upstream, call, jsonResponse(head), clock.now());
   void response.ended.then((error) => {
-    if (error === undefined) recordSuccess(call, upstream, response, startedAt, response.result.receivedAt);
-    else if (error instanceof UpstreamFailure) recordNoResponse(call, upstream, error, startedAt);
+    if (error === undefined) {
+      recordSuccess(call, upstream, response, startedAt, response.result.receivedAt);
+      if (response.result.isIrregular) call.router.options.metrics.returnedIrregular();
+    } else if (error instanceof UpstreamFailure) recordNoResponse(call, upstream, error, startedAt);
   });
 }
 

@@ -157,6 +157,17 @@ export class JsonReader {
     return true;
   }
 
+  /** Whether the same plain bytes, at least eight, are at two positions. Eight of them in a number are never NaN or zero. */
+  isSame(one: number, other: number, length: number): boolean {
+    const all = this.#words;
+    const last = length - 8;
+    const { length: end } = this.bytes;
+    if (all === undefined || last < 0 || one + length > end || other + length > end) return false;
+    for (let at = 0; at < last; at += 8)
+      if (all.getFloat64(one + at, true) !== all.getFloat64(other + at, true)) return false;
+    return all.getFloat64(one + last, true) === all.getFloat64(other + last, true);
+  }
+
   /** Values that were skipped, those within others included. */
   get values(): number {
     return this.#values;

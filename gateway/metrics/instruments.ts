@@ -144,6 +144,11 @@ export const instruments = {
     labels: ['reason'],
     help: 'HTTP requests, upgrades and WebSocket messages rejected as a whole, before any call in them was handled',
   },
+  gatehouse_irregular_logs_total: {
+    kind: 'counter',
+    labels: ['network'],
+    help: 'Lists of logs that were returned although they are out of order, or have two logs with one index, two hashes for one height, a removed log or one without a place: no upstream has another list',
+  },
   gatehouse_key_calls_total: {
     kind: 'counter',
     labels: ['key'],

@@ -10,6 +10,8 @@ export interface NetworkRoutingMetrics {
   hedged(event: 'started' | 'won' | 'lost'): void;
   /** The retry budget did not allow a retry or a hedge. */
   budgetExceeded(what: 'retry' | 'hedge'): void;
+  /** A list of logs that are not in order was returned, because no upstream has another one. */
+  returnedIrregular(): void;
   /** A private transaction is sent to upstreams that are no relays. */
   revealed(): void;
 }
@@ -49,6 +51,7 @@ export class RoutingMetrics {
   readonly #failovers: Counter<'network' | 'upstream'>;
   readonly #hedges: Counter<'network' | 'event'>;
   readonly #budgetExceeded: Counter<'network' | 'what'>;
+  readonly #irregular: Counter<'network'>;
   readonly #skips: Counter<'network' | 'upstream' | 'reason'>;
   readonly #transactions: CounterMetric;
   readonly #acceptances: HistogramMetric;
@@ -60,6 +63,7 @@ export class RoutingMetrics {
     this.#failovers = counter(registry, 'gatehouse_failovers_total');
     this.#hedges = counter(registry, 'gatehouse_hedges_total');
     this.#budgetExceeded = counter(registry, 'gatehouse_retry_budget_exhausted_total');
+    this.#irregular = counter(registry, 'gatehouse_irregular_logs_total');
     this.#skips = counter(registry, 'gatehouse_upstream_skipped_total');
     this.#transactions = fastCounter(registry, 'gatehouse_transactions_total');
     this.#acceptances = fastHistogram(registry, 'gatehouse_transactions_acceptance_duration_seconds');
@@ -96,6 +100,9 @@ export class RoutingMetrics {
       },
       budgetExceeded: (what) => {
         this.#budgetExceeded.inc({ network, what });
+      },
+      returnedIrregular: () => {
+        this.#irregular.inc({ network });
       },
       revealed: () => {
         this.#revealed.inc({ network });

@@ -26,9 +26,10 @@ import {
   type LargeResponse,
   type ResultResponse,
 } from '../upstreams/transport/upstream-response.ts';
-import { normalise } from './normalise.ts';
+import { normalise, normalisePart } from './normalise.ts';
 import { checkResultBytes } from './results/check-result-bytes.ts';
 import { checkResult } from './results/check-result.ts';
+import { LogFilterCheck } from './results/log-filter-check.ts';
 
 /** Smaller results are checked in one step, which takes up to 10 ms. */
 export const IN_STEPS_OVER_BYTES = 262_144;
@@ -188,6 +189,7 @@ async function checkList(
 ): Promise<Outcome | undefined> {
   const [bytes] = response.parts;
   const reader = new JsonReader(bytes, { maxDepth: MAX_DEPTH });
+  const logs = LogFilterCheck.of(method, params);
   const parts: Buffer[] = [];
   let isChanged = false;
   reader.enterArray();
@@ -201,7 +203,7 @@ async function checkList(
     } while (hasNext && end - start < STEP_BYTES);
     if (reader.values - values > objectLimits(end - start).values) throw new TooManyValues();
     const part = bytes.subarray(start, end);
-    const outcome = normalise(method, params, listResponse(Buffer.concat([START, part, END])));
+    const outcome = normalisePart(method, params, listResponse(Buffer.concat([START, part, END])), logs);
     if (!outcome.final || outcome.response.kind === 'error') return outcome;
     const { response: checked } = outcome;
     const text = checked.kind === 'result' ? checked.text : undefined;
@@ -217,10 +219,10 @@ async function checkList(
     await steps.next();
   }
   if (reader.at !== bytes.length) return undefined;
-  if (!isChanged) return { final: true, response };
   // The block of a list is searched for in its first part, and in its last one.
-  const whole = Buffer.concat([START, ...parts.slice(1), END]);
-  return { final: true, response: listResponse(whole) };
+  const checked = isChanged ? listResponse(Buffer.concat([START, ...parts.slice(1), END])) : response;
+  const outcome: Outcome = { final: true, response: checked };
+  return logs === undefined ? outcome : logs.settle(outcome);
 }
 
 /** @param json of a list that was read */

@@ -140,7 +140,8 @@ describe('the receipts of a block', () => {
 });
 
 describe('logs', () => {
-  const log = { blockHash: hash('a'), topics: [], address: `0x${'1'.repeat(40)}` };
+  const place = { blockHash: hash('a'), blockNumber: '0x1', logIndex: '0x0' };
+  const log = { ...place, topics: [], address: `0x${'1'.repeat(40)}` };
   const of = (logs: unknown, filter: object) => ofResult('eth_getLogs', logs, [filter]);
 
   it('have every field of the specification', () => {

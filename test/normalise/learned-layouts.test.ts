@@ -61,7 +61,7 @@ describe.each(samples)('with layouts learned from %s', (_, method, params, resul
   const spec = specOf(method);
   const text = JSON.stringify(result);
   const check = (json: string, layouts: Layouts): string | undefined =>
-    checkResultBytes(spec, params, Buffer.from(json), layouts)?.join('');
+    checkResultBytes(spec, params, Buffer.from(json), undefined, layouts)?.join('');
   const learned = new Layouts();
   check(text, learned);
 
@@ -144,7 +144,7 @@ it('learned layouts are forgotten before they take much memory', () => {
   const layouts = new Layouts(100);
   for (let round = 0; round < 50; round++) {
     const object = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`${round} ${index}`, '0x']));
-    expect(checkResultBytes(tracing, [], Buffer.from(JSON.stringify([object])), layouts)).toBeDefined();
+    expect(checkResultBytes(tracing, [], Buffer.from(JSON.stringify([object])), undefined, layouts)).toBeDefined();
     expect(countLearned(layouts.of(tracing))).toBeLessThanOrEqual(100);
   }
 });

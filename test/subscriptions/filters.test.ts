@@ -94,7 +94,7 @@ describe('a filter', () => {
   });
 
   it('for logs returns all matching logs, as eth_getLogs does', async () => {
-    const all = [{ address: token, logIndex: '0x0' }];
+    const all = [{ address: token, blockNumber: '0x1', logIndex: '0x0' }];
     for (const node of nodes) node.response('eth_getLogs', all);
     const filter = { address: token, fromBlock: 'earliest' };
     const id = await result('eth_newFilter', filter);

@@ -36,7 +36,7 @@ const methods: Readonly<Record<string, { params: readonly unknown[]; result: unk
   eth_call: { params: [{ to: address }, 'latest'], result: '0x01' },
   eth_estimateGas: { params: [{ to: address }], result: '0x5208' },
   eth_getTransactionReceipt: { params: [hash], result: receipt },
-  eth_getLogs: { params: [{ fromBlock: '0x1', toBlock: '0x1' }], result: [log] },
+  eth_getLogs: { params: [{ fromBlock: '0x10', toBlock: '0x10' }], result: [log] },
   eth_getBlockReceipts: { params: ['0x10'], result: [receipt] },
 };
 

@@ -44,7 +44,8 @@ describe('a result that deviates from the spec', () => {
       ...{ address: `0x${'1'.repeat(40)}`, topics: [hash], data: '0x', blockNumber: '0x10', transactionHash: hash },
       ...{ transactionIndex: '0x1', blockHash: hash, logIndex: '0x0', removed: false },
     };
-    nodes[0]?.response('eth_getLogs', [...Array.from({ length: 100 }, () => log), { ...log, logIndex: 'x' }]);
+    const logs = Array.from({ length: 100 }, (_, index) => ({ ...log, logIndex: `0x${index.toString(16)}` }));
+    nodes[0]?.response('eth_getLogs', [...logs, { ...log, logIndex: '0x100', transactionIndex: 'x' }]);
     await send('eth_getLogs', [{}]);
     // Since the merge, blocks have no total difficulty.
     nodes[0]?.response('eth_getBlockByHash', blockSinceTheMerge);

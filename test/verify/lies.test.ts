@@ -70,7 +70,7 @@ const lies: readonly (readonly [string, () => Call, Lie, string])[] = [
   ['a stale proof', proof, (_, [address, slots], ask) => ask('eth_getProof', [address, slots, '0x1']), 'proof'],
   ['a value beside its proof', proof, altered({ balance: '0x7' }), 'proof'],
   ['a missing log', logs, withoutLast, 'root'],
-  ['an added log', logs, (result: readonly unknown[]) => [...result, ...result], 'root'],
+  ['an added log', logs, (result: readonly object[]) => [...result, { ...result.at(-1), logIndex: '0x77' }], 'root'],
   ['the data of a log', logs, ([log]: readonly object[]) => [{ ...log, data: `0x${'7'.padStart(64, '0')}` }], 'root'],
   ['the transaction of a log', logs, ([log]: readonly object[]) => [{ ...log, logIndex: '0x9' }], 'root'],
   ["a receipt's status", receipt, altered({ status: '0x0' }), 'root'],

@@ -17,6 +17,8 @@ export interface LogFilter {
   readonly topics: readonly (ReadonlySet<string> | undefined)[];
 }
 
+export type LogValues = Pick<LogFilter, 'addresses' | 'topics'>;
+
 /** The filter of a request, validated by the schema. */
 export interface FilterParams {
   readonly fromBlock?: string | null;
@@ -50,6 +52,11 @@ export function parseLogFilter(params: FilterParams): LogFilter {
     addresses: valueSet(typeof address === 'string' ? [address] : (address ?? [])),
     topics: (topics ?? []).map(parseTopic),
   };
+}
+
+/** Addresses and topics of a filter with any range. Undefined: it has more topics than a log. */
+export function valuesOf({ address = null, topics = null }: FilterParams): LogValues | undefined {
+  return (topics?.length ?? 0) > MAX_TOPICS ? undefined : parseLogFilter({ address, topics });
 }
 
 /** Number of addresses and topics as they are sent: those that are null or sent twice count, too. */

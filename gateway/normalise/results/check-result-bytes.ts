@@ -4,6 +4,7 @@ import type { MethodSpec } from '../../spec/method-spec.ts';
 import { expectedIdentities } from './expected-identity.ts';
 import { isPendingBlock } from './check-result.ts';
 import { Layouts, type Layout } from './layout.ts';
+import type { LogFilterCheck } from './log-filter-check.ts';
 import type { ObjectView } from './object-view.ts';
 import { ANY, mustBeParsed, ResultWalk, type ExpectedBytes } from './result-walk.ts';
 
@@ -11,6 +12,7 @@ import { ANY, mustBeParsed, ResultWalk, type ExpectedBytes } from './result-walk
  * Checks a large result without parsing it. This works if the result needs no changes, except null fields that are
  * added to the end of a single object. Most nodes need only that: their blocks since the merge have no totalDifficulty.
  * @param bytes the result, as JSON
+ * @param logs if they are logs of a filter
  * @param layouts learned from results before
  * @returns the result for the caller, in parts; undefined if it must be parsed, to be completed or classified as failed
  */
@@ -18,10 +20,11 @@ export function checkResultBytes(
   method: MethodSpec,
   params: readonly unknown[],
   bytes: Buffer,
+  logs?: LogFilterCheck,
   layouts = learned,
 ): [Buffer, ...Buffer[]] | undefined {
   try {
-    return isPlain(bytes) ? checkBytes(method, params, bytes, layouts.of(method)) : undefined;
+    return isPlain(bytes) ? checkBytes(method, params, bytes, logs, layouts.of(method)) : undefined;
   } catch (error) {
     if (error === mustBeParsed || error instanceof NotJson) return undefined;
     throw error;
@@ -39,6 +42,7 @@ function checkBytes(
   method: MethodSpec,
   params: readonly unknown[],
   bytes: Buffer,
+  logs: LogFilterCheck | undefined,
   layout: Layout,
 ): [Buffer, ...Buffer[]] | undefined {
   const { resultKinds, details, shape } = method;
@@ -53,7 +57,7 @@ function checkBytes(
   // Pending blocks stay unchanged, and shapes with demanded fields are never large.
   if (shape.demand.length > 0 || isPendingBlock(shape, params)) return undefined;
   const expected = expectedBytes(method, params);
-  const walk = new ResultWalk(reader, layout.view, expected);
+  const walk = new ResultWalk(reader, layout.view, expected, logs);
   if (kind === 'array') {
     walk.checkArray(layout, OPEN_BRACE);
     return reader.at === bytes.length ? [bytes] : undefined;

@@ -5,6 +5,7 @@ import type { FailureClass, ResultResponse } from '../../upstreams/transport/ups
 import type { Outcome } from '../../upstreams/outcome.ts';
 import { expectedValue } from './expected-identity.ts';
 import { completeResult, padHex, roundedQuantity } from './complete-object.ts';
+import type { LogFilterCheck } from './log-filter-check.ts';
 import type { ObjectStatus } from './object-rules.ts';
 import { isPadded, withAllDigits, withHexNumbers, withoutZeros } from './quantity.ts';
 
@@ -13,9 +14,17 @@ const MAX_PARSED_AGAIN_CHARS = 262_144;
 
 type JsonObject = Record<string, unknown>;
 
-/** A result is final if its type is right and it matches the parameters. Otherwise it is an upstream failure. */
-export function checkResult(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
-  const check = (given: ResultResponse): Outcome => checkParsed(method, params, given);
+/**
+ * A result is final if its type is right and it matches the parameters. Otherwise it is an upstream failure.
+ * @param logs if they are logs of a filter
+ */
+export function checkResult(
+  method: MethodSpec,
+  params: readonly unknown[],
+  response: ResultResponse,
+  logs?: LogFilterCheck,
+): Outcome {
+  const check = (given: ResultResponse): Outcome => checkParsed(method, params, given, logs);
   try {
     return withDigits(method, response, check(response), check);
   } catch (error) {
@@ -51,7 +60,12 @@ function withDigits(
 }
 
 /** @throws roundedQuantity */
-function checkParsed(method: MethodSpec, params: readonly unknown[], response: ResultResponse): Outcome {
+function checkParsed(
+  method: MethodSpec,
+  params: readonly unknown[],
+  response: ResultResponse,
+  logs: LogFilterCheck | undefined,
+): Outcome {
   const { resultKinds } = method;
   const { result } = response;
   if (resultKinds === undefined) return { final: true, response };
@@ -64,7 +78,7 @@ function checkParsed(method: MethodSpec, params: readonly unknown[], response: R
     case 'object':
       return checkObject(method, params, result as JsonObject, response);
     case 'array':
-      return checkArray(method, params, result as unknown[], response);
+      return checkArray(method, params, result as unknown[], response, logs);
     default:
       return { final: true, response };
   }
@@ -97,14 +111,17 @@ function checkArray(
   params: readonly unknown[],
   array: readonly unknown[],
   response: ResultResponse,
+  logs: LogFilterCheck | undefined,
 ): Outcome {
   if (method.shape === undefined) return { final: true, response };
+  logs?.restart();
   let all: ObjectStatus = 'fits';
   for (const element of array) {
     const isObject = typeof element === 'object' && element !== null && !Array.isArray(element);
     const status = isObject ? checkObjectFields(method, params, element as JsonObject) : 'malformed';
     if (status === 'completed') all = status;
     else if (status !== 'fits') return outcomeOf(status, method, response);
+    if (logs?.fits(element as JsonObject) === false) return fail('malformed', array);
   }
   return outcomeOf(all, method, response);
 }

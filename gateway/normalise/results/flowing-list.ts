@@ -9,6 +9,7 @@ import { TooManyValues, UpstreamFailure } from '../../upstreams/transport/upstre
 import { expectedBytes, learned } from './check-result-bytes.ts';
 import { checkResult } from './check-result.ts';
 import type { Layouts } from './layout.ts';
+import { LogFilterCheck } from './log-filter-check.ts';
 import { ANY, mustBeParsed, ResultWalk, type ExpectedBytes } from './result-walk.ts';
 
 const COMMA = 44;
@@ -28,6 +29,8 @@ export interface ElementCheck {
   readonly shape: ObjectShape;
   /** Fields of each element. */
   readonly expected: readonly ExpectedBytes[];
+  /** If they are logs of a filter. */
+  readonly logs?: LogFilterCheck | undefined;
   /** The element, which may need changes, as it is passed on, with its hash if it is a transaction. @throws UpstreamFailure */
   readonly complete: (element: Buffer) => { readonly bytes: Buffer; readonly hash?: unknown };
 }
@@ -54,6 +57,11 @@ export class FlowingList implements ResultReader {
     this.#elements = elements;
     this.#isEchoed = isEchoed;
     this.#layouts = layouts;
+  }
+
+  /** Whether the list has logs that are not in order. */
+  get isIrregular(): boolean {
+    return this.#elements.logs?.isIrregular === true;
   }
 
   read(chunk: Buffer, passed: Buffer[]): number {
@@ -133,9 +141,9 @@ export class FlowingList implements ResultReader {
 
   /** Whether the reader is at an object that needs no change, of plain bytes. Then it is read. */
   #isUnchanged(reader: JsonReader): boolean {
-    const { shape, expected } = this.#elements;
+    const { shape, expected, logs } = this.#elements;
     const layout = this.#layouts.ofShape(shape);
-    const walk = new ResultWalk(reader, layout.view, expected);
+    const walk = new ResultWalk(reader, layout.view, expected, logs);
     try {
       walk.checkObject(layout, ANY);
       if (walk.found !== layout.view.whole) return false;
@@ -167,13 +175,14 @@ export function isObjectList({ shape, resultKinds }: MethodSpec): boolean {
 
 /** @param method with `isObjectList` */
 export function listElementsOf(method: MethodSpec, params: readonly unknown[]): ElementCheck {
+  const logs = LogFilterCheck.of(method, params);
   return {
-    shape: method.shape as ObjectShape,
-    expected: expectedBytes(method, params),
+    ...{ shape: method.shape as ObjectShape, expected: expectedBytes(method, params), logs },
     complete(element) {
       const text = element.toString('utf8');
       const given = { kind: 'result', result: [parseJson(element, text)], text: `[${text}]` } as const;
-      const outcome = checkResult(method, params, given);
+      logs?.begin();
+      const outcome = checkResult(method, params, given, logs);
       if (!outcome.final) throw new UpstreamFailure(outcome.failure, 'an element of the list is not usable');
       if (outcome.response === given) return { bytes: element };
       const { response } = outcome;

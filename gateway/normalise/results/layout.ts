@@ -1,5 +1,6 @@
 import { plainView, viewOf, type Field, type ObjectView } from './object-view.ts';
 import type { MethodSpec, ObjectShape } from '../../spec/method-spec.ts';
+import { checkedMembers } from './log-filter-check.ts';
 
 /** An upstream writes few orders of members: one per type of transaction. */
 const MAX_NEXT = 8;
@@ -24,6 +25,8 @@ export class Layout {
   readonly field: Field | undefined;
   /** The name of the last member. Empty at the start of an object. */
   readonly name: string;
+  /** Its position in `checkedMembers`, if the object is a log. */
+  readonly checked: number;
   /** Whether the last value is a string. */
   readonly isText: boolean;
   /** The bytes between the value before and this value, and the first byte of this value. */
@@ -47,6 +50,7 @@ export class Layout {
     this.view = view;
     this.field = field;
     this.name = name;
+    this.checked = (checkedMembers as readonly string[]).indexOf(name);
     this.found = (before?.found ?? 0) | (field?.bit ?? 0);
     this.isText = run.at(-1) === QUOTE && field?.canHaveHashes !== true;
     this.runBytes = run.length;

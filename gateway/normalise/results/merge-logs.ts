@@ -3,14 +3,18 @@ import { JsonReader, NotJson } from '../../json/json-reader.ts';
 interface Position {
   readonly bytes: Buffer;
   readonly block: number;
+  /** 0: the log does not name its transaction. */
+  readonly transaction: number;
   readonly index: number;
 }
 
 const COMMA = Buffer.from(',');
 const [BLOCK_NUMBER, LOG_INDEX] = [Buffer.from('blockNumber'), Buffer.from('logIndex')];
+const TRANSACTION_INDEX = Buffer.from('transactionIndex');
 
 /**
- * Merges lists of logs of the same blocks into chain order, without parsing them.
+ * Merges lists of logs of the same blocks into chain order, each once, without parsing them. On some chains, the index of a log
+ * counts in its transaction.
  * @param lists JSON arrays @returns the elements with commas between them; undefined: a list has something else than logs
  */
 export function mergeLogs(lists: readonly Buffer[]): Buffer | undefined {
@@ -27,24 +31,27 @@ export function mergeLogs(lists: readonly Buffer[]): Buffer | undefined {
     throw error;
   }
   if (logs.some(({ block, index }) => Number.isNaN(block + index))) return undefined;
-  logs.sort((one, other) => one.block - other.block || one.index - other.index);
-  return Buffer.concat(logs.flatMap(({ bytes }, at) => (at === 0 ? [bytes] : [COMMA, bytes])));
+  logs.sort((one, other) => one.block - other.block || one.transaction - other.transaction || one.index - other.index);
+  const distinct = logs.filter(({ bytes }, at) => logs[at - 1]?.bytes.equals(bytes) !== true);
+  return Buffer.concat(distinct.flatMap(({ bytes }, at) => (at === 0 ? [bytes] : [COMMA, bytes])));
 }
 
 function readLog(reader: JsonReader): Position {
   const { bytes } = reader;
   const log = reader.at;
-  let [block, index] = [NaN, NaN];
+  let [block, transaction, index] = [NaN, 0, NaN];
   reader.enterObject();
   while (reader.nextMember()) {
     const isBlock = reader.isName(BLOCK_NUMBER);
     const isIndex = reader.isName(LOG_INDEX);
+    const isTransaction = reader.isName(TRANSACTION_INDEX);
     const value = reader.at;
     reader.skipValue();
     if (isBlock) block = quantityIn(bytes, value, reader.at);
     else if (isIndex) index = quantityIn(bytes, value, reader.at);
+    else if (isTransaction) transaction = quantityIn(bytes, value, reader.at) || 0;
   }
-  return { bytes: bytes.subarray(log, reader.at), block, index };
+  return { bytes: bytes.subarray(log, reader.at), block, transaction, index };
 }
 
 /** Within quotes. NaN: not a quantity. */

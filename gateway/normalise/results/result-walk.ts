@@ -3,6 +3,7 @@ import type { FieldRule } from './field-rules.ts';
 import { MAX_MEMBERS } from '../../spec/result-bounds.ts';
 import { plainView, type ObjectView } from './object-view.ts';
 import type { Layout } from './layout.ts';
+import { REPEATED_MEMBERS, type LogFilterCheck } from './log-filter-check.ts';
 
 /** Thrown to end a walk from any depth. Created once, because its stack is not needed. */
 export const mustBeParsed = new Error('must be parsed');
@@ -31,6 +32,7 @@ export class ResultWalk {
   readonly #reader: JsonReader;
   readonly #view: ObjectView;
   readonly #expected: readonly ExpectedBytes[];
+  readonly #logs: LogFilterCheck | undefined;
   /** Bits of the fields in the object that ended last. */
   #found = 0;
   /** The position of the hash of an object with the view of the result; -1: none had one. */
@@ -40,11 +42,14 @@ export class ResultWalk {
    * @param reader of plain bytes
    * @param view of the result, or of each object in it
    * @param expected fields of these objects
+   * @param logs if these objects are logs of a filter
    */
-  constructor(reader: JsonReader, view: ObjectView, expected: readonly ExpectedBytes[]) {
+  constructor(reader: JsonReader, view: ObjectView, expected: readonly ExpectedBytes[], logs?: LogFilterCheck) {
     this.#reader = reader;
     this.#view = view;
     this.#expected = expected;
+    this.#logs = logs;
+    logs?.enter(reader.bytes);
   }
 
   get found(): number {
@@ -82,6 +87,8 @@ export class ResultWalk {
     const reader = this.#reader;
     const isOwn = start.view === this.#view;
     const isIdentified = isOwn && this.#expected.length > 0;
+    const logs = isOwn ? this.#logs : undefined;
+    const places = logs?.places;
     let last = start;
     reader.enterObject();
     let members = 0;
@@ -89,6 +96,9 @@ export class ResultWalk {
       last = next;
       if (++members > MAX_MEMBERS && this.#view !== plainView) throw mustBeParsed;
       const value = reader.at;
+      const { checked } = last;
+      // The rule and the expected value are those of the log before, too.
+      if (logs !== undefined && checked >= 0 && checked < REPEATED_MEMBERS && logs.skipRepeated(checked, reader)) continue;
       const rule = last.field?.rule;
       if (last.isText) {
         reader.skipString();
@@ -99,8 +109,13 @@ export class ResultWalk {
         if (rule !== undefined && !rule.fits(valueOf(reader.bytes, value, reader.at))) throw mustBeParsed;
       }
       if (isIdentified) this.#compareIdentity(last, value, reader.at);
+      if (places !== undefined && checked >= 0) {
+        places[2 * checked] = value;
+        places[2 * checked + 1] = reader.at;
+      }
     }
     this.#found = last.found;
+    if (logs !== undefined && (last.found !== start.view.whole || !logs.leaveLog(reader))) throw mustBeParsed;
   }
 
   /** The layout up to the next member; learned if it has not followed these members before. */

@@ -51,6 +51,8 @@ export interface ResultReader {
   readonly head?: Buffer | undefined;
   /** The last element of a list, as it was passed on. */
   readonly last?: Buffer | undefined;
+  /** Whether another upstream may have a better result: known before the first bytes are passed on, it is collected. */
+  readonly isIrregular?: boolean;
 }
 
 /**
@@ -102,6 +104,7 @@ export class FlowingResult {
         result.#read(first.subarray(at, at + STEP_BYTES), passed);
       });
     }
+    if (reader.isIrregular === true) throw malformed('the list is not in order');
     result.#first = passed;
     return result;
   }
@@ -114,6 +117,11 @@ export class FlowingResult {
   /** The last element of a list. */
   get last(): Buffer | undefined {
     return this.#reader.last;
+  }
+
+  /** Whether it has what another upstream may have in order. */
+  get isIrregular(): boolean {
+    return this.#reader.isIrregular === true;
   }
 
   /** When the last byte came from the upstream, by clock.now(). */

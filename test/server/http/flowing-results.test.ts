@@ -287,7 +287,7 @@ describe('a large list of objects', () => {
     },
     ...{ transactionHash: hash('c'), transactionIndex: '0x1', logIndex: '0x0', removed: false },
   };
-  const logs = Array.from({ length: 1_500 }, () => log);
+  const logs = Array.from({ length: 1_500 }, (_, index) => ({ ...log, logIndex: `0x${index.toString(16)}` }));
   const logsCall = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getLogs', params: [{ blockHash: hash('a') }] });
   const sendLogs = async (): Promise<unknown> =>
     ((await (await gateway.post('main', logsCall)).json()) as { readonly result: unknown }).result;
@@ -295,18 +295,14 @@ describe('a large list of objects', () => {
   it('reaches the client before the upstream has finished, and is completed as the contract requires', async () => {
     await start();
     const given = [...logs];
-    given[1_000] = { ...log, logIndex: '0x01' };
+    given[1_000] = { ...log, logIndex: '0x03e8' };
     node.response('eth_getLogs', given);
     const held = new HeldResponse(200_000);
     node.next(held.behaviour, 'eth_getLogs');
     const response = await gateway.post('main', logsCall);
     expect(response.headers.get('transfer-encoding')).toBe('chunked');
     await held.finish();
-    expect(await response.json()).toEqual({
-      jsonrpc: '2.0',
-      id: 1,
-      result: given.map((one) => ({ ...one, logIndex: one === log ? '0x0' : '0x1' })),
-    });
+    expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 1, result: logs });
   });
 
   it('with an object of another block ends the connection', async () => {

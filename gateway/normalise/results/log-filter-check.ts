@@ -1,0 +1,236 @@
+import { valuesOf, type FilterParams, type LogValues } from '../../chain/logs/log-filter.ts';
+import type { JsonReader } from '../../json/json-reader.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import type { Outcome } from '../../upstreams/outcome.ts';
+import { jsonResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+import { mergeLogs } from './merge-logs.ts';
+import { isQuantity } from './quantity.ts';
+
+/** The members of a log that are checked. A `Layout` has the position of its member in this list. */
+export const checkedMembers = ['blockNumber', 'blockHash', 'address', 'logIndex', 'topics', 'removed'] as const;
+/** The first of them often have the value of the log before. */
+export const REPEATED_MEMBERS = 3;
+const [NUMBER, HASH, ADDRESS, INDEX, TOPICS, REMOVED] = [0, 1, 2, 3, 4, 5] as const;
+
+const [OPEN, CLOSE] = [Buffer.from('['), Buffer.from(']')];
+const [QUOTE, ZERO, NINE, LOWER_T, LOWER_X] = [34, 48, 57, 116, 120] as const;
+/** From a letter in lower case to its hexadecimal value. */
+const HEX_OFFSET = 87;
+/** A topic in quotes. */
+const TOPIC_BYTES = 68;
+/** Addresses and topics by position, each found by its last two digits. */
+const [KINDS, SLOTS] = [5, 256] as const;
+
+const anyValues: LogValues = { addresses: undefined, topics: [] };
+
+/**
+ * Compares the logs of a list with their filter while they are read: range, addresses and topics, which are right on each chain;
+ * then their order, which all nodes of a chain may have wrong. Bytes are compared with those of the log before and of values
+ * that were allowed before, because most logs have the same ones.
+ */
+export class LogFilterCheck {
+  readonly #params: FilterParams;
+  readonly #from: number;
+  readonly #to: number;
+  #values: LogValues | undefined;
+  /** The bytes with the logs that are read. */
+  #bytes: Buffer | undefined;
+  /** Start and end of each checked member in a log: the one that is read, and the one before. End 0: unknown. */
+  places = new Int32Array(2 * checkedMembers.length);
+  #before = new Int32Array(2 * checkedMembers.length);
+  /** Bits of the members that have the bytes of the log before. */
+  #repeated = 0;
+  /** Positions of allowed addresses and topics in the bytes. 0: none. */
+  #allowed = new Int32Array(0);
+  /** The log before; its hash only if its bytes are not there. */
+  #last = { number: -1, index: -1, hash: undefined as unknown, isIrregular: false };
+  #start = this.#last;
+
+  private constructor(params: FilterParams) {
+    this.#params = params;
+    this.#from = boundIn(params.fromBlock, -Infinity);
+    this.#to = boundIn(params.toBlock, Infinity);
+  }
+
+  /** Undefined: the result is no list of logs, or may have pending ones. */
+  static of({ resultIs, splits }: MethodSpec, params: readonly unknown[]): LogFilterCheck | undefined {
+    if (resultIs !== 'logs' || splits === undefined) return undefined;
+    const filter = (params[splits] ?? {}) as FilterParams;
+    const isPending = filter.fromBlock === 'pending' || filter.toBlock === 'pending';
+    return isPending ? undefined : new LogFilterCheck(filter);
+  }
+
+  /** Whether logs are out of order, have one index, a removed log or no place, or a height has two hashes. */
+  get isIrregular(): boolean {
+    return this.#last.isIrregular;
+  }
+
+  /** Begins a part of the list, to which `restart` returns. */
+  begin(): void {
+    this.#start = { ...this.#last, hash: this.#lastHash() };
+  }
+
+  restart(): void {
+    this.#last = { ...this.#start };
+    this.#before.fill(0);
+  }
+
+  /** Whether a parsed log fits the filter. */
+  fits({ blockNumber, blockHash, logIndex, address, removed, topics }: Readonly<Record<string, unknown>>): boolean {
+    const filter = this.#allowedValues();
+    if (filter.addresses !== undefined && !has(filter.addresses, address)) return false;
+    const given = Array.isArray(topics) ? (topics as readonly unknown[]) : [];
+    if (filter.topics.some((values, at) => values !== undefined && !has(values, given[at]))) return false;
+    const number = isQuantity(blockNumber) ? Number(blockNumber) : NaN;
+    if (!this.#isInRange(number)) return false;
+    const isSameBlock = number === this.#last.number && blockHash === this.#lastHash();
+    this.#follow(number, isQuantity(logIndex) ? Number(logIndex) : NaN, isSameBlock, removed === true);
+    this.#last.hash = blockHash;
+    this.#before.fill(0);
+    return true;
+  }
+
+  /** Before logs in other bytes. */
+  enter(bytes: Buffer): void {
+    this.#repeated = 0;
+    if (bytes === this.#bytes) return;
+    this.#last.hash = this.#lastHash();
+    this.#before.fill(0);
+    this.#allowed = new Int32Array(KINDS * SLOTS);
+    this.#bytes = bytes;
+  }
+
+  /** Moves the reader after a value of the log before, if it is there again. */
+  skipRepeated(member: number, reader: JsonReader): boolean {
+    const { at } = reader;
+    const start = this.#before[2 * member] as number;
+    const length = (this.#before[2 * member + 1] as number) - start;
+    if (!reader.isSame(start, at, length)) return false;
+    this.#repeated |= 1 << member;
+    this.places[2 * member] = at;
+    this.places[2 * member + 1] = reader.at = at + length;
+    return true;
+  }
+
+  /** At the end of a log with all members. @returns false: it does not fit the filter, or must be parsed */
+  leaveLog(reader: JsonReader): boolean {
+    const { places } = this;
+    const { bytes } = reader;
+    const { addresses, topics } = this.#allowedValues();
+    const last = this.#last;
+    if (addresses !== undefined && !this.#isRepeated(ADDRESS)) {
+      const end = places[2 * ADDRESS + 1] as number;
+      if (!this.#isAllowed(reader, addresses, 0, places[2 * ADDRESS] as number, end)) return false;
+    }
+    for (let index = 0; index < topics.length; index++) {
+      const values = topics[index];
+      if (values === undefined) continue;
+      const start = (places[2 * TOPICS] as number) + 1 + index * (TOPIC_BYTES + 1);
+      const end = start + TOPIC_BYTES;
+      if (end >= (places[2 * TOPICS + 1] as number) || !this.#isAllowed(reader, values, 1 + index, start, end))
+        return false;
+    }
+    const number = this.#isRepeated(NUMBER) ? last.number : hexAt(bytes, places[2 * NUMBER] as number);
+    if (!this.#isInRange(number)) return false;
+    const isSameBlock = number === last.number && (this.#isRepeated(HASH) || this.#hasLastHash(bytes));
+    const isRemoved = bytes[places[2 * REMOVED] as number] === LOWER_T;
+    this.#follow(number, hexAt(bytes, places[2 * INDEX] as number), isSameBlock, isRemoved);
+    this.places = this.#before;
+    this.#before = places;
+    this.#repeated = 0;
+    return true;
+  }
+
+  /**
+   * The outcome of the list. In order, it stays. Otherwise another upstream may have it in order, and this one is the response
+   * if none has: sorted, and each log once.
+   */
+  settle(outcome: Outcome): Outcome {
+    if (!this.isIrregular || !outcome.final) return outcome;
+    return { final: false, failure: 'unknown', response: inOrder(outcome.response), detail: 'logs are not in order' };
+  }
+
+  #isRepeated(member: number): boolean {
+    return (this.#repeated & (1 << member)) !== 0;
+  }
+
+  /** A number that is not known is in every range. */
+  #isInRange(number: number): boolean {
+    return !(number < this.#from || number > this.#to);
+  }
+
+  /** Whether a value is one of the filter. @param kind 0: address; else the position of a topic, from 1 */
+  #isAllowed(reader: JsonReader, values: ReadonlySet<string>, kind: number, start: number, end: number): boolean {
+    const { bytes } = reader;
+    const slot = kind * SLOTS + (((bytes[end - 3] ?? 0) & 15) << 4) + ((bytes[end - 2] ?? 0) & 15);
+    const before = this.#allowed[slot] as number;
+    if (before > 0 && reader.isSame(before, start, end - start)) return true;
+    if (bytes[end - 1] !== QUOTE || !has(values, textIn(bytes, start, end))) return false;
+    this.#allowed[slot] = start;
+    return true;
+  }
+
+  #follow(number: number, index: number, isSameBlock: boolean, isRemoved: boolean): void {
+    const last = this.#last;
+    const isLater = number > last.number || (isSameBlock && index > last.index);
+    if (!isLater || isRemoved || Number.isNaN(index)) last.isIrregular = true;
+    last.number = number;
+    last.index = index;
+  }
+
+  /** Of the log before. */
+  #lastHash(): unknown {
+    const end = this.#before[2 * HASH + 1] as number;
+    if (end === 0 || this.#bytes === undefined) return this.#last.hash;
+    return textIn(this.#bytes, this.#before[2 * HASH] as number, end);
+  }
+
+  /** If the bytes of the log before are there, the hash is another one. */
+  #hasLastHash(bytes: Buffer): boolean {
+    if ((this.#before[2 * HASH + 1] as number) > 0) return false;
+    return this.#last.hash === textIn(bytes, this.places[2 * HASH] as number, this.places[2 * HASH + 1] as number);
+  }
+
+  /** Those of the filter, if it has not more topics than a log. They are read once for each list that is not empty. */
+  #allowedValues(): LogValues {
+    return (this.#values ??= valuesOf(this.#params) ?? anyValues);
+  }
+}
+
+function inOrder(response: UpstreamResponse): UpstreamResponse {
+  if (response.kind === 'error') return response;
+  const bytes =
+    response.kind === 'large' ? Buffer.concat(response.parts) : Buffer.from(JSON.stringify(response.result));
+  const merged = mergeLogs([bytes]);
+  return merged === undefined ? response : jsonResponse(Buffer.concat([OPEN, merged, CLOSE]));
+}
+
+/** The values are in lower case. */
+function has(values: ReadonlySet<string>, value: unknown): boolean {
+  return typeof value === 'string' && (values.has(value) || values.has(value.toLowerCase()));
+}
+
+/** Without quotes. */
+function textIn(bytes: Buffer, start: number, end: number): string {
+  return bytes.toString('latin1', start + 1, end - 1);
+}
+
+/** The quantity in a text with quotes; NaN: there is none. */
+function hexAt(bytes: Buffer, start: number): number {
+  if (bytes[start] !== QUOTE || bytes[start + 1] !== ZERO || bytes[start + 2] !== LOWER_X) return NaN;
+  let value = 0;
+  let at = start + 3;
+  for (; bytes[at] !== QUOTE; at++) {
+    const byte = bytes[at] as number;
+    const digit = byte <= NINE ? byte - ZERO : (byte | 32) - HEX_OFFSET;
+    if (digit < 0 || digit > 15) return NaN;
+    value = value * 16 + digit;
+  }
+  return at > start + 3 ? value : NaN;
+}
+
+/** @param otherwise for tags, whose blocks are not known here */
+function boundIn(block: string | null | undefined, otherwise: number): number {
+  if (block === 'earliest') return 0;
+  return isQuantity(block) ? Number(block) : otherwise;
+}
