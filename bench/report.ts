@@ -65,9 +65,10 @@ export function readmeSentence(results: Results): string {
     const ms = median(remote.rounds.map(({ Gatehouse }) => Gatehouse[share]));
     return `${show(ms)} ms (${show(median(remoteRatios(remote.rounds, share)))} × direct)`;
   });
+  const { machine, date, rounds, seconds } = ethCall.measured ?? results;
   return `${titleOf(remote.name)}: p50 is ${p50 ?? ''}, p99 ${p99 ?? ''}.
 CPU of an eth_call: ${costsOf(ethCall)}; in a client's batch of 100: ${costsOf(batch)}.
-All results, those too in which a peer is ahead or a target is missed: [benchmarks](docs/benchmarks.md) (${ethCall.measured?.machine ?? results.machine}, ${ethCall.measured?.date ?? results.date}, \`npm run bench -- --write\` with each \`--peer\`).`;
+All results, those too in which a peer is ahead or a target is missed: [benchmarks](docs/benchmarks.md) (${machine}, ${date}, ${rounds} rounds of ${seconds} s, \`npm run bench\` with each \`--peer\`).`;
 }
 
 /** CPU per call of each gateway: `eRPC 222 µs`. */

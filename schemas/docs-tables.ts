@@ -179,7 +179,7 @@ function settingTableRows(): TableRow[] {
 function redisRightRows(): TableRow[] {
   const users = { serve: 'gateway', list: 'operator', manage: 'operator', cache: 'cache' };
   const failures = {
-    serve: 'the gateway does not start, or calls are rejected',
+    serve: 'the gateway does not start, or its log has a warning',
     list: 'commands and the admin API fail',
     manage: 'commands and the admin API fail',
     cache: 'responses are not shared',

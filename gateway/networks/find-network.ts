@@ -76,8 +76,10 @@ export class NetworkFinder<N extends { readonly config: NetworkConfig }> {
   /** Error text for a request at no network's address. At a base URL it says what to add. */
   hintFor(url: string, host: string | undefined): string {
     const base = withoutSlash(pathOf(url));
-    return this.atBaseUrl(base, host) === undefined
-      ? this.#hint
+    const network = this.atBaseUrl(base, host);
+    if (network === undefined) return this.#hint;
+    return network.config.public !== undefined
+      ? `send JSON-RPC by POST to ${base}, or by WebSocket to ${base}/ws`
       : `no key at this address; send JSON-RPC by POST to ${base}/v3/<key> or by WebSocket to ${base}/ws/v3/<key>`;
   }
 

@@ -15,6 +15,7 @@ const trials: Readonly<Record<RedisUse, (redis: RedisClient, name: string) => Pr
     await redis.hgetall(`gatehouse:key:${name}`);
     await redis.pexpire(`gatehouse:limit:${name}`, 1);
     await redis.eval('return 1', 1, `gatehouse:limit:${name}`);
+    await redis.hget(`gatehouse:usage:${name}`, '-');
   },
   list: (redis) => redis.scan(0, 'COUNT', 1),
   manage: (redis, name) => redis.hdel(`gatehouse:key:${name}`, '-'),
@@ -122,7 +123,7 @@ const foreign = /^Unknown RESP type/;
 /** A response of a Sentinel, within the words of ioredis. */
 const ofSentinel = / because ([A-Z]{2,} .*)/;
 
-/** The words of an error that waiting does not remove; undefined for others. They have no address and no credentials. */
+/** The words of an error that waiting does not remove; undefined for others. They have no credentials. */
 function lastingProblem(error: unknown, { sentinels }: RedisAddress): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { message, code = '', reason } = error as Error & { code?: string; reason?: string };

@@ -89,6 +89,7 @@ describe('a server that a gateway cannot use stops its start', () => {
     );
     const group = (name: string, port = sentinel.port): string => `redis+sentinel://127.0.0.1:${port}/${name}`;
     expect(await problemOf(group('main', redis.port))).toMatch(/unknown command 'sentinel'/);
+    expect(await problemOf(group('other'))).toMatch(/^Redis rejects a command: ERR No such master/);
     expect(await problemOf(group('main'))).toBeUndefined();
   });
 });

@@ -41,7 +41,7 @@ export function isPermissionField(name: string): name is PermissionField {
   return Object.hasOwn(permissionFields, name);
 }
 
-/** Other texts are not quoted: they may be keys or secrets in the wrong place. */
+/** Numbers and short words. Other texts are not quoted: they may be keys or secrets in the wrong place. */
 const quotable = /^(?:[-+.,\de]{1,15}|[a-z]{1,10})$/i;
 
 /** Numbers have bounds that the meaning does not say. */

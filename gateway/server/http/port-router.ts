@@ -47,9 +47,10 @@ export function portRouter(options: PortRouterOptions): RequestHandler {
   if (options.ops !== undefined) app.use(options.ops);
   app.use(admitPage(options), options.pages);
   router.use(app);
-  const { networks, proxies } = options;
+  const { networks, proxies, hasCalls } = options;
   router.use((request) => {
-    throw new RpcError('unknown-network', networks.hintFor(request.originalUrl, proxies.hostOf(request)));
+    const hint = hasCalls ? networks.hintFor(request.originalUrl, proxies.hostOf(request)) : undefined;
+    throw new RpcError('unknown-network', hint);
   });
   const reject = rejectOther(options);
   router.use(reject);

@@ -237,7 +237,8 @@ export function rejectCall(options: RpcRouteOptions) {
   // Express recognises an error handler by its four parameters.
   return (error: unknown, request: ClientRequest, response: ServerResponse, next: NextFunction): void => {
     request.reason = 'aborted';
-    if (!(error instanceof RequestAborted || error instanceof Cancelled)) {
+    try {
+      if (error instanceof RequestAborted || error instanceof Cancelled) return;
       const { id, reservation } = request;
       const rejection = recordRejection(options, request, error);
       request.reason = rejection.reason;
@@ -246,8 +247,9 @@ export function rejectCall(options: RpcRouteOptions) {
       request.resume();
       const holder = reservation.holder ?? options.holderOf(request);
       if (!request.complete) options.rejectedBodies.add(request, holder.name);
+    } finally {
+      next();
     }
-    next();
   };
 }
 

@@ -117,7 +117,7 @@ describe('an error of a layer', () => {
     const others = {
       holderOf,
       log,
-      networks: { hintFor: () => 'no network' },
+      networks: { hintFor: () => 'unused: the port has no calls' },
       proxies: new TrustedProxies([]),
       nextRequestId: createRequestIds(),
     };
@@ -130,7 +130,7 @@ describe('an error of a layer', () => {
     ['/throws', 500, '{"code":-32603,"message":"internal error (ID)"}'],
     ['/rejects', 500, '{"code":-32603,"message":"internal error (ID)"}'],
     ['/item/%zz', 400, '{"code":-32600,"message":"bad HTTP request"}'],
-    ['/nowhere', 404, '{"code":-32002,"message":"no network"}'],
+    ['/nowhere', 404, '{"code":-32002,"message":"no network at this address"}'],
   ])('at %s is a JSON-RPC error with status %i, without a stack', async (path, status, error) => {
     const response = await fetch(`http://127.0.0.1:${listener.port}${path}`);
     const id = response.headers.get('x-request-id') ?? '';
