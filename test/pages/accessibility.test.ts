@@ -54,7 +54,7 @@ async function findings(tab: Tab, { rules }: Screen): Promise<string[]> {
   // Not as a script element, which the page's Content-Security-Policy rejects.
   await tab.evaluate(axe);
   return tab.evaluate(
-    `axe.run(${JSON.stringify(rules === undefined ? {} : { runOnly: rules })}).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 120))))`,
+    `axe.run(${JSON.stringify(rules === undefined ? { rules: { 'target-size': { enabled: true } } } : { runOnly: rules })}).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 120))))`,
   );
 }
 
@@ -67,7 +67,7 @@ async function check(tab: Tab, screen: Screen): Promise<void> {
 describe.each<[string, Screen]>([
   ['light', { colours: 'light', width: 1280 }],
   ['dark', { colours: 'dark', width: 1280, rules: ['color-contrast', 'link-in-text-block'] }],
-  ['phone width', { width: 360, height: 740, rules: ['scrollable-region-focusable'] }],
+  ['phone width', { width: 360, height: 740, rules: ['scrollable-region-focusable', 'target-size'] }],
 ])('in %s, axe finds nothing and nothing is wider than the screen', (_, options) => {
   it.each(['/', '/five'])('on the status page %s', async (path) => {
     const tab = await browser.open(own.gateway.address + path, options);
