@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { secretSettings } from '../../gateway/config/settings.ts';
 import { readNetwork } from '../../gateway/network-files/read-network.ts';
+import { positions } from '../support/property-runs.ts';
 import { good, knownMethods, loadFiles, diagnosticsOf } from './load.ts';
 
 const secret = 'S3CRET';
 
-const characters = ' :,*&|\'"{}[]#\n'.match(/./gs) ?? [];
+const characters: readonly string[] = ' :,*&|\'"{}[]#\n'.match(/./gs) ?? [];
 
 const file = [
   'name: Base',
@@ -31,7 +32,11 @@ describe('a diagnostic shows no value', () => {
   });
 
   it.each(characters)('with an extra character %j at any position', (character) => {
-    const leaks = everyOffset().filter((at) => hasLeak(file.slice(0, at) + character + file.slice(at)));
+    // Other positions for each character.
+    const from = characters.indexOf(character);
+    const leaks = [...positions(from, file.length)].filter((at) =>
+      hasLeak(file.slice(0, at) + character + file.slice(at)),
+    );
     expect(leaks).toEqual([]);
   });
 

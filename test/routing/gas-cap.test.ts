@@ -120,6 +120,15 @@ describe('gas of eth_simulateV1', () => {
     ]);
   });
 
+  it.each([
+    ['a later call', [{ calls: [{ to }, { to, gas: much }] }]],
+    ['a later block', [{ calls: [{ to }] }, { calls: [{ to, gas: much }] }]],
+  ])('is lowered if only %s names it', async (_, blockStateCalls) => {
+    const { sent } = await simulate(...blockStateCalls);
+    const lowered = JSON.parse(JSON.stringify(blockStateCalls).replace(much, CAP)) as object;
+    expect(sent).toEqual([{ blockStateCalls: lowered, validation: false }]);
+  });
+
   it('is not capped, without waiting for a block, if no call names gas', async () => {
     const { methods } = await simulate({ calls: [{ to }] }, { blockOverrides: { number: '0x20' } });
     expect(methods?.slice(0, 2)).toEqual(['eth_chainId', 'eth_simulateV1']);
