@@ -25,7 +25,12 @@ async function openNetwork(options: object): Promise<(method: string, access?: R
 }
 
 it('the order of the rules', () => {
-  expect(rules.map(([name]) => name)).toEqual(['gas cap', 'transaction route']);
+  expect(rules.map(([name]) => name)).toEqual([
+    'sender charge',
+    'gas cap',
+    'transaction route',
+    'accepted transactions',
+  ]);
 });
 
 it('a call of a plain network has only the rules of its method', async () => {
@@ -39,6 +44,7 @@ it('a call of a plain network has only the rules of its method', async () => {
 it('transactions have a route if the network or the key says where they go', async () => {
   const first = await openNetwork({});
   expect(first('eth_sendRawTransaction')).toEqual([]);
+  expect(first('eth_sendRawTransaction', 'public')).toEqual(['sender charge']);
   expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route']);
   expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual(['transaction route']);
 });
