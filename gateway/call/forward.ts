@@ -32,7 +32,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - clock.now(), call.cancellation);
   try {
     prepare(call);
-    const { before } = rulesOf(call);
+    const { before } = (call.rules = rulesOf(call));
     if (before !== undefined) {
       for (const hook of before) {
         const begun = hook(call);

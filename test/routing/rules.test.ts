@@ -30,6 +30,8 @@ it('the order of the rules', () => {
     'gas cap',
     'transaction route',
     'accepted transactions',
+    'late receipt',
+    'revert payload',
   ]);
 });
 
@@ -37,6 +39,8 @@ it('a call of a plain network has only the rules of its method', async () => {
   const rulesOf = await openNetwork({});
   expect(rulesOf('eth_call')).toEqual(['gas cap']);
   expect(rulesOf('eth_call', 'gatehouse')).toEqual([]);
+  expect(rulesOf('eth_estimateGas')).toEqual(['gas cap', 'revert payload']);
+  expect(rulesOf('eth_getTransactionReceipt')).toEqual(['accepted transactions']);
   for (const method of ['eth_getBalance', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_blockNumber'])
     expect([method, ...rulesOf(method)]).toEqual([method]);
 });
@@ -44,6 +48,7 @@ it('a call of a plain network has only the rules of its method', async () => {
 it('transactions have a route if the network or the key says where they go', async () => {
   const first = await openNetwork({});
   expect(first('eth_sendRawTransaction')).toEqual([]);
+  expect(first('eth_sendRawTransactionSync')).toEqual(['late receipt']);
   expect(first('eth_sendRawTransaction', 'public')).toEqual(['sender charge']);
   expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route']);
   expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual(['transaction route']);

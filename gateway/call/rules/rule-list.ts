@@ -4,6 +4,8 @@ import type { Router } from '../router.ts';
 import { acceptedTransactions } from './accepted-transactions.ts';
 import { senderCharge } from './sender-charge.ts';
 import { gasCap } from './gas-cap.ts';
+import { lateReceipt } from './late-receipt.ts';
+import { revertPayload } from './revert-payload.ts';
 import type { CallRules, Rule, RuleAccess } from './rule.ts';
 import { transactionRoute } from './transaction-route.ts';
 
@@ -20,6 +22,10 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   ['transaction route', transactionRoute],
   // Sends the parameters as they are then.
   ['accepted transactions', acceptedTransactions],
+  // The only one that watches an attempt.
+  ['late receipt', lateReceipt],
+  // The only one that judges an outcome.
+  ['revert payload', revertPayload],
 ];
 
 /** Callers can name any method that a wildcard opens. */
@@ -60,6 +66,8 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess): 
   return {
     names: found.map(({ name }) => name),
     before: hooks(found.map(({ before }) => before)),
+    during: hooks(found.map(({ during }) => during)),
+    judge: hooks(found.map(({ judge }) => judge)),
   };
 }
 
