@@ -9,7 +9,6 @@ import type { AttemptOutcome, FailedOutcome, Outcome } from '../upstreams/outcom
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { BatchedGroup } from '../upstreams/transport/transport.ts';
 import { TimedOut, UpstreamFailure, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
-import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
@@ -63,8 +62,7 @@ export function sendTo(
 ): Promise<AttemptOutcome> {
   recordHead(call, upstream, isHedge);
   const end = attempted(call, upstream, isHedge);
-  const { method, rules } = call;
-  if (method.sends === true) call.transaction ??= new RawTransaction(String(call.params[0]));
+  const { rules } = call;
   let outcome = outcomeAt(call, upstream, cancellation);
   if (rules.during !== undefined) for (const watch of rules.during) outcome = watch(call, upstream, outcome);
   return end === undefined ? outcome : reportEnd(outcome, end);
@@ -130,11 +128,9 @@ async function outcomeAt(
     call.attempts++;
     return outcomeAt(call, upstream, cancellation, true);
   }
-  const { transaction, verification, rules } = call;
+  const { verification, rules } = call;
   if (rules.judge !== undefined)
     for (const judge of rules.judge) outcome = await judge(call, upstream, outcome, cancellation);
-  if (transaction !== undefined)
-    outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
   if (outcome.final && verification !== undefined)
     outcome = await verifyOutcome(call, upstream, outcome, verification, cancellation);
   if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt, receivedAt);

@@ -30,8 +30,9 @@ it('the order of the rules', () => {
     'gas cap',
     'transaction route',
     'accepted transactions',
-    'late receipt',
     'revert payload',
+    'sent transaction',
+    'late receipt',
   ]);
 });
 
@@ -47,9 +48,12 @@ it('a call of a plain network has only the rules of its method', async () => {
 
 it('transactions have a route if the network or the key says where they go', async () => {
   const first = await openNetwork({});
-  expect(first('eth_sendRawTransaction')).toEqual([]);
-  expect(first('eth_sendRawTransactionSync')).toEqual(['late receipt']);
-  expect(first('eth_sendRawTransaction', 'public')).toEqual(['sender charge']);
-  expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route']);
-  expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual(['transaction route']);
+  expect(first('eth_sendRawTransaction')).toEqual(['sent transaction']);
+  expect(first('eth_sendRawTransactionSync')).toEqual(['sent transaction', 'late receipt']);
+  expect(first('eth_sendRawTransaction', 'public')).toEqual(['sender charge', 'sent transaction']);
+  expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route', 'sent transaction']);
+  expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual([
+    'transaction route',
+    'sent transaction',
+  ]);
 });

@@ -7,6 +7,7 @@ import { gasCap } from './gas-cap.ts';
 import { lateReceipt } from './late-receipt.ts';
 import { revertPayload } from './revert-payload.ts';
 import type { CallRules, Rule, RuleAccess } from './rule.ts';
+import { sentTransaction } from './sent-transaction.ts';
 import { transactionRoute } from './transaction-route.ts';
 
 /** @returns undefined: the calls of the method that have the access do not need the rule */
@@ -22,10 +23,11 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   ['transaction route', transactionRoute],
   // Sends the parameters as they are then.
   ['accepted transactions', acceptedTransactions],
-  // The only one that watches an attempt.
-  ['late receipt', lateReceipt],
-  // The only one that judges an outcome.
+  // Judges estimates, the next one what sends.
   ['revert payload', revertPayload],
+  // Keeps the transaction, which the next one looks up.
+  ['sent transaction', sentTransaction],
+  ['late receipt', lateReceipt],
 ];
 
 /** Callers can name any method that a wildcard opens. */
