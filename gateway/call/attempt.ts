@@ -5,25 +5,17 @@ import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
 import { runsCode } from '../upstreams/concurrency-limit.ts';
-import type { AttemptOutcome, FailedOutcome, FollowUp, Outcome } from '../upstreams/outcome.ts';
+import type { AttemptOutcome, FailedOutcome, Outcome } from '../upstreams/outcome.ts';
 import type { Cancellation } from '../upstreams/transport/cancellation.ts';
 import type { BatchedGroup } from '../upstreams/transport/transport.ts';
-import { complete } from '../upstreams/transport/flowing-result.ts';
-import {
-  MIN_ATTEMPT_MS,
-  parseResponse,
-  TimedOut,
-  UpstreamFailure,
-  type LargeResponse,
-} from '../upstreams/transport/upstream-response.ts';
-import { RawTransaction } from '../upstreams/transactions/raw-transaction.ts';
+import { TimedOut, UpstreamFailure, type LargeResponse } from '../upstreams/transport/upstream-response.ts';
 import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
 import { learnServed } from './confirm.ts';
 import { attempted, failedOver } from './events.ts';
 import { flowOf } from './flow.ts';
-import { endsWithin, sendHedged } from './hedge.ts';
+import { sendHedged } from './hedge.ts';
 import { inTime } from './in-time.ts';
 import {
   recordConcurrency,
@@ -35,9 +27,6 @@ import {
 } from './record-attempt.ts';
 import { takeRetry } from './select.ts';
 import { verifyOutcome } from './verify-outcome.ts';
-
-/** After this time, an upstream that waits for a receipt gets a lookup of the transaction. */
-const RECEIPT_CHECK_MS = 5_000;
 
 /**
  * Makes an attempt of a call at an upstream, with a hedged request to a second one if the first takes long. The call then
@@ -73,35 +62,10 @@ export function sendTo(
 ): Promise<AttemptOutcome> {
   recordHead(call, upstream, isHedge);
   const end = attempted(call, upstream, isHedge);
-  const { method } = call;
-  if (method.sends === true) call.transaction ??= new RawTransaction(String(call.params[0]));
-  const sent = outcomeAt(call, upstream, cancellation);
-  const outcome = method.sends === true && mayHang(call) ? unlessItHangs(call, upstream, sent) : sent;
+  const { rules } = call;
+  let outcome = outcomeAt(call, upstream, cancellation);
+  if (rules.during !== undefined) for (const watch of rules.during) outcome = watch(call, upstream, outcome);
   return end === undefined ? outcome : reportEnd(outcome, end);
-}
-
-/**
- * Whether a call that waits for a receipt is given up at an upstream that hangs, because another one may get it. A relay may
- * have a private transaction and return null for its hash.
- */
-function mayHang({ method, router, candidates = router.all, context }: Call): boolean {
-  return method.group === 'long' && candidates.length > 1 && context?.access.capabilities.private !== true;
-}
-
-/**
- * The outcome of a method that waits for a receipt. An upstream that neither responds nor has the transaction hangs: then
- * the call does not wait for it any more. It waits if nothing shows whether the upstream has it.
- * @throws as the attempt (rejects with it)
- */
-async function unlessItHangs(call: Call, upstream: Upstream, sent: Promise<AttemptOutcome>): Promise<AttemptOutcome> {
-  sent.catch(() => undefined); // it may fail while the transaction is looked up
-  const checkMs = Math.min(RECEIPT_CHECK_MS, (call.deadline - clock.now()) / 3);
-  if (await endsWithin(sent, checkMs)) return sent;
-  const { router, transaction } = call;
-  const hasIt = transaction && router.sent.has(upstream, transaction, clock.now() + checkMs).catch(() => false);
-  if ((await Promise.race([sent.then(() => true), hasIt])) !== false) return sent;
-  const detail = 'neither a receipt, nor does the upstream have the transaction';
-  return { final: false, failure: 'slow', response: undefined, detail };
 }
 
 async function reportEnd(attempt: Promise<AttemptOutcome>, end: (outcome: string) => void): Promise<AttemptOutcome> {
@@ -164,19 +128,16 @@ async function outcomeAt(
     call.attempts++;
     return outcomeAt(call, upstream, cancellation, true);
   }
-  if (!outcome.final && outcome.followUp !== undefined)
-    outcome = await followUp(call, upstream, outcome, outcome.followUp, cancellation);
-  const { transaction, verification } = call;
-  if (transaction !== undefined)
-    outcome = await router.sent.resolveOutcome(upstream, method, transaction, outcome, deadline);
+  const { verification, rules } = call;
+  if (rules.judge !== undefined)
+    for (const judge of rules.judge) outcome = await judge(call, upstream, outcome, cancellation);
   if (outcome.final && verification !== undefined)
     outcome = await verifyOutcome(call, upstream, outcome, verification, cancellation);
   if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt, receivedAt);
   else recordFailedAttempt(call, upstream, outcome, startedAt);
   const learning = learnServed(call, outcome);
   if (learning !== undefined) await inTime(call, learning);
-  if (!outcome.final || outcome.followUp === undefined) return outcome;
-  return followUp(call, upstream, outcome, outcome.followUp, cancellation);
+  return outcome;
 }
 
 /**
@@ -248,27 +209,4 @@ function mayResend(call: Call): boolean {
   const isAtOnce = transaction?.isAtOnce === true && !transaction.isAccepted && !transaction.hasError;
   const isLast = (candidates.length === 1 || isAtOnce) && call.hasAttempt && canSendAgain(call, noResponse);
   return isLast && takeRetry(call, clock.now());
-}
-
-/** Sends the follow-up call to the same upstream. If it adds nothing, the outcome stays as it is. */
-async function followUp(
-  call: Call,
-  upstream: Upstream,
-  outcome: Outcome,
-  { method, params, complete: completed }: FollowUp,
-  cancellation: Cancellation | undefined,
-): Promise<Outcome> {
-  const { router, deadline } = call;
-  const isCandidate = router.options.permitted.candidatesOf(method)?.includes(upstream) !== false;
-  if (deadline - clock.now() < MIN_ATTEMPT_MS || !isCandidate) return outcome;
-  try {
-    const completion = parseResponse(
-      complete(await upstream.send(method, JSON.stringify(params), { deadline, cancellation })),
-    );
-    const response = completed(completion);
-    return response === undefined ? outcome : upstream.withoutSecrets({ final: true, response } as const);
-  } catch (error) {
-    if (error instanceof UpstreamFailure) return outcome;
-    throw error;
-  }
 }

@@ -17,6 +17,7 @@ import type { CoalescedCall } from './coalesce.ts';
 import type { NetworkMethod } from './network.ts';
 import type { CallVerification } from './verification.ts';
 import type { Router } from './router.ts';
+import { noRules, type CallRules } from './rules/rule.ts';
 
 /** Shared by all calls: an array that grows by `push` takes 150 bytes, and most calls have no failed attempt. */
 const noFailures: readonly FailedOutcome[] = [];
@@ -88,6 +89,8 @@ export class Call {
   verification: CallVerification | undefined = undefined;
 
   // Its way over the upstreams
+  /** Set when it is sent. */
+  rules: CallRules<Call> = noRules;
   /** Cancels the work at upstreams. Undefined for a call of Gatehouse itself. */
   cancellation: Cancellation | undefined = undefined;
   /** Others may join the call. */

@@ -15,7 +15,6 @@ import { exhausted } from './exhausted.ts';
 import { inTime } from './in-time.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
 import { namesItsBlock } from './monotonic-reads.ts';
-import { pendingCount } from './pending-count.ts';
 import type { Router } from './router.ts';
 import { rulesOf } from './rules/rule-list.ts';
 import { catchUp, moreCapacity, selectUpstream } from './select.ts';
@@ -33,7 +32,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
   if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - clock.now(), call.cancellation);
   try {
     prepare(call);
-    const { before } = rulesOf(call);
+    const { before } = (call.rules = rulesOf(call));
     if (before !== undefined) {
       for (const hook of before) {
         const begun = hook(call);
@@ -44,10 +43,6 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       }
     }
     const { verification } = call;
-    const mayCount = verification === undefined && call.preferred !== undefined;
-    const accepted = mayCount ? router.sent.acceptedFor(call.method, call.params) : undefined;
-    const count = accepted && (await pendingCount(call, accepted));
-    if (count !== undefined) return count;
     for (;;) {
       if (verification !== undefined) await pinVerified(call, verification);
       const poll = catchUp(call, clock.now());
@@ -137,7 +132,7 @@ export async function sendToOther(
 /** Reads what the call needs from its upstream. */
 function prepare(call: Call): void {
   const { router, method, params } = call;
-  const { all, options, sent } = router;
+  const { all, options } = router;
   // With one upstream, only blocks, and the blocks of state, are compared.
   const needsBlocks = all.length > 1 || namesItsBlock(method) || method.blockAt?.readsState === true;
   if (needsBlocks) call.blocks = blocksNamedBy(method, params) ?? blockOfHash(router.chain.view, method, params);
@@ -145,7 +140,6 @@ function prepare(call: Call): void {
   const { excluded } = call;
   call.candidates = excluded.length === 0 ? candidates : (candidates ?? all).filter((one) => !excluded.includes(one));
   call.failsafe = options.failsafe.of(method);
-  call.preferred = sent.upstreamFor(method, params);
 }
 
 /** Resolves when other workers know the newest served block. Undefined: they do. */

@@ -12,7 +12,6 @@ import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { checkCall, checkParams, requestUnitsOf } from './check.ts';
-import { chargeSender } from './charge-sender.ts';
 import { begun, cached, ended } from './events.ts';
 import { forward } from './forward.ts';
 import { inTime } from './in-time.ts';
@@ -168,10 +167,8 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
 }
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
-async function forwardAlone(call: Call, context: CallContext): Promise<NetworkResponse> {
-  const { access, caller } = context;
+async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<NetworkResponse> {
   cached(call, 'not-cacheable');
-  if (access.publicCaller !== undefined && call.method.sends === true) await chargeSender(call, context);
   const cancellation = new Cancellation(access.share);
   call.cancellation = cancellation;
   // A method that sends transactions is never cancelled.

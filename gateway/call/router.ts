@@ -3,9 +3,8 @@ import type { Verifier } from '../verify/verifier.ts';
 import type { Auditor } from '../verify/observe/auditor.ts';
 import type { ChainPoller } from '../chain/poller.ts';
 import type { NetworkRoutingMetrics } from '../metrics/routing-metrics.ts';
-import type { Balance, ConfirmNull } from '../network-files/network-config.ts';
+import type { Balance, ConfirmNull, ReplaceableConfig } from '../network-files/network-config.ts';
 import type { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
-import type { TransactionRoutes } from '../routing-policy/transaction-routes.ts';
 import type { FailsafeTable } from '../routing/failsafe-table.ts';
 import { HedgeDelay } from '../routing/hedge-delay.ts';
 import { Ranking } from '../routing/ranking.ts';
@@ -18,7 +17,9 @@ import type { Upstream } from '../upstreams/upstream.ts';
 interface RouterOptions extends InspectOptions {
   /** Which upstreams may get which method. */
   readonly permitted: PermittedUpstreams<Upstream>;
-  readonly transactions: TransactionRoutes<Upstream>;
+  readonly transactions: ReplaceableConfig['transactions'];
+  /** Undefined: the network has none. */
+  readonly relays: ReplaceableConfig['private'];
   /** Times and attempts by method. */
   readonly failsafe: FailsafeTable<Upstream>;
   readonly confirmNull: ConfirmNull;

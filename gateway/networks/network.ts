@@ -38,7 +38,6 @@ import { RangeLimits } from '../ranges/range-limits.ts';
 import { RangedMethod } from '../ranges/ranged-method.ts';
 import { FailsafeTable } from '../routing/failsafe-table.ts';
 import { PermittedUpstreams } from '../routing-policy/permitted-upstreams.ts';
-import { TransactionRoutes } from '../routing-policy/transaction-routes.ts';
 import { compileBounds, type Bounds } from '../spec/bounds.ts';
 import type { ParamCheck } from '../spec/check-params.ts';
 import { handlerOf, NOTIFICATION_METHOD } from '../spec/handlers.ts';
@@ -135,7 +134,7 @@ export class Network implements ServedNetwork {
     const evidenceInFlight = new CoalescedCalls(chain);
     const routerOptions = {
       permitted,
-      transactions: new TransactionRoutes(replaceable, upstreams, permitted),
+      ...{ transactions: replaceable.transactions, relays: replaceable.private },
       failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
       checkResult: parts.resultCheck,
       confirmNull: replaceable.confirmNull,

@@ -4,7 +4,7 @@ import type { LiveUpstreamOptions, ReplaceableConfig } from '../network-files/ne
 /** Methods of wildcards are remembered up to this number. Callers can name any. */
 const MAX_METHODS = 1_000;
 
-export interface RoutedUpstream {
+interface RoutedUpstream {
   readonly name: string;
   readonly config: LiveUpstreamOptions;
 }

@@ -11,7 +11,6 @@ const readers = [
   'gateway/networks/lazy-document.ts',
   'gateway/networks/open-transport.ts',
   'gateway/routing-policy/permitted-upstreams.ts',
-  'gateway/routing-policy/transaction-routes.ts',
   'gateway/routing/failsafe-table.ts',
   'gateway/routing/ranking.ts',
   'gateway/server/http/rpc-request.ts',

@@ -25,20 +25,35 @@ async function openNetwork(options: object): Promise<(method: string, access?: R
 }
 
 it('the order of the rules', () => {
-  expect(rules.map(([name]) => name)).toEqual(['gas cap', 'transaction route']);
+  expect(rules.map(([name]) => name)).toEqual([
+    'sender charge',
+    'gas cap',
+    'transaction route',
+    'accepted transactions',
+    'revert payload',
+    'sent transaction',
+    'late receipt',
+  ]);
 });
 
 it('a call of a plain network has only the rules of its method', async () => {
   const rulesOf = await openNetwork({});
   expect(rulesOf('eth_call')).toEqual(['gas cap']);
   expect(rulesOf('eth_call', 'gatehouse')).toEqual([]);
+  expect(rulesOf('eth_estimateGas')).toEqual(['gas cap', 'revert payload']);
+  expect(rulesOf('eth_getTransactionReceipt')).toEqual(['accepted transactions']);
   for (const method of ['eth_getBalance', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_blockNumber'])
     expect([method, ...rulesOf(method)]).toEqual([method]);
 });
 
 it('transactions have a route if the network or the key says where they go', async () => {
   const first = await openNetwork({});
-  expect(first('eth_sendRawTransaction')).toEqual([]);
-  expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route']);
-  expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual(['transaction route']);
+  expect(first('eth_sendRawTransaction')).toEqual(['sent transaction']);
+  expect(first('eth_sendRawTransactionSync')).toEqual(['sent transaction', 'late receipt']);
+  expect(first('eth_sendRawTransaction', 'public')).toEqual(['sender charge', 'sent transaction']);
+  expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route', 'sent transaction']);
+  expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual([
+    'transaction route',
+    'sent transaction',
+  ]);
 });

@@ -1,8 +1,13 @@
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Call } from '../call.ts';
 import type { Router } from '../router.ts';
+import { acceptedTransactions } from './accepted-transactions.ts';
+import { senderCharge } from './sender-charge.ts';
 import { gasCap } from './gas-cap.ts';
+import { lateReceipt } from './late-receipt.ts';
+import { revertPayload } from './revert-payload.ts';
 import type { CallRules, Rule, RuleAccess } from './rule.ts';
+import { sentTransaction } from './sent-transaction.ts';
 import { transactionRoute } from './transaction-route.ts';
 
 /** @returns undefined: the calls of the method that have the access do not need the rule */
@@ -10,10 +15,19 @@ type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess) => Rule<C
 
 /** All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone. */
 export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
-  // Changes the parameters, so it is first of those that read them.
+  // Rejects the call before the others do work for it.
+  ['sender charge', senderCharge],
+  // Changes the parameters that are sent, so it is before the rules that send them.
   ['gas cap', gasCap],
-  // Its response ends the call.
+  // Sends a transaction, which then has been charged.
   ['transaction route', transactionRoute],
+  // Sends the parameters as they are then.
+  ['accepted transactions', acceptedTransactions],
+  // Judges estimates, the next one what sends.
+  ['revert payload', revertPayload],
+  // Keeps the transaction, which the next one looks up.
+  ['sent transaction', sentTransaction],
+  ['late receipt', lateReceipt],
 ];
 
 /** Callers can name any method that a wildcard opens. */
@@ -54,6 +68,8 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess): 
   return {
     names: found.map(({ name }) => name),
     before: hooks(found.map(({ before }) => before)),
+    during: hooks(found.map(({ during }) => during)),
+    judge: hooks(found.map(({ judge }) => judge)),
   };
 }
 

@@ -1,4 +1,7 @@
+import type { AttemptOutcome, Outcome } from '../../upstreams/outcome.ts';
+import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import type { UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
 
 /** Whose call it is: of Gatehouse itself, or of a caller with a key, with a key for private transactions, or without one. */
 export type RuleAccess = 'gatehouse' | 'key' | 'private' | 'public';
@@ -10,10 +13,24 @@ export type RuleAccess = 'gatehouse' | 'key' | 'private' | 'public';
 export interface Rule<Call> {
   /** Runs before the first attempt. A response ends the call. @throws RpcError, Cancelled (rejects with it) */
   readonly before?: (call: Call) => Promise<UpstreamResponse | undefined> | undefined;
+  /** Watches an attempt, and may end it with an outcome of its own. */
+  readonly during?: (call: Call, upstream: Upstream, outcome: Promise<AttemptOutcome>) => Promise<AttemptOutcome>;
+  /** Judges what an upstream returned, before it is recorded. @throws RpcError, Cancelled (rejects with it) */
+  readonly judge?: (
+    call: Call,
+    upstream: Upstream,
+    outcome: Outcome,
+    cancellation: Cancellation | undefined,
+  ) => Promise<Outcome>;
 }
 
 /** The hooks of the rules of a call, in the order of the rules. Undefined: no rule has the hook. */
 export interface CallRules<Call> {
   readonly names: readonly string[];
   readonly before: readonly NonNullable<Rule<Call>['before']>[] | undefined;
+  readonly during: readonly NonNullable<Rule<Call>['during']>[] | undefined;
+  readonly judge: readonly NonNullable<Rule<Call>['judge']>[] | undefined;
 }
+
+/** Of a call that is not sent. */
+export const noRules = { names: [], before: undefined, during: undefined, judge: undefined } as const;

@@ -1,6 +1,6 @@
 import { clock } from '../../clock/clock.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
-import type { TransactionRoute } from '../../routing-policy/transaction-routes.ts';
+import { sendsTransactions } from '../../spec/method-facts.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Outcome } from '../../upstreams/outcome.ts';
 import { MIN_ATTEMPT_MS, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
@@ -20,26 +20,42 @@ const MAX_UNFINISHED = 100;
 const NO_RELAY =
   'transactions of this project id are private, and this network has no relay for this method: use another network or project id';
 
+/** The upstreams that get a transaction if none of the relays has responded after this time. */
+interface Fallback {
+  readonly afterMs: number;
+  readonly upstreams: readonly Upstream[];
+}
+
 /** Transactions go to all upstreams at once, or only to relays, by `transactions` and `private` of the network and the key. */
 export function transactionRoute(method: MethodSpec, router: Router, access: RuleAccess): Rule<Call> | undefined {
-  const route = router.options.transactions.routeOf(method, access === 'private');
-  if (route === undefined) return undefined;
+  if (access === 'private') return sendsTransactions(method.name) ? toRelays(method, router) : undefined;
+  const isAtOnce = method.sends === true && router.options.transactions !== 'first';
+  return isAtOnce ? { before: (call) => sendAtOnce(call, undefined) } : undefined;
+}
+
+function toRelays({ name, sends }: MethodSpec, { all, options }: Router): Rule<Call> {
+  const { permitted, relays: { upstreams: names = [], fallbackAfterMs: afterMs } = {} } = options;
+  const isRelay = (upstream: Upstream): boolean => names.includes(upstream.name);
+  const relays = permitted.sourcesOf(name).filter(isRelay);
+  const others = (permitted.candidatesOf(name) ?? all).filter((upstream) => !isRelay(upstream));
+  const fallback = afterMs === undefined ? undefined : { afterMs, upstreams: others };
   return {
     before: (call) => {
-      if (route.upstreams.length === 0) throw new RpcError('key-settings', NO_RELAY);
-      call.candidates = route.upstreams;
-      return route.isAtOnce ? sendAtOnce(call, route) : undefined;
+      if (relays.length === 0) throw new RpcError('key-settings', NO_RELAY);
+      call.candidates = relays;
+      // What a method without a schema does when it is sent again is not known: one relay after the other, without fallback.
+      return sends === true ? sendAtOnce(call, fallback) : undefined;
     },
   };
 }
 
 /**
- * Sends a transaction to all upstreams of its route, to each once. The first acceptance is the response. An error about the
+ * Sends a transaction to all candidates, to each once. The first acceptance is the response. An error about the
  * transaction is the response if no upstream accepts it within the usual time of those that have not responded. What
  * they respond later is counted only.
  * @throws RpcError if no upstream has a usable response
  */
-async function sendAtOnce(call: Call, { fallback }: TransactionRoute<Upstream>): Promise<UpstreamResponse> {
+async function sendAtOnce(call: Call, fallback: Fallback | undefined): Promise<UpstreamResponse> {
   await moreCapacity(call, true);
   const transaction = (call.transaction = new RawTransaction(String(call.params[0])));
   transaction.isAtOnce = true;
@@ -59,7 +75,7 @@ async function sendAtOnce(call: Call, { fallback }: TransactionRoute<Upstream>):
 /** @param pending those that have not ended, also when this has a response */
 async function firstAcceptance(
   call: Call,
-  fallback: TransactionRoute<Upstream>['fallback'],
+  fallback: Fallback | undefined,
   pending: Set<Sent>,
 ): Promise<UpstreamResponse> {
   const { router, method, deadline, startedAt } = call;

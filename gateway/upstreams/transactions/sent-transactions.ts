@@ -183,7 +183,6 @@ export class SentTransactions {
 
   /** The upstream to select first: it accepted the transaction of the lookup, or the sender's last transaction. */
   upstreamFor(method: MethodSpec, params: readonly unknown[]): Upstream | undefined {
-    if (this.#known.byHash.size === 0) return undefined;
     const upstream = this.#find(method, params);
     return upstream !== undefined && this.#all.includes(upstream) ? upstream : undefined;
   }

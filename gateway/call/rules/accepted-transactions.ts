@@ -1,12 +1,32 @@
-import { clock } from '../clock/clock.ts';
-import { Cancellation, Cancelled } from '../upstreams/transport/cancellation.ts';
-import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
-import type { AcceptedTransactions } from '../upstreams/transactions/sent-transactions.ts';
-import type { Call } from './call.ts';
-import { firstEnded, sendToAll } from './send-to-all.ts';
+import { clock } from '../../clock/clock.ts';
+import { Cancellation, Cancelled } from '../../upstreams/transport/cancellation.ts';
+import type { MethodSpec } from '../../spec/method-spec.ts';
+import type { UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
+import type { AcceptedTransactions } from '../../upstreams/transactions/sent-transactions.ts';
+import type { Call } from '../call.ts';
+import type { Router } from '../router.ts';
+import { firstEnded, sendToAll } from '../send-to-all.ts';
+import type { Rule } from './rule.ts';
 
 /** Time for the other upstreams after the first response. */
 const OTHERS_MS = 500;
+
+/**
+ * Lookups of a transaction, and of the pending state of a sender, go first to the upstream that accepted the transaction. A
+ * pending count is that of all upstreams that accepted some of the sender.
+ */
+export function acceptedTransactions({ tracks }: MethodSpec, router: Router): Rule<Call> | undefined {
+  // With one upstream, nothing is recorded.
+  return tracks === undefined || router.all.length === 1 ? undefined : { before: preferAccepting };
+}
+
+function preferAccepting(call: Call): Promise<UpstreamResponse | undefined> | undefined {
+  const { router, method, params, verification } = call;
+  call.preferred = router.sent.upstreamFor(method, params);
+  if (call.preferred === undefined || verification !== undefined) return undefined;
+  const accepted = router.sent.acceptedFor(method, params);
+  return accepted && pendingCount(call, accepted);
+}
 
 /**
  * The pending transaction count of a sender: the highest of the upstreams that accepted its transactions. No single upstream
@@ -14,7 +34,7 @@ const OTHERS_MS = 500;
  * @returns undefined if none of them has one
  * @throws Cancelled
  */
-export async function pendingCount(
+async function pendingCount(
   call: Call,
   { upstreams, nonce }: AcceptedTransactions,
 ): Promise<UpstreamResponse | undefined> {
