@@ -98,7 +98,8 @@ export class ResultWalk {
       const value = reader.at;
       const { checked } = last;
       // The rule and the expected value are those of the log before, too.
-      if (logs !== undefined && checked >= 0 && checked < REPEATED_MEMBERS && logs.skipRepeated(checked, reader)) continue;
+      if (logs !== undefined && checked >= 0 && checked < REPEATED_MEMBERS && logs.skipRepeated(checked, reader))
+        continue;
       const rule = last.field?.rule;
       if (last.isText) {
         reader.skipString();
