@@ -127,6 +127,28 @@ describe('when no upstream has the state that a call needs', () => {
   });
 });
 
+it.each(
+  ['debug_traceTransaction', 'trace_block', 'erigon_getHeaderByNumber', 'ots_getBlockDetails'].flatMap((method) => [
+    [method, 'missing trie node 5ac1 (path 0102) state 0x5ac1 is not available, not found'],
+    [method, 'cannot query unfinalized data'],
+    [method, 'historical state 5ac1 is not available'],
+    [method, 'transaction indexing is in progress'],
+    [method, 'block #16 not found'],
+  ]),
+)('%s, which has no schema, is sent on if an upstream has the error: %s', async (method, text) => {
+  const { nodes, send } = await withNodes(3, {}, { methods: ['eth', 'debug_*', 'trace_*', 'erigon_*', 'ots_*'] });
+  for (const node of nodes.slice(0, 2)) node.response(method, rpcError(-32_000, text));
+  nodes[2]?.response(method, { of: 'the third' });
+  expect((await send(method, ['0x10'])).response.result).toEqual({ of: 'the third' });
+});
+
+it('eth_getBlockReceipts is sent the hash alone, which every node takes', async () => {
+  const { nodes, send } = await withNodes(1);
+  nodes[0]?.response('eth_getBlockReceipts', []);
+  await send('eth_getBlockReceipts', [{ blockHash: hash }]);
+  expect(nodes[0]?.callsOf('eth_getBlockReceipts').map(({ params }) => params)).toEqual([[hash]]);
+});
+
 describe('an error that matches no rule', () => {
   const unknownError = rpcError(-32_099, 'the moon is in the wrong phase', '0xdead');
 

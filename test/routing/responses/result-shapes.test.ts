@@ -72,9 +72,9 @@ describe.each([1, 200])('a block of %d transactions', (count) => {
 describe('zks_estimateFee', () => {
   const params = [{ from: address, to: address }];
 
-  it('is requested from another upstream if a member is no quantity', async () => {
+  it.each(['lots', '0x'])('is requested from another upstream if a member is no quantity: %s', async (member) => {
     const { nodes, send, requestCounts } = await withNodes(2);
-    nodes[0]?.response('zks_estimateFee', { ...fee, max_fee_per_gas: 'lots' });
+    nodes[0]?.response('zks_estimateFee', { ...fee, max_fee_per_gas: member });
     nodes[1]?.response('zks_estimateFee', fee);
     expect((await send('zks_estimateFee', params)).response.result).toEqual(fee);
     expect(requestCounts()).toEqual([1, 1]);
