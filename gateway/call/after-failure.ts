@@ -19,6 +19,11 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
   const { failure, response } = outcome;
   if (isMissing(outcome) && isAtHead(call)) call.isMissingAtHead = true;
   if (unconfirmed !== undefined) {
+    // An empty list is no better response than logs that are not in order, unless a second one confirms it.
+    if (call.irregular !== undefined) {
+      call.failed = [...call.failed, outcome];
+      return undefined;
+    }
     if (call.isEvidence) return unconfirmed;
     const hash = hashNamedBy(method, params);
     if (isMissing(outcome) && hash !== undefined && !isAbsent(method, unconfirmed)) {

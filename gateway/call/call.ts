@@ -117,6 +117,8 @@ export class Call {
   attempts = 0;
   tried = noUpstreams;
   failed = noFailures;
+  /** The last list of logs that is not in order, and its upstream. */
+  irregular: { readonly response: UpstreamResponse; readonly upstream: Upstream } | undefined = undefined;
   /** They count once an upstream serves the call. */
   ignored = noIgnored;
   /** The upstream of the last outcome: that of the hedged request, if it responded first. */

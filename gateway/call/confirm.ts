@@ -1,4 +1,4 @@
-import { valuesOf, type FilterParams } from '../chain/logs/log-filter.ts';
+import { countValues, valuesOf, type FilterParams } from '../chain/logs/log-filter.ts';
 import { LogsBloom } from '../chain/logs/logs-bloom.ts';
 import { clock } from '../clock/clock.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
@@ -20,6 +20,9 @@ import {
   selectNewer,
 } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
+
+/** The bits of one value take 2 µs, and are cached: those of more values would replace the bits of others. */
+const MAX_BLOOM_VALUES = 100;
 
 /*
  * Some final responses need a second response from another upstream: blocks older than served ones, and some nulls (null
@@ -222,14 +225,22 @@ function mayMissBlock(call: Call, response: UpstreamResponse, upstream: Upstream
   return number === undefined || (view.headOf(upstream)?.number ?? number) < number;
 }
 
-/** Whether the list is empty although the bloom filter of its one block may have logs of the filter. */
-function mayMissLogs({ method, params, blocks, router, hasAttempt }: Call, response: UpstreamResponse): boolean {
-  if (method.resultIs !== 'logs' || method.splits === undefined || !hasAttempt || blocks === undefined) return false;
+/**
+ * Whether the list is empty although another upstream has logs that are not in order, or the bloom filter of its one block may
+ * have logs of the filter.
+ */
+function mayMissLogs(call: Call, response: UpstreamResponse): boolean {
+  const { method, params, blocks, router, hasAttempt } = call;
+  if (method.resultIs !== 'logs' || method.splits === undefined) return false;
   if (response.kind !== 'result' || !Array.isArray(response.result) || response.result.length > 0) return false;
+  if (call.irregular !== undefined) return true;
+  if (!hasAttempt || blocks === undefined) return false;
   const { lowest, highest } = blocks;
   const header = lowest === highest && lowest >= 0 ? router.chain.view.at(BigInt(lowest)) : undefined;
-  const values = header && valuesOf(params[method.splits] as FilterParams);
-  const bloom = new LogsBloom(header?.block['logsBloom']);
+  const filter = params[method.splits] as FilterParams;
+  if (header === undefined || countValues(filter) > MAX_BLOOM_VALUES) return false;
+  const values = valuesOf(filter);
+  const bloom = new LogsBloom(header.block['logsBloom']);
   return values !== undefined && !bloom.isEmpty && bloom.mayMatch(values);
 }
 

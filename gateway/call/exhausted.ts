@@ -3,26 +3,29 @@ import { methodNotFound, RpcError } from '../jsonrpc/errors.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy, type NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
+import { inChainOrder } from '../normalise/results/merge-logs.ts';
 import { MAX_RETRY_AFTER_MS } from '../upstreams/health/circuit-breaker.ts';
 import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { acceptUnconfirmed } from './confirm.ts';
-import { isKnownNewBlock } from './monotonic-reads.ts';
+import { isKnownNewBlock, recordServed } from './monotonic-reads.ts';
 
 /** Failure classes whose error text describes the call, the most specific first. */
 const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
 
 /** The response when no upstream is left to try. @throws RpcError if there is no upstream response to pass on */
 export function exhausted(call: Call): UpstreamResponse {
-  const { unconfirmed } = call;
-  return unconfirmed === undefined ? responseOfFailures(call) : acceptUnconfirmed(call, unconfirmed);
+  const { unconfirmed, irregular } = call;
+  return unconfirmed === undefined || irregular !== undefined
+    ? responseOfFailures(call)
+    : acceptUnconfirmed(call, unconfirmed);
 }
 
 /** The failure classes of the attempts decide. @throws RpcError if there is no upstream response to pass on */
 export function responseOfFailures(call: Call): UpstreamResponse {
-  const { router, method, failed, range, verification, candidates = router.all } = call;
+  const { router, method, failed, irregular, range, verification, candidates = router.all } = call;
   const { view } = router.chain;
   const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
   // Smaller parts may be served, also by the upstreams that failed otherwise.
@@ -36,13 +39,12 @@ export function responseOfFailures(call: Call): UpstreamResponse {
     return unsupportedResponse(method);
   }
   if (classes.has('unproven') || classes.has('disproved')) throw new RpcError('not-proven');
-  const irregular = failed.findLast(
-    ({ failure, response }) => failure === 'unknown' && response?.kind !== 'error',
-  )?.response;
   if (irregular !== undefined) {
     if (verification?.isRequired === true || verification?.agree !== undefined) throw new RpcError('not-proven');
     router.options.metrics.returnedIrregular();
-    return irregular;
+    const response = inChainOrder(irregular.response);
+    recordServed(router.chain, irregular.upstream, call, response, clock.now());
+    return response;
   }
   // Without evidence from an upstream at the head, the block or object may exist: the client must retry. A block in place of
   // a tag was not named by the client.

@@ -54,6 +54,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       if (upstream === undefined) {
         if (await mayStillArrive(call)) continue;
         const last = exhausted(call);
+        await othersKnow(call);
         return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);

@@ -97,6 +97,8 @@ function lastElementOf({ result: { last } }: FlowingResponse): UpstreamResponse 
 /** @param startedAt of the attempt, by clock.now() */
 export function recordFailedAttempt(call: Call, upstream: Upstream, outcome: FailedOutcome, startedAt: number): void {
   const { router, method, range } = call;
+  if (outcome.isIrregular === true && outcome.response !== undefined)
+    call.irregular = { response: outcome.response, upstream };
   // Callers can name any method of a wildcard: only those that exist are marked.
   const canMark = method.openedBy === undefined || router.all.some(({ methods }) => methods.isSupported(method.name));
   const failed = failedCall(call, startedAt);

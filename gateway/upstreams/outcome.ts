@@ -41,6 +41,8 @@ export interface FailedOutcome {
   readonly wasCircuitOpen?: boolean;
   /** The result is of a block that the network does not follow: the upstream may be late. */
   readonly isOnOtherBranch?: true;
+  /** `response` is a list of logs that is not in order: it is returned, in order, if no upstream that is asked has a better one. */
+  readonly isIrregular?: true;
   /** From the upstream's `Retry-After`, or from its error. */
   readonly retryAfterMs?: number | undefined;
   /** `response` is a guess, which the response to this request may prove. */

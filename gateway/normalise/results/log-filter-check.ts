@@ -2,17 +2,22 @@ import { valuesOf, type FilterParams, type LogValues } from '../../chain/logs/lo
 import type { JsonReader } from '../../json/json-reader.ts';
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Outcome } from '../../upstreams/outcome.ts';
-import { jsonResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
-import { mergeLogs } from './merge-logs.ts';
 import { isQuantity } from './quantity.ts';
 
 /** The members of a log that are checked. A `Layout` has the position of its member in this list. */
-export const checkedMembers = ['blockNumber', 'blockHash', 'address', 'logIndex', 'topics', 'removed'] as const;
+export const checkedMembers = [
+  'blockNumber',
+  'blockHash',
+  'address',
+  'logIndex',
+  'topics',
+  'removed',
+  'transactionIndex',
+] as const;
 /** The first of them often have the value of the log before. */
 export const REPEATED_MEMBERS = 3;
-const [NUMBER, HASH, ADDRESS, INDEX, TOPICS, REMOVED] = [0, 1, 2, 3, 4, 5] as const;
+const [NUMBER, HASH, ADDRESS, INDEX, TOPICS, REMOVED, TRANSACTION] = [0, 1, 2, 3, 4, 5, 6] as const;
 
-const [OPEN, CLOSE] = [Buffer.from('['), Buffer.from(']')];
 const [QUOTE, ZERO, NINE, LOWER_T, LOWER_X] = [34, 48, 57, 116, 120] as const;
 /** From a letter in lower case to its hexadecimal value. */
 const HEX_OFFSET = 87;
@@ -24,9 +29,9 @@ const [KINDS, SLOTS] = [5, 256] as const;
 const anyValues: LogValues = { addresses: undefined, topics: [] };
 
 /**
- * Compares the logs of a list with their filter while they are read: range, addresses and topics, which are right on each chain;
- * then their order, which all nodes of a chain may have wrong. Bytes are compared with those of the log before and of values
- * that were allowed before, because most logs have the same ones.
+ * Compares the logs of a list with their filter while they are read: range, addresses and topics, of which any other value is an
+ * error, also if the chain has two forms of one address; then their order, which all nodes of a chain may have wrong. Bytes are
+ * compared with those of the log before and of values that were allowed before, because most logs have the same ones.
  */
 export class LogFilterCheck {
   readonly #params: FilterParams;
@@ -43,7 +48,7 @@ export class LogFilterCheck {
   /** Positions of allowed addresses and topics in the bytes. 0: none. */
   #allowed = new Int32Array(0);
   /** The log before; its hash only if its bytes are not there. */
-  #last = { number: -1, index: -1, hash: undefined as unknown, isIrregular: false };
+  #last = { number: -1, transaction: NaN, index: -1, hash: undefined as unknown, isIrregular: false };
   #start = this.#last;
 
   private constructor(params: FilterParams) {
@@ -60,7 +65,7 @@ export class LogFilterCheck {
     return isPending ? undefined : new LogFilterCheck(filter);
   }
 
-  /** Whether logs are out of order, have one index, a removed log or no place, or a height has two hashes. */
+  /** Whether logs are out of order, have one place, no place or a removed log, or a height has two hashes. */
   get isIrregular(): boolean {
     return this.#last.isIrregular;
   }
@@ -76,15 +81,16 @@ export class LogFilterCheck {
   }
 
   /** Whether a parsed log fits the filter. */
-  fits({ blockNumber, blockHash, logIndex, address, removed, topics }: Readonly<Record<string, unknown>>): boolean {
+  fits(log: Readonly<Record<string, unknown>>): boolean {
+    const { blockNumber, blockHash, transactionIndex, logIndex, address, removed, topics } = log;
     const filter = this.#allowedValues();
     if (filter.addresses !== undefined && !has(filter.addresses, address)) return false;
     const given = Array.isArray(topics) ? (topics as readonly unknown[]) : [];
     if (filter.topics.some((values, at) => values !== undefined && !has(values, given[at]))) return false;
-    const number = isQuantity(blockNumber) ? Number(blockNumber) : NaN;
+    const number = numberIn(blockNumber);
     if (!this.#isInRange(number)) return false;
     const isSameBlock = number === this.#last.number && blockHash === this.#lastHash();
-    this.#follow(number, isQuantity(logIndex) ? Number(logIndex) : NaN, isSameBlock, removed === true);
+    this.#follow(number, numberIn(transactionIndex), numberIn(logIndex), isSameBlock, removed === true);
     this.#last.hash = blockHash;
     this.#before.fill(0);
     return true;
@@ -105,7 +111,11 @@ export class LogFilterCheck {
     const { at } = reader;
     const start = this.#before[2 * member] as number;
     const length = (this.#before[2 * member + 1] as number) - start;
-    if (!reader.isSame(start, at, length)) return false;
+    if (!reader.isSame(start, at, length)) {
+      // The log may have the member twice: the last value counts.
+      this.#repeated &= ~(1 << member);
+      return false;
+    }
     this.#repeated |= 1 << member;
     this.places[2 * member] = at;
     this.places[2 * member + 1] = reader.at = at + length;
@@ -134,20 +144,19 @@ export class LogFilterCheck {
     if (!this.#isInRange(number)) return false;
     const isSameBlock = number === last.number && (this.#isRepeated(HASH) || this.#hasLastHash(bytes));
     const isRemoved = bytes[places[2 * REMOVED] as number] === LOWER_T;
-    this.#follow(number, hexAt(bytes, places[2 * INDEX] as number), isSameBlock, isRemoved);
+    const transaction = hexAt(bytes, places[2 * TRANSACTION] as number);
+    this.#follow(number, transaction, hexAt(bytes, places[2 * INDEX] as number), isSameBlock, isRemoved);
     this.places = this.#before;
     this.#before = places;
     this.#repeated = 0;
     return true;
   }
 
-  /**
-   * The outcome of the list. In order, it stays. Otherwise another upstream may have it in order, and this one is the response
-   * if none has: sorted, and each log once.
-   */
+  /** The outcome of the list. In order, it stays. Otherwise another upstream may have it in order. */
   settle(outcome: Outcome): Outcome {
     if (!this.isIrregular || !outcome.final) return outcome;
-    return { final: false, failure: 'unknown', response: inOrder(outcome.response), detail: 'logs are not in order' };
+    const { response } = outcome;
+    return { final: false, failure: 'unknown', response, isIrregular: true, detail: 'logs are not in order' };
   }
 
   #isRepeated(member: number): boolean {
@@ -170,11 +179,14 @@ export class LogFilterCheck {
     return true;
   }
 
-  #follow(number: number, index: number, isSameBlock: boolean, isRemoved: boolean): void {
+  /** Some chains count the index in the transaction. @param transaction NaN: the log does not name it */
+  #follow(number: number, transaction: number, index: number, isSameBlock: boolean, isRemoved: boolean): void {
     const last = this.#last;
-    const isLater = number > last.number || (isSameBlock && index > last.index);
+    const isLaterInBlock = transaction > last.transaction || (index > last.index && !(transaction < last.transaction));
+    const isLater = number > last.number || (isSameBlock && isLaterInBlock);
     if (!isLater || isRemoved || Number.isNaN(index)) last.isIrregular = true;
     last.number = number;
+    last.transaction = transaction;
     last.index = index;
   }
 
@@ -197,14 +209,6 @@ export class LogFilterCheck {
   }
 }
 
-function inOrder(response: UpstreamResponse): UpstreamResponse {
-  if (response.kind === 'error') return response;
-  const bytes =
-    response.kind === 'large' ? Buffer.concat(response.parts) : Buffer.from(JSON.stringify(response.result));
-  const merged = mergeLogs([bytes]);
-  return merged === undefined ? response : jsonResponse(Buffer.concat([OPEN, merged, CLOSE]));
-}
-
 /** The values are in lower case. */
 function has(values: ReadonlySet<string>, value: unknown): boolean {
   return typeof value === 'string' && (values.has(value) || values.has(value.toLowerCase()));
@@ -213,6 +217,10 @@ function has(values: ReadonlySet<string>, value: unknown): boolean {
 /** Without quotes. */
 function textIn(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('latin1', start + 1, end - 1);
+}
+
+function numberIn(value: unknown): number {
+  return isQuantity(value) ? Number(value) : NaN;
 }
 
 /** The quantity in a text with quotes; NaN: there is none. */

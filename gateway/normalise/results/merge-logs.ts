@@ -1,4 +1,5 @@
 import { JsonReader, NotJson } from '../../json/json-reader.ts';
+import { jsonResponse, type UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 
 interface Position {
   readonly bytes: Buffer;
@@ -8,9 +9,20 @@ interface Position {
   readonly index: number;
 }
 
-const COMMA = Buffer.from(',');
+const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 const [BLOCK_NUMBER, LOG_INDEX] = [Buffer.from('blockNumber'), Buffer.from('logIndex')];
 const TRANSACTION_INDEX = Buffer.from('transactionIndex');
+
+/** A list of logs in chain order, each once. One with something else, or a log without a place, stays as it is. */
+export function inChainOrder(response: UpstreamResponse): UpstreamResponse {
+  if (response.kind === 'error') return response;
+  const merged = mergeLogs(
+    response.kind === 'large'
+      ? [Buffer.concat(response.parts)]
+      : [Buffer.from(response.text ?? JSON.stringify(response.result))],
+  );
+  return merged === undefined ? response : jsonResponse(Buffer.concat([OPEN, merged, CLOSE]));
+}
 
 /**
  * Merges lists of logs of the same blocks into chain order, each once, without parsing them. On some chains, the index of a log
