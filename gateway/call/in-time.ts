@@ -7,3 +7,12 @@ import type { Call } from './call.ts';
 export function inTime<T>({ deadline }: Call, waiting: Promise<T>): Promise<T> {
   return withTimeout(waiting, deadline - clock.now(), () => new RpcError('no-upstream'));
 }
+
+/** As `inTime`, but the deadline ends the wait without an error: the call may have a response to pass on. */
+export async function untilDeadline(call: Call, waiting: Promise<unknown>): Promise<void> {
+  try {
+    await inTime(call, waiting);
+  } catch (error) {
+    if (clock.now() < call.deadline) throw error;
+  }
+}

@@ -80,7 +80,7 @@ describe('two gateways on a cluster of three Redis', () => {
     const [{ port }] = cluster.nodes as [RedisServer];
     const problemOf = (url: string) => findRedisProblem(parseRedisUrl(url), ['serve'], 10_000);
     expect(await problemOf(`redis://127.0.0.1:${port}`)).toMatch(/^Redis rejects a command: MOVED /);
-    const rights = ['+ping', '+eval', '+hgetall', '+pexpire', '~gatehouse:*'];
+    const rights = ['+ping', '+eval', '+hgetall', '+hget', '+pexpire', '~gatehouse:*'];
     for (const each of cluster.nodes) await each.cli('ACL', 'SETUSER', 'some', 'on', '>pass', '-@all', ...rights);
     const url = cluster.url.replace('//', '//some:pass@');
     expect(await problemOf(url)).toMatch(/NOPERM .*cluster/);
