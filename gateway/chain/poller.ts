@@ -4,7 +4,7 @@ import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-me
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
-import { fetchAncestors, fetchBranch, missingAncestors, type HeaderSource } from './fetch-branch.ts';
+import { fetchAncestors, fetchBranch, type HeaderSource } from './fetch-branch.ts';
 import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
@@ -20,8 +20,6 @@ import {
 import type { ChainView, FinalTag } from './view.ts';
 
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
-/** Blocks before the head that the upstreams do not return are not fetched again for this time. */
-const ANCESTORS_BACKOFF_MS = 600_000;
 /** A worker polls an upstream if the first one has not for this many times the interval. */
 const OVERDUE_FACTOR = 3;
 /** After a message of a worker with watchers, the first one polls as if it had them for this many of the longest rounds. */
@@ -116,7 +114,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #waitingForNews = new Set<() => void>();
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
-  #ancestorsRetryAt = -Infinity;
   readonly #prediction = new HeadPrediction();
   #reportedHead: bigint | undefined;
   #timer: Timer | undefined;
@@ -871,16 +868,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#handle(this.#chain.fetched('unknown', clock.now()));
   }
 
-  async #fetch({ head, from, headers, watchedUntil }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
-    const branch = await fetchBranch(head, headers, this.#sourcesFrom(from), this.#fetched, watchedUntil);
+  async #fetch({ head, from, headers }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
+    const branch = await fetchBranch(head, headers, this.#sourcesFrom(from), this.#fetched);
     this.#handle(this.#chain.fetched(branch, clock.now()));
   }
 
   async #fetchAncestors({ from, headers }: Extract<Effect<U>, { kind: 'fetch-ancestors' }>): Promise<void> {
-    if (clock.now() < this.#ancestorsRetryAt) return;
-    const ancestors = await fetchAncestors(headers, this.#sourcesFrom(from));
-    if (ancestors.length < missingAncestors(headers)) this.#ancestorsRetryAt = clock.now() + ANCESTORS_BACKOFF_MS;
-    this.#chain.precededBy(ancestors);
+    this.#chain.precededBy(await fetchAncestors(headers, this.#sourcesFrom(from)));
   }
 
   /** The upstreams to fetch blocks from: the one that reported the head first. */
