@@ -119,8 +119,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #timer: Timer | undefined;
   /** When polls began, or something last waited for the head. */
   #startedAt = -Infinity;
-  /** After polls began again, the end of the time for which calls for a tag wait for them. */
-  #firstPollsUntil = -Infinity;
   /** A call waits for the head until then. */
   #neededUntil = -Infinity;
   #usedAt = -Infinity;
@@ -162,8 +160,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     for (const upstream of upstreams) this.#polls.set(upstream, previous.get(upstream) ?? new Polls());
     for (const [upstream, polls] of previous) if (!this.#polls.has(upstream)) this.#closeFeed(upstream, polls);
     this.#chain.replaceUpstreams(upstreams);
-    // Calls may wait only for those that were removed.
-    this.#handle(this.#chain.passed(clock.now()));
   }
 
   /** A caller is served a block of this upstream. */
@@ -278,22 +274,19 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   /**
    * For a call for a tag. Begins polls if they had stopped.
-   * @returns resolves when the first polls of all upstreams have ended, or 500 ms after polls began; undefined: they have ended
+   * @returns resolves when the first polls of all upstreams have ended, after 500 ms at most; undefined: they have
    */
   whenStarted(now: number): Promise<void> | undefined {
     if (this.#timer === undefined) this.markUsed(now);
-    return now < this.#firstPollsUntil && this.#chain.isAwaiting ? this.#firstPolls() : undefined;
+    return this.#chain.isAwaiting ? this.#firstPolls() : undefined;
   }
 
   async #firstPolls(): Promise<void> {
-    const until = this.#firstPollsUntil;
-    for (let now = clock.now(); this.#chain.isAwaiting && !this.#isClosed; now = clock.now()) {
-      if (now >= until) {
-        this.#handle(this.#chain.passed(now));
+    while (this.#chain.isAwaiting)
+      if (!(await this.#waitIn(this.#waitingForNews, this.#times.firstPollsMs))) {
+        this.#handle(this.#chain.passed(clock.now()));
         return;
       }
-      await this.#waitIn(this.#waitingForNews, until - now);
-    }
   }
 
   /**
@@ -504,11 +497,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
       if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
-    const awaitedUntil = now + this.#times.firstPollsMs;
-    if (wasStopped) this.#firstPollsUntil = awaitedUntil;
     // A call of a network whose heads are known delays them for no others.
-    if (wasStopped || awaitedBy === 'watcher')
-      this.#chain.waitFor(this.#pending(now), now < this.#firstPollsUntil ? this.#firstPollsUntil : awaitedUntil);
+    if (wasStopped || awaitedBy === 'watcher') this.#chain.waitFor(this.#pending(now), now + this.#times.firstPollsMs);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
     // A worker that does not poll for all checks then whether the network is in use.
@@ -544,12 +534,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return undefined;
   }
 
-  /** The upstreams whose first head since the start is being polled, here or by the first worker. Notifications are as good. */
+  /** The upstreams whose first head since the start is being polled, here or by the first worker. */
   #pending(now: number): U[] {
-    const isOld = (upstream: U): boolean => {
-      const head = this.view.headOf(upstream);
-      return head === undefined || (head.at < this.#startedAt && !this.#isSubscribed(upstream));
-    };
+    const isOld = (upstream: U): boolean => (this.view.headOf(upstream)?.at ?? -Infinity) < this.#startedAt;
     const isPolled = (upstream: U): boolean =>
       !this.#isPolling && upstream.circuit.isClosed && !upstream.isOnOtherChain && !upstream.isUnwatched(now);
     return [...this.#polls].flatMap(([upstream, { polling }]) =>
@@ -571,7 +558,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#closeFeed(upstream, polls);
     const { polling, catchUp } = polls;
     Object.assign(polls, new Polls(), { polling, catchUp });
-    this.#handle(this.#chain.gone(upstream, 'not-followed', clock.now()));
+    this.#chain.gone(upstream, 'not-followed', clock.now());
   }
 
   #setTimer(ms: number): void {
