@@ -4,7 +4,7 @@ import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-me
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
-import { fetchAncestors, fetchBranch, type HeaderSource } from './fetch-branch.ts';
+import { fetchBranch, type HeaderSource } from './fetch-branch.ts';
 import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
@@ -228,7 +228,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /**
    * The current head for a call, which counts as a use: one that was seen as lately as while there are many calls. If it is
    * older, because polls are rare or have stopped, the upstreams are polled now. The first response that is not below the known
-   * head suffices; if polls had stopped, those of all upstreams, within half a second.
+   * head suffices; if polls had stopped, those of all upstreams, within a second.
    * @returns undefined if no upstream returns the head within the timeout
    */
   async currentHead(timeoutMs: number): Promise<Header | undefined> {
@@ -270,23 +270,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       }, timeoutMs);
       waiting.add(end);
     });
-  }
-
-  /**
-   * For a call for a tag. Begins polls if they had stopped.
-   * @returns resolves when the first polls of all upstreams have ended, after 500 ms at most; undefined: they have
-   */
-  whenStarted(now: number): Promise<void> | undefined {
-    if (this.#timer === undefined) this.markUsed(now);
-    return this.#chain.isAwaiting ? this.#firstPolls() : undefined;
-  }
-
-  async #firstPolls(): Promise<void> {
-    while (this.#chain.isAwaiting)
-      if (!(await this.#waitIn(this.#waitingForNews, this.#times.firstPollsMs))) {
-        this.#handle(this.#chain.passed(clock.now()));
-        return;
-      }
   }
 
   /**
@@ -488,7 +471,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const intervalMs = awaitedBy === undefined ? ownMs : 0;
     const silence = silenceLimits(this.#times, blockMs);
     const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
-    let nextMs = isStart ? Math.min(untilNextMs, this.#times.firstPollsMs) : untilNextMs;
+    let nextMs = isStart ? Math.min(untilNextMs, this.#times.startMs) : untilNextMs;
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
       const dueMs = this.#pollIfDue(upstream, polls, now, intervalMs, silence, isLate) ?? nextMs;
@@ -498,7 +481,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
     // A call of a network whose heads are known delays them for no others.
-    if (wasStopped || awaitedBy === 'watcher') this.#chain.waitFor(this.#pending(now), now + this.#times.firstPollsMs);
+    if (wasStopped || awaitedBy === 'watcher') this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
     // A worker that does not poll for all checks then whether the network is in use.
@@ -534,15 +517,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return undefined;
   }
 
-  /** The upstreams whose first head since the start is being polled, here or by the first worker. */
-  #pending(now: number): U[] {
+  /** The upstreams whose first head since the start is being polled. */
+  #pending(): U[] {
     const isOld = (upstream: U): boolean => (this.view.headOf(upstream)?.at ?? -Infinity) < this.#startedAt;
-    const isPolled = (upstream: U): boolean =>
-      !this.#isPolling && upstream.circuit.isClosed && !upstream.isOnOtherChain && !upstream.isUnwatched(now);
     return [...this.#polls].flatMap(([upstream, { polling }]) =>
-      (polling !== undefined || isPolled(upstream)) && this.#chain.failuresOf(upstream) === 0 && isOld(upstream)
-        ? upstream
-        : [],
+      polling !== undefined && this.#chain.failuresOf(upstream) === 0 && isOld(upstream) ? upstream : [],
     );
   }
 
@@ -785,11 +764,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
             this.#recover(error);
           });
           break;
-        case 'fetch-ancestors':
-          this.#fetchAncestors(effect).catch((error: unknown) => {
-            this.#recover(error);
-          });
-          break;
         case 'verify':
           this.#verify(effect.upstream).catch((error: unknown) => {
             this.#recover(error);
@@ -856,20 +830,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   }
 
   async #fetch({ head, from, headers }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
-    const branch = await fetchBranch(head, headers, this.#sourcesFrom(from), this.#fetched);
-    this.#handle(this.#chain.fetched(branch, clock.now()));
-  }
-
-  async #fetchAncestors({ from, headers }: Extract<Effect<U>, { kind: 'fetch-ancestors' }>): Promise<void> {
-    this.#chain.precededBy(await fetchAncestors(headers, this.#sourcesFrom(from)));
-  }
-
-  /** The upstreams to fetch blocks from: the one that reported the head first. */
-  #sourcesFrom(reporter: U): U[] {
     const others = [...this.#polls.keys()].filter(
-      (upstream) => upstream !== reporter && upstream.circuit.isClosed && !upstream.isOnOtherChain,
+      (upstream) => upstream !== from && upstream.circuit.isClosed && !upstream.isOnOtherChain,
     );
-    return [reporter, ...others];
+    const branch = await fetchBranch(head, headers, [from, ...others], this.#fetched);
+    this.#handle(this.#chain.fetched(branch, clock.now()));
   }
 
   async #verify(upstream: U): Promise<void> {
