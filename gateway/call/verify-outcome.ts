@@ -13,6 +13,7 @@ import type { Work } from '../verify/evidence/evidence.ts';
 import { unknown } from '../verify/subject.ts';
 import type { Call } from './call.ts';
 import { limitRejection } from './charge.ts';
+import { untilDeadline } from './in-time.ts';
 import { isEnough, type CallVerification } from './verification.ts';
 
 /** Those whose block is pinned before the call is sent, because the result does not name it. */
@@ -36,7 +37,7 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
   const pinsTag = isPinned && call.pinned === undefined && blocks?.tag !== undefined && !isPending(given);
   // A proof needs a head, if only an old one.
   if (!pinsTag && (chain.view.head !== undefined || call.hasAwaitedHead)) return;
-  const head = (await awaitHead(call)) ?? (pinnedParts.has(provenAs) ? olderHead(call) : undefined);
+  const head = (await awaitHead(call, agree)) ?? (pinnedParts.has(provenAs) ? olderHead(call) : undefined);
   if (!pinsTag || head === undefined || blockAt === undefined) return;
   const { param } = blockAt;
   const { verifier } = router.options;
@@ -71,10 +72,15 @@ export async function pinVerified(call: Call, { isRequired, agree }: CallVerific
 }
 
 /** The current head. A call waits for it once, however many attempts it has. @returns undefined if it is not known in time */
-function awaitHead(call: Call): Promise<Header | undefined> {
+async function awaitHead(call: Call, agree: number | undefined): Promise<Header | undefined> {
+  const { chain } = call.router;
   const waitMs = call.hasAwaitedHead ? 0 : Math.min(MAX_HEAD_WAIT_MS, call.deadline - clock.now());
   call.hasAwaitedHead = true;
-  return call.router.chain.currentHead(waitMs);
+  const head = await chain.currentHead(waitMs);
+  if (head === undefined || agree === undefined || waitMs === 0) return head;
+  // The newest block of several upstreams is known after more than the first poll.
+  await untilDeadline(call, chain.whenPolled());
+  return chain.view.head;
 }
 
 /** The last known head, if it is not too old. */

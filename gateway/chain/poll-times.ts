@@ -24,7 +24,9 @@ export interface PollTimes {
   readonly catchUpMinMs: number;
   /** Maximum backoff after failures. */
   readonly backoffMaxMs: number;
-  /** Time at the start for which the network's head waits for the first polls of all upstreams. */
+  /** Time at the start for which the network's head, and calls for a tag, wait for the first polls of all upstreams. */
+  readonly firstPollsMs: number;
+  /** Time for which a poll of the head is not overdue, and after a start no further ones begin for a call. */
   readonly startMs: number;
 }
 
@@ -46,6 +48,7 @@ export const defaultTimes: PollTimes = {
   catchUpWaitMs: 300,
   catchUpMinMs: 250,
   backoffMaxMs: 15_000,
+  firstPollsMs: 500,
   startMs: 1_000,
 };
 

@@ -4,7 +4,7 @@ import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-me
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
-import { fetchBranch, type HeaderSource } from './fetch-branch.ts';
+import { fetchAncestors, fetchBranch, missingAncestors, type HeaderSource } from './fetch-branch.ts';
 import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
@@ -20,6 +20,8 @@ import {
 import type { ChainView, FinalTag } from './view.ts';
 
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
+/** Blocks before the head that the upstreams do not return are not fetched again for this time. */
+const ANCESTORS_BACKOFF_MS = 60_000;
 /** A worker polls an upstream if the first one has not for this many times the interval. */
 const OVERDUE_FACTOR = 3;
 /** After a message of a worker with watchers, the first one polls as if it had them for this many of the longest rounds. */
@@ -114,11 +116,14 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #waitingForNews = new Set<() => void>();
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
+  #ancestorsRetryAt = -Infinity;
   readonly #prediction = new HeadPrediction();
   #reportedHead: bigint | undefined;
   #timer: Timer | undefined;
   /** When polls began, or something last waited for the head. */
   #startedAt = -Infinity;
+  /** After polls began again, the end of the time for which calls for a tag wait for them. */
+  #firstPollsUntil = -Infinity;
   /** A call waits for the head until then. */
   #neededUntil = -Infinity;
   #usedAt = -Infinity;
@@ -160,6 +165,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     for (const upstream of upstreams) this.#polls.set(upstream, previous.get(upstream) ?? new Polls());
     for (const [upstream, polls] of previous) if (!this.#polls.has(upstream)) this.#closeFeed(upstream, polls);
     this.#chain.replaceUpstreams(upstreams);
+    // Calls may wait only for those that were removed.
+    this.#handle(this.#chain.passed(clock.now()));
   }
 
   /** A caller is served a block of this upstream. */
@@ -228,7 +235,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /**
    * The current head for a call, which counts as a use: one that was seen as lately as while there are many calls. If it is
    * older, because polls are rare or have stopped, the upstreams are polled now. The first response that is not below the known
-   * head suffices; if polls had stopped, those of all upstreams, within a second.
+   * head suffices; if polls had stopped, those of all upstreams, within half a second.
    * @returns undefined if no upstream returns the head within the timeout
    */
   async currentHead(timeoutMs: number): Promise<Header | undefined> {
@@ -240,6 +247,15 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     for (let now = startedAt; !this.#isHeadCurrent(now); now = clock.now())
       if (!(await this.#waitIn(this.#waitingForNews, startedAt + timeoutMs - now))) return undefined;
     return this.view.head;
+  }
+
+  /** For a call that compares upstreams: resolves when the polls that began with `currentHead` have ended, or after 300 ms. */
+  async whenPolled(): Promise<void> {
+    const waits = this.#pending(clock.now()).flatMap((upstream) => {
+      const polls = this.#polls.get(upstream);
+      return polls?.polling === undefined ? [] : (polls.catchUp ??= this.#pollForCalls(upstream, polls));
+    });
+    await Promise.all(waits);
   }
 
   /** Whether the chain is followed without a pause, and polls or notifications of its head are not overdue. */
@@ -270,6 +286,25 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       }, timeoutMs);
       waiting.add(end);
     });
+  }
+
+  /**
+   * For a call for a tag. Begins polls if they had stopped.
+   * @returns resolves when the first polls of all upstreams have ended, or 500 ms after polls began; undefined: they have ended
+   */
+  whenStarted(now: number): Promise<void> | undefined {
+    if (this.#timer === undefined) this.markUsed(now);
+    return now < this.#firstPollsUntil && this.#chain.isAwaiting ? this.#firstPolls() : undefined;
+  }
+
+  async #firstPolls(): Promise<void> {
+    const until = this.#firstPollsUntil;
+    while (this.#chain.isAwaiting)
+      if (!(await this.#waitIn(this.#waitingForNews, until - clock.now()))) {
+        // Timers may fire a little early.
+        this.#handle(this.#chain.passed(Math.max(until, clock.now())));
+        return;
+      }
   }
 
   /**
@@ -471,7 +506,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const intervalMs = awaitedBy === undefined ? ownMs : 0;
     const silence = silenceLimits(this.#times, blockMs);
     const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
-    let nextMs = isStart ? Math.min(untilNextMs, this.#times.startMs) : untilNextMs;
+    let nextMs = isStart ? Math.min(untilNextMs, this.#times.firstPollsMs) : untilNextMs;
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
       const dueMs = this.#pollIfDue(upstream, polls, now, intervalMs, silence, isLate) ?? nextMs;
@@ -480,8 +515,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
       if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
+    const awaitedUntil = now + this.#times.firstPollsMs;
+    if (wasStopped) this.#firstPollsUntil = awaitedUntil;
     // A call of a network whose heads are known delays them for no others.
-    if (wasStopped || awaitedBy === 'watcher') this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
+    if (wasStopped || awaitedBy === 'watcher')
+      this.#chain.waitFor(this.#pending(now), now < this.#firstPollsUntil ? this.#firstPollsUntil : awaitedUntil);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
     // A worker that does not poll for all checks then whether the network is in use.
@@ -517,12 +555,16 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return undefined;
   }
 
-  /** The upstreams whose first head since the start is being polled. */
-  #pending(): U[] {
-    const isOld = (upstream: U): boolean => (this.view.headOf(upstream)?.at ?? -Infinity) < this.#startedAt;
-    return [...this.#polls].flatMap(([upstream, { polling }]) =>
-      polling !== undefined && this.#chain.failuresOf(upstream) === 0 && isOld(upstream) ? upstream : [],
-    );
+  /** The upstreams whose first head since the start is being polled, here or by the first worker. Notifications are as good. */
+  #pending(now: number): U[] {
+    const isPending = (upstream: U, { polling }: Polls): boolean => {
+      if (!upstream.circuit.isClosed || this.#chain.failuresOf(upstream) > 0) return false;
+      if (polling === undefined && (this.#isPolling || upstream.isOnOtherChain || upstream.isUnwatched(now)))
+        return false;
+      const head = this.view.headOf(upstream);
+      return head === undefined || (head.at < this.#startedAt && !this.#isSubscribed(upstream));
+    };
+    return [...this.#polls].flatMap(([upstream, polls]) => (isPending(upstream, polls) ? upstream : []));
   }
 
   #stop(): void {
@@ -537,7 +579,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#closeFeed(upstream, polls);
     const { polling, catchUp } = polls;
     Object.assign(polls, new Polls(), { polling, catchUp });
-    this.#chain.gone(upstream, 'not-followed', clock.now());
+    this.#handle(this.#chain.gone(upstream, 'not-followed', clock.now()));
   }
 
   #setTimer(ms: number): void {
@@ -764,6 +806,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
             this.#recover(error);
           });
           break;
+        case 'fetch-ancestors':
+          this.#fetchAncestors(effect).catch((error: unknown) => {
+            this.#recover(error);
+          });
+          break;
         case 'verify':
           this.#verify(effect.upstream).catch((error: unknown) => {
             this.#recover(error);
@@ -829,12 +876,24 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#handle(this.#chain.fetched('unknown', clock.now()));
   }
 
-  async #fetch({ head, from, headers }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
-    const others = [...this.#polls.keys()].filter(
-      (upstream) => upstream !== from && upstream.circuit.isClosed && !upstream.isOnOtherChain,
-    );
-    const branch = await fetchBranch(head, headers, [from, ...others], this.#fetched);
+  async #fetch({ head, from, headers, watchedUntil }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
+    const branch = await fetchBranch(head, headers, this.#sourcesFrom(from), this.#fetched, watchedUntil);
     this.#handle(this.#chain.fetched(branch, clock.now()));
+  }
+
+  async #fetchAncestors({ from, headers }: Extract<Effect<U>, { kind: 'fetch-ancestors' }>): Promise<void> {
+    if (clock.now() < this.#ancestorsRetryAt) return;
+    const ancestors = await fetchAncestors(headers, this.#sourcesFrom(from));
+    if (ancestors.length < missingAncestors(headers)) this.#ancestorsRetryAt = clock.now() + ANCESTORS_BACKOFF_MS;
+    this.#chain.precededBy(ancestors);
+  }
+
+  /** The upstreams to fetch blocks from: the one that reported the head first. */
+  #sourcesFrom(reporter: U): U[] {
+    const others = [...this.#polls.keys()].filter(
+      (upstream) => upstream !== reporter && upstream.circuit.isClosed && !upstream.isOnOtherChain,
+    );
+    return [reporter, ...others];
   }
 
   async #verify(upstream: U): Promise<void> {

@@ -99,8 +99,9 @@ describe('an upstream whose chain changes while it is up', () => {
     const mined = [chain.mine(), chain.mine()].map(({ header }) => header.hash);
     await eventually(() => heads.length === 2, 10_000);
     node.response('eth_chainId', () => '0x3e7');
-    chain.removeBlocks(7);
-    for (let blocks = 0; blocks < 8; blocks++) chain.mine();
+    // Another chain has another first block.
+    chain.removeBlocks(8);
+    for (let blocks = 0; blocks < 9; blocks++) chain.mine();
     expect(await subscriber.caller.closed).toEqual(REASON);
     expect((heads as { hash: string }[]).map(({ hash }) => hash)).toEqual(mined);
   });

@@ -12,7 +12,7 @@ const shortFor = (method: string, timeoutMs = 150): object => ({ failsafe: { [me
 const shortAtFirst = [shortFor('eth_getStorageAt')];
 
 it('the chain id of an upstream is checked once, not with every call', async () => {
-  const { nodes, request } = await withNodes(1);
+  const { nodes, requestOld: request } = await withNodes(1);
   await Promise.all([request(), request(), request()]);
   await request();
   expect(nodes[0]?.callsOf('eth_chainId')).toHaveLength(1);
@@ -20,7 +20,7 @@ it('the chain id of an upstream is checked once, not with every call', async () 
 
 describe('an upstream that is too slow for one call', () => {
   it('keeps its circuit closed if other calls were successful meanwhile', async () => {
-    const { nodes, gateway, request, send } = await withNodes(2, {}, {}, [shortFor('eth_gasPrice', 2_000)]);
+    const { nodes, gateway, requestOld: request, send } = await withNodes(2, {}, {}, [shortFor('eth_gasPrice', 2_000)]);
     await request();
     nodes[0]?.always(hang, 'eth_gasPrice');
     nodes[1]?.response('eth_gasPrice', '0x1');
@@ -35,7 +35,7 @@ describe('an upstream that is too slow for one call', () => {
   });
 
   it('opens its circuit if no other call was successful since, after three in a row', async () => {
-    const { nodes, request, send, requestCounts } = await withNodes(2, {}, {}, shortAtFirst);
+    const { nodes, requestOld: request, send, requestCounts } = await withNodes(2, {}, {}, shortAtFirst);
     for (const node of nodes) node.response('eth_gasPrice', '0x1');
     await send('eth_gasPrice', []);
     for (let times = 0; times < 3; times++) {
@@ -49,7 +49,7 @@ describe('an upstream that is too slow for one call', () => {
 
 it('any JSON-RPC response closes the circuit of an upstream', async () => {
   const time = shiftClock();
-  const { nodes, request, gateway, requestCounts } = await withNodes(2);
+  const { nodes, requestOld: request, gateway, requestCounts } = await withNodes(2);
   for (let times = 0; times < 3; times++) {
     nodes[0]?.next(status(503));
     await request();
@@ -64,7 +64,7 @@ it('any JSON-RPC response closes the circuit of an upstream', async () => {
 describe('an upstream that fails three times in a row', () => {
   it('is skipped for a second, and then gets calls again', async () => {
     const time = shiftClock();
-    const { nodes, request, requestCounts } = await withNodes(2);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(2);
     for (let times = 0; times < 3; times++) {
       nodes[0]?.next(status(503));
       expect(await request()).toMatchObject({ result: word(2) });
@@ -78,7 +78,7 @@ describe('an upstream that fails three times in a row', () => {
   });
 
   it('gets calls again after a second of real time, too', async () => {
-    const { nodes, request, requestCounts } = await withNodes(2);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(2);
     const start = clock.now();
     for (let times = 0; times < 3; times++) {
       nodes[0]?.next(status(503));
@@ -92,7 +92,7 @@ describe('an upstream that fails three times in a row', () => {
 
   it('is skipped twice as long when it fails again', async () => {
     const time = shiftClock();
-    const { nodes, request, requestCounts } = await withNodes(2);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503));
     for (let times = 0; times < 3; times++) await request();
     time.forward(1_100);
@@ -107,7 +107,7 @@ describe('an upstream that fails three times in a row', () => {
 
   it('is not skipped longer because many calls failed at once', async () => {
     const time = shiftClock();
-    const { nodes, request, requestCounts } = await withNodes(2);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(2);
     await request();
     nodes[0]?.always(status(503));
     await Promise.all(Array.from({ length: 20 }, request));
@@ -119,7 +119,7 @@ describe('an upstream that fails three times in a row', () => {
 
   it('delays only one call when it still hangs after the cooldown', async () => {
     const time = shiftClock();
-    const { nodes, request, requestCounts } = await withNodes(2, {}, {}, shortAtFirst);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(2, {}, {}, shortAtFirst);
     nodes[0]?.always(hang);
     for (let times = 0; times < 3; times++) await request();
     time.forward(1_100);
@@ -128,7 +128,7 @@ describe('an upstream that fails three times in a row', () => {
   });
 
   it('gets a call as the last resort when the others fail too', async () => {
-    const { nodes, request, requestCounts } = await withNodes(2);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(2);
     nodes[0]?.next(status(503));
     nodes[1]?.always(status(503));
     expect((await request()).error?.code).toBe(-32_603);
@@ -137,7 +137,7 @@ describe('an upstream that fails three times in a row', () => {
   });
 
   it('is down in the metrics until a call is successful', async () => {
-    const { gateway, nodes, request, requestCounts } = await withNodes(1);
+    const { gateway, nodes, requestOld: request, requestCounts } = await withNodes(1);
     for (let times = 0; times < 3; times++) {
       nodes[0]?.next(status(503));
       await request();
@@ -154,7 +154,7 @@ describe('a kept-alive connection that the only upstream has closed', () => {
   const close: Behaviour = ({ response }) => void response.socket?.destroy();
 
   it('is not visible to the caller: the call is sent once more', async () => {
-    const { nodes, request, requestCounts } = await withNodes(1);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(1);
     await request();
     nodes[0]?.next(close);
     expect(await request()).toMatchObject({ result: word(1) });
@@ -170,7 +170,7 @@ describe('a kept-alive connection that the only upstream has closed', () => {
   });
 
   it('is replaced when the upstream was restarted', async () => {
-    const { nodes, request, requestCounts } = await withNodes(1);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(1);
     await Promise.all([request(), request(), request()]);
     await nodes[0]?.refuse();
     await nodes[0]?.listen();
@@ -183,7 +183,7 @@ describe('a kept-alive connection that the only upstream has closed', () => {
 describe('the head', () => {
   it('is polled after a call, and then at most every 15 seconds while there are calls', async () => {
     const time = shiftClock();
-    const { nodes, request } = await withNodes(1);
+    const { nodes, requestOld: request } = await withNodes(1);
     const polls = () => nodes[0]?.callsOf('eth_getBlockByNumber').length ?? 0;
     expect(polls()).toBe(0);
     await request();
@@ -206,7 +206,7 @@ describe('the head', () => {
   });
 
   it('can fail to be polled without affecting calls', async () => {
-    const { nodes, request, requestCounts } = await withNodes(2);
+    const { nodes, requestOld: request, requestCounts } = await withNodes(2);
     nodes[0]?.always(status(503), 'eth_getBlockByNumber');
     await request();
     await eventually(() => nodes[0]?.callsOf('eth_getBlockByNumber').length === 1);

@@ -112,16 +112,16 @@ it('a marked upstream that responds gets the call when the others are half-open 
   const all = await withNodes(3, { UPSTREAM_TIMEOUT_MS: '60000', CALL_TIMEOUT_MS: '60000' });
   const [marked, second, third] = all.nodes as [FakeNode, FakeNode, FakeNode];
   marked.response('eth_getStorageAt', { not: 'a word' });
-  expect(await all.request()).toMatchObject({ result: word(2) });
+  expect(await all.requestOld()).toMatchObject({ result: word(2) });
   // Fifty calls go from the second to the third, which exhausts the budget.
   const held: Exchange[] = [];
   second.always((exchange) => void held.push(exchange));
-  const calls = Array.from({ length: 50 }, all.request);
+  const calls = Array.from({ length: 50 }, all.requestOld);
   await eventually(() => held.length === 50);
   for (const exchange of held) void status(503)(exchange);
   for (const response of await Promise.all(calls)) expect(response).toMatchObject({ result: word(3) });
   for (const node of [second, third]) node.always(status(503));
-  for (let times = 0; times < 3; times++) await all.request();
+  for (let times = 0; times < 3; times++) await all.requestOld();
   const rejected = async (): Promise<number> => {
     const { value } = await readMetrics(all.gateway.address);
     return value('gatehouse_retry_budget_exhausted_total', { what: 'retry' }) ?? 0;
@@ -130,7 +130,7 @@ it('a marked upstream that responds gets the call when the others are half-open 
   marked.response('eth_getStorageAt', word(1));
   clock.forward(1_100);
   for (const node of all.nodes) node.calls.length = 0;
-  expect(await all.request()).toMatchObject({ result: word(1) });
+  expect(await all.requestOld()).toMatchObject({ result: word(1) });
   expect(all.requestCounts()).toEqual([1, 1, 0]);
   expect(await rejected()).toBe(rejectedBefore + 1);
 });

@@ -99,8 +99,7 @@ export class HttpUpstream implements Transport {
   watch(events: ConnectionEvents): void {
     let open = 0;
     this.#pool.on('connect', () => {
-      open++;
-      events.connected();
+      events.connected(++open === 1);
     });
     this.#pool.on('disconnect', (_origin, _targets, error) => {
       const code = errorCode(error);

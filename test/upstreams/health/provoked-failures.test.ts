@@ -59,7 +59,7 @@ async function start(count: number, env: Record<string, string> = {}, keys: read
     node.response('eth_getBlockByNumber', blockAt('0x10'));
     node.response('eth_getTransactionReceipt', null);
   }
-  await all.request();
+  await all.requestOld();
   await untilHeadsPolled(all);
   const attacker = await addKey(gateway, 'test');
   let id = 0;
@@ -153,7 +153,7 @@ describe('an upstream that fails', () => {
   it.each(failures.filter(([name]) => !/^the text|too large|of Nethermind|Retry-After/.test(name)))(
     'with %s for three lookups in a row has an open circuit',
     async (_, behaviour) => {
-      const { nodes, up, request } = await start(2);
+      const { nodes, up, requestOld: request } = await start(2);
       nodes[0]?.always(behaviour, 'eth_getStorageAt');
       for (let times = 0; times < 2; times++) await request();
       expect(await up()).toEqual([1, 1]);
@@ -175,7 +175,7 @@ describe('an upstream that fails', () => {
     const { nodes, up, gateway } = await start(2);
     nodes[0]?.always(status(503), 'eth_call');
     nodes[1]?.response('eth_call', '0x');
-    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params: [{ to: account }, 'latest'] });
+    const call = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params: [{ to: account }, '0x1'] });
     for (let times = 0; times < 3; times++) {
       expect(await up()).toEqual([1, 1]);
       await fetch(await addKey(gateway, 'test'), { method: 'POST', body: call });
@@ -256,7 +256,7 @@ describe('the waiting time in a text', () => {
 });
 
 it('a trial of one caller that fails by its own fault does not lengthen the cooldown', async () => {
-  const { nodes, attack, request, up } = await start(2);
+  const { nodes, attack, requestOld: request, up } = await start(2);
   for (const node of nodes) node.always(status(403), 'eth_call');
   nodes[0]?.always(status(503), 'eth_getStorageAt');
   for (let times = 0; times < 3; times++) await request();

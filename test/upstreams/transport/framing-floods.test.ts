@@ -68,7 +68,8 @@ it('one key opens the circuit of an upstream that floods its calls: no call is t
   const [flooding] = nodes as [FakeNode];
   nodes[1]?.response('eth_call', '0x');
   flooding.always(raw(floods['21 informational responses'] as (text: string) => string), 'eth_call');
-  for (let call = 0; call < 3; call++) await send('eth_call', [{ to: `0x${'11'.repeat(20)}`, data: `0x0${call}` }]);
+  for (let call = 0; call < 3; call++)
+    await send('eth_call', [{ to: `0x${'11'.repeat(20)}`, data: `0x0${call}` }, '0x1']);
   const { value } = await readMetrics(gateway.address);
   expect(value('gatehouse_upstream_circuit_state', { upstream: 'node-0' })).toBe(2);
 });
