@@ -253,7 +253,7 @@ describe('rule 1: the head falls only if the chain was replaced', () => {
   });
 });
 
-describe('rule 1: no single group decides the chain', () => {
+describe('of several groups, none alone decides the chain', () => {
   const BLOCK_MS = 12_000;
   /** The first block of a scripted chain is that of the first event. */
   const live = { unixMsAt: (at: number) => 1_700_000_000_000 + at };
