@@ -2,9 +2,9 @@ import { BlockTimes } from './block-times.ts';
 import { HeaderRing, type ChainChange, type Headers } from './header-ring.ts';
 import { parseBlock, type Block, type Header, type SeenHead } from './header.ts';
 import { NewestServed } from './newest-served.ts';
-import { highestPlausible, selectHead } from './select-head.ts';
+import { highestPlausible, selectHead, type Selection } from './select-head.ts';
 import { ServedHashes } from './served-hashes.ts';
-import { isAlternating, UpstreamBlocks } from './upstream-blocks.ts';
+import { isAlternating, UpstreamBlocks, type UpstreamReport } from './upstream-blocks.ts';
 import { ChainView, type FinalTag, type TaggedBlock } from './view.ts';
 
 /** Over an hour of Ethereum, and minutes of the fastest networks. */
@@ -54,10 +54,12 @@ export type Effect<U> =
   | { readonly kind: 'verify'; readonly upstream: U }
   /** Poll the upstream: its head may have been replaced. */
   | { readonly kind: 'poll'; readonly upstream: U }
+  /** Poll the upstream: others have newer heads, which are not accepted before it has them too. */
+  | { readonly kind: 'late'; readonly upstream: U }
   /** All upstreams are below the head: poll them to confirm it. */
   | { readonly kind: 'confirm' };
 
-export interface ChainOptions {
+export interface ChainOptions<U> {
   /** Blocks can be removed: confirmed lower heads are always followed. */
   readonly isDevelopment: boolean;
   /** Minimum time until a lower head is confirmed on other chains, because calls may poll often. */
@@ -66,6 +68,9 @@ export interface ChainOptions {
   readonly pauseMs: number;
   /** The network is in use for this time after a call. */
   readonly inUseMs: number;
+  groupOf(upstream: U): string;
+  /** Unix time of an event in ms; undefined: block timestamps have no relation to it. */
+  readonly unixMsAt?: (at: number) => number;
 }
 
 /** A head to move the chain to. */
@@ -96,7 +101,7 @@ let epochs = 0;
  * of them. It has no clock, and sends nothing: each event has its time, and returns what the poller does next.
  */
 export class Chain<U> {
-  readonly #options: ChainOptions;
+  readonly #options: ChainOptions<U>;
   /** In order of preference. */
   readonly #upstreams = new Map<U, UpstreamBlocks<U>>();
   #effects: Effect<U>[] = [];
@@ -133,6 +138,9 @@ export class Chain<U> {
   /** The upstream of whose other branch a caller was served a block, and when. */
   #otherBranch: { readonly upstream: U; readonly at: number } | undefined;
 
+  /** Groups have different blocks from this number on, and no branch has a majority. */
+  #dispute: { readonly number: bigint; readonly at: number } | undefined;
+
   // The followed chain
   readonly #ring = new HeaderRing(MAX_HEADERS);
   /** The upstream that reported its head. */
@@ -152,7 +160,7 @@ export class Chain<U> {
   /** Those whose check has ended while blocks are being fetched. */
   #checked: UncheckedMove<U>[] = [];
 
-  constructor(options: ChainOptions) {
+  constructor(options: ChainOptions<U>) {
     this.#options = options;
     this.#isDevelopment = options.isDevelopment;
   }
@@ -171,6 +179,7 @@ export class Chain<U> {
       blockMs: this.#times.blockMs,
       pastHeads: this.#times.heads,
       gasBlock: this.#gasBlock,
+      dispute: this.#dispute,
       upstreams: new Map([...this.#upstreams].map(([upstream, known]) => [upstream, known.snapshot()])),
     }));
   }
@@ -448,6 +457,9 @@ export class Chain<U> {
       this.#awaited.delete(upstream);
       this.#update(known, at);
     }
+    // A block of a branch that lost is not the newest one that the network has served.
+    const { leftAt, hasLost } = known?.standing ?? {};
+    if (hasLost && leftAt !== undefined && number >= leftAt) return;
     const mayBeNewest = isLatest || isOnOtherBranch || number === known?.head?.number;
     this.#recordServed(number, upstream, at, mayBeNewest);
   }
@@ -490,22 +502,44 @@ export class Chain<U> {
       this.#otherBranch = undefined;
       this.#view = undefined;
     }
-    const usable = [...this.#upstreams.values()].filter(({ isUsable }) => isUsable);
-    const heads = usable.flatMap(({ head }) => head ?? []);
-    const head = selectHead(heads, this.#network, this.#times.blockMs);
-    const from = usable.find((known) => known.head === head)?.upstream;
-    if (head === undefined || from === undefined) return;
-    for (const one of heads) if (one.number === head.number) this.#seenAt = Math.max(this.#seenAt, one.at);
+    const { head: selected, leaves } = this.#select(at);
+    if (selected === undefined) return;
+    const { head } = selected;
+    const from = selected.known.upstream;
+    const usable = [...this.#upstreams.values()].filter(({ isUsable, standing }) => isUsable && standing === undefined);
+    for (const one of usable) if (one.head?.number === head.number) this.#seenAt = Math.max(this.#seenAt, one.head.at);
     this.#view = undefined;
     let isConfirmed: boolean;
-    if (this.#network === undefined || head.number >= this.#network.number) {
+    if (leaves === 'lost' || this.#network === undefined || head.number >= this.#network.number) {
       this.#accept(head);
       const areEqual = usable.every((known) => known.head?.header?.hash === head.header?.hash);
-      isConfirmed = areEqual && !this.#isPast(head);
+      isConfirmed = leaves !== undefined || (areEqual && !this.#isPast(head));
     } else isConfirmed = this.#confirmLower(head, this.#network, usable, updated, at);
     const fills = this.#isWatched ? 'all' : at - this.#usedAt < this.#options.inUseMs ? 'small' : 'none';
+    const wasUnknown = this.#ring.headers.head === undefined;
     if (head.header !== undefined) this.#follow({ head: head.header, from, isConfirmed, fills }, at);
     else this.#followNewestHeader(head.number, usable, fills, at);
+    // The first head of several has been followed: now the others are compared with it.
+    if (wasUnknown && this.#ring.headers.head !== undefined) this.#decide(undefined, at);
+  }
+
+  /** Selects the head, and updates what follows for each upstream. */
+  #select(at: number): Selection<UpstreamReport<U>> {
+    const options = this.#options;
+    const reports = [...this.#upstreams.values()].flatMap(
+      (known) => (known.isUsable ? known.reportFor(options.groupOf(known.upstream)) : undefined) ?? [],
+    );
+    const selection = selectHead(reports, this.#ring.headers, this.#times.blockMs, at, options.unixMsAt?.(at));
+    for (const known of this.#upstreams.values()) known.standing = undefined;
+    for (const report of reports) {
+      const { known } = report;
+      known.standing = selection.standings.get(report);
+      known.marks.update(report, known.standing, this.#ring.headers, at);
+    }
+    const { disputedAt } = selection;
+    this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
+    for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
+    return selection;
   }
 
   /**
@@ -703,8 +737,18 @@ export class Chain<U> {
     // Nodes behind one URL may lack blocks that the next one has.
     if (branch === 'unknown' && move.fills === 'all' && at - (this.#gapSince ?? at) < MAX_GAP_MS) return;
     const blocks = typeof branch === 'string' ? undefined : branch;
+    if (blocks !== undefined && !this.#isStillSelected(move, blocks, at)) return;
     if (!this.#ring.headers.has(blocks?.[0]?.parentHash ?? '') && !this.#isChecked(move)) return;
     this.#changed(blocks === undefined ? this.#ring.restartAt(move.head) : this.#ring.extend(blocks), move.from, at);
+  }
+
+  /** False: by its blocks, a head is on another branch than the one to follow. */
+  #isStillSelected({ from, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
+    const known = this.#upstreams.get(from);
+    if (known === undefined || known.hashes.get(head.number) !== head.hash) return true;
+    known.learn(blocks, true);
+    this.#select(at);
+    return known.standing?.leftAt === undefined;
   }
 
   #changed(change: ChainChange, reporter: U | undefined, at: number): void {
