@@ -27,12 +27,36 @@ export interface BranchMark {
 export class BranchMarks {
   /** Oldest first. */
   #lost: LostBranch[] = [];
+  /** Blocks that it replaced itself, before others are known to have blocks of their height. Oldest first. */
+  #abandoned: readonly (readonly [bigint, string])[] = [];
   #isLosing = false;
   mark: BranchMark | undefined;
 
-  /** @param standing what the selection of the head found; undefined: it is on the followed branch, as far as is known */
-  update({ head, hashes }: Report, standing: Standing | undefined, followed: Headers, at: number): void {
+  /** It has other blocks in place of these, by number. */
+  abandon(blocks: readonly (readonly [bigint, string])[]): void {
+    if (blocks.length > 0) this.#abandoned = [...this.#abandoned, ...blocks].slice(-Number(COUNTED_BLOCKS));
+  }
+
+  /**
+   * @param standing what the selection of the head found; undefined: it is on the followed branch, as far as is known
+   * @param othersWith the number of other groups that have a block
+   */
+  update(
+    { head, hashes }: Report,
+    standing: Standing | undefined,
+    followed: Headers,
+    othersWith: (number: bigint, hash: string) => number,
+    at: number,
+  ): void {
     const newest = followed.head?.number ?? 0n;
+    this.#abandoned = this.#abandoned.filter(([number, hash]) => {
+      const known = followed.at(number)?.hash;
+      if (othersWith(number, hash) > 0) return false;
+      if (known === undefined || known === hash || othersWith(number, known) < 2)
+        return number + COUNTED_BLOCKS > newest;
+      this.#lost.push({ number, hash, head: newest, at });
+      return false;
+    });
     // A branch that is followed since did not lose: this upstream had it first.
     this.#lost = this.#lost.filter(({ number, hash }) => {
       return number + COUNTED_BLOCKS > newest && (hash === undefined || followed.at(number)?.hash !== hash);
@@ -43,19 +67,15 @@ export class BranchMarks {
     if (isLosing && (!this.#isLosing || last === undefined || last.number < leftAt))
       this.#lost.push({ number: leftAt, hash: hashes.get(leftAt), head: newest, at });
     this.#isLosing = isLosing;
-    if (isLosing) this.#markIfDue(newest, at);
-    else if (this.#isBack(head, followed)) this.mark = undefined;
+    const due = this.#lost.at(-1);
+    if (due !== undefined && this.#isDue(due, newest, at)) this.mark ??= { number: due.number, at };
+    else if (!isLosing && this.#isBack(head, followed)) this.mark = undefined;
   }
 
-  #markIfDue(newest: bigint, at: number): void {
-    const last = this.#lost.at(-1);
-    if (last === undefined || this.mark !== undefined) return;
+  #isDue(last: LostBranch, newest: bigint, at: number): boolean {
     const numbers = new Set(this.#lost.map(({ number }) => number));
-    const isDue =
-      newest - last.head + 1n >= MARKED_AFTER_BLOCKS ||
-      at - last.at >= MARKED_AFTER_MS ||
-      BigInt(numbers.size) >= MARKED_AFTER_BLOCKS;
-    if (isDue) this.mark = { number: last.number, at };
+    if (BigInt(numbers.size) >= MARKED_AFTER_BLOCKS) return true;
+    return this.#isLosing && (newest - last.head + 1n >= MARKED_AFTER_BLOCKS || at - last.at >= MARKED_AFTER_MS);
   }
 
   /** Its newest block is followed, and it began no other branch lately. */

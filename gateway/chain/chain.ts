@@ -457,9 +457,12 @@ export class Chain<U> {
       this.#awaited.delete(upstream);
       this.#update(known, at);
     }
-    // A block of a branch that lost is not the newest one that the network has served.
+    // A block of a branch that lost is not the newest one that the network has served, unless that branch is followed later.
     const { leftAt, hasLost } = known?.standing ?? {};
-    if (hasLost && leftAt !== undefined && number >= leftAt) return;
+    if (known !== undefined && hasLost && leftAt !== undefined && number >= leftAt) {
+      if (known.servedLost === undefined || number > known.servedLost) known.servedLost = number;
+      return;
+    }
     const mayBeNewest = isLatest || isOnOtherBranch || number === known?.head?.number;
     this.#recordServed(number, upstream, at, mayBeNewest);
   }
@@ -534,7 +537,14 @@ export class Chain<U> {
     for (const report of reports) {
       const { known } = report;
       known.standing = selection.standings.get(report);
-      known.marks.update(report, known.standing, this.#ring.headers, at);
+      if (known.servedLost !== undefined && known.standing?.hasLost !== true) {
+        if (report.head.number >= known.servedLost) this.#recordServed(known.servedLost, known.upstream, at, true);
+        known.servedLost = undefined;
+      }
+      const others = reports.filter(({ group }) => group !== report.group);
+      const othersWith = (number: bigint, hash: string): number =>
+        new Set(others.filter(({ hashes }) => hashes.get(number) === hash).map(({ group }) => group)).size;
+      known.marks.update(report, known.standing, this.#ring.headers, othersWith, at);
     }
     const { disputedAt } = selection;
     this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
@@ -614,7 +624,12 @@ export class Chain<U> {
     if (this.#final !== undefined && head.number < this.#final) this.#final = undefined;
     if (hasFallen) this.#dropTagsAbove(head.number);
     const before = this.#served.number;
-    this.#served.follow(head, this.#times.blockMs, hasFallen, (upstream) => this.#upstreams.get(upstream)?.head);
+    // What was served of the branch that is followed now stays served, although one upstream alone has it.
+    const { number: served, source } = this.#served;
+    const from = source && this.#upstreams.get(source);
+    const isHeld = from !== undefined && from.standing?.leftAt === undefined && (from.head?.number ?? -1n) >= served;
+    const isShorter = hasFallen && (this.#isDevelopment || !isHeld);
+    this.#served.follow(head, this.#times.blockMs, isShorter, (upstream) => this.#upstreams.get(upstream)?.head);
     if (this.#served.number !== before) this.#changeEpoch();
     // If the gas limit of the new head is 0, the head of an upstream with a usable one replaces it.
     if (head.gasLimit === 0n)
@@ -691,14 +706,16 @@ export class Chain<U> {
     const isHigher = current === undefined || head.number > current.number;
     if (head.hash === current?.hash || (!isHigher && !isConfirmed && !this.#isFork(head, from, at))) {
       if (!this.#isCurrent) this.#changed({ removed: [], added: [] }, from, at);
-    } else if (this.#hasMissed) this.#changed(this.#ring.restartAt(head), from, at);
+    } else if (this.#hasMissed) this.#changed(this.#ring.restartAt(head, at), from, at);
     else if (headers.has(head.hash)) this.#changed({ removed: this.#ring.cutAbove(head.hash), added: [] }, from, at);
-    else if (headers.has(head.parentHash)) this.#changed(this.#ring.extend([head]), from, at);
+    else if (headers.has(head.parentHash)) this.#changed(this.#ring.extend([head], at), from, at);
     else if (!this.#isCurrent) {
       // Without a response of the upstream about its chain, the next head is tried.
-      if (current === undefined || this.#isChecked(move)) this.#changed(this.#ring.restartAt(head), from, at);
+      // What the upstreams have now is compared with it: all have a vote.
+      if (current === undefined || this.#isChecked(move))
+        this.#changed(this.#ring.restartAt(head, -Infinity), from, at);
     } else if (fills === 'none' || (fills === 'small' && isLargeGap(head, current)))
-      this.#changed(this.#ring.restartAt(head), from, at);
+      this.#changed(this.#ring.restartAt(head, at), from, at);
     else {
       this.#gapSince ??= at;
       this.#fetching = move;
@@ -739,16 +756,20 @@ export class Chain<U> {
     const blocks = typeof branch === 'string' ? undefined : branch;
     if (blocks !== undefined && !this.#isStillSelected(move, blocks, at)) return;
     if (!this.#ring.headers.has(blocks?.[0]?.parentHash ?? '') && !this.#isChecked(move)) return;
-    this.#changed(blocks === undefined ? this.#ring.restartAt(move.head) : this.#ring.extend(blocks), move.from, at);
+    this.#changed(
+      blocks === undefined ? this.#ring.restartAt(move.head, at) : this.#ring.extend(blocks, at),
+      move.from,
+      at,
+    );
   }
 
-  /** False: by its blocks, a head is on another branch than the one to follow. */
+  /** False: by its blocks, a head is on another branch than the one to follow, or others are too far below it. */
   #isStillSelected({ from, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
     const known = this.#upstreams.get(from);
     if (known === undefined || known.hashes.get(head.number) !== head.hash) return true;
-    known.learn(blocks, true);
+    known.learn(blocks, at, true);
     this.#select(at);
-    return known.standing?.leftAt === undefined;
+    return known.standing === undefined;
   }
 
   #changed(change: ChainChange, reporter: U | undefined, at: number): void {

@@ -25,10 +25,16 @@ export interface Report {
   readonly head: SeenHead;
   /** When its head last rose; -Infinity: not since it is known. */
   readonly roseAt: number;
+  /** When it last reported a block that it had not reported before. */
+  readonly movedAt: number;
   /** The hashes of the newest blocks that it has, by number, newest first: of its heads and their parents. */
   readonly hashes: ReadonlyMap<bigint, string>;
+  /** From this number up to its head, each is known to be the parent of the next. */
+  readonly linkedFrom: bigint;
   /** It was marked: its word alone does not raise the head. */
   readonly isMarked: boolean;
+  /** Only the number of its head is known: it may have left the branch of its hashes, which was followed. */
+  readonly isUncertain: boolean;
 }
 
 /** What follows for one upstream. Undefined members: nothing. */
@@ -59,7 +65,8 @@ export interface Selection<R extends Report> {
  * none, unless no group is.
  *
  * 1. A branch loses if at least two groups, and more than have it, have the same other block at a height. Without such a
- *    majority, the followed branch stays; it is left if nobody has it.
+ *    majority, the followed branch stays; it is left if nobody has it. Against the followed branch, a group that has not moved
+ *    since has no vote: it is stuck on the branch before.
  * 2. The highest head of the branch is selected, if it is at most one block above the highest current head of another group.
  *    So no upstream that lags lowers the head, and none alone raises it by more.
  * 3. With one current group, or none, its head is selected if it is plausible: near the others, or younger by the time that so
@@ -162,22 +169,30 @@ function compareBranches<R extends Report>(
   voters: readonly R[],
   followed: Headers,
 ): Branches<R> {
-  const hashes = (report: Report, number: bigint): string | undefined => hashAt(report, number, followed);
-  const count = (number: bigint, hash: string | undefined): number =>
-    groupsOf(voters.filter((voter) => hashes(voter, number) === hash));
-  // The branch to follow, if it is another one: that of the first in order that most groups have.
-  let winner: { readonly report: R; readonly count: number } | undefined;
+  const hashes = (report: Report, number: bigint): string | undefined => hashAt(report, number, followed, reports);
+  const having = (number: bigint, hash: string | undefined): R[] =>
+    voters.filter((voter) => hashes(voter, number) === hash);
+  const hasVote = (report: R, number: bigint): boolean => report.movedAt > followed.since(number);
+  const count = (number: bigint, hash: string | undefined): number => {
+    const isFollowed = hash === followed.at(number)?.hash;
+    return groupsOf(having(number, hash).filter((voter) => isFollowed || hasVote(voter, number)));
+  };
+  // The branch to follow, if it is another one: of the first in order that most groups have.
+  let winner: { readonly report: R; readonly count: number; readonly hasWon: boolean } | undefined;
   for (const report of reports) {
+    if (report.isUncertain) continue;
     for (const number of numbersApart(report, followed)) {
       const own = count(number, hashes(report, number));
       const others = count(number, followed.at(number)?.hash);
-      const isBetter = others === 0 ? own > 0 : own >= 2 && own > others;
-      if (isBetter && own > (winner?.count ?? 0)) winner = { report, count: own };
+      const hasWon = own >= 2 && own > others;
+      const isBetter = hasWon || (others === 0 && having(number, hashes(report, number)).length > 0);
+      if (isBetter && (winner === undefined || own > winner.count)) winner = { report, count: own, hasWon };
     }
   }
   const standings = new Map<R, Standing>();
   let disputedAt: bigint | undefined;
   for (const report of reports) {
+    if (report.isUncertain) continue;
     const apart =
       winner === undefined
         ? numbersApart(report, followed).map((number) => [number, followed.at(number)?.hash] as const)
@@ -190,9 +205,10 @@ function compareBranches<R extends Report>(
     const common = winner === undefined ? newestCommon(report, followed) : undefined;
     const leftAt = common === undefined ? (apart.at(-1)?.[0] ?? 0n) : common + 1n;
     standings.set(report, hasLost ? { leftAt, hasLost } : { leftAt });
-    if (!hasLost && voters.includes(report) && (disputedAt === undefined || leftAt < disputedAt)) disputedAt = leftAt;
+    if (hasLost || !voters.includes(report) || !hasVote(report, leftAt)) continue;
+    if (disputedAt === undefined || leftAt < disputedAt) disputedAt = leftAt;
   }
-  return { leaves: winner && (winner.count >= 2 ? 'lost' : 'gone'), standings, disputedAt };
+  return { leaves: winner && (winner.hasWon ? 'lost' : 'gone'), standings, disputedAt };
 }
 
 /** The heights at which an upstream has other blocks than the followed ones; none if its newest known block is followed. */
@@ -224,15 +240,25 @@ function numbersBetween<R extends Report>(
   return apart;
 }
 
-/** The hash that an upstream has at a height, by its own reports or as an ancestor of a followed block; undefined: not known. */
-function hashAt({ hashes, head }: Report, number: bigint, followed: Headers): string | undefined {
+/**
+ * The hash that an upstream has at a height: by its own reports, or as an ancestor of a followed block or of one that another
+ * upstream has. What it reported before it has other blocks may have been replaced: that is the last resort. Undefined: not known.
+ */
+function hashAt(
+  { hashes, head, linkedFrom }: Report,
+  number: bigint,
+  followed: Headers,
+  reports: readonly Report[],
+): string | undefined {
   if (number > head.number) return undefined;
-  for (const [own, hash] of hashes) {
-    if (own < number) break;
-    if (own === number) return hash;
-    if (followed.at(own)?.hash === hash) return followed.at(number)?.hash;
+  if (number >= linkedFrom) return hashes.get(number);
+  const oldest = hashes.get(linkedFrom);
+  if (oldest !== undefined) {
+    if (followed.at(linkedFrom)?.hash === oldest) return followed.at(number)?.hash;
+    const other = reports.find((one) => one.linkedFrom <= number && one.hashes.get(linkedFrom) === oldest);
+    if (other !== undefined) return other.hashes.get(number);
   }
-  return undefined;
+  return hashes.get(number);
 }
 
 function groupsOf(reports: readonly Report[]): number {

@@ -63,9 +63,9 @@ export const skipReasons = {
   },
   ahead: {
     meaning:
-      'Its head is more than one block above the heads of all other groups of upstreams, and the call is for a tag, or for a block above those.',
-    applies: ({ aheadOf, isPreferred }, needs) =>
-      !isPreferred && aheadOf !== undefined && readsFrom(aheadOf + 1, needs),
+      'Its head is more than one block above the heads of all other groups of upstreams, and the call is for a tag, or for a block above those and above the newest served block.',
+    applies: ({ aheadOf, isPreferred }, needs, { newestServed }) =>
+      !isPreferred && aheadOf !== undefined && readsFrom(Math.max(aheadOf, newestServed) + 1, needs),
     lastResort: 4,
   },
   'unsupported-method': {

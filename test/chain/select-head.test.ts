@@ -19,7 +19,16 @@ function head(number: number | bigint, age?: number): SeenHead {
 /** Heads without hashes, each of its own group, of which none is known to be current. */
 const selected = (heads: readonly SeenHead[], blockMs = BLOCK_S * 1_000, unixMs?: number): number => {
   const reports = heads.map((one, index): Report => {
-    return { group: String(index), head: one, roseAt: -Infinity, hashes: new Map(), isMarked: false };
+    return {
+      group: String(index),
+      head: one,
+      roseAt: -Infinity,
+      movedAt: -Infinity,
+      linkedFrom: 0n,
+      hashes: new Map(),
+      isMarked: false,
+      isUncertain: false,
+    };
   });
   return Number(selectHead(reports, noChain, blockMs, 0, unixMs).head?.head.number ?? -1);
 };
@@ -105,6 +114,7 @@ class Network {
   }
 
   report(names: string): this {
+    this.at++;
     for (const name of names) {
       const { chain, known } = this.node(name);
       const header = parseHeader(chain.head) as Header;
@@ -124,7 +134,10 @@ class Network {
     const list: Header[] = [];
     for (let number = 100n; number <= chain.number; number++)
       list.push(parseHeader(chain.byNumber(`0x${number.toString(16)}`)) as Header);
-    this.followed = new Headers(list, new Map(list.map((header) => [header.hash, header.number])));
+    const places = list.map(({ hash, number }) => {
+      return [hash, { number, since: this.followed.has(hash) ? this.followed.since(number) : this.at }] as const;
+    });
+    this.followed = new Headers(list, new Map(places));
     return this;
   }
 
@@ -205,6 +218,15 @@ describe('the head of several groups, by what each upstream has reported', () =>
     const network = new Network('ab').fork('b', 0, 1).follow('b');
     for (let block = 0; block < 6; block++) network.mine('a');
     expect(network.select()).toMatchObject({ head: 'a 117', leaves: undefined });
+  });
+
+  it('against the followed branch, groups that have stood still since it began have no vote, until they move', () => {
+    const network = new Network('abc').fork('c', 2, 3).follow('c');
+    expect(network.select()).toMatchObject({ head: 'c 112', leaves: undefined, disputedAt: undefined });
+    network.mine('a');
+    expect(network.select()).toMatchObject({ head: 'c 112', leaves: undefined, disputedAt: 110n });
+    network.copy('a', 'b');
+    expect(network.select()).toMatchObject({ head: 'a 112', leaves: 'lost', standings: { c: lost(110n) } });
   });
 
   it('an upstream that is stuck or syncing holds nobody back', () => {
