@@ -267,6 +267,7 @@ function readState(
   const { view } = router.chain;
   const tag = blocks?.tag;
   const polled = isAlone ? undefined : view.headOf(upstream);
+  const { leftAt, hasLost = false, aheadOf } = view.standingOf(upstream);
   return {
     isDrained: upstream.drain !== undefined,
     isExcluded: candidates?.includes(upstream) === false,
@@ -276,6 +277,9 @@ function readState(
     circuit: circuit.isClosed ? 'closed' : circuit.isCooldownOver(now) ? 'trial-due' : 'open',
     isOnOtherChain,
     head: polled === undefined ? undefined : Number(polled.number),
+    leftAt: leftAt === undefined ? undefined : Number(leftAt),
+    hasLost,
+    aheadOf: aheadOf === undefined ? undefined : Number(aheadOf),
     isHeadUncertain: !isAlone && upstream.isHeadUncertain,
     lag: isAlone ? 0 : view.lagOf(upstream, now),
     isArchive: !isAlone && upstream.blocks.isArchive,

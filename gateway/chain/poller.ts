@@ -31,6 +31,8 @@ const nothingShared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0
 /** An upstream whose blocks are followed. */
 export interface PolledUpstream extends HeaderSource {
   readonly name: string;
+  /** Upstreams of one group have one vote about the chain. */
+  readonly group: string;
   readonly circuit: { readonly isClosed: boolean };
   /** By the last check of its chain id, which precedes the first request. */
   readonly isOnOtherChain: boolean;
@@ -143,7 +145,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#peers = options.peers;
     const { confirmMinMs, pauseMs, usedMaxMs } = this.#times;
     const { isDevelopment } = options;
-    this.#chain = new Chain({ isDevelopment, minLowerMs: 2 * confirmMinMs, pauseMs, inUseMs: usedMaxMs });
+    this.#chain = new Chain<U>({
+      ...{ isDevelopment, minLowerMs: 2 * confirmMinMs, pauseMs, inUseMs: usedMaxMs },
+      groupOf: ({ group }) => group,
+      unixMsAt: (at) => at + clock.unixMs() - clock.now(),
+    });
     this.replaceUpstreams(upstreams);
   }
 
@@ -771,6 +777,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     if (polls === undefined) return;
     polls.behindSince = this.view.isBehind(upstream) ? (polls.behindSince ?? now) : undefined;
     upstream.metrics.lag(this.view.lagOf(upstream, now));
+    for (const one of this.#polls.keys()) one.metrics.onOtherBranch(this.view.markOf(one) !== undefined);
   }
 
   #handle(effects: readonly Effect<U>[]): void {
@@ -799,6 +806,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           if (effect.upstream.isHeadUncertain) break;
           effect.upstream.isHeadUncertain = true;
           this.#startPoll(effect.upstream);
+          break;
+        case 'late':
+          this.mayHaveNewer(effect.upstream, clock.now());
           break;
         case 'confirm':
           this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));

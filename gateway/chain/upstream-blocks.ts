@@ -1,14 +1,22 @@
+import { BranchMarks, type BranchMark } from './branch-marks.ts';
 import type { Block, Header, SeenHead } from './header.ts';
+import type { Report, Standing } from './select-head.ts';
 
 /** If a head falls and rises again within this time, several nodes probably share the URL. */
 const RISE_MS = 15_000;
 /** For this time. */
 const ALTERNATION_MS = 60_000;
 
+/** Hashes of the newest blocks of an upstream that are retained, which covers 16 polls of a fast network. */
+const MAX_HASHES = 32;
+
 /** What a view has of one upstream. */
-export type ViewedUpstream = Readonly<
-  Pick<UpstreamBlocks<unknown>, 'head' | 'advancedAt' | 'alternatedAt' | 'isSubscribed'>
->;
+export interface ViewedUpstream extends Readonly<
+  Pick<UpstreamBlocks<unknown>, 'head' | 'advancedAt' | 'alternatedAt' | 'isSubscribed' | 'standing'>
+> {
+  /** Undefined: it is not marked as being on another branch. */
+  readonly mark: BranchMark | undefined;
+}
 
 /** What is known of the blocks of one upstream. */
 export class UpstreamBlocks<U> {
@@ -19,6 +27,19 @@ export class UpstreamBlocks<U> {
   header: Header | undefined;
   /** When its newest block became known in place of another one. */
   advancedAt = -Infinity;
+  /** When its head last rose. */
+  roseAt = -Infinity;
+  /** When it last reported a block that it had not reported before. */
+  movedAt = -Infinity;
+  /** The hashes of its newest blocks by number, newest first, as far as it reported them. */
+  hashes: ReadonlyMap<bigint, string> = new Map();
+  /** From this number up to its head, each is known to be the parent of the next. Those below may have been replaced. */
+  linkedFrom = 0n;
+  /** What the selection of the head found; undefined: it is on the followed branch, as far as is known. */
+  standing: Standing | undefined;
+  readonly marks = new BranchMarks();
+  /** The newest block that callers were served of its branch while that had lost. */
+  servedLost: bigint | undefined;
   /** When its head last fell and rose again. */
   alternatedAt = -Infinity;
   /** Notifications keep its head up to date. */
@@ -57,6 +78,8 @@ export class UpstreamBlocks<U> {
     const previous = this.head;
     this.header = header ?? this.header;
     if (previous !== undefined && number !== previous.number) this.advancedAt = at;
+    if (previous !== undefined && number > previous.number) this.roseAt = at;
+    if (header !== undefined) this.learn([header], at);
     if (this.#beforeFall !== undefined && number >= this.#beforeFall) {
       this.#beforeFall = undefined;
       if (at - this.#fellAt < RISE_MS) this.alternatedAt = at;
@@ -67,21 +90,57 @@ export class UpstreamBlocks<U> {
     this.head = { number, header, timestamp, gasLimit, at };
   }
 
+  /** It has these blocks, oldest first. @param isBelowHead they are the ancestors of its head; otherwise the newest is its head */
+  learn(branch: readonly Header[], at: number, isBelowHead = false): void {
+    const [oldest, newest] = [branch[0], branch.at(-1)];
+    if (oldest === undefined || newest === undefined) return;
+    const hashes = branch.map(({ number, hash }) => [number, hash] as const).reverse();
+    hashes.push([oldest.number - 1n, oldest.parentHash]);
+    const newer = isBelowHead ? [...this.hashes].filter(([number]) => number > newest.number) : [];
+    if (!isBelowHead && this.hashes.get(newest.number) !== newest.hash) this.movedAt = at;
+    const known = this.hashes.get(oldest.number - 1n);
+    if (isBelowHead ? oldest.number <= this.linkedFrom : known !== oldest.parentHash)
+      this.linkedFrom = oldest.number - 1n;
+    const isReorg = known !== undefined && known !== oldest.parentHash;
+    const older = isReorg ? [] : [...this.hashes].filter(([number]) => number < oldest.number - 1n);
+    const previous = this.hashes;
+    this.hashes = new Map([...newer, ...hashes, ...older].slice(0, MAX_HASHES));
+    if (isBelowHead) return;
+    this.marks.abandon([...previous].filter(([number, hash]) => (this.hashes.get(number) ?? hash) !== hash).reverse());
+  }
+
+  /** For the selection of the network's head. */
+  reportFor(group: string): UpstreamReport<U> | undefined {
+    const { head, roseAt, movedAt, hashes, linkedFrom, marks } = this;
+    const isMarked = marks.mark !== undefined;
+    const isUncertain = head?.header === undefined && this.standing?.leftAt === undefined;
+    return head && { known: this, group, head, roseAt, movedAt, hashes, linkedFrom, isMarked, isUncertain };
+  }
+
   /** For a view, which does not change. */
   snapshot(): ViewedUpstream {
-    const { head, advancedAt, alternatedAt, isSubscribed } = this;
-    return { head, advancedAt, alternatedAt, isSubscribed };
+    const { head, advancedAt, alternatedAt, isSubscribed, standing, marks } = this;
+    return { head, advancedAt, alternatedAt, isSubscribed, standing, mark: marks.mark };
   }
 
   /** Its head becomes outdated, or is of another chain. */
   forget(): void {
     this.head = undefined;
     this.header = undefined;
+    this.roseAt = -Infinity;
+    this.movedAt = -Infinity;
+    this.hashes = new Map();
+    this.standing = undefined;
+    this.servedLost = undefined;
     this.isForeign = false;
     this.isSuspected = false;
     this.isBelowFinal = false;
     this.isSubscribed = false;
   }
+}
+
+export interface UpstreamReport<U> extends Report {
+  readonly known: UpstreamBlocks<U>;
 }
 
 /** Whether several nodes of different height probably share its URL, by its latest heads. */

@@ -54,6 +54,20 @@ export const skipReasons = {
     applies: (candidate, needs, network) => !candidate.isPreferred && isStale(candidate, needs, network),
     lastResort: 'never',
   },
+  'other-branch': {
+    meaning:
+      'It has other blocks than the network follows, at the block of the call or below. For a tag, also an implied one: at any block. For a pass-through method: most groups of upstreams have others.',
+    applies: ({ leftAt, hasLost, isPreferred }, needs) =>
+      !isPreferred && leftAt !== undefined && ((hasLost && needs.isPassThrough) || readsFrom(leftAt, needs)),
+    lastResort: 'never',
+  },
+  ahead: {
+    meaning:
+      'Its head is more than one block above the heads of all other groups of upstreams, and the call is for a tag, or for a block above those and above the newest served block.',
+    applies: ({ aheadOf, isPreferred }, needs, { newestServed }) =>
+      !isPreferred && aheadOf !== undefined && readsFrom(Math.max(aheadOf, newestServed) + 1, needs),
+    lastResort: 4,
+  },
   'unsupported-method': {
     meaning:
       'It is marked for the method: it returned that it does not support it (for 10 min), returned an impossible result, or timed out three times in a row (for 30 s).',
@@ -109,6 +123,11 @@ function isStale(
   if (mayHaveLost && !isOld(blocks.highest, network.head)) return true;
   // An upper end above the newest known block means that block.
   return head !== undefined && head < Math.min(blocks.highest, newestKnown(network));
+}
+
+/** Whether a call reads blocks from this number on. */
+function readsFrom(number: number, { blocks }: CallNeeds): boolean {
+  return blocks !== undefined && (blocks.tag !== undefined || blocks.highest >= number);
 }
 
 function newestKnown({ head, newestServed }: NetworkState): number {
