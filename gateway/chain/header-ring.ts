@@ -108,8 +108,10 @@ export class HeaderRing {
   /** Adds older blocks, unless the chain does not begin with their child any more. @param ancestors oldest first */
   prepend(ancestors: readonly Header[]): void {
     const { list } = this.headers;
-    if (ancestors.length === 0 || list[0]?.parentHash !== ancestors.at(-1)?.hash) return;
-    for (const { hash, number } of ancestors) this.#numbers.set(hash, number);
+    const [child] = list;
+    if (child === undefined || child.parentHash !== ancestors.at(-1)?.hash) return;
+    const since = this.headers.since(child.number);
+    for (const { hash, number } of ancestors) this.#places.set(hash, { number, since });
     this.#replace([...ancestors, ...list].slice(-this.#maxHeaders), []);
   }
 
