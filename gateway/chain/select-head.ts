@@ -242,23 +242,18 @@ function numbersBetween<R extends Report>(
 
 /**
  * The hash that an upstream has at a height: by its own reports, or as an ancestor of a followed block or of one that another
- * upstream has. What it reported before it has other blocks may have been replaced: that is the last resort. Undefined: not known.
+ * upstream has. What it reported before it has other blocks may have been replaced: that is the last resort, of which the newest
+ * block decides. Undefined: not known.
  */
-function hashAt(
-  { hashes, head, linkedFrom }: Report,
-  number: bigint,
-  followed: Headers,
-  reports: readonly Report[],
-): string | undefined {
+function hashAt(report: Report, number: bigint, followed: Headers, reports: readonly Report[]): string | undefined {
+  const { hashes, head, linkedFrom } = report;
   if (number > head.number) return undefined;
   if (number >= linkedFrom) return hashes.get(number);
   const oldest = hashes.get(linkedFrom);
-  if (oldest !== undefined) {
-    if (followed.at(linkedFrom)?.hash === oldest) return followed.at(number)?.hash;
-    const other = reports.find((one) => one.linkedFrom <= number && one.hashes.get(linkedFrom) === oldest);
-    if (other !== undefined) return other.hashes.get(number);
-  }
-  return hashes.get(number);
+  const other = reports.find((one) => one.linkedFrom <= number && one.hashes.get(linkedFrom) === oldest);
+  if (oldest !== undefined && other !== undefined) return other.hashes.get(number);
+  const common = newestCommon(report, followed);
+  return common !== undefined && number <= common ? followed.at(number)?.hash : hashes.get(number);
 }
 
 function groupsOf(reports: readonly Report[]): number {

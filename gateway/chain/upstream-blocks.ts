@@ -104,7 +104,10 @@ export class UpstreamBlocks<U> {
     const isReorg = known !== undefined && known !== oldest.parentHash;
     const older = isReorg ? [] : [...this.hashes].filter(([number]) => number < oldest.number - 1n);
     const previous = this.hashes;
-    this.hashes = new Map([...newer, ...hashes, ...older].slice(0, MAX_HASHES));
+    const retained = [...newer, ...hashes, ...older].slice(0, MAX_HASHES);
+    this.hashes = new Map(retained);
+    const [oldestRetained = 0n] = retained.at(-1) ?? [];
+    if (this.linkedFrom < oldestRetained) this.linkedFrom = oldestRetained;
     if (isBelowHead) return;
     this.marks.abandon([...previous].filter(([number, hash]) => (this.hashes.get(number) ?? hash) !== hash).reverse());
   }

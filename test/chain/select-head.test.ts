@@ -229,6 +229,19 @@ describe('the head of several groups, by what each upstream has reported', () =>
     expect(network.select()).toMatchObject({ head: 'a 112', leaves: 'lost', standings: { c: lost(110n) } });
   });
 
+  it('an upstream that has followed blocks since it left a branch has no vote for that', () => {
+    const network = new Network('abc').fork('b', 0, 2).copy('b', 'c').mine('a', 9).follow('a').copy('a', 'b');
+    network.fork('b', 0, 2).fork('c', 0, 7);
+    expect(network.select()).toMatchObject({ head: 'a 120', leaves: undefined, standings: { c: { leftAt: 112n } } });
+  });
+
+  it('a branch is not left for one whose height is below the retained hashes of the followed one', () => {
+    const network = new Network('ab').fork('a', 0, 2);
+    for (let block = 0; block < 40; block++) network.mine('b');
+    network.follow('b').fork('a', 0, 35);
+    expect(network.select()).toMatchObject({ head: 'b 151', leaves: undefined, standings: { a: { leftAt: 112n } } });
+  });
+
   it('an upstream that is stuck or syncing holds nobody back', () => {
     const stuck = new Network('ab');
     for (let block = 0; block < 5; block++) stuck.mine('a', 20);
