@@ -130,7 +130,9 @@ describe('gatehouse check', () => {
         (place.withNetworks({ one: { ...few, upstreams: [{ ...upstreams[0], group }] } }), await check()),
       ).toMatchObject({
         code: EX_CONFIG,
-        stderr: expect.stringMatching(/one\.yaml:\d+:\d+: .*group: expected text of 1 to 40 letters/) as string,
+        stderr: expect.stringMatching(
+          /one\.yaml:\d+:\d+ upstreams\[0\]\.group: expected text of 1 to 40 letters/,
+        ) as string,
       });
   });
 
