@@ -46,7 +46,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
     for (;;) {
       if (verification !== undefined) await pinVerified(call, verification);
       const poll = catchUp(call, clock.now());
-      if (poll !== undefined) await poll;
+      if (poll !== undefined) await inTime(call, poll);
       const more = moreCapacity(call, false);
       if (more !== undefined) await more;
       const now = clock.now();

@@ -48,8 +48,14 @@ export type Absence = 'no-response' | 'not-followed';
 export type Effect<U> =
   /** The chain has changed, or is known again. Watchers get the change; undefined: they continue from the head. */
   | { readonly kind: 'changed'; readonly change: ChainChange | undefined }
-  /** Fetch the blocks between `headers` and the head, and call `fetched`. */
-  | { readonly kind: 'fetch'; readonly head: Header; readonly from: U; readonly headers: Headers }
+  /** Fetch the blocks between `headers` and the head, for watchers until a time, and call `fetched`. */
+  | {
+      readonly kind: 'fetch';
+      readonly head: Header;
+      readonly from: U;
+      readonly headers: Headers;
+      readonly watchedUntil: number | undefined;
+    }
   /** The first watcher's chain, or one that restarts, has few blocks: fetch those before, and call `precededBy`. */
   | { readonly kind: 'fetch-ancestors'; readonly from: U; readonly headers: Headers }
   /** Check the chain id of the upstream, and call `verified`. */
@@ -735,7 +741,8 @@ export class Chain<U> {
     else {
       this.#gapSince ??= at;
       this.#fetching = move;
-      this.#effects.push({ kind: 'fetch', head, from, headers });
+      const watchedUntil = fills === 'all' ? this.#gapSince + MAX_GAP_MS : undefined;
+      this.#effects.push({ kind: 'fetch', head, from, headers, watchedUntil });
     }
   }
 

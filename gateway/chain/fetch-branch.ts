@@ -1,9 +1,12 @@
+import { clock } from '../clock/clock.ts';
 import { nodeMethods } from '../spec/methods.generated.ts';
 import { parseHeader, type Header } from './header.ts';
 import type { Headers } from './header-ring.ts';
 
 /** Maximum number of parents fetched by hash, one after the other. Reorgs of public networks are not that deep. */
 const MAX_WALK = 512;
+/** The same without watchers: each of them is a request that the operator pays for. */
+const MAX_UNWATCHED_WALK = 128;
 /** With a larger gap, the chain restarts at the head. */
 const MAX_GAP = 512;
 /** Blocks before the head that the first watcher's chain begins with: a reorg soon after needs no removed block of an upstream. */
@@ -24,10 +27,11 @@ export interface HeaderSource {
 }
 
 /**
- * Fetches the blocks from the known headers to a head. If the branch begins below the oldest known block, its removed blocks
- * are fetched by hash too, down to the block that both branches have.
+ * Fetches the blocks from the known headers to a head. For watchers, if the branch begins below the oldest known block, its
+ * removed blocks are fetched by hash too, down to the block that both branches have.
  * @param sources the one that reported the head is first. One that fails is removed
  * @param fetched blocks by hash that were fetched before for the same gap; receives more
+ * @param watchedUntil watchers wait for the branch until then, by clock.now(). Undefined: there are none
  * @returns oldest first
  */
 export async function fetchBranch(
@@ -35,8 +39,12 @@ export async function fetchBranch(
   headers: Headers,
   sources: HeaderSource[],
   fetched: Map<string, Header>,
+  watchedUntil: number | undefined,
 ): Promise<Header[] | 'unknown' | 'too-long'> {
   const { oldest } = headers;
+  const maxWalk = watchedUntil === undefined ? MAX_UNWATCHED_WALK : MAX_WALK;
+  // A node that fails for removed blocks may be the only one with the new branch.
+  const removedSources = [...sources];
   const first = (headers.head?.number ?? 0n) + 1n;
   if (oldest === undefined || head.number - first > MAX_GAP || oldest.number - head.number > MAX_WALK)
     return 'too-long';
@@ -50,10 +58,12 @@ export async function fetchBranch(
     if (added.number === 0n) return 'too-long'; // it is another chain
     if (added.number === removed.number && added.parentHash === removed.parentHash) return branch;
     const isAbove = added.number > removed.number;
-    if (!(isAbove && fetched.has(added.parentHash)) && ++walked > MAX_WALK) return 'too-long';
+    if (!isAbove && watchedUntil === undefined) return 'too-long';
+    if (watchedUntil !== undefined && clock.now() >= watchedUntil) return 'unknown';
+    if (!(isAbove && fetched.has(added.parentHash)) && ++walked > maxWalk) return 'too-long';
     const [parent, removedParent] = await Promise.all([
       added.number < removed.number ? added : fetchParent(added, sources, fetched),
-      isAbove ? removed : fetchParent(removed, sources, fetched),
+      isAbove ? removed : fetchParent(removed, removedSources, fetched),
     ]);
     if (removedParent === undefined) return 'too-long';
     if (parent === undefined) return 'unknown';
@@ -62,11 +72,17 @@ export async function fetchBranch(
   }
 }
 
+/** Number of blocks to fetch before the oldest known one. */
+export function missingAncestors({ list, oldest }: Headers): number {
+  return Math.min(FIRST_HEADERS - list.length, Number(oldest?.number ?? 0));
+}
+
 /** The headers before the oldest known one, as far as the upstreams return them. @returns oldest first */
-export async function fetchAncestors({ list }: Headers, sources: HeaderSource[]): Promise<Header[]> {
+export async function fetchAncestors(headers: Headers, sources: HeaderSource[]): Promise<Header[]> {
   const ancestors: Header[] = [];
-  let [oldest] = list;
-  while (oldest !== undefined && oldest.number > 0n && list.length + ancestors.length < FIRST_HEADERS) {
+  const missing = missingAncestors(headers);
+  let { oldest } = headers;
+  while (oldest !== undefined && ancestors.length < missing) {
     const { number } = oldest;
     const count = Math.min(CONCURRENT_FETCHES, Number(number));
     const numbers = Array.from({ length: count }, (_, index) => number - 1n - BigInt(index));

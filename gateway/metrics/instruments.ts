@@ -147,7 +147,7 @@ export const instruments = {
   gatehouse_irregular_logs_total: {
     kind: 'counter',
     labels: ['network'],
-    help: 'Lists of logs that were returned although they are out of order, or have two logs with one index, two hashes for one height, a removed log or one without a place: the lists of two upstreams were so',
+    help: 'Lists of logs that were returned although they are out of order, or have two logs with one index, two hashes for one height, a removed log or one without a place: none of the upstreams that got the call, two as a rule, had another list',
   },
   gatehouse_key_calls_total: {
     kind: 'counter',

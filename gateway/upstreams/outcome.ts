@@ -41,7 +41,7 @@ export interface FailedOutcome {
   readonly wasCircuitOpen?: boolean;
   /** The result is of a block that the network does not follow: the upstream may be late. */
   readonly isOnOtherBranch?: true;
-  /** `response` is a list of logs that is not in order: it is returned, in order, if no upstream that is asked has a better one. */
+  /** `response` is a list of logs that is not in order. Another upstream may have it in order. */
   readonly isIrregular?: true;
   /** From the upstream's `Retry-After`, or from its error. */
   readonly retryAfterMs?: number | undefined;

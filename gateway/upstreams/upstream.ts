@@ -129,8 +129,6 @@ export class Upstream {
   drain: Drain | undefined;
   /** A connection was opened since the last check of the chain id. */
   #hasNewConnection = false;
-  /** When a connection was last opened. */
-  #connectedAt: number | undefined;
   readonly #own: OwnRequests;
   /** Calls that have not ended. */
   inFlight = 0;
@@ -543,10 +541,9 @@ export class Upstream {
       else this.#hasNewConnection = true;
     };
     const connected = (isOnly: boolean): void => {
-      const now = clock.now();
       // After an idle time, another node may use the address: a poll follows the next response.
-      if (isOnly && now - (this.#connectedAt ?? now) >= CONNECTION_CHECK_MS) this.isHeadUncertain = true;
-      this.#connectedAt = now;
+      const isIdle = !this.hasResponded(clock.now() - CONNECTION_CHECK_MS);
+      if (isOnly && isIdle && this.isUsed) this.isHeadUncertain = true;
       if (this.#chain.isRunning) return; // the check has probably opened it
       this.#hasNewConnection = true;
       if (this.#chain.isDone && sinceCheckMs() >= CONNECTION_CHECK_MS) void this.verifyChain();

@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { clock } from '../../gateway/clock/clock.ts';
+import { ScriptedChain } from '../chain/scripted-chain.ts';
+import { follow, scriptedNode } from '../chain/with-heads.ts';
 import { hang } from '../support/behaviours.ts';
 import { eventually } from '../support/eventually.ts';
 import type { FakeNode } from '../support/fake-node.ts';
@@ -72,4 +75,23 @@ it('a connection that is opened after an idle time is followed by a poll', async
   time.forward(6_000);
   expect((await all.send('eth_getStorageAt', [account, '0x0', '0x10'])).response.error).toBeUndefined();
   await eventually(() => polls() > before);
+});
+
+it.each([
+  ['a busy upstream that closes a connection is at the head', [3_000, 3_000, 0], false],
+  ['an upstream that opens a connection after an idle time may not be', [0, 0, 6_000], true],
+])('%s', async (_, intervalsMs, isUncertain) => {
+  const time = shiftClock();
+  const node = await scriptedNode(new ScriptedChain());
+  const [upstream] = follow([node]).upstreams;
+  const send = () => upstream?.send('eth_blockNumber', '[]', { deadline: clock.now() + 20_000 });
+  for (const [index, ms] of intervalsMs.entries()) {
+    if (index === intervalsMs.length - 1)
+      node.next(({ response, text }) => void response.writeHead(200, { connection: 'close' }).end(text));
+    await send();
+    time.forward(ms);
+  }
+  await eventually(() => node.connections().length === 0);
+  await send();
+  expect(upstream?.isHeadUncertain).toBe(isUncertain);
 });
