@@ -182,6 +182,8 @@ function compareBranches<R extends Report>(
   for (const report of reports) {
     if (report.isUncertain) continue;
     for (const number of numbersApart(report, followed)) {
+      // What it reported before a gap may have been replaced: nobody follows it there.
+      if (number < report.linkedFrom) break;
       const own = count(number, hashes(report, number));
       const others = count(number, followed.at(number)?.hash);
       const hasWon = own >= 2 && own > others;
@@ -202,6 +204,7 @@ function compareBranches<R extends Report>(
       const others = count(number, hash);
       return others >= 2 && others > count(number, hashes(report, number));
     });
+    if (winner === undefined && !hasLost && (apart[0]?.[0] ?? 0n) < report.linkedFrom) continue;
     const common = winner === undefined ? newestCommon(report, followed) : undefined;
     const leftAt = common === undefined ? (apart.at(-1)?.[0] ?? 0n) : common + 1n;
     standings.set(report, hasLost ? { leftAt, hasLost } : { leftAt });

@@ -235,6 +235,15 @@ describe('the head of several groups, by what each upstream has reported', () =>
     expect(network.select()).toMatchObject({ head: 'a 120', leaves: undefined, standings: { c: { leftAt: 112n } } });
   });
 
+  it('what one reported before a gap neither replaces the followed branch nor keeps it from raising the head', () => {
+    const network = new Network('abc').fork('c', 0, 2).mine('b', 4).follow('b');
+    for (let block = 0; block < 5; block++) network.at += BLOCK_S * 1_000;
+    network.node('a').chain.goBack(1);
+    network.report('a').fork('a', 0, 8).fork('c', 0, 10);
+    expect(network.select()).toMatchObject({ leaves: undefined, disputedAt: undefined });
+    expect(network.select().standings).not.toHaveProperty('c.leftAt');
+  });
+
   it('a branch is not left for one whose height is below the retained hashes of the followed one', () => {
     const network = new Network('ab').fork('a', 0, 2);
     for (let block = 0; block < 40; block++) network.mine('b');
