@@ -74,7 +74,12 @@ All results, those too in which a peer is ahead or a target is missed: [benchmar
 /** CPU per call of each gateway: `eRPC 222 µs`. */
 function costsOf({ rounds }: Extract<ScenarioResult, { kind: 'cost' }>): string {
   const names = ['Gatehouse', 'nodecore', 'proxyd', 'erpc', 'nginx'].filter((name) => rounds[0]?.[name] !== undefined);
-  return names.map((name) => `${name} ${show(median(rounds.map((round) => round[name]?.cpuUs ?? NaN)))} µs`).join(', ');
+  return names
+    .map(
+      (name) =>
+        `${name === 'erpc' ? 'eRPC' : name} ${show(median(rounds.map((round) => round[name]?.cpuUs ?? NaN)))} µs`,
+    )
+    .join(', ');
 }
 
 /** All figures with their targets; a missed target is marked. */

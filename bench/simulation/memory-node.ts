@@ -106,7 +106,7 @@ export class MemoryNode implements ChainServer, Transport, SubscriptionLink {
   #connect(): void {
     if (this.#isConnected) return;
     this.#isConnected = true;
-    for (const events of this.#watching) events.connected(true);
+    for (const events of this.#watching) events.connected();
   }
 
   #disconnect(): void {

@@ -9,7 +9,6 @@ import { pollFilters, subscribe, type EndCounts } from '../soak/chain-subscriber
 import { checkedReads } from '../soak/checked-reads.ts';
 import type { Client } from '../soak/client.ts';
 import { ConsistencyChecker, type CheckerCounts } from '../soak/consistency-checker.ts';
-import { MAX_REORG_BLOCKS } from '../soak/true-chain.ts';
 import { verifiedResults, type VerifiedResults } from '../soak/verified-results.ts';
 import { Violations, type ViolationKind } from '../soak/violations.ts';
 import { MemoryNode } from './memory-node.ts';
@@ -88,7 +87,6 @@ export async function simulate({
   const parts = (): ChainCallerParts => ({
     ...{ connect, checker, random: next(), maxPauseMs: MAX_PAUSE_MS, deadline, onMessage },
   });
-  void reorgAfterStart(chain, next());
   const faults = runChainFaults(chain, next(), deadline - CALM_MS);
   const callers = [readOverHttp, readOverHttp, readOverWebSocket].map((call) => call(parts()));
   const followers = network.hasFollowers ? [subscribe, subscribe, pollFilters] : [];
@@ -99,13 +97,6 @@ export async function simulate({
     ...{ counts: checker.counts, ends, violations: violations.total, kinds: violations.kinds, texts },
     verified: verifiedResults(samplesIn(await gateway.metrics()), network.name),
   };
-}
-
-/** Replaces more blocks than the gateway has seen since its start. */
-async function reorgAfterStart(chain: ChainNetwork, random: Random): Promise<void> {
-  await clock.sleep(random.between(2_000, 8_000));
-  const removed = random.between(8, MAX_REORG_BLOCKS);
-  chain.reorg(removed, removed + 1);
 }
 
 /** Waits until the network returns its head. */

@@ -51,8 +51,6 @@ const CURRENT_MS = 10_000;
 const ABANDONED_MS = 1_000;
 /** After this time, a live node's branch is known to the gateway: three polls confirm a lower head. */
 const BRANCH_MS = 12_000;
-/** For this time, all nodes that respond may be on an older branch: one stays there for 16 s while others fail for 12 s. */
-const OLD_BRANCH_MS = 30_000;
 
 /** The true chain and the views of all nodes of one network over time. All times are milliseconds of one clock. */
 export class ChainHistory {
@@ -177,8 +175,8 @@ export class ChainHistory {
   }
 
   /**
-   * The number above which a subscription gets all blocks of the chain of this block: that of the newest one that the chain at
-   * its start had, too. After a restart from genesis, the gateway continues at the head that it has when it sees the restart.
+   * The number above which a subscription gets all blocks of the chain of this block. After a restart from genesis, the
+   * gateway continues at the head that it has when it sees the restart.
    */
   deliveredAbove(startedAt: number, block: TrueBlock, at: number): number {
     const heads = inEffect(this.#heads, startedAt - BRANCH_MS, at);
@@ -188,11 +186,8 @@ export class ChainHistory {
         commonAncestor((heads[index - 1] as HeadAt).head, head).number === 0 &&
         commonAncestor(head, block).number > 0,
     );
-    const starts =
-      restart === undefined
-        ? inEffect(this.#heads, startedAt - OLD_BRANCH_MS, startedAt).map(({ head }) => head)
-        : [this.headAt(Math.max(startedAt, Math.min(restart.at + BRANCH_MS, at)))];
-    return Math.max(...starts.map((head) => commonAncestor(head, block).number));
+    const since = restart === undefined ? startedAt : Math.max(startedAt, Math.min(restart.at + BRANCH_MS, at));
+    return this.headAt(since).number;
   }
 
   /** Whether a live node, or the true chain, was on another branch, of this height at least. */

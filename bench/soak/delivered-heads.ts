@@ -63,11 +63,10 @@ export class DeliveredHeads {
   /** Whether a block without its parent is delivered: the first one, or after a reorg of all delivered blocks. */
   #mayFollowAll(block: TrueBlock, at: number): boolean {
     const [oldest] = this.#chain;
-    const isFirst = block.number <= this.#startedAbove(block, at) + 1;
-    if (oldest === undefined) return isFirst;
+    if (oldest === undefined) return block.number <= this.#startedAbove(block, at) + 1;
     const fork = commonAncestor(oldest, block);
     // A chain that starts again from genesis has no reorg: the gateway continues at the head.
-    return fork !== oldest && ((isFirst && block.number <= oldest.number) || fork.number === 0);
+    return fork !== oldest && (block.number <= oldest.number || fork.number === 0);
   }
 
   /** Heads above this number must be delivered. */

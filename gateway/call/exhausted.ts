@@ -30,7 +30,7 @@ export function responseOfFailures(call: Call): UpstreamResponse {
   const refused = range === undefined ? undefined : failed.findLast(({ failure }) => failure === 'too-large');
   // Smaller parts may be served, also by the upstreams that failed otherwise.
   if (refused !== undefined || range?.hasSkipped === true) throw tooLargeError(refused?.response);
-  if (failed.length === 0) throw noCandidateError(candidates, clock.now());
+  if (failed.length === 0 && irregular === undefined) throw noCandidateError(candidates, clock.now());
   const noUpstream = (): RpcError => new RpcError('no-upstream', undefined, { retryAfterS: requestedWaitS(failed) });
   const classes = new Set(failed.map(({ failure }) => failure));
   if (classes.size === 1 && classes.has('unsupported')) {

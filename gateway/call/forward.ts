@@ -12,7 +12,7 @@ import { Call, type RangePart } from './call.ts';
 import type { CoalescedCalls } from './coalesce.ts';
 import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
-import { inTime } from './in-time.ts';
+import { inTime, untilDeadline } from './in-time.ts';
 import { mayStillArrive } from './may-still-arrive.ts';
 import { namesItsBlock } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
@@ -27,12 +27,13 @@ import { pinVerified, proveRaised, requireProof } from './verify-outcome.ts';
  */
 export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
   const { owner, router } = call;
+  const { admit, before } = (call.rules = rulesOf(call));
+  if (admit !== undefined) for (const hook of admit) await hook(call);
   // Calls of Gatehouse itself need none.
   const slots = call.context === undefined ? undefined : router.slots;
   if (slots?.tryEnter(owner) === false) await slots.wait(owner, call.deadline - clock.now(), call.cancellation);
   try {
     prepare(call);
-    const { before } = (call.rules = rulesOf(call));
     if (before !== undefined) {
       for (const hook of before) {
         const begun = hook(call);
@@ -46,7 +47,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
     for (;;) {
       if (verification !== undefined) await pinVerified(call, verification);
       const poll = catchUp(call, clock.now());
-      if (poll !== undefined) await inTime(call, poll);
+      if (poll !== undefined) await untilDeadline(call, poll);
       const more = moreCapacity(call, false);
       if (more !== undefined) await more;
       const now = clock.now();
@@ -54,7 +55,8 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       if (upstream === undefined) {
         if (await mayStillArrive(call)) continue;
         const last = exhausted(call);
-        await othersKnow(call);
+        const sharing = othersKnow(call);
+        if (sharing !== undefined) await untilDeadline(call, sharing);
         return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);

@@ -39,13 +39,10 @@ export function recordServed(
   const isLogs = method.resultIs === 'logs';
   const isHead = method.resultIs === 'head-number';
   if (method.blockAt?.readsState === true && response.kind !== 'error') {
-    // The state of `latest` is at least that of the newest known block of the upstream.
-    const known = blocks?.tag === 'latest' ? chain.view.headOf(upstream)?.number : undefined;
-    const number = pinned?.number ?? known;
-    if (number !== undefined && number > chain.view.newestServed) chain.served(upstream, { number }, now);
-    // Some nodes return state for any number that a caller names.
-    else if (pinned === undefined && blocks !== undefined && blocks.highest > Number(chain.view.newestKnown))
-      chain.mayHaveNewer(upstream, now);
+    if (pinned === undefined) {
+      // Some nodes return state for any number that a caller names.
+      if (blocks !== undefined && blocks.highest > Number(chain.view.newestKnown)) chain.mayHaveNewer(upstream, now);
+    } else if (pinned.number > chain.view.newestServed) chain.served(upstream, { number: pinned.number }, now);
   }
   if (!isHead && !isLogs && !namesItsBlock(method)) return;
   // The number of the pending block is not yet that of a block.

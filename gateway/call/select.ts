@@ -90,16 +90,13 @@ export function takeRetry(call: Call, now: number): boolean {
 }
 
 /**
- * For a call for a tag: at a start, waits for the first polls of all upstreams. Then polls upstreams that are behind, or may be
- * after a failure, and would be selected before the first one at the head. One whose circuit is not closed is polled if there is
- * no other.
+ * For a call for a tag: polls upstreams that are behind, or may be after a failure, and would be selected before the first
+ * one at the head. One whose circuit is not closed is polled if there is no other.
  * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
  */
 export function catchUp({ router, group, blocks, tried, candidates }: Call, now: number): Promise<void> | undefined {
   const { chain, ranking, all } = router;
   if (blocks?.tag === undefined || all.length === 1) return undefined;
-  const started = chain.whenStarted(now);
-  if (started !== undefined) return started;
   let recovering: Upstream | undefined;
   for (const upstream of ranking.order(group, now)) {
     if (tried.includes(upstream) || candidates?.includes(upstream) === false || upstream.drain !== undefined) continue;

@@ -48,16 +48,8 @@ export type Absence = 'no-response' | 'not-followed';
 export type Effect<U> =
   /** The chain has changed, or is known again. Watchers get the change; undefined: they continue from the head. */
   | { readonly kind: 'changed'; readonly change: ChainChange | undefined }
-  /** Fetch the blocks between `headers` and the head, for watchers until a time, and call `fetched`. */
-  | {
-      readonly kind: 'fetch';
-      readonly head: Header;
-      readonly from: U;
-      readonly headers: Headers;
-      readonly watchedUntil: number | undefined;
-    }
-  /** The first watcher's chain, or one that restarts, has few blocks: fetch those before, and call `precededBy`. */
-  | { readonly kind: 'fetch-ancestors'; readonly from: U; readonly headers: Headers }
+  /** Fetch the blocks between `headers` and the head, and call `fetched`. */
+  | { readonly kind: 'fetch'; readonly head: Header; readonly from: U; readonly headers: Headers }
   /** Check the chain id of the upstream, and call `verified`. */
   | { readonly kind: 'verify'; readonly upstream: U }
   /** Poll the upstream: its head may have been replaced. */
@@ -195,11 +187,6 @@ export class Chain<U> {
   /** The polls below the head are not yet enough to confirm a lower head. */
   get isConfirming(): boolean {
     return this.#isConfirming;
-  }
-
-  /** The head is not selected yet: the first polls of all upstreams have not ended. */
-  get isAwaiting(): boolean {
-    return this.#awaited.size > 0;
   }
 
   /** The chain is followed without a pause. */
@@ -393,12 +380,6 @@ export class Chain<U> {
     return this.#takeEffects();
   }
 
-  /** The blocks before the oldest known one, oldest first. */
-  precededBy(ancestors: readonly Header[]): void {
-    this.#ring.prepend(ancestors);
-    this.#view = undefined;
-  }
-
   // An upstream
 
   #update(known: UpstreamBlocks<U>, at: number): void {
@@ -519,10 +500,7 @@ export class Chain<U> {
 
   /** @param updated the upstream with a new or failed poll, whose polls below the head are counted */
   #decide(updated: UpstreamBlocks<U> | undefined, at: number): void {
-    if (this.#awaited.size > 0) {
-      if (at < this.#awaitedUntil) return;
-      this.#awaited.clear();
-    }
+    if (at < this.#awaitedUntil && this.#awaited.size > 0) return;
     if (updated !== undefined && this.#isBackAtHead(updated, at)) {
       this.#otherBranch = undefined;
       this.#view = undefined;
@@ -741,8 +719,7 @@ export class Chain<U> {
     else {
       this.#gapSince ??= at;
       this.#fetching = move;
-      const watchedUntil = fills === 'all' ? this.#gapSince + MAX_GAP_MS : undefined;
-      this.#effects.push({ kind: 'fetch', head, from, headers, watchedUntil });
+      this.#effects.push({ kind: 'fetch', head, from, headers });
     }
   }
 
@@ -809,8 +786,6 @@ export class Chain<U> {
     this.#recordDelivered(at);
     const delivered = isOtherChain ? ({ ...change, hasGap: true, isOtherChain } as const) : change;
     this.#effects.push({ kind: 'changed', change: isContinuous ? delivered : undefined });
-    if ((!isContinuous || change.hasGap === true) && this.#isWatched && reporter !== undefined)
-      this.#effects.push({ kind: 'fetch-ancestors', from: reporter, headers: this.#ring.headers });
   }
 
   /**

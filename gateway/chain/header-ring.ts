@@ -2,7 +2,7 @@ import type { Header } from './header.ts';
 
 /**
  * One change of the chain. The last of `removed` and the first of `added` have the same parent. Exception: if a reorg goes
- * back further than all known blocks, `removed` has all of them, and `added` begins below.
+ * back further than all delivered blocks, `removed` has all of them, and `added` begins at the same height.
  */
 export interface ChainChange {
   /** Newest first. Empty unless there is a reorg. */
@@ -103,16 +103,6 @@ export class HeaderRing {
     }
     this.#replace(list.slice(0, end), removed);
     return removed;
-  }
-
-  /** Adds older blocks, unless the chain does not begin with their child any more. @param ancestors oldest first */
-  prepend(ancestors: readonly Header[]): void {
-    const { list } = this.headers;
-    const [child] = list;
-    if (child === undefined || child.parentHash !== ancestors.at(-1)?.hash) return;
-    const since = this.headers.since(child.number);
-    for (const { hash, number } of ancestors) this.#places.set(hash, { number, since });
-    this.#replace([...ancestors, ...list].slice(-this.#maxHeaders), []);
   }
 
   clear(): void {

@@ -24,9 +24,7 @@ export interface PollTimes {
   readonly catchUpMinMs: number;
   /** Maximum backoff after failures. */
   readonly backoffMaxMs: number;
-  /** Time at the start for which the network's head, and calls for a tag, wait for the first polls of all upstreams. */
-  readonly firstPollsMs: number;
-  /** Time for which a poll of the head is not overdue, and after a start no further ones begin for a call. */
+  /** Time at the start for which the network's head waits for the first polls of all upstreams. */
   readonly startMs: number;
 }
 
@@ -48,7 +46,6 @@ export const defaultTimes: PollTimes = {
   catchUpWaitMs: 300,
   catchUpMinMs: 250,
   backoffMaxMs: 15_000,
-  firstPollsMs: 500,
   startMs: 1_000,
 };
 

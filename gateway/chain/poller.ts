@@ -4,7 +4,7 @@ import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-me
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
-import { fetchAncestors, fetchBranch, missingAncestors, type HeaderSource } from './fetch-branch.ts';
+import { fetchBranch, type HeaderSource } from './fetch-branch.ts';
 import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
@@ -20,8 +20,6 @@ import {
 import type { ChainView, FinalTag } from './view.ts';
 
 const OTHER_CHAIN_BACKOFF_MS = 60_000;
-/** Blocks before the head that the upstreams do not return are not fetched again for this time. */
-const ANCESTORS_BACKOFF_MS = 600_000;
 /** A worker polls an upstream if the first one has not for this many times the interval. */
 const OVERDUE_FACTOR = 3;
 /** After a message of a worker with watchers, the first one polls as if it had them for this many of the longest rounds. */
@@ -118,14 +116,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   readonly #waitingForNews = new Set<() => void>();
   /** Blocks of a gap that is not yet filled, by hash. */
   readonly #fetched = new Map<string, Header>();
-  #ancestorsRetryAt = -Infinity;
   readonly #prediction = new HeadPrediction();
   #reportedHead: bigint | undefined;
   #timer: Timer | undefined;
   /** When polls began, or something last waited for the head. */
   #startedAt = -Infinity;
-  /** After polls began again, the end of the time for which calls for a tag wait for them. */
-  #firstPollsUntil = -Infinity;
   /** A call waits for the head until then. */
   #neededUntil = -Infinity;
   #usedAt = -Infinity;
@@ -171,8 +166,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     for (const upstream of upstreams) this.#polls.set(upstream, previous.get(upstream) ?? new Polls());
     for (const [upstream, polls] of previous) if (!this.#polls.has(upstream)) this.#closeFeed(upstream, polls);
     this.#chain.replaceUpstreams(upstreams);
-    // Calls may wait only for those that were removed.
-    this.#handle(this.#chain.passed(clock.now()));
   }
 
   /** A caller is served a block of this upstream. */
@@ -241,7 +234,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /**
    * The current head for a call, which counts as a use: one that was seen as lately as while there are many calls. If it is
    * older, because polls are rare or have stopped, the upstreams are polled now. The first response that is not below the known
-   * head suffices; if polls had stopped, those of all upstreams, within half a second.
+   * head suffices; if polls had stopped, those of all upstreams, within a second.
    * @returns undefined if no upstream returns the head within the timeout
    */
   async currentHead(timeoutMs: number): Promise<Header | undefined> {
@@ -283,26 +276,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       }, timeoutMs);
       waiting.add(end);
     });
-  }
-
-  /**
-   * For a call for a tag. Begins polls if they had stopped.
-   * @returns resolves when the first polls of all upstreams have ended, or 500 ms after polls began; undefined: they have ended
-   */
-  whenStarted(now: number): Promise<void> | undefined {
-    if (this.#timer === undefined) this.markUsed(now);
-    return now < this.#firstPollsUntil && this.#chain.isAwaiting ? this.#firstPolls() : undefined;
-  }
-
-  async #firstPolls(): Promise<void> {
-    const until = this.#firstPollsUntil;
-    for (let now = clock.now(); this.#chain.isAwaiting && !this.#isClosed; now = clock.now()) {
-      if (now >= until) {
-        this.#handle(this.#chain.passed(now));
-        return;
-      }
-      await this.#waitIn(this.#waitingForNews, until - now);
-    }
   }
 
   /**
@@ -504,7 +477,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     const intervalMs = awaitedBy === undefined ? ownMs : 0;
     const silence = silenceLimits(this.#times, blockMs);
     const untilNextMs = expectedMs === undefined ? roundMs : (stepMs ?? Math.min(expectedMs, this.#times.watchedMaxMs));
-    let nextMs = isStart ? Math.min(untilNextMs, this.#times.firstPollsMs) : untilNextMs;
+    let nextMs = isStart ? Math.min(untilNextMs, this.#times.startMs) : untilNextMs;
     for (const [upstream, polls] of this.#polls) {
       const isLate = isConfirming || this.view.hasBeenAbove(upstream, this.#times.lateMs, now);
       const dueMs = this.#pollIfDue(upstream, polls, now, intervalMs, silence, isLate) ?? nextMs;
@@ -513,11 +486,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
       if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
     }
-    const awaitedUntil = now + this.#times.firstPollsMs;
-    if (wasStopped) this.#firstPollsUntil = awaitedUntil;
     // A call of a network whose heads are known delays them for no others.
-    if (wasStopped || awaitedBy === 'watcher')
-      this.#chain.waitFor(this.#pending(now), now < this.#firstPollsUntil ? this.#firstPollsUntil : awaitedUntil);
+    if (wasStopped || awaitedBy === 'watcher') this.#chain.waitFor(this.#pending(), now + this.#times.startMs);
     if (this.#isPolling) for (const upstream of this.#probed) upstream.probeIfIdle(now);
     this.#nextRoundAt = now + minMs;
     // A worker that does not poll for all checks then whether the network is in use.
@@ -553,18 +523,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     return undefined;
   }
 
-  /** The upstreams whose first head since the start is being polled, here or by the first worker. Notifications are as good. */
-  #pending(now: number): U[] {
-    const isOld = (upstream: U): boolean => {
-      const head = this.view.headOf(upstream);
-      return head === undefined || (head.at < this.#startedAt && !this.#isSubscribed(upstream));
-    };
-    const isPolled = (upstream: U): boolean =>
-      !this.#isPolling && upstream.circuit.isClosed && !upstream.isOnOtherChain && !upstream.isUnwatched(now);
+  /** The upstreams whose first head since the start is being polled. */
+  #pending(): U[] {
+    const isOld = (upstream: U): boolean => (this.view.headOf(upstream)?.at ?? -Infinity) < this.#startedAt;
     return [...this.#polls].flatMap(([upstream, { polling }]) =>
-      (polling !== undefined || isPolled(upstream)) && this.#chain.failuresOf(upstream) === 0 && isOld(upstream)
-        ? upstream
-        : [],
+      polling !== undefined && this.#chain.failuresOf(upstream) === 0 && isOld(upstream) ? upstream : [],
     );
   }
 
@@ -580,7 +543,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#closeFeed(upstream, polls);
     const { polling, catchUp } = polls;
     Object.assign(polls, new Polls(), { polling, catchUp });
-    this.#handle(this.#chain.gone(upstream, 'not-followed', clock.now()));
+    this.#chain.gone(upstream, 'not-followed', clock.now());
   }
 
   #setTimer(ms: number): void {
@@ -808,11 +771,6 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
             this.#recover(error);
           });
           break;
-        case 'fetch-ancestors':
-          this.#fetchAncestors(effect).catch((error: unknown) => {
-            this.#recover(error);
-          });
-          break;
         case 'verify':
           this.#verify(effect.upstream).catch((error: unknown) => {
             this.#recover(error);
@@ -881,24 +839,12 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#handle(this.#chain.fetched('unknown', clock.now()));
   }
 
-  async #fetch({ head, from, headers, watchedUntil }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
-    const branch = await fetchBranch(head, headers, this.#sourcesFrom(from), this.#fetched, watchedUntil);
-    this.#handle(this.#chain.fetched(branch, clock.now()));
-  }
-
-  async #fetchAncestors({ from, headers }: Extract<Effect<U>, { kind: 'fetch-ancestors' }>): Promise<void> {
-    if (clock.now() < this.#ancestorsRetryAt) return;
-    const ancestors = await fetchAncestors(headers, this.#sourcesFrom(from));
-    if (ancestors.length < missingAncestors(headers)) this.#ancestorsRetryAt = clock.now() + ANCESTORS_BACKOFF_MS;
-    this.#chain.precededBy(ancestors);
-  }
-
-  /** The upstreams to fetch blocks from: the one that reported the head first. */
-  #sourcesFrom(reporter: U): U[] {
+  async #fetch({ head, from, headers }: Extract<Effect<U>, { kind: 'fetch' }>): Promise<void> {
     const others = [...this.#polls.keys()].filter(
-      (upstream) => upstream !== reporter && upstream.circuit.isClosed && !upstream.isOnOtherChain,
+      (upstream) => upstream !== from && upstream.circuit.isClosed && !upstream.isOnOtherChain,
     );
-    return [reporter, ...others];
+    const branch = await fetchBranch(head, headers, [from, ...others], this.#fetched);
+    this.#handle(this.#chain.fetched(branch, clock.now()));
   }
 
   async #verify(upstream: U): Promise<void> {

@@ -134,7 +134,8 @@ export class Network implements ServedNetwork {
     const evidenceInFlight = new CoalescedCalls(chain);
     const routerOptions = {
       permitted,
-      ...{ transactions: replaceable.transactions, relays: replaceable.private },
+      transactions: replaceable.transactions,
+      relays: replaceable.private,
       failsafe: new FailsafeTable(replaceable, named, upstreams, timeoutMs, callTimeoutMs),
       checkResult: parts.resultCheck,
       confirmNull: replaceable.confirmNull,

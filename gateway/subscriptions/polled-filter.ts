@@ -27,6 +27,7 @@ export class PolledFilter implements Subscriber {
   /** Name of the holder of its bytes: without a key, that of the address. */
   holder: string | undefined;
   readonly subscription: SubscriptionParams;
+  readonly hidesGaps = true;
   /** Of a log filter, for a request for all its logs; undefined for blocks and transactions. */
   readonly filterParams: FilterParams | undefined;
   unsubscribe: Unsubscribe = () => undefined;

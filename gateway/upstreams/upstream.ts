@@ -540,10 +540,7 @@ export class Upstream {
       if (sinceCheckMs() >= LOST_CHECK_MS) this.#chain.isDone = false;
       else this.#hasNewConnection = true;
     };
-    const connected = (isOnly: boolean): void => {
-      // After an idle time, another node may use the address: a poll follows the next response.
-      const isIdle = !this.hasResponded(clock.now() - CONNECTION_CHECK_MS);
-      if (isOnly && isIdle && this.isUsed) this.isHeadUncertain = true;
+    const connected = (): void => {
       if (this.#chain.isRunning) return; // the check has probably opened it
       this.#hasNewConnection = true;
       if (this.#chain.isDone && sinceCheckMs() >= CONNECTION_CHECK_MS) void this.verifyChain();

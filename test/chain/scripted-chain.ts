@@ -56,11 +56,6 @@ export class ScriptedChain {
     return this.#blocks.find(({ number }) => number === which) ?? null;
   }
 
-  /** Whether it is the number of a block after the first one. */
-  isAfterFirst(which: string): boolean {
-    return which !== 'latest' && Number(which) > Number(this.#blocks[0]?.number);
-  }
-
   byHash(which: string): ScriptedBlock | null {
     return this.#blocks.find((one) => one.hash === which) ?? null;
   }

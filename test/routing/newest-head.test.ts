@@ -72,10 +72,9 @@ describe('a read of the newest block', () => {
     setHead(lagging, '0x10');
     setHead(next, '0x12');
     setHead(newest, '0x13');
-    // No state at the newest block is served.
-    await all.send('eth_getStorageAt', [account, '0x0', '0x1']);
+    await all.request();
     await eventually(() => all.nodes.every((node) => pollsOf(node) === 1));
-    await all.send('eth_getStorageAt', [account, '0x0', '0x1']);
+    await all.request();
     await newest.refuse();
     const { response } = await all.send('eth_getBalance', [account, 'latest']);
     expect(response.result).toBe('0x12');

@@ -10,13 +10,12 @@ const pruned = rpcError(-32000, 'missing trie node 0123 (path ) state 0x0123 is 
 
 /** Waits until all heads are polled: the given ones, or 0x10000. */
 async function withHeads(all: WithNodes, ...heads: string[]): Promise<void> {
-  const { nodes } = all;
+  const { nodes, request } = all;
   const block = (number: string) => ({ number, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] });
   nodes.forEach((node, index) => {
     node.response('eth_getBlockByNumber', block(heads[index] ?? '0x10000'));
   });
-  // State at the newest block would count as served.
-  await all.send('eth_getStorageAt', at('0x1'));
+  await request();
   await untilHeadsPolled(all);
   for (const node of nodes) node.calls.length = 0;
 }
@@ -83,10 +82,9 @@ describe('an upstream behind the head', () => {
   it('is skipped, but used if the other one fails', async () => {
     const all = await withNodes(2);
     await withHeads(all, '0x10000', '0x10010');
-    const result = async () => (await all.send('eth_getStorageAt', at('0xffff'))).response.result;
-    expect(await result()).toBe(word(2));
+    expect(await all.request()).toMatchObject({ result: word(2) });
     all.nodes[1]?.always(status(503));
-    expect(await result()).toBe(word(1));
+    expect(await all.request()).toMatchObject({ result: word(1) });
     expect(all.requestCounts()).toEqual([1, 2]);
   });
 

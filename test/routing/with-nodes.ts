@@ -12,9 +12,7 @@ export interface WithNodes {
   readonly nodes: readonly FakeNode[];
   /** Calls eth_getStorageAt, each time for another position. Node 0 returns `word(1)`, node 1 `word(2)` and so on. */
   readonly request: () => Promise<JsonRpcResponse>;
-  /** The same at an old block: no upstream is skipped because it may have lost the newest one. */
-  readonly requestOld: () => Promise<JsonRpcResponse>;
-  /** As `request`, or another call; returns the HTTP status and the response text as well. */
+  /** The same, or another call; returns the HTTP status and the response text as well. */
   readonly send: (method?: string, params?: readonly unknown[]) => Promise<Sent>;
   /** Number of requests that each node received, except for its chain id and its head. */
   readonly requestCounts: () => number[];
@@ -59,12 +57,11 @@ export async function withNodes(
   });
   // Different positions, because identical calls would be coalesced.
   let position = 0;
-  const anotherPosition = (block = 'latest'): unknown[] => [storageParams[0], `0x${(position++).toString(16)}`, block];
+  const anotherPosition = (): unknown[] => [storageParams[0], `0x${(position++).toString(16)}`, 'latest'];
   return {
     gateway,
     nodes,
     request: () => gateway.call('test', 'eth_getStorageAt', anotherPosition()),
-    requestOld: () => gateway.call('test', 'eth_getStorageAt', anotherPosition('0x1')),
     send: async (method = 'eth_getStorageAt', params = anotherPosition()) => {
       const response = await gateway.post('test', JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
       const text = await response.text();

@@ -15,7 +15,7 @@ type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess) => Rule<C
 
 /** All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone. */
 export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
-  // Rejects the call before the others do work for it.
+  // Rejects the call before it has a slot and the others do work for it.
   ['sender charge', senderCharge],
   // Changes the parameters that are sent, so it is before the rules that send them.
   ['gas cap', gasCap],
@@ -67,6 +67,7 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess): 
   });
   return {
     names: found.map(({ name }) => name),
+    admit: hooks(found.map(({ admit }) => admit)),
     before: hooks(found.map(({ before }) => before)),
     during: hooks(found.map(({ during }) => during)),
     judge: hooks(found.map(({ judge }) => judge)),

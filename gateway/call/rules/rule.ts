@@ -11,6 +11,8 @@ export type RuleAccess = 'gatehouse' | 'key' | 'private' | 'public';
  * many calls, so it keeps nothing of one.
  */
 export interface Rule<Call> {
+  /** Rejects the call before it has a slot of the network. @throws RpcError (rejects with it) */
+  readonly admit?: (call: Call) => Promise<void>;
   /** Runs before the first attempt. A response ends the call. @throws RpcError, Cancelled (rejects with it) */
   readonly before?: (call: Call) => Promise<UpstreamResponse | undefined> | undefined;
   /** Watches an attempt, and may end it with an outcome of its own. */
@@ -27,10 +29,11 @@ export interface Rule<Call> {
 /** The hooks of the rules of a call, in the order of the rules. Undefined: no rule has the hook. */
 export interface CallRules<Call> {
   readonly names: readonly string[];
+  readonly admit: readonly NonNullable<Rule<Call>['admit']>[] | undefined;
   readonly before: readonly NonNullable<Rule<Call>['before']>[] | undefined;
   readonly during: readonly NonNullable<Rule<Call>['during']>[] | undefined;
   readonly judge: readonly NonNullable<Rule<Call>['judge']>[] | undefined;
 }
 
 /** Of a call that is not sent. */
-export const noRules = { names: [], before: undefined, during: undefined, judge: undefined } as const;
+export const noRules = { names: [], admit: undefined, before: undefined, during: undefined, judge: undefined } as const;

@@ -7,7 +7,7 @@ import type { Rule, RuleAccess } from './rule.ts';
 
 /** A transaction without a key is charged to its sender. */
 export function senderCharge(method: MethodSpec, _: Router, access: RuleAccess): Rule<Call> | undefined {
-  return method.sends === true && access === 'public' ? { before: chargeSender } : undefined;
+  return method.sends === true && access === 'public' ? { admit: chargeSender } : undefined;
 }
 
 /**
@@ -15,7 +15,7 @@ export function senderCharge(method: MethodSpec, _: Router, access: RuleAccess):
  * An unknown type has no sender.
  * @throws RpcError rate-limit (rejects with it)
  */
-async function chargeSender({ params, context }: Call): Promise<undefined> {
+async function chargeSender({ params, context }: Call): Promise<void> {
   const limitsOf = context?.access.publicCaller?.of.senderLimits;
   const [raw] = params;
   if (context === undefined || limitsOf === undefined || typeof raw !== 'string') return;

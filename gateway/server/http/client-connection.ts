@@ -11,7 +11,7 @@ import { Reservation } from '../../memory/reservation.ts';
 import type { NetworkFinder, RequestTarget } from '../../networks/find-network.ts';
 import { Cancellation } from '../../upstreams/transport/cancellation.ts';
 import { Burst } from './burst.ts';
-import type { ClientRequest } from './client-request.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 import { JoinedChunks, type HeldConnection } from './joined-chunks.ts';
 import { pendingResponse, sentBytes, skipInput, watchHeads } from './node-internals.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
@@ -43,8 +43,8 @@ const MAX_IDLE_CHECKS = KEEP_ALIVE_S + 1;
 const MAX_STALLED_CHECKS = 30;
 const MAX_STALLED_CHECKS_EXHAUSTED = 5;
 
-type ClientResponse = ServerResponse<ClientRequest>;
-export type RequestHandler = (request: ClientRequest, response: ServerResponse) => void;
+type ClientResponse = ServerResponse<IncomingRequest>;
+export type RequestHandler = (request: IncomingRequest, response: ServerResponse) => void;
 
 export interface ConnectionOptions {
   readonly memory: MemoryBudget;
@@ -188,7 +188,7 @@ export class ClientConnection implements HeldConnection {
   }
 
   /** To be called for each request, in their order. */
-  arrived(request: ClientRequest, response: ClientResponse): void {
+  arrived(request: IncomingRequest, response: ClientResponse): void {
     request.reservation = new Reservation(this.#options.memory);
     if (request.headers['transfer-encoding'] !== undefined)
       (this.#chunks ??= new JoinedChunks(this)).joinThoseOf(request);
@@ -222,7 +222,7 @@ export class ClientConnection implements HeldConnection {
     });
   };
 
-  #begin(request: ClientRequest, response: ServerResponse): void {
+  #begin(request: IncomingRequest, response: ServerResponse): void {
     this.#reservations.push(request.reservation);
     response.on('close', onResponseClosed);
     // Requests begin in order: those before the ambiguous one are handled.
@@ -230,7 +230,7 @@ export class ClientConnection implements HeldConnection {
     this.#handle(request, response);
   }
 
-  #wait(request: ClientRequest, response: ClientResponse): void {
+  #wait(request: IncomingRequest, response: ClientResponse): void {
     if (this.isClosed) return;
     const { reservation } = request;
     reservation.moveTo(this.#options.holderOf(request));

@@ -4,16 +4,16 @@ import { countRejection } from '../../call/respond.ts';
 import type { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { connectionOf } from './client-connection.ts';
-import type { ClientRequest } from './client-request.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 import type { RequestOptions } from './request-options.ts';
 
 /** The key or token at `target`, or in headers; '' if there is none. @throws RpcError key-invalid or token-invalid */
-export function keyOf({ keyPlaces }: RequestOptions, { target, headers }: ClientRequest): string {
+export function keyOf({ keyPlaces }: RequestOptions, { target, headers }: IncomingRequest): string {
   return keyPlaces === undefined ? target.key : sentKey(target.key, headers, keyPlaces, target.isWebSocket);
 }
 
 /** What the key may do; without a key, what the address may. @throws RpcError (or rejects with it) */
-export function accessOf(options: RequestOptions, request: ClientRequest): KeyAccess | Promise<KeyAccess> {
+export function accessOf(options: RequestOptions, request: IncomingRequest): KeyAccess | Promise<KeyAccess> {
   const { target, headers, socket } = request;
   const address = options.proxies.addressOf(request);
   const key = keyOf(options, request);
@@ -25,7 +25,7 @@ export function accessOf(options: RequestOptions, request: ClientRequest): KeyAc
 }
 
 /** Checks whether the key may be used for the request. @throws RpcError */
-export function checkAccess({ proxies }: RequestOptions, request: ClientRequest, access: KeyAccess): void {
+export function checkAccess({ proxies }: RequestOptions, request: IncomingRequest, access: KeyAccess): void {
   request.access = access;
   request.logEntry?.setKey(access.record.id);
   const { network, headers } = request;
@@ -35,7 +35,7 @@ export function checkAccess({ proxies }: RequestOptions, request: ClientRequest,
 /** Counts and logs the rejection of a request, as far as its caller is known. */
 export function recordRejection(
   { log, metrics, recentCalls }: RequestOptions,
-  { id, target, access, logEntry }: Pick<ClientRequest, 'id'> & Partial<ClientRequest>,
+  { id, target, access, logEntry }: Pick<IncomingRequest, 'id'> & Partial<IncomingRequest>,
   error: unknown,
 ): RpcError {
   const rejection = rejectionOf(error, id, log);

@@ -7,7 +7,7 @@ import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { RpcError } from '../../jsonrpc/errors.ts';
 import { connectionOf, isConnection, type ConnectionOptions, type RequestHandler } from './client-connection.ts';
 import { ClientConnections } from './client-connections.ts';
-import { ClientRequest } from './client-request.ts';
+import { IncomingRequest } from './incoming-request.ts';
 import { closeServer, announceClose, waitForIdleBacklog } from './drain-server.ts';
 import { pendingResponse } from './node-internals.ts';
 import { createRequestIds } from './request-ids.ts';
@@ -32,7 +32,7 @@ export interface Listener {
 /** Takes over connections that are upgraded to WebSocket. */
 export interface UpgradeHandler {
   /** @param head bytes read after the request  @throws RpcError (rejects with it) if rejected, before 101 */
-  upgrade(request: ClientRequest, socket: Socket, head: Buffer): Promise<void>;
+  upgrade(request: IncomingRequest, socket: Socket, head: Buffer): Promise<void>;
   /** Rejects upgrades from now on, and closes all sockets within `timeoutMs`. */
   drain(timeoutMs: number): void;
 }
@@ -55,7 +55,7 @@ export async function listen(
     if (isDraining) response.shouldKeepAlive = false;
     handle(request, response);
   });
-  const onRequest = (request: ClientRequest, response: ServerResponse<ClientRequest>): void => {
+  const onRequest = (request: IncomingRequest, response: ServerResponse<IncomingRequest>): void => {
     const connection = connectionOf(request.socket);
     connection.headEnded();
     if (connection.last === undefined && isAmbiguous(request)) {
@@ -68,7 +68,7 @@ export async function listen(
   };
   const server = createServer(
     {
-      IncomingMessage: ClientRequest,
+      IncomingMessage: IncomingRequest,
       // `ClientConnections` closes them.
       keepAliveTimeout: 0,
       requestTimeout: requestTimeoutMs,

@@ -4,7 +4,7 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import { rejectionOf } from '../../jsonrpc/rejection-of.ts';
 import { rejectionResponse } from '../../jsonrpc/response.ts';
 import { connectionOf, type RequestHandler } from './client-connection.ts';
-import type { ClientRequest, Layer } from './client-request.ts';
+import type { IncomingRequest, Layer } from './incoming-request.ts';
 import { afterEnd } from './node-internals.ts';
 import type { RpcRouteOptions } from './request-options.ts';
 import { answerPreflight, authenticate, call, checkTarget, endCall, findNetwork, rejectCall } from './rpc-request.ts';
@@ -100,7 +100,7 @@ function admitPage({ holderOf, memory }: PortRouterOptions): Layer {
 /** Rejects a request that is no call. */
 function rejectOther({ holderOf, rejectedBodies, log }: PortRouterOptions) {
   // Express recognises an error handler by its four parameters.
-  return (error: unknown, request: ClientRequest, response: ServerResponse, _next?: unknown): void => {
+  return (error: unknown, request: IncomingRequest, response: ServerResponse, _next?: unknown): void => {
     // Express throws errors with a status for paths that it cannot decode.
     const { status } = error as { status?: unknown };
     const isClientError = !(error instanceof RpcError) && typeof status === 'number' && status < 500;

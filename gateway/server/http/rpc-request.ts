@@ -15,7 +15,7 @@ import { openDecisionLog } from '../../observability/decision-log.ts';
 import { sinksOf } from '../../observability/call-sink.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
-import { acceptsHtml, type ClientRequest, type Layer } from './client-request.ts';
+import { acceptsHtml, type IncomingRequest, type Layer } from './incoming-request.ts';
 import { acceptsGzip, compressResponse } from './compress-response.ts';
 import { connectionOf } from './client-connection.ts';
 import { accessOf, checkAccess, recordRejection } from './find-caller.ts';
@@ -44,7 +44,7 @@ export function findNetwork(options: RpcRouteOptions): Layer {
 }
 
 /** Pages have the same addresses. */
-function isForPages(options: RpcRouteOptions, request: ClientRequest, target: ClientRequest['target']): boolean {
+function isForPages(options: RpcRouteOptions, request: IncomingRequest, target: IncomingRequest['target']): boolean {
   if (target.isBase === true && request.method !== 'POST' && request.method !== 'OPTIONS') return true;
   return (options.hasPages || target.network === undefined) && acceptsHtml(request);
 }
@@ -62,7 +62,7 @@ export function answerPreflight(options: RpcRouteOptions): Layer {
  * The origin of a preflight, if it may call a gateway in its private network. Otherwise any page could call a gateway that only
  * a private network reaches: https://wicg.github.io/private-network-access.
  */
-async function privateNetworkOrigin(options: RpcRouteOptions, request: ClientRequest): Promise<string | undefined> {
+async function privateNetworkOrigin(options: RpcRouteOptions, request: IncomingRequest): Promise<string | undefined> {
   const { origin, 'access-control-request-private-network': isPrivate } = request.headers;
   const { network } = request.target;
   if (isPrivate !== 'true' || origin === undefined || network === undefined) return undefined;
@@ -125,7 +125,7 @@ export function call(options: RpcRouteOptions): Layer {
  */
 async function waitForSlot(
   { bodyMaxBytes, limiter, batch, recentCalls }: RpcRouteOptions,
-  request: ClientRequest,
+  request: IncomingRequest,
   response: ServerResponse,
 ): Promise<boolean> {
   const { id: requestId, reservation, network, access, logEntry } = request;
@@ -156,7 +156,7 @@ async function waitForSlot(
  */
 function respondToBody(
   options: RpcRouteOptions,
-  request: ClientRequest,
+  request: IncomingRequest,
   response: ServerResponse,
   body: Buffer,
 ): Promise<void> | undefined {
@@ -206,7 +206,7 @@ function canFlow(
 /** @throws RpcError, Cancelled (rejects with it) */
 async function respondToBodyLater(
   { compressOverBytes }: RpcRouteOptions,
-  request: ClientRequest,
+  request: IncomingRequest,
   response: ServerResponse,
   begun: Promise<RpcResponse | undefined> | RpcResponse | undefined,
   explanation: Explanation | undefined,
@@ -235,7 +235,7 @@ async function respondToBodyLater(
 /** Rejects a call as a whole, if its client is still there. */
 export function rejectCall(options: RpcRouteOptions) {
   // Express recognises an error handler by its four parameters.
-  return (error: unknown, request: ClientRequest, response: ServerResponse, next: NextFunction): void => {
+  return (error: unknown, request: IncomingRequest, response: ServerResponse, next: NextFunction): void => {
     request.reason = 'aborted';
     try {
       if (error instanceof RequestAborted || error instanceof Cancelled) return;

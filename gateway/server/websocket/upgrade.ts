@@ -6,7 +6,7 @@ import { RpcError } from '../../jsonrpc/errors.ts';
 import type { KeyAccess, PublicCaller } from '../../auth/key-access.ts';
 import { digestOf } from '../../auth/formats/key.ts';
 import { connectionOf } from '../http/client-connection.ts';
-import type { ClientRequest } from '../http/client-request.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
 import { accessOf, checkAccess, keyOf, recordRejection } from '../http/find-caller.ts';
 import type { RequestOptions } from '../http/request-options.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
@@ -64,7 +64,7 @@ export class WebSocketUpgrades {
   }
 
   /** @param head bytes read after the request  @throws RpcError (rejects with it) if rejected, before 101 */
-  async upgrade(request: ClientRequest, connection: Socket, head: Buffer): Promise<void> {
+  async upgrade(request: IncomingRequest, connection: Socket, head: Buffer): Promise<void> {
     const options = this.#options;
     const logEntry = (request.logEntry = openAccessLogEntry(options.accessLog, request.id));
     try {
@@ -157,7 +157,7 @@ export class WebSocketUpgrades {
     return { account, max: Math.min(socketsPerKey, limits?.sockets ?? Infinity), all };
   }
 
-  #findNetwork(request: ClientRequest): Network {
+  #findNetwork(request: IncomingRequest): Network {
     if (this.#isDraining) throw new RpcError('stopping');
     const target = connectionOf(request.socket).target(this.#options, request);
     if (target?.network === undefined) throw new RpcError('unknown-network', this.#options.networks.hint);
@@ -169,7 +169,7 @@ export class WebSocketUpgrades {
   }
 
   /** @returns undefined if the client has disconnected */
-  #completeHandshake(request: ClientRequest, connection: Socket, head: Buffer): WebSocket | undefined {
+  #completeHandshake(request: IncomingRequest, connection: Socket, head: Buffer): WebSocket | undefined {
     let socket: WebSocket | undefined;
     let problem: string | undefined;
     const addRequestId = (headers: string[]): void => void headers.push(`X-Request-Id: ${request.id}`);

@@ -52,12 +52,16 @@ export class HeadsFeed {
     return header;
   }
 
+  /**
+   * Delivery continues after lost blocks to clients that get headers: the number and the parent hash in a header show the gap.
+   */
   #deliverHeaders({ added, hasGap, isOtherChain }: ChainChange): void {
-    if (hasGap === true) {
-      for (const subscriber of this.#subscribers)
-        subscriber.markGap(isOtherChain === true ? 'other-chain' : 'missed-blocks');
+    if (isOtherChain === true) {
+      for (const subscriber of this.#subscribers) subscriber.markGap('other-chain');
       return;
     }
+    if (hasGap === true)
+      for (const subscriber of this.#subscribers) if (subscriber.hidesGaps === true) subscriber.markGap();
     if (added.length === 0) return;
     const results = added.map((header) => JSON.stringify(this.#withAllMembers(header)));
     for (const subscriber of this.#subscribers) fanOut.deliver(subscriber, results);

@@ -4,6 +4,8 @@ export interface Subscriber {
   readonly owner?: string | undefined;
   /** Nothing more is delivered. */
   readonly isClosed?: boolean;
+  /** Of heads, the client gets hashes only: these do not show that blocks are missing between them. */
+  readonly hidesGaps?: boolean;
   /** @param results one for each notification, as JSON text */
   deliver(results: readonly string[]): void;
   /**

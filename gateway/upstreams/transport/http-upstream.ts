@@ -99,7 +99,8 @@ export class HttpUpstream implements Transport {
   watch(events: ConnectionEvents): void {
     let open = 0;
     this.#pool.on('connect', () => {
-      events.connected(++open === 1);
+      open++;
+      events.connected();
     });
     this.#pool.on('disconnect', (_origin, _targets, error) => {
       const code = errorCode(error);

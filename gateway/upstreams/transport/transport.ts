@@ -4,8 +4,8 @@ import type { SecretTexts } from './credentials.ts';
 import type { FlowBounds, HttpResponse } from './http-exchange.ts';
 
 export interface ConnectionEvents {
-  /** A connection was opened. @param isOnly no other one is open */
-  connected(isOnly: boolean): void;
+  /** A connection was opened. */
+  connected(): void;
   /** The upstream has closed the last open connection. */
   lost(): void;
   /** Calls of a client's batch are sent singly from now on, or as batches again. */

@@ -39,9 +39,9 @@ describe('an outage of all upstreams', () => {
     // With a stopped clock, the window of the budget does not end, even on a slow machine.
     shiftClock();
     const all = await withNodes(2);
-    await all.requestOld();
+    await all.request();
     for (const node of all.nodes) node.always(status(503));
-    for (let times = 0; times < 6; times++) await Promise.all(Array.from({ length: 25 }, all.requestOld));
+    for (let times = 0; times < 6; times++) await Promise.all(Array.from({ length: 25 }, () => all.send()));
     const [first = 0, second = 0] = all.requestCounts();
     // 150 calls, 20 % and 20 retries, and 26 calls in flight before the circuits opened.
     expect(first + second).toBeLessThanOrEqual(150 + 30 + 20 + 26);
@@ -53,13 +53,13 @@ describe('an outage of all upstreams', () => {
   it('ends with the first successful call', async () => {
     const all = await withNodes(2);
     for (const node of all.nodes) node.always(status(503));
-    for (let times = 0; times < 30; times++) await all.requestOld();
+    for (let times = 0; times < 30; times++) await all.send();
     for (const node of all.nodes) {
       node.always(undefined);
       node.calls.length = 0;
     }
-    expect(await all.requestOld()).toMatchObject({ result: word(1) });
-    expect(await all.requestOld()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
+    expect(await all.request()).toMatchObject({ result: word(1) });
     expect(all.requestCounts()).toEqual([2, 0]);
   });
 });
@@ -69,18 +69,18 @@ it('a call skips an upstream with a half-open circuit if the budget is used up, 
   const clock = shiftClock();
   // Calls are held until all of them have arrived.
   const all = await withNodes(3, { UPSTREAM_TIMEOUT_MS: '60000', CALL_TIMEOUT_MS: '60000' });
-  await all.requestOld();
+  await all.request();
   const held: Exchange[] = [];
   all.nodes[0]?.always((exchange) => void held.push(exchange));
-  const calls = Array.from({ length: 50 }, all.requestOld);
+  const calls = Array.from({ length: 50 }, all.request);
   await eventually(() => held.length === 50);
   for (const exchange of held) void status(503)(exchange);
   await Promise.all(calls);
   for (const node of all.nodes.slice(0, 2)) node.always(status(503));
-  for (let times = 0; times < 3; times++) expect(await all.requestOld()).toMatchObject({ result: word(3) });
+  for (let times = 0; times < 3; times++) expect(await all.request()).toMatchObject({ result: word(3) });
   clock.forward(1_100);
   for (const node of all.nodes) node.calls.length = 0;
-  expect(await all.requestOld()).toMatchObject({ result: word(3) });
+  expect(await all.request()).toMatchObject({ result: word(3) });
   expect(all.requestCounts()).toEqual([1, 0, 1]);
   const { value } = await readMetrics(all.gateway.address);
   expect(value('gatehouse_retry_budget_exhausted_total', { what: 'retry' })).toBe(1);

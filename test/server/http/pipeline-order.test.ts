@@ -5,7 +5,7 @@ import { turnBudget } from '../../../gateway/event-loop/turn-budget.ts';
 import { RejectedBodies } from '../../../gateway/limits/rejected-bodies.ts';
 import { MemoryBudget } from '../../../gateway/memory/memory-budget.ts';
 import { ClientConnection } from '../../../gateway/server/http/client-connection.ts';
-import { ClientRequest } from '../../../gateway/server/http/client-request.ts';
+import { IncomingRequest } from '../../../gateway/server/http/incoming-request.ts';
 
 const inProgressMax = 5;
 
@@ -28,7 +28,7 @@ it('a request that arrives while an earlier one waits for a turn begins after it
   const handle = (request: IncomingMessage): void => void begun.push(request.url);
   const connection = new ClientConnection(socket, options, handle, { large: 0 });
   const arrive = (url: string): void => {
-    const request = Object.assign(new ClientRequest(socket), { url });
+    const request = Object.assign(new IncomingRequest(socket), { url });
     connection.arrived(request, new ServerResponse(request));
   };
   const urls = Array.from({ length: inProgressMax + 2 }, (_, at) => `/${at}`);
