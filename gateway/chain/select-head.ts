@@ -177,17 +177,19 @@ function compareBranches<R extends Report>(
     const isFollowed = hash === followed.at(number)?.hash;
     return groupsOf(having(number, hash).filter((voter) => isFollowed || hasVote(voter, number)));
   };
+  const isHeld = (number: bigint): boolean =>
+    reports.some((report) => hashes(report, number) === followed.at(number)?.hash);
   // The branch to follow, if it is another one: of the first in order that most groups have.
   let winner: { readonly report: R; readonly count: number; readonly hasWon: boolean } | undefined;
   for (const report of reports) {
     if (report.isUncertain) continue;
-    for (const number of numbersApart(report, followed)) {
-      // What it reported before a gap may have been replaced: nobody follows it there.
-      if (number < report.linkedFrom) break;
+    for (const number of numbersApart(report, followed, hashes)) {
       const own = count(number, hashes(report, number));
       const others = count(number, followed.at(number)?.hash);
       const hasWon = own >= 2 && own > others;
-      const isBetter = hasWon || (others === 0 && having(number, hashes(report, number)).length > 0);
+      const isGone = others === 0 && having(number, hashes(report, number)).length > 0;
+      // One that is not current may still have the followed block: those that only stood still do not replace it.
+      const isBetter = hasWon || (isGone && (own > 0 || !isHeld(number)));
       if (isBetter && (winner === undefined || own > winner.count)) winner = { report, count: own, hasWon };
     }
   }
@@ -197,16 +199,16 @@ function compareBranches<R extends Report>(
     if (report.isUncertain) continue;
     const apart =
       winner === undefined
-        ? numbersApart(report, followed).map((number) => [number, followed.at(number)?.hash] as const)
+        ? numbersApart(report, followed, hashes).map((number) => [number, followed.at(number)?.hash] as const)
         : numbersBetween(report, winner.report, hashes);
     if (apart.length === 0) continue;
     const hasLost = apart.some(([number, hash]) => {
       const others = count(number, hash);
       return others >= 2 && others > count(number, hashes(report, number));
     });
-    if (winner === undefined && !hasLost && (apart[0]?.[0] ?? 0n) < report.linkedFrom) continue;
     const common = winner === undefined ? newestCommon(report, followed) : undefined;
-    const leftAt = common === undefined ? (apart.at(-1)?.[0] ?? 0n) : common + 1n;
+    const lowest = apart.at(-1)?.[0] ?? 0n;
+    const leftAt = common === undefined || common >= lowest ? lowest : common + 1n;
     standings.set(report, hasLost ? { leftAt, hasLost } : { leftAt });
     if (hasLost || !voters.includes(report) || !hasVote(report, leftAt)) continue;
     if (disputedAt === undefined || leftAt < disputedAt) disputedAt = leftAt;
@@ -214,13 +216,16 @@ function compareBranches<R extends Report>(
   return { leaves: winner && (winner.hasWon ? 'lost' : 'gone'), standings, disputedAt };
 }
 
+type HashAt<R> = (report: R, number: bigint) => string | undefined;
+
 /** The heights at which an upstream has other blocks than the followed ones; none if its newest known block is followed. */
-function numbersApart({ hashes }: Report, followed: Headers): bigint[] {
+function numbersApart<R extends Report>(report: R, followed: Headers, hashes: HashAt<R>): bigint[] {
   const apart: bigint[] = [];
-  for (const [number, hash] of hashes) {
+  for (const number of report.hashes.keys()) {
     const known = followed.at(number)?.hash;
-    if (known === undefined) continue;
-    if (known === hash) break;
+    const own = hashes(report, number);
+    if (known === undefined || own === undefined) continue;
+    if (known === own) break;
     apart.push(number);
   }
   return apart;
@@ -230,7 +235,7 @@ function numbersApart({ hashes }: Report, followed: Headers): bigint[] {
 function numbersBetween<R extends Report>(
   report: R,
   other: R,
-  hashes: (report: R, number: bigint) => string | undefined,
+  hashes: HashAt<R>,
 ): (readonly [bigint, string])[] {
   const apart: (readonly [bigint, string])[] = [];
   const numbers = new Set([...report.hashes.keys(), ...other.hashes.keys()]);
@@ -245,18 +250,17 @@ function numbersBetween<R extends Report>(
 
 /**
  * The hash that an upstream has at a height: by its own reports, or as an ancestor of a followed block or of one that another
- * upstream has. What it reported before it has other blocks may have been replaced: that is the last resort, of which the newest
- * block decides. Undefined: not known.
+ * upstream has. What it reported before a gap may have been replaced: undefined, as what it never reported.
  */
 function hashAt(report: Report, number: bigint, followed: Headers, reports: readonly Report[]): string | undefined {
   const { hashes, head, linkedFrom } = report;
   if (number > head.number) return undefined;
   if (number >= linkedFrom) return hashes.get(number);
   const oldest = hashes.get(linkedFrom);
-  const other = reports.find((one) => one.linkedFrom <= number && one.hashes.get(linkedFrom) === oldest);
-  if (oldest !== undefined && other !== undefined) return other.hashes.get(number);
-  const common = newestCommon(report, followed);
-  return common !== undefined && number <= common ? followed.at(number)?.hash : hashes.get(number);
+  if (oldest === undefined) return undefined;
+  if (followed.at(linkedFrom)?.hash === oldest) return followed.at(number)?.hash;
+  const other = reports.find((one) => one.linkedFrom < linkedFrom && one.hashes.get(linkedFrom) === oldest);
+  return other && hashAt(other, number, followed, reports);
 }
 
 function groupsOf(reports: readonly Report[]): number {

@@ -27,7 +27,7 @@ export class UpstreamBlocks<U> {
   header: Header | undefined;
   /** When its newest block became known in place of another one. */
   advancedAt = -Infinity;
-  /** When its head last rose. */
+  /** When its head last rose to a block that it had not reported before. */
   roseAt = -Infinity;
   /** When it last reported a block that it had not reported before. */
   movedAt = -Infinity;
@@ -78,7 +78,8 @@ export class UpstreamBlocks<U> {
     const previous = this.head;
     this.header = header ?? this.header;
     if (previous !== undefined && number !== previous.number) this.advancedAt = at;
-    if (previous !== undefined && number > previous.number) this.roseAt = at;
+    const isKnown = header !== undefined && this.hashes.get(number) === header.hash;
+    if (previous !== undefined && number > previous.number && !isKnown) this.roseAt = at;
     if (header !== undefined) this.learn([header], at);
     if (this.#beforeFall !== undefined && number >= this.#beforeFall) {
       this.#beforeFall = undefined;
