@@ -17,6 +17,9 @@ const CONFIRMING_POLLS = 3;
 /** The same if several nodes share, or may share, the URL: with two, 9 polls in a row reach one in 256 cases. */
 const CONFIRMING_POLLS_ALTERNATING = 9;
 
+/** An upstream that is ahead of the others for this time is asked for its block at their height: they have been polled since. */
+const AHEAD_MS = 2_000;
+
 /** If a gap could not be filled for this time, the chain restarts at the head. */
 const MAX_GAP_MS = 60_000;
 /** Missing blocks that are fetched without watchers. With larger gaps, the chain restarts at the head. */
@@ -56,6 +59,8 @@ export type Effect<U> =
   | { readonly kind: 'poll'; readonly upstream: U }
   /** Poll the upstream: others have newer heads, which are not accepted before it has them too. */
   | { readonly kind: 'late'; readonly upstream: U }
+  /** The upstream stays ahead of all others: fetch its block of this number, and call `compared`. */
+  | { readonly kind: 'compare'; readonly upstream: U; readonly number: bigint }
   /** All upstreams are below the head: poll them to confirm it. */
   | { readonly kind: 'confirm' };
 
@@ -380,6 +385,16 @@ export class Chain<U> {
     return this.#takeEffects();
   }
 
+  /** The block of an upstream of the effect `compare`. */
+  compared(upstream: U, header: Header, at: number): readonly Effect<U>[] {
+    const known = this.#upstreams.get(upstream);
+    if (known?.head === undefined || header.number !== known.comparedAt) return noEffects;
+    known.learnAncestors([header]);
+    if (this.#ring.headers.has(header.hash)) known.standing = undefined;
+    this.#update(known, at);
+    return this.#takeEffects();
+  }
+
   // An upstream
 
   #update(known: UpstreamBlocks<U>, at: number): void {
@@ -533,10 +548,12 @@ export class Chain<U> {
       (known) => (known.isUsable ? known.reportFor(options.groupOf(known.upstream)) : undefined) ?? [],
     );
     const selection = selectHead(reports, this.#ring.headers, this.#times.blockMs, at, options.unixMsAt?.(at));
-    for (const known of this.#upstreams.values()) known.standing = undefined;
+    for (const known of this.#upstreams.values()) if (!known.isUsable) known.standing = undefined;
     for (const report of reports) {
       const { known } = report;
-      known.standing = selection.standings.get(report);
+      const found = selection.standings.get(report);
+      // Of a branch that lost, it is known to be on another one only by its blocks.
+      known.standing = found?.aheadOf !== undefined && known.standing?.hasLost === true ? known.standing : found;
       if (known.servedLost !== undefined && known.standing?.hasLost !== true) {
         if (report.head.number >= known.servedLost) this.#recordServed(known.servedLost, known.upstream, at, true);
         known.servedLost = undefined;
@@ -545,11 +562,22 @@ export class Chain<U> {
       const othersWith = (number: bigint, hash: string): number =>
         new Set(others.filter(({ hashes }) => hashes.get(number) === hash).map(({ group }) => group)).size;
       known.marks.update(report, known.standing, this.#ring.headers, othersWith, at);
+      this.#compare(known, found?.aheadOf !== undefined, report.linkedFrom, at);
     }
     const { disputedAt } = selection;
     this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
     for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
     return selection;
+  }
+
+  /** If an upstream stays ahead, and what it has at the height of the network is not known, it is asked. */
+  #compare(known: UpstreamBlocks<U>, isAhead: boolean, linkedFrom: bigint, at: number): void {
+    const number = this.#ring.headers.head?.number;
+    known.aheadSince = isAhead ? (known.aheadSince ?? at) : undefined;
+    if (known.aheadSince === undefined || at - known.aheadSince < AHEAD_MS) return;
+    if (number === undefined || number >= linkedFrom || number === known.comparedAt) return;
+    known.comparedAt = number;
+    this.#effects.push({ kind: 'compare', upstream: known.upstream, number });
   }
 
   /**
@@ -767,7 +795,7 @@ export class Chain<U> {
   #isStillSelected({ from, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
     const known = this.#upstreams.get(from);
     if (known === undefined || known.hashes.get(head.number) !== head.hash) return true;
-    known.learn(blocks, at, true);
+    known.learnAncestors(blocks);
     this.#select(at);
     return known.standing === undefined;
   }

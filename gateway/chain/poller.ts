@@ -4,7 +4,7 @@ import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-me
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
-import { fetchBranch, type HeaderSource } from './fetch-branch.ts';
+import { fetchBranch, fetchHeader, type HeaderSource } from './fetch-branch.ts';
 import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
@@ -784,6 +784,9 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
         case 'late':
           this.mayHaveNewer(effect.upstream, clock.now());
           break;
+        case 'compare':
+          void this.#compare(effect);
+          break;
         case 'confirm':
           this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));
       }
@@ -845,6 +848,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     );
     const branch = await fetchBranch(head, headers, [from, ...others], this.#fetched);
     this.#handle(this.#chain.fetched(branch, clock.now()));
+  }
+
+  async #compare({ upstream, number }: Extract<Effect<U>, { kind: 'compare' }>): Promise<void> {
+    const header = await fetchHeader(nodeMethods.blockByNumber, `0x${number.toString(16)}`, [upstream]);
+    if (header !== undefined) this.#handle(this.#chain.compared(upstream, header, clock.now()));
   }
 
   async #verify(upstream: U): Promise<void> {

@@ -29,7 +29,7 @@ export interface Report {
   readonly movedAt: number;
   /** The hashes of the newest blocks that it has, by number, newest first: of its heads and their parents. */
   readonly hashes: ReadonlyMap<bigint, string>;
-  /** From this number up to its head, each is known to be the parent of the next. */
+  /** From this number on, they are ancestors of its head. Those below may have been replaced. */
   readonly linkedFrom: bigint;
   /** It was marked: its word alone does not raise the head. */
   readonly isMarked: boolean;

@@ -33,10 +33,14 @@ export class UpstreamBlocks<U> {
   movedAt = -Infinity;
   /** The hashes of its newest blocks by number, newest first, as far as it reported them. */
   hashes: ReadonlyMap<bigint, string> = new Map();
-  /** From this number up to its head, each is known to be the parent of the next. Those below may have been replaced. */
+  /** From this number on, they are ancestors of its head. Those below may have been replaced. */
   linkedFrom = 0n;
   /** What the selection of the head found; undefined: it is on the followed branch, as far as is known. */
   standing: Standing | undefined;
+  /** Since when its head is further ahead of the other groups than counts. */
+  aheadSince: number | undefined;
+  /** The block of the network of which it was asked for its own. */
+  comparedAt: bigint | undefined;
   readonly marks = new BranchMarks();
   /** The newest block that callers were served of its branch while that had lost. */
   servedLost: bigint | undefined;
@@ -80,7 +84,7 @@ export class UpstreamBlocks<U> {
     if (previous !== undefined && number !== previous.number) this.advancedAt = at;
     const isKnown = header !== undefined && this.hashes.get(number) === header.hash;
     if (previous !== undefined && number > previous.number && !isKnown) this.roseAt = at;
-    if (header !== undefined) this.learn([header], at);
+    if (header !== undefined) this.#learnHead(header, at);
     if (this.#beforeFall !== undefined && number >= this.#beforeFall) {
       this.#beforeFall = undefined;
       if (at - this.#fellAt < RISE_MS) this.alternatedAt = at;
@@ -91,26 +95,34 @@ export class UpstreamBlocks<U> {
     this.head = { number, header, timestamp, gasLimit, at };
   }
 
-  /** It has these blocks, oldest first. @param isBelowHead they are the ancestors of its head; otherwise the newest is its head */
-  learn(branch: readonly Header[], at: number, isBelowHead = false): void {
-    const [oldest, newest] = [branch[0], branch.at(-1)];
-    if (oldest === undefined || newest === undefined) return;
-    const hashes = branch.map(({ number, hash }) => [number, hash] as const).reverse();
-    hashes.push([oldest.number - 1n, oldest.parentHash]);
-    const newer = isBelowHead ? [...this.hashes].filter(([number]) => number > newest.number) : [];
-    if (!isBelowHead && this.hashes.get(newest.number) !== newest.hash) this.movedAt = at;
-    const known = this.hashes.get(oldest.number - 1n);
-    if (isBelowHead ? oldest.number <= this.linkedFrom : known !== oldest.parentHash)
-      this.linkedFrom = oldest.number - 1n;
-    const isReorg = known !== undefined && known !== oldest.parentHash;
-    const older = isReorg ? [] : [...this.hashes].filter(([number]) => number < oldest.number - 1n);
+  #learnHead({ number, hash, parentHash }: Header, at: number): void {
     const previous = this.hashes;
-    const retained = [...newer, ...hashes, ...older].slice(0, MAX_HASHES);
+    const parent = previous.get(number - 1n);
+    if (previous.get(number) !== hash) this.movedAt = at;
+    if (parent !== parentHash || number <= this.linkedFrom) this.linkedFrom = number - 1n;
+    const isReorg = parent !== undefined && parent !== parentHash;
+    const older = isReorg ? [] : [...previous].filter(([one]) => one < number - 1n);
+    this.#retain([[number, hash], [number - 1n, parentHash], ...older]);
+    this.marks.abandon([...previous].filter(([one, known]) => (this.hashes.get(one) ?? known) !== known).reverse());
+  }
+
+  /** These are ancestors of its head, oldest first, each the parent of the next. */
+  learnAncestors(branch: readonly Header[]): void {
+    const [oldest, newest] = [branch[0], branch.at(-1)];
+    if (oldest === undefined || newest === undefined || oldest.number > this.linkedFrom) return;
+    const newer = [...this.hashes].filter(([number]) => number >= this.linkedFrom && number > newest.number);
+    const hashes = branch.map(({ number, hash }) => [number, hash] as const).reverse();
+    const older = [...this.hashes].filter(([number]) => number < oldest.number - 1n);
+    this.linkedFrom = oldest.number - 1n;
+    this.#retain([...newer, ...hashes, [oldest.number - 1n, oldest.parentHash], ...older]);
+  }
+
+  /** @param hashes newest first */
+  #retain(hashes: readonly (readonly [bigint, string])[]): void {
+    const retained = hashes.slice(0, MAX_HASHES);
     this.hashes = new Map(retained);
-    const [oldestRetained = 0n] = retained.at(-1) ?? [];
-    if (this.linkedFrom < oldestRetained) this.linkedFrom = oldestRetained;
-    if (isBelowHead) return;
-    this.marks.abandon([...previous].filter(([number, hash]) => (this.hashes.get(number) ?? hash) !== hash).reverse());
+    const [oldest = 0n] = retained.at(-1) ?? [];
+    if (this.linkedFrom < oldest) this.linkedFrom = oldest;
   }
 
   /** For the selection of the network's head. */

@@ -121,6 +121,10 @@ class Network {
         continue;
       }
       if (effect.kind === 'fetch') this.#handle(this.chain.fetched(this.#branchTo(effect), this.at));
+      if (effect.kind === 'compare') {
+        const header = parseHeader(this.nodes[effect.upstream]?.byNumber(`0x${effect.number.toString(16)}`));
+        if (header !== undefined) this.#handle(this.chain.compared(effect.upstream, header, this.at));
+      }
       if (effect.kind === 'poll') this.asked.push(`poll ${effect.upstream}`);
       if (effect.kind !== 'verify') continue;
       this.asked.push(`verify ${effect.upstream}`);

@@ -123,6 +123,13 @@ class Network {
     return this;
   }
 
+  /** Its block of this number is fetched. */
+  learn(name: string, number: number): this {
+    const { chain, known } = this.node(name);
+    known.learnAncestors([parseHeader(chain.byNumber(`0x${number.toString(16)}`)) as Header]);
+    return this;
+  }
+
   mark(name: string): this {
     this.node(name).known.marks.mark = { number: 111n, at: this.at };
     return this;
@@ -189,6 +196,8 @@ describe('the head of several groups, by what each upstream has reported', () =>
     expect(network.select('ca')).toMatchObject({ head: 'c 112', leaves: undefined, disputedAt: 112n });
     expect(network.select('cab')).toMatchObject({ head: 'a 112', leaves: 'lost', standings: { c: lost(112n) } });
     network.follow('a').fork('c', 0, 12);
+    expect(network.select('cab')).toMatchObject({ head: 'a 112', leaves: undefined, standings: { c: { aheadOf: 111n } } });
+    network.learn('c', 112);
     expect(network.select('cab')).toMatchObject({ head: 'a 112', leaves: undefined, standings: { c: lost(112n) } });
   });
 
