@@ -56,16 +56,18 @@ export const skipReasons = {
   },
   'other-branch': {
     meaning:
-      'It has other blocks than the network follows, at the block of the call or below. For a tag, also an implied one: at any block. For a pass-through method: most groups of upstreams have others.',
+      'Most groups of upstreams have other blocks than it, at the block of the call or below. For a tag, also an implied one, or a pass-through method: at any block.',
     applies: ({ leftAt, hasLost, isPreferred }, needs) =>
-      !isPreferred && leftAt !== undefined && ((hasLost && needs.isPassThrough) || readsFrom(leftAt, needs)),
+      !isPreferred && hasLost && leftAt !== undefined && (needs.isPassThrough || readsFrom(leftAt, needs)),
     lastResort: 'never',
   },
-  ahead: {
+  unconfirmed: {
     meaning:
-      'Its head is more than one block above the heads of all other groups of upstreams, and the call is for a tag, or for a block above those and above the newest served block.',
-    applies: ({ aheadOf, isPreferred }, needs, { newestServed }) =>
-      !isPreferred && aheadOf !== undefined && readsFrom(Math.max(aheadOf, newestServed) + 1, needs),
+      'No other group of upstreams has its newest blocks: its head is more than one block above all others, or it has other blocks than the network follows. For a tag, or such a block above the newest served one.',
+    applies: ({ leftAt, hasLost, aheadOf, isPreferred }, needs, { newestServed }) =>
+      !isPreferred &&
+      ((leftAt !== undefined && !hasLost && readsFrom(leftAt, needs)) ||
+        (aheadOf !== undefined && readsFrom(Math.max(aheadOf, newestServed) + 1, needs))),
     lastResort: 4,
   },
   'unsupported-method': {

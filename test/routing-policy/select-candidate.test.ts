@@ -156,17 +156,19 @@ const rows: SelectionCase[] = [
   ['an older safe or finalized block', [{ isTagOlder: true }, a], latest, {}, 'b a:behind'],
   ['only calls for a tag need them', [{ ...at(999, 1), isTagOlder: true }, a], from(900), {}, 'a b'],
   // Branches
-  ['other blocks at the block of the call', [{ leftAt: 900 }, a], from(900), {}, 'b a:other-branch!'],
+  ['other blocks at the block of the call, without a majority', [{ leftAt: 900 }, a], from(900), {}, 'b a:unconfirmed'],
   ['not below', [{ leftAt: 900 }, a], from(899), {}, 'a b'],
-  ['nor for a tag', [{ leftAt: 1_000 }, tried], latest, {}, 'a:other-branch!'],
+  ['a last resort for a tag', [{ leftAt: 1_000 }, tried], latest, {}, 'a:unconfirmed'],
+  ['other blocks than most groups', [{ leftAt: 900, hasLost: true }, a], from(900), {}, 'b a:other-branch!'],
+  ['never for a tag', [{ leftAt: 1_000, hasLost: true }, tried], latest, {}, 'a:other-branch!'],
   [
-    'nor for a pass-through method, if most groups have others',
+    'nor for a pass-through method',
     [{ leftAt: 1_000, hasLost: true }, a],
     { isPassThrough: true },
     {},
     'b a:other-branch!',
   ],
-  ['a head far above those of all other groups', [{ ...at(1_012), aheadOf: 1_000 }, a], latest, {}, 'b a:ahead'],
+  ['a head far above those of all other groups', [{ ...at(1_012), aheadOf: 1_000 }, a], latest, {}, 'b a:unconfirmed'],
   ['blocks up to those may be anywhere', [{ ...at(1_012), aheadOf: 1_000 }, a], from(1_000), {}, 'a b'],
   // Circuits
   ['an open circuit is a last resort', [open, a], {}, {}, 'b a:circuit-open'],
