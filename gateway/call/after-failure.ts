@@ -8,7 +8,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { isAbsent, isAtHead, isRightlyEmpty } from './confirm.ts';
 import { highestOf, isMissing, responseOfFailures } from './exhausted.ts';
-import { hasServedCanonical } from './monotonic-reads.ts';
+import { servedAs } from './monotonic-reads.ts';
 
 /**
  * The response if the failed attempt was for confirmation, or shows that no other upstream can help. Undefined: the call is
@@ -35,7 +35,7 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
       return undefined;
     }
     const isEvidence = failure === 'not-found' && call.isMissingAtHead;
-    return isEvidence && !hasServedCanonical(router.chain.view, call) ? unconfirmed : undefined;
+    return isEvidence && servedAs(router.chain.view, call) !== 'canonical' ? unconfirmed : undefined;
   }
   const wasCircuitOpen = !call.wasClosed && response === undefined;
   call.failed = [...call.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];

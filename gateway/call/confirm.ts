@@ -11,13 +11,12 @@ import type { UpstreamResponse } from '../upstreams/transport/upstream-response.
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import {
-  hasServed,
-  hasServedCanonical,
   isNullWrong,
   isOlderThanServed,
   raiseToServed,
   returnsBlock,
   selectNewer,
+  servedAs,
 } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
 
@@ -45,7 +44,7 @@ export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> 
   const isMissing = outcome.final
     ? outcome.response.kind !== 'flowing' && isAbsent(method, outcome.response)
     : outcome.failure === 'not-found' || outcome.failure === 'no-block';
-  if (!isMissing || chain.view.has(hash) || hasServedCanonical(chain.view, call)) return undefined;
+  if (!isMissing || chain.view.has(hash) || servedAs(chain.view, call) === 'canonical') return undefined;
   return chain.servedElsewhere(hash, returnsBlock(method))?.then((blocks) => {
     call.servedElsewhere = blocks.find((block) => chain.view.has(block)) ?? blocks[0] ?? null;
   });
@@ -73,7 +72,7 @@ export function confirm(
           isUnsure(call, newer, respondingUpstream) &&
           // A second upstream has the same empty result for a block that may be old.
           !isEmptyOfUnknownHash(call, newer) &&
-          (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || hasServedCanonical(view, call)));
+          (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || servedAs(view, call) === 'canonical'));
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
   call.unconfirmed = newer;
@@ -81,7 +80,7 @@ export function confirm(
   call.lackedUnknown = call.wasBehind && !knowsAllAbove(router, respondingUpstream);
   if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
   call.isEvidence = isUnsure(call, newer, respondingUpstream)
-    ? !mayLag(router, respondingUpstream, sentAt) && !hasServed(view, call)
+    ? !mayLag(router, respondingUpstream, sentAt) && servedAs(view, call) === undefined
     : !isOlderThanServed(view, call, newer);
   pin(call);
   return undefined;
@@ -176,7 +175,7 @@ function isOlder(call: Call, response: UpstreamResponse): boolean {
   const { router, method } = call;
   if (isOlderThanServed(router.chain.view, call, response)) return true;
   if (router.options.confirmNull === 'never' || !method.nullable || !isAbsent(method, response)) return false;
-  return hasServed(router.chain.view, call);
+  return servedAs(router.chain.view, call) !== undefined;
 }
 
 /** Whether the upstream of the last outcome was at the head when it was asked. */

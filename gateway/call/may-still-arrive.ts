@@ -7,7 +7,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { isAbsent } from './confirm.ts';
 import { isMissing } from './exhausted.ts';
-import { hasServedCanonical } from './monotonic-reads.ts';
+import { servedAs } from './monotonic-reads.ts';
 import { takeRetry } from './select.ts';
 
 /** An upstream that was polled this recently is not polled again for a call. */
@@ -105,7 +105,7 @@ async function awaitIndex(call: Call): Promise<boolean> {
   const { router, method, unconfirmed, deadline, waits } = call;
   if (unconfirmed === undefined || !isAbsent(method, unconfirmed) || router.options.isDevelopment) return false;
   // A failure of another upstream, which was asked to confirm it, changes nothing.
-  if (!call.isMissingAtHead || !hasServedCanonical(router.chain.view, call)) return false;
+  if (!call.isMissingAtHead || servedAs(router.chain.view, call) !== 'canonical') return false;
   const now = clock.now();
   const waitMs = INDEX_WAITS_MS[waits];
   if (waitMs === undefined || deadline - now - waitMs <= MIN_ATTEMPT_MS || !takeRetry(call, now)) return false;

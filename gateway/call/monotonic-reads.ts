@@ -119,25 +119,23 @@ export function dependsOnServed(
   return Math.max(blocks.lowest, blocks.highest) > Number(newestServed);
 }
 
-/** Whether callers were served the block or transaction of the call, so that null would be wrong. */
-export function hasServed(view: ChainView<Upstream>, call: ReadCall): boolean {
+/**
+ * How callers were served the block or transaction of the call, so that null would be wrong. `canonical`: its block is one of the
+ * newest blocks now; `replaced`: it is not, or is older; `known`: they were not, but its block is at or below one that was served.
+ */
+export function servedAs(view: ChainView<Upstream>, call: ReadCall): 'canonical' | 'replaced' | 'known' | undefined {
   const { method, params, blocks = blocksNamedBy(method, params) } = call;
-  if (!isNullWrong(call)) return false;
-  if (servedBlockOf(view, call) !== undefined) return true;
-  if (!returnsBlock(method)) return false;
-  if (typeof params[0] === 'string' && view.has(params[0])) return true;
-  return blocks !== undefined && blocks.highest >= 0 && blocks.highest <= Number(view.newestServed);
+  if (!isNullWrong(call)) return undefined;
+  const block = servedBlockOf(view, call);
+  if (block !== undefined) return view.has(block) ? 'canonical' : 'replaced';
+  if (!returnsBlock(method)) return undefined;
+  const isServed = blocks !== undefined && blocks.highest >= 0 && blocks.highest <= Number(view.newestServed);
+  return isServed || (typeof params[0] === 'string' && view.has(params[0])) ? 'known' : undefined;
 }
 
 /** Whether the result is a block, or all of its objects of one kind: with the block, every upstream has it. */
 export function returnsBlock({ shape, resultIs }: MethodSpec): boolean {
   return shape?.type === 'Block' || resultIs === 'block-objects';
-}
-
-/** Whether callers were served the block or transaction of the call, and its block is one of the newest blocks now. */
-export function hasServedCanonical(view: ChainView<Upstream>, call: ReadCall): boolean {
-  const block = isNullWrong(call) ? servedBlockOf(view, call) : undefined;
-  return block !== undefined && view.has(block);
 }
 
 /**
@@ -150,7 +148,7 @@ export function isKnownNewBlock(view: ChainView<Upstream>, call: ReadCall): bool
   if (blocks !== undefined) return blocks.highest <= newest && !isOld(blocks.highest, newest);
   const hash = hashNamedBy(method, params);
   if (hash === undefined) return false;
-  return (view.has(hash) && !looksUpTransaction(method)) || hasServedCanonical(view, call);
+  return (view.has(hash) && !looksUpTransaction(method)) || servedAs(view, call) === 'canonical';
 }
 
 /** False: the block may have no object at the index of the call, as is usual for uncles. */
