@@ -24,18 +24,18 @@ export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamRespon
       call.failed = [...call.failed, outcome];
       return undefined;
     }
-    if (call.isEvidence) return unconfirmed;
+    if (unconfirmed.isEvidence) return unconfirmed.response;
     const hash = hashNamedBy(method, params);
-    if (isMissing(outcome) && hash !== undefined && !isAbsent(method, unconfirmed)) {
+    if (isMissing(outcome) && hash !== undefined && !isAbsent(method, unconfirmed.response)) {
       // The upstream that failed may not have the block because the block is old.
-      if (isRightlyEmpty(call, unconfirmed)) return unconfirmed;
+      if (isRightlyEmpty(call, unconfirmed)) return unconfirmed.response;
       // The upstream of the empty result may not have had the block: the error is the better response.
       call.unconfirmed = undefined;
       call.failed = [...call.failed, outcome];
       return undefined;
     }
     const isEvidence = failure === 'not-found' && call.isMissingAtHead;
-    return isEvidence && servedAs(router.chain.view, call) !== 'canonical' ? unconfirmed : undefined;
+    return isEvidence && servedAs(router.chain.view, call) !== 'canonical' ? unconfirmed.response : undefined;
   }
   const wasCircuitOpen = !call.wasClosed && response === undefined;
   call.failed = [...call.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];

@@ -9,7 +9,7 @@ import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { AttemptOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { Call } from './call.ts';
+import type { Call, Unconfirmed } from './call.ts';
 import {
   isNullWrong,
   isOlderThanServed,
@@ -63,25 +63,28 @@ export function confirm(
   const { view } = router.chain;
   if (isAlone(router) && router.options.isDevelopment) return response;
   if (respondingUpstream === undefined) return response;
-  const newer = unconfirmed === undefined ? response : newerOf(call, unconfirmed, response);
+  const newer = unconfirmed === undefined ? response : newerOf(call, unconfirmed.response, response);
   const isUnconfirmed =
     unconfirmed === undefined
       ? needsConfirmation(call, response, respondingUpstream, sentAt)
       : isOlderThanServed(view, call, newer) ||
-        (!call.isEvidence &&
+        (!unconfirmed.isEvidence &&
           isUnsure(call, newer, respondingUpstream) &&
           // A second upstream has the same empty result for a block that may be old.
           !isEmptyOfUnknownHash(call, newer) &&
           (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || servedAs(view, call) === 'canonical'));
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
-  call.unconfirmed = newer;
-  call.wasBehind = isBehind(router, respondingUpstream);
-  call.lackedUnknown = call.wasBehind && !knowsAllAbove(router, respondingUpstream);
   if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
-  call.isEvidence = isUnsure(call, newer, respondingUpstream)
-    ? !mayLag(router, respondingUpstream, sentAt) && servedAs(view, call) === undefined
-    : !isOlderThanServed(view, call, newer);
+  const wasBehind = isBehind(router, respondingUpstream);
+  call.unconfirmed = {
+    response: newer,
+    isEvidence: isUnsure(call, newer, respondingUpstream)
+      ? !mayLag(router, respondingUpstream, sentAt) && servedAs(view, call) === undefined
+      : !isOlderThanServed(view, call, newer),
+    wasBehind,
+    lackedUnknown: wasBehind && !knowsAllAbove(router, respondingUpstream),
+  };
   pin(call);
   return undefined;
 }
@@ -108,18 +111,19 @@ function pin(call: Call): void {
  * @throws RpcError if it is older than what callers were served, or may be null although the object exists, or if only
  *   `maxAttempts` prevented its confirmation
  */
-export function acceptUnconfirmed(call: Call, response: UpstreamResponse): UpstreamResponse {
+export function acceptUnconfirmed(call: Call, unconfirmed: Unconfirmed): UpstreamResponse {
   const { router, tried, candidates = router.all } = call;
+  const { response, isEvidence, lackedUnknown } = unconfirmed;
   if (!call.hasAttempt && candidates.some((upstream) => !tried.includes(upstream))) throw new RpcError('no-upstream');
   const isAccepted =
-    call.isEvidence || (!call.lackedUnknown && isEmptyOfUnknownHash(call, response)) || router.options.isDevelopment;
+    isEvidence || (!lackedUnknown && isEmptyOfUnknownHash(call, response)) || router.options.isDevelopment;
   if (!isAccepted) throw new RpcError('no-upstream');
   return response;
 }
 
 /** Whether an empty result for the hash of a block, which may be old, stands: its upstream was not behind. */
-export function isRightlyEmpty(call: Call, response: UpstreamResponse): boolean {
-  return !call.wasBehind && isEmptyOfUnknownHash(call, response);
+export function isRightlyEmpty(call: Call, { response, wasBehind }: Unconfirmed): boolean {
+  return !wasBehind && isEmptyOfUnknownHash(call, response);
 }
 
 function isEmptyOfUnknownHash(call: Call, response: UpstreamResponse): boolean {
@@ -164,7 +168,9 @@ export function needsConfirmation(
 export function canRepeat(call: Call): boolean {
   const { router, unconfirmed, pinned } = call;
   if (unconfirmed === undefined || pinned !== undefined) return false;
-  return isAlone(router) ? isOlder(call, unconfirmed) : isOlderThanServed(router.chain.view, call, unconfirmed);
+  return isAlone(router)
+    ? isOlder(call, unconfirmed.response)
+    : isOlderThanServed(router.chain.view, call, unconfirmed.response);
 }
 
 /**
@@ -189,7 +195,8 @@ function mayLag(router: Router, upstream: Upstream, sentAt: number): boolean {
   return isBehind(router, upstream) || router.chain.view.hasAdvancedSince(upstream, sentAt);
 }
 
-function isBehind({ chain: { view } }: Router, upstream: Upstream): boolean {
+/** Whether the upstream's head is behind now, or may be. */
+export function isBehind({ chain: { view } }: Router, upstream: Upstream): boolean {
   return upstream.isHeadUncertain || view.isLagging(upstream, clock.now());
 }
 

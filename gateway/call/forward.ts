@@ -8,12 +8,12 @@ import type { EvidenceRequest, Work } from '../verify/evidence/evidence.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
+import { awaitNewer } from './await-newer.ts';
 import { Call, type RangePart } from './call.ts';
 import type { CoalescedCalls } from './coalesce.ts';
 import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { inTime, untilDeadline } from './in-time.ts';
-import { mayStillArrive } from './may-still-arrive.ts';
 import { namesItsBlock } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
 import { rulesOf } from './rules/rule-list.ts';
@@ -53,7 +53,7 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
       const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
-        if (await mayStillArrive(call)) continue;
+        if (await awaitNewer(call)) continue;
         const last = exhausted(call);
         const sharing = othersKnow(call);
         if (sharing !== undefined) await untilDeadline(call, sharing);
