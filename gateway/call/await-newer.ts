@@ -5,8 +5,7 @@ import { withTimeout } from '../upstreams/health/with-timeout.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { isAbsent, isBehind } from './confirm.ts';
-import { isMissing } from './exhausted.ts';
+import { isAbsent, isBehind, isMissing } from './confirm.ts';
 import { servedAs } from './monotonic-reads.ts';
 import { takeRetry } from './select.ts';
 

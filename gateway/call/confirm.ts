@@ -6,7 +6,7 @@ import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
-import type { AttemptOutcome } from '../upstreams/outcome.ts';
+import type { AttemptOutcome, FailedOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call, Unconfirmed } from './call.ts';
@@ -41,10 +41,10 @@ export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> 
   if (call.servedElsewhere !== undefined || method.looksUpHash !== true || typeof hash !== 'string') return undefined;
   if (options.confirmNull === 'never' || (isAlone(router) && options.isDevelopment) || !isNullWrong(call))
     return undefined;
-  const isMissing = outcome.final
+  const isNone = outcome.final
     ? outcome.response.kind !== 'flowing' && isAbsent(method, outcome.response)
-    : outcome.failure === 'not-found' || outcome.failure === 'no-block';
-  if (!isMissing || chain.view.has(hash) || servedAs(chain.view, call) === 'canonical') return undefined;
+    : isMissing(outcome);
+  if (!isNone || chain.view.has(hash) || servedAs(chain.view, call) === 'canonical') return undefined;
   return chain.servedElsewhere(hash, returnsBlock(method))?.then((blocks) => {
     call.servedElsewhere = blocks.find((block) => chain.view.has(block)) ?? blocks[0] ?? null;
   });
@@ -59,33 +59,64 @@ export function confirm(
   response: UpstreamResponse | FlowingResponse,
 ): UpstreamResponse | FlowingResponse | undefined {
   if (response.kind === 'flowing') return response;
-  const { router, method, unconfirmed, respondingUpstream, sentAt } = call;
+  const { router, method, unconfirmed, respondingUpstream: upstream, sentAt } = call;
   const { view } = router.chain;
-  if (isAlone(router) && router.options.isDevelopment) return response;
-  if (respondingUpstream === undefined) return response;
+  if (upstream === undefined || (isAlone(router) && router.options.isDevelopment)) return response;
   const newer = unconfirmed === undefined ? response : newerOf(call, unconfirmed.response, response);
   const isUnconfirmed =
     unconfirmed === undefined
-      ? needsConfirmation(call, response, respondingUpstream, sentAt)
-      : isOlderThanServed(view, call, newer) ||
-        (!unconfirmed.isEvidence &&
-          isUnsure(call, newer, respondingUpstream) &&
-          // A second upstream has the same empty result for a block that may be old.
-          !isEmptyOfUnknownHash(call, newer) &&
-          (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || servedAs(view, call) === 'canonical'));
+      ? needsConfirmation(call, response, upstream, sentAt)
+      : needsThird(call, newer, unconfirmed, upstream);
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
-  if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
-  const wasBehind = isBehind(router, respondingUpstream);
+  const wasAtHead = isAtHead(call);
+  if (wasAtHead && isAbsent(method, response)) call.isMissingAtHead = true;
+  const wasBehind = isBehind(router, upstream);
+  const lacksNone = lackIn(call, newer, upstream) === undefined;
   call.unconfirmed = {
     response: newer,
-    isEvidence: isUnsure(call, newer, respondingUpstream)
-      ? !mayLag(router, respondingUpstream, sentAt) && servedAs(view, call) === undefined
-      : !isOlderThanServed(view, call, newer),
+    isEvidence: lacksNone
+      ? !isOlderThanServed(view, call, newer)
+      : wasAtHead && servedAs(view, call) === undefined,
     wasBehind,
-    lackedUnknown: wasBehind && !knowsAllAbove(router, respondingUpstream),
+    lackedUnknown: wasBehind && !knowsAllAbove(router, upstream),
   };
   pin(call);
+  return undefined;
+}
+
+/** Whether a second response is not enough either. A second upstream has the same empty result for a block that may be old. */
+function needsThird(call: Call, newer: UpstreamResponse, { isEvidence }: Unconfirmed, upstream: Upstream): boolean {
+  const { view } = call.router.chain;
+  if (isOlderThanServed(view, call, newer)) return true;
+  const lack = isEvidence ? undefined : lackIn(call, newer, upstream);
+  if (lack === undefined || lack === 'unknown block') return false;
+  return isAlone(call.router) || !isAtHead(call) || servedAs(view, call) === 'canonical';
+}
+
+/**
+ * The response if the failure of an upstream that was asked to confirm it is enough. Undefined: the call needs the response of
+ * another upstream.
+ */
+export function confirmByFailure(
+  call: Call,
+  { response, isEvidence, wasBehind }: Unconfirmed,
+  outcome: FailedOutcome,
+): UpstreamResponse | undefined {
+  const { router, method, params, irregular } = call;
+  // An empty list is no better response than logs that are not in order, unless a second one confirms it.
+  if (irregular === undefined) {
+    if (isEvidence) return response;
+    if (!isMissing(outcome) || hashNamedBy(method, params) === undefined || isAbsent(method, response)) {
+      const isConfirmed = outcome.failure === 'not-found' && call.isMissingAtHead;
+      return isConfirmed && servedAs(router.chain.view, call) !== 'canonical' ? response : undefined;
+    }
+    // The upstream that failed may not have the block because the block is old.
+    if (!wasBehind && lackIn(call, response) === 'unknown block') return response;
+    // The upstream of the empty result may not have had the block: the error is the better response.
+    call.unconfirmed = undefined;
+  }
+  call.failed = [...call.failed, outcome];
   return undefined;
 }
 
@@ -116,26 +147,9 @@ export function acceptUnconfirmed(call: Call, unconfirmed: Unconfirmed): Upstrea
   const { response, isEvidence, lackedUnknown } = unconfirmed;
   if (!call.hasAttempt && candidates.some((upstream) => !tried.includes(upstream))) throw new RpcError('no-upstream');
   const isAccepted =
-    isEvidence || (!lackedUnknown && isEmptyOfUnknownHash(call, response)) || router.options.isDevelopment;
+    isEvidence || (!lackedUnknown && lackIn(call, response) === 'unknown block') || router.options.isDevelopment;
   if (!isAccepted) throw new RpcError('no-upstream');
   return response;
-}
-
-/** Whether an empty result for the hash of a block, which may be old, stands: its upstream was not behind. */
-export function isRightlyEmpty(call: Call, { response, wasBehind }: Unconfirmed): boolean {
-  return !wasBehind && isEmptyOfUnknownHash(call, response);
-}
-
-function isEmptyOfUnknownHash(call: Call, response: UpstreamResponse): boolean {
-  const hash = hashOfEmpty(call, response);
-  if (hash === undefined || isAbsent(call.method, response)) return false;
-  return call.router.chain.view.numberOf(hash) === undefined;
-}
-
-/** The hash by which the call names its block, if the result is empty: `[]`, `0x`, zero, or an object with only such values. */
-function hashOfEmpty({ method, params }: Call, response: UpstreamResponse): string | undefined {
-  const hash = hashNamedBy(method, params);
-  return hash !== undefined && response.kind === 'result' && isEmpty(response.result) ? hash : undefined;
 }
 
 /** Whether a first response needs a second one. */
@@ -156,7 +170,7 @@ export function needsConfirmation(
   if (method.isPassThrough === true)
     return isRead(method) && isAbsent(method, response) && mayLag(router, upstream, sentAt);
   if (mayMissLogs(call, response)) return true;
-  if (!isUnsure(call, response, upstream)) return false;
+  if (lackIn(call, response, upstream) === undefined) return false;
   if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
   return upstream.blocks.isMissingHistory || mayLag(router, upstream, sentAt);
 }
@@ -168,9 +182,7 @@ export function needsConfirmation(
 export function canRepeat(call: Call): boolean {
   const { router, unconfirmed, pinned } = call;
   if (unconfirmed === undefined || pinned !== undefined) return false;
-  return isAlone(router)
-    ? isOlder(call, unconfirmed.response)
-    : isOlderThanServed(router.chain.view, call, unconfirmed.response);
+  return isAlone(router) || isOlderThanServed(router.chain.view, call, unconfirmed.response);
 }
 
 /**
@@ -217,18 +229,28 @@ export function isAbsent(method: MethodSpec, response: UpstreamResponse): boolea
   return isEmptyResponse(method, response) || isPending(method, response);
 }
 
-/** Whether another upstream may have what this one does not have. */
-function isUnsure(call: Call, response: UpstreamResponse, upstream: Upstream): boolean {
-  return isAbsent(call.method, response) || mayMissBlock(call, response, upstream);
+/**
+ * What the upstream may lack, so that another one has another response: the object, or the block that the call names by its hash,
+ * of which an empty result says nothing. A block that is not known here may be old.
+ */
+function lackIn(
+  { router, method, params }: Call,
+  response: UpstreamResponse,
+  upstream?: Upstream,
+): 'object' | 'unknown block' | 'known block' | undefined {
+  if (isAbsent(method, response)) return 'object';
+  const hash = hashNamedBy(method, params);
+  if (hash === undefined || response.kind !== 'result' || !isEmpty(response.result)) return undefined;
+  const { view } = router.chain;
+  const number = view.numberOf(hash);
+  if (number === undefined) return 'unknown block';
+  const head = upstream && view.headOf(upstream);
+  return head !== undefined && head.number < number ? 'known block' : undefined;
 }
 
-/** Whether the result may be empty because the upstream does not have the block, which the call names by its hash. */
-function mayMissBlock(call: Call, response: UpstreamResponse, upstream: Upstream): boolean {
-  const hash = hashOfEmpty(call, response);
-  if (hash === undefined) return false;
-  const { view } = call.router.chain;
-  const number = view.numberOf(hash);
-  return number === undefined || (view.headOf(upstream)?.number ?? number) < number;
+/** Whether the upstream returned that it does not have the block or object. */
+export function isMissing({ failure }: FailedOutcome): boolean {
+  return failure === 'no-block' || failure === 'not-found';
 }
 
 /**
@@ -250,7 +272,7 @@ function mayMissLogs(call: Call, response: UpstreamResponse): boolean {
   return values !== undefined && !bloom.isEmpty && bloom.mayMatch(values);
 }
 
-/** Whether a value is zero, or has only such values, or none. */
+/** Whether a value is `0x` or zero, or has only such values, or none. */
 function isEmpty(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).every(isEmpty);
   return typeof value === 'string' && /^0x0*$/.test(value);
