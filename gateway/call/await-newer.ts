@@ -102,7 +102,8 @@ async function pollReplaced(call: Call): Promise<boolean> {
  */
 async function awaitIndex(call: Call, waitMs: number | undefined): Promise<boolean> {
   const { router, method, unconfirmed } = call;
-  if (unconfirmed === undefined || !isAbsent(method, unconfirmed.response) || router.options.isDevelopment) return false;
+  if (unconfirmed === undefined || !isAbsent(method, unconfirmed.response) || router.options.isDevelopment)
+    return false;
   // A failure of another upstream, which was asked to confirm it, changes nothing.
   if (!call.isMissingAtHead || servedAs(router.chain.view, call) !== 'canonical') return false;
   if (waitMs === undefined || leftMs(call) <= waitMs || !takeRetry(call, clock.now())) return false;

@@ -75,9 +75,7 @@ export function confirm(
   const lacksNone = lackIn(call, newer, upstream) === undefined;
   call.unconfirmed = {
     response: newer,
-    isEvidence: lacksNone
-      ? !isOlderThanServed(view, call, newer)
-      : wasAtHead && servedAs(view, call) === undefined,
+    isEvidence: lacksNone ? !isOlderThanServed(view, call, newer) : wasAtHead && servedAs(view, call) === undefined,
     wasBehind,
     lackedUnknown: wasBehind && !knowsAllAbove(router, upstream),
   };

@@ -10,7 +10,8 @@ import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { acceptUnconfirmed, isMissing } from './confirm.ts';
-import { isKnownNewBlock, recordServed } from './monotonic-reads.ts';
+import { isKnownNewBlock } from './monotonic-reads.ts';
+import { recordServed } from './record-served.ts';
 
 /** Failure classes whose error text describes the call, the most specific first. */
 const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];

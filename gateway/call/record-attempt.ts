@@ -13,7 +13,7 @@ import {
 } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { noIgnored, type Call, type IgnoredFailure } from './call.ts';
-import { recordServed } from './monotonic-reads.ts';
+import { recordServed } from './record-served.ts';
 
 /** A hedged request keeps the hash only if both upstreams have the same head. */
 export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): void {
