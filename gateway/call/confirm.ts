@@ -13,12 +13,14 @@ import type { Call, Unconfirmed } from './call.ts';
 import {
   isNullWrong,
   isOlderThanServed,
+  namesItsBlock,
   raiseToServed,
   returnsBlock,
   selectNewer,
   servedAs,
 } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
+import type { Rule } from './rules/rule.ts';
 
 /** The bits of one value take 2 µs, and are cached: those of more values would replace the bits of others. */
 const MAX_BLOOM_VALUES = 100;
@@ -30,16 +32,16 @@ const MAX_BLOOM_VALUES = 100;
  */
 
 /**
- * With several workers: learns, once for a call, before a null or an error for a missing object is accepted whether another
- * worker has served the object.
+ * With several workers: learns, once for a lookup by hash, whether another worker has served the object, before a null or an
+ * error for a missing object is accepted.
  * @returns undefined: that is not needed
  */
 export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> | undefined {
   const { router, method, params } = call;
   const { chain, options } = router;
   const [hash] = params;
-  if (call.servedElsewhere !== undefined || method.looksUpHash !== true || typeof hash !== 'string') return undefined;
-  if (options.confirmNull === 'never' || (isAlone(router) && options.isDevelopment) || !isNullWrong(call))
+  if (call.servedElsewhere !== undefined || typeof hash !== 'string') return undefined;
+  if (options.confirmNull === 'never' || (router.isAlone && options.isDevelopment) || !isNullWrong(call))
     return undefined;
   const isNone = outcome.final
     ? outcome.response.kind !== 'flowing' && isAbsent(method, outcome.response)
@@ -50,18 +52,33 @@ export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> 
   });
 }
 
+/** Of the methods whose result may be older than what callers were served, or lack what another upstream has. */
+export function confirmation(method: MethodSpec, router: Router): Rule<Call> | undefined {
+  const { nullable, resultIs, shape, isPassThrough, blockAt, looksUpHash } = method;
+  if (router.isAlone && router.options.isDevelopment) return undefined;
+  if (nullable || resultIs === 'head-number' || namesItsBlock(method)) return { confirm };
+  if (router.isAlone) return undefined;
+  if (isPassThrough === true || resultIs === 'logs' || resultIs === 'sync-status' || shape?.type === 'Transaction')
+    return { confirm };
+  if (blockAt === undefined && looksUpHash !== true) return undefined;
+  // The result may be empty because the upstream does not have the block.
+  return {
+    confirm: (call, response) => (hashNamedBy(method, call.params) === undefined ? response : confirm(call, response)),
+  };
+}
+
 /**
  * The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream.
  * @throws RpcError if a pass-through call needs one, because it is not sent again
  */
-export function confirm(
+function confirm(
   call: Call,
   response: UpstreamResponse | FlowingResponse,
 ): UpstreamResponse | FlowingResponse | undefined {
   if (response.kind === 'flowing') return response;
   const { router, method, unconfirmed, respondingUpstream: upstream, sentAt } = call;
   const { view } = router.chain;
-  if (upstream === undefined || (isAlone(router) && router.options.isDevelopment)) return response;
+  if (upstream === undefined) return response;
   const newer = unconfirmed === undefined ? response : newerOf(call, unconfirmed.response, response);
   const isUnconfirmed =
     unconfirmed === undefined
@@ -89,7 +106,7 @@ function needsThird(call: Call, newer: UpstreamResponse, { isEvidence }: Unconfi
   if (isOlderThanServed(view, call, newer)) return true;
   const lack = isEvidence ? undefined : lackIn(call, newer, upstream);
   if (lack === undefined || lack === 'unknown block') return false;
-  return isAlone(call.router) || !isAtHead(call) || servedAs(view, call) === 'canonical';
+  return call.router.isAlone || !isAtHead(call) || servedAs(view, call) === 'canonical';
 }
 
 /**
@@ -161,7 +178,7 @@ export function needsConfirmation(
   const { router, method } = call;
   const { confirmNull } = router.options;
   if (isOlder(call, response)) return true;
-  if (isAlone(router) || response.kind !== 'result') return false;
+  if (router.isAlone || response.kind !== 'result') return false;
   // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
   if (method.resultIs === 'sync-status') return response.result !== false;
   if (confirmNull === 'never') return false;
@@ -180,7 +197,7 @@ export function needsConfirmation(
 export function canRepeat(call: Call): boolean {
   const { router, unconfirmed, pinned } = call;
   if (unconfirmed === undefined || pinned !== undefined) return false;
-  return isAlone(router) || isOlderThanServed(router.chain.view, call, unconfirmed.response);
+  return router.isAlone || isOlderThanServed(router.chain.view, call, unconfirmed.response);
 }
 
 /**
@@ -216,10 +233,6 @@ function knowsAllAbove({ chain: { view } }: Router, upstream: Upstream): boolean
   if (seen === undefined || view.head === undefined || upstream.isHeadUncertain) return false;
   for (let number = view.head.number; number > seen.number; number--) if (view.at(number) === undefined) return false;
   return true;
-}
-
-function isAlone({ all }: Router): boolean {
-  return all.length === 1;
 }
 
 /** Whether the response shows that no block has the object: there is none, or it is a pending transaction. */
