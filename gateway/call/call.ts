@@ -4,7 +4,7 @@ import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import type { CallSink } from '../observability/call-sink.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
-import type { MethodGroup, MethodSpec } from '../spec/method-spec.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
@@ -192,10 +192,6 @@ export class Call {
     if (params === this.params) return;
     this.params = params;
     this.#text = undefined;
-  }
-
-  get group(): MethodGroup {
-    return this.method.group;
   }
 
   /** `params` as JSON text. */

@@ -38,8 +38,10 @@ export function flowOf(call: Call): FlowRequest | undefined {
 /** Undefined: the result passes unread, or must be collected. */
 function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFor'] {
   const { method, router } = call;
-  if (mustBeComplete(call, params)) return undefined;
-  if (isObjectList(method)) return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
+  if (isObjectList(method)) {
+    if (mustBeComplete(call, params)) return undefined;
+    return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
+  }
   if (!isWholeBlock(method, params)) return undefined;
   const { chain } = router;
   const isUsable = (head: Buffer): boolean => !isOlderThanServed(chain.view, call, jsonResponse(head));
@@ -53,7 +55,7 @@ function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFo
  * must know the newest block of logs.
  */
 function mustBeComplete({ method, router: { chain } }: Call, params: readonly unknown[]): boolean {
-  if (!isObjectList(method) || (method.resultIs === 'logs' && !chain.isShared)) return false;
+  if (method.resultIs === 'logs' && !chain.isShared) return false;
   const blocks = blocksNamedBy(method, params);
   if (blocks?.tag !== undefined) return true;
   // A block that is named by its hash may be new.
