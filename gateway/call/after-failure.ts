@@ -5,7 +5,7 @@ import { changesChain } from '../spec/method-group.ts';
 import type { FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { confirmByFailure, isAtHead, isMissing } from './confirm.ts';
+import { confirmByFailure, wasAtHead, isMissing } from './confirm.ts';
 import { highestOf, responseOfFailures } from './exhausted.ts';
 
 /**
@@ -15,7 +15,7 @@ import { highestOf, responseOfFailures } from './exhausted.ts';
 export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamResponse | undefined {
   const { method, unconfirmed, respondingUpstream } = call;
   const { failure, response } = outcome;
-  if (isMissing(outcome) && isAtHead(call)) call.isMissingAtHead = true;
+  if (isMissing(outcome) && wasAtHead(call)) call.isMissingAtHead = true;
   if (unconfirmed !== undefined) return confirmByFailure(call, unconfirmed, outcome);
   const wasCircuitOpen = !call.wasClosed && response === undefined;
   call.failed = [...call.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];

@@ -59,10 +59,8 @@ export interface Unconfirmed {
   readonly response: UpstreamResponse;
   /** It is from an upstream at the head, and contradicts nothing that callers were served. */
   readonly isEvidence: boolean;
-  /** The head of its upstream was behind when it responded, or may be that of another node. */
-  readonly wasBehind: boolean;
-  /** It was behind, and may lack a block that is not known here. */
-  readonly lackedUnknown: boolean;
+  /** The blocks that its upstream may have lacked: none, only such whose hashes are known here, or others. */
+  readonly blocksAbove: 'none' | 'known' | 'unknown';
 }
 
 /**

@@ -86,15 +86,14 @@ function confirm(
       : needsThird(call, newer, unconfirmed, upstream);
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
-  const wasAtHead = isAtHead(call);
-  if (wasAtHead && isAbsent(method, response)) call.isMissingAtHead = true;
-  const wasBehind = isBehind(router, upstream);
+  if (isAbsent(method, response) && wasAtHead(call)) call.isMissingAtHead = true;
   const lacksNone = lackIn(call, newer, upstream) === undefined;
   call.unconfirmed = {
     response: newer,
-    isEvidence: lacksNone ? !isOlderThanServed(view, call, newer) : wasAtHead && servedAs(view, call) === undefined,
-    wasBehind,
-    lackedUnknown: wasBehind && !knowsAllAbove(router, upstream),
+    isEvidence: lacksNone
+      ? !isOlderThanServed(view, call, newer)
+      : wasAtHead(call) && servedAs(view, call) === undefined,
+    blocksAbove: blocksAbove(router, upstream),
   };
   pin(call);
   return undefined;
@@ -106,7 +105,7 @@ function needsThird(call: Call, newer: UpstreamResponse, { isEvidence }: Unconfi
   if (isOlderThanServed(view, call, newer)) return true;
   const lack = isEvidence ? undefined : lackIn(call, newer, upstream);
   if (lack === undefined || lack === 'unknown block') return false;
-  return call.router.isAlone || !isAtHead(call) || servedAs(view, call) === 'canonical';
+  return call.router.isAlone || !wasAtHead(call) || servedAs(view, call) === 'canonical';
 }
 
 /**
@@ -115,7 +114,7 @@ function needsThird(call: Call, newer: UpstreamResponse, { isEvidence }: Unconfi
  */
 export function confirmByFailure(
   call: Call,
-  { response, isEvidence, wasBehind }: Unconfirmed,
+  { response, isEvidence, blocksAbove: above }: Unconfirmed,
   outcome: FailedOutcome,
 ): UpstreamResponse | undefined {
   const { router, method, params, irregular } = call;
@@ -127,7 +126,7 @@ export function confirmByFailure(
       return isConfirmed && servedAs(router.chain.view, call) !== 'canonical' ? response : undefined;
     }
     // The upstream that failed may not have the block because the block is old.
-    if (!wasBehind && lackIn(call, response) === 'unknown block') return response;
+    if (above === 'none' && lackIn(call, response) === 'unknown block') return response;
     // The upstream of the empty result may not have had the block: the error is the better response.
     call.unconfirmed = undefined;
   }
@@ -159,10 +158,10 @@ function pin(call: Call): void {
  */
 export function acceptUnconfirmed(call: Call, unconfirmed: Unconfirmed): UpstreamResponse {
   const { router, tried, candidates = router.all } = call;
-  const { response, isEvidence, lackedUnknown } = unconfirmed;
+  const { response, isEvidence, blocksAbove: above } = unconfirmed;
   if (!call.hasAttempt && candidates.some((upstream) => !tried.includes(upstream))) throw new RpcError('no-upstream');
   const isAccepted =
-    isEvidence || (!lackedUnknown && lackIn(call, response) === 'unknown block') || router.options.isDevelopment;
+    isEvidence || (above !== 'unknown' && lackIn(call, response) === 'unknown block') || router.options.isDevelopment;
   if (!isAccepted) throw new RpcError('no-upstream');
   return response;
 }
@@ -176,18 +175,20 @@ export function needsConfirmation(
 ): boolean {
   if (response.kind === 'flowing') return false;
   const { router, method } = call;
+  const { view } = router.chain;
   const { confirmNull } = router.options;
-  if (isOlder(call, response)) return true;
+  if (isOlderThanServed(view, call, response)) return true;
+  const isNone = isAbsent(method, response);
+  if (isNone && confirmNull !== 'never' && method.nullable && servedAs(view, call) !== undefined) return true;
   if (router.isAlone || response.kind !== 'result') return false;
   // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
   if (method.resultIs === 'sync-status') return response.result !== false;
   if (confirmNull === 'never') return false;
-  if (method.isPassThrough === true)
-    return isRead(method) && isAbsent(method, response) && mayLag(router, upstream, sentAt);
+  if (method.isPassThrough === true) return isRead(method) && isNone && !wasAtHead(call, upstream, sentAt);
   if (mayMissLogs(call, response)) return true;
   if (lackIn(call, response, upstream) === undefined) return false;
   if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
-  return upstream.blocks.isMissingHistory || mayLag(router, upstream, sentAt);
+  return upstream.blocks.isMissingHistory || !wasAtHead(call, upstream, sentAt);
 }
 
 /**
@@ -200,26 +201,10 @@ export function canRepeat(call: Call): boolean {
   return router.isAlone || isOlderThanServed(router.chain.view, call, unconfirmed.response);
 }
 
-/**
- * Whether a response is older than what callers were served: an older block for a tag, null for a served block, or a pending
- * transaction of a served block.
- */
-function isOlder(call: Call, response: UpstreamResponse): boolean {
-  const { router, method } = call;
-  if (isOlderThanServed(router.chain.view, call, response)) return true;
-  if (router.options.confirmNull === 'never' || !method.nullable || !isAbsent(method, response)) return false;
-  return servedAs(router.chain.view, call) !== undefined;
-}
-
-/** Whether the upstream of the last outcome was at the head when it was asked. */
-export function isAtHead({ router, respondingUpstream, sentAt }: Call): boolean {
-  return respondingUpstream !== undefined && !mayLag(router, respondingUpstream, sentAt);
-}
-
-/** Whether the upstream's head was behind when it was asked, or may have been. */
-function mayLag(router: Router, upstream: Upstream, sentAt: number): boolean {
-  // What it returned before is no evidence.
-  return isBehind(router, upstream) || router.chain.view.hasAdvancedSince(upstream, sentAt);
+/** Whether the upstream was at the head when it was asked, by default that of the last outcome. Else its null is no evidence. */
+export function wasAtHead(call: Call, upstream = call.respondingUpstream, sentAt = call.sentAt): boolean {
+  const { router } = call;
+  return upstream !== undefined && !isBehind(router, upstream) && !router.chain.view.hasAdvancedSince(upstream, sentAt);
 }
 
 /** Whether the upstream's head is behind now, or may be. */
@@ -227,12 +212,15 @@ export function isBehind({ chain: { view } }: Router, upstream: Upstream): boole
   return upstream.isHeadUncertain || view.isLagging(upstream, clock.now());
 }
 
-/** Whether the hashes of all blocks above the head of the upstream are known: an unknown hash is none of those that it lacks. */
-function knowsAllAbove({ chain: { view } }: Router, upstream: Upstream): boolean {
+/** The blocks that the upstream may lack. An unknown hash is none of those that are `known` here. */
+function blocksAbove(router: Router, upstream: Upstream): Unconfirmed['blocksAbove'] {
+  const { view } = router.chain;
+  if (!isBehind(router, upstream)) return 'none';
   const seen = view.headOf(upstream);
-  if (seen === undefined || view.head === undefined || upstream.isHeadUncertain) return false;
-  for (let number = view.head.number; number > seen.number; number--) if (view.at(number) === undefined) return false;
-  return true;
+  if (seen === undefined || view.head === undefined || upstream.isHeadUncertain) return 'unknown';
+  for (let number = view.head.number; number > seen.number; number--)
+    if (view.at(number) === undefined) return 'unknown';
+  return 'known';
 }
 
 /** Whether the response shows that no block has the object: there is none, or it is a pending transaction. */

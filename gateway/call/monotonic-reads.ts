@@ -126,10 +126,6 @@ function looksUpTransaction({ tracks }: MethodSpec): boolean {
 
 /** The block whose number the response is. */
 export function headIn(response: UpstreamResponse): ServedBlock | undefined {
-  return response.kind === 'result' ? blockOf(response.result) : undefined;
-}
-
-export function blockOf(number: unknown, hash?: unknown): ServedBlock | undefined {
-  if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
-  return { number: BigInt(number), hash: typeof hash === 'string' ? hash.toLowerCase() : undefined };
+  const number = response.kind === 'result' ? response.result : undefined;
+  return typeof number === 'string' && /^0x[0-9a-f]{1,16}$/i.test(number) ? { number: BigInt(number) } : undefined;
 }

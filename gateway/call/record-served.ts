@@ -6,7 +6,7 @@ import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { isWholeBlock } from '../normalise/results/flowing-block.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { blockOf, headIn, namesItsBlock, type ReadCall } from './monotonic-reads.ts';
+import { headIn, namesItsBlock, type ReadCall } from './monotonic-reads.ts';
 
 /* What callers are served: the newest block, and the hashes of blocks and transactions. The view of the chain has it. */
 
@@ -41,9 +41,8 @@ export function recordServed(
   if (params[0] === 'pending' || response.kind === 'error') return;
   const block: ServedBlock | undefined = isHead
     ? headIn(response)
-    : isLogs
-      ? newestLogIn(response)
-      : blockInResult(response);
+    : // The last log is the newest: logs are in chain order.
+      blockInResult(response, isLogs ? -1 : 0);
   if (block === undefined) return;
   const named = blocks?.tag;
   // The newest log may be older than the block of the tag.
@@ -102,22 +101,4 @@ function* transactionHashesIn(bytes: Buffer, areObjects: boolean): Generator<str
 /** What older blocks have is not recorded: their transactions may be null at a node that has no history. */
 function mayBeFollowed({ view }: ChainPoller<Upstream>, { number }: ServedBlock): boolean {
   return number + MAX_FOLLOWED_BLOCKS > view.newestKnown;
-}
-
-/** The block of the last log, which is the newest: logs are in chain order. */
-function newestLogIn(response: UpstreamResponse): ServedBlock | undefined {
-  if (response.kind === 'large') {
-    const bytes = response.parts[response.parts.length - 1] ?? response.parts[0];
-    return blockOf(textAtEnd('"blockNumber":"', bytes), textAtEnd('"blockHash":"', bytes));
-  }
-  const logs = response.kind === 'result' && Array.isArray(response.result) ? (response.result as unknown[]) : [];
-  const { blockNumber, blockHash } = (logs.at(-1) ?? {}) as Readonly<Record<string, unknown>>;
-  return blockOf(blockNumber, blockHash);
-}
-
-function textAtEnd(name: string, bytes: Buffer): string | undefined {
-  const at = bytes.lastIndexOf(name);
-  return at === -1
-    ? undefined
-    : /^0x[0-9a-f]+/i.exec(bytes.toString('latin1', at + name.length, at + name.length + 66))?.[0];
 }

@@ -43,7 +43,7 @@ it('an upstream that failed before is polled and asked again, if its null needs 
   const call = callIn(poller, upstreams);
   call.tried = [upstream];
   const response = { kind: 'result', result: null } as const;
-  call.unconfirmed = { response, isEvidence: false, wasBehind: false, lackedUnknown: false };
+  call.unconfirmed = { response, isEvidence: false, blocksAbove: 'none' };
   const polls = nodes[0]?.polls() ?? 0;
   expect(await awaitNewer(call)).toBe(true);
   expect([nodes[0]?.polls(), upstream.isHeadUncertain, call.tried]).toEqual([polls + 1, false, []]);
