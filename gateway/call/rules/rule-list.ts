@@ -1,5 +1,6 @@
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Call } from '../call.ts';
+import { confirmation } from '../confirm.ts';
 import type { Router } from '../router.ts';
 import { acceptedTransactions } from './accepted-transactions.ts';
 import { senderCharge } from './sender-charge.ts';
@@ -28,6 +29,8 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Keeps the transaction, which the next one looks up.
   ['sent transaction', sentTransaction],
   ['late receipt', lateReceipt],
+  // Confirms what the others have let pass.
+  ['confirmation', confirmation],
 ];
 
 /** Callers can name any method that a wildcard opens. */
@@ -71,6 +74,7 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess): 
     before: hooks(found.map(({ before }) => before)),
     during: hooks(found.map(({ during }) => during)),
     judge: hooks(found.map(({ judge }) => judge)),
+    confirm: found.find(({ confirm }) => confirm !== undefined)?.confirm,
   };
 }
 
