@@ -90,13 +90,13 @@ export class TwoWorkers {
   }
 
   /** A worker may not know it yet: then calls are 401. */
-  async createKey(rules: object = {}): Promise<{ readonly key: string; readonly id: string }> {
-    return (await this.admin('/keys', { name: 'test', rules })) as { key: string; id: string };
+  async createKey(permissions: object = {}): Promise<{ readonly key: string; readonly id: string }> {
+    return (await this.admin('/keys', { name: 'test', permissions })) as { key: string; id: string };
   }
 
-  /** A key that both workers know. @param rules without a rate or quota */
-  async knownKey(rules: object = {}): Promise<string> {
-    const { key } = await this.createKey(rules);
+  /** A key that both workers know. @param permissions without a rate or quota */
+  async knownKey(permissions: object = {}): Promise<string> {
+    const { key } = await this.createKey(permissions);
     await this.eventuallyAll(() => this.storage({ key }), 200);
     return key;
   }

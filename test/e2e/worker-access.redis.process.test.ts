@@ -64,7 +64,7 @@ describe.each([
     it('has changed permissions at both within a second, and sockets that it no longer permits close', async () => {
       const { key, id } = await gateway.createKey();
       const send = (): Promise<Reply> => gateway.storage({ key });
-      const update = (rules: object): Promise<unknown> => gateway.admin(`/keys/${id}`, { rules }, 'PATCH');
+      const update = (permissions: object): Promise<unknown> => gateway.admin(`/keys/${id}`, { permissions }, 'PATCH');
       await gateway.eventuallyAll(send, 200);
       await update({ methods: ['eth_chainId'] });
       expect(await gateway.eventuallyAll(send, 403)).toBeLessThan(SOON_MS);
@@ -85,7 +85,11 @@ describe.each([
       expect((await onAll(send)).map(({ status }) => status)).toEqual(Array.from({ length: CONNECTIONS }, () => 200));
       await gateway.eventuallyAll(() => gateway.storage({ key: rotated.key }), 200);
       // Instead of a minute.
-      await gateway.admin(`/keys/${id}`, { rules: { expiresAt: new Date(Date.now() + 1_000).toISOString() } }, 'PATCH');
+      await gateway.admin(
+        `/keys/${id}`,
+        { permissions: { expiresAt: new Date(Date.now() + 1_000).toISOString() } },
+        'PATCH',
+      );
       expect(await gateway.eventuallyAll(send, 401)).toBeLessThan(1_000 + SOON_MS);
       expect(await closeCodes(callers)).toEqual([1008, 1008]);
       await gateway.eventuallyAll(() => gateway.storage({ key: rotated.key }), 200);

@@ -121,6 +121,27 @@ describe('slow calls of one key that fill an upstream', () => {
     await advance(20);
   });
 
+  it.each([64, 32, 16])(
+    'with %i places, that works on for closed connections: what it got is worked off, and higher limits are tried ever more rarely',
+    async (places) => {
+      const load = new UpstreamLoad(parallel(places));
+      load.start({ owner: other, count: 1, ms: () => 200, timeoutMs: 5_000, pauseMs: 4_000 });
+      await advance(3);
+      load.start({ owner: one, count: 90, method: ethCall, ms: () => 9_000, timeoutMs: 10_000 });
+      await advance(20);
+      expect(load.found?.limit).toBeLessThanOrEqual(places);
+      // With 16 places, the first 90 calls alone take 51 s, whatever is sent after them.
+      await advance(100);
+      const before = load.latencies.get(other)?.length ?? 0;
+      await advance(800);
+      const later = load.latencies.get(other)?.slice(before) ?? [];
+      expect(later.length).toBeGreaterThan(170);
+      expect(later.filter((ms) => ms >= 5_000).length).toBeLessThanOrEqual(4);
+      load.stop();
+      await advance(200);
+    },
+  );
+
   it('slow lookups of the key itself say nothing', async () => {
     const load = new UpstreamLoad(slowing(() => 1));
     let ms = 200;
