@@ -1,3 +1,4 @@
+import { blockInResult } from '../cache/block-in-result.ts';
 import { countValues, valuesOf, type FilterParams } from '../chain/logs/log-filter.ts';
 import { LogsBloom } from '../chain/logs/logs-bloom.ts';
 import { clock } from '../clock/clock.ts';
@@ -16,7 +17,6 @@ import {
   namesItsBlock,
   raiseToServed,
   returnsBlock,
-  selectNewer,
   servedAs,
 } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
@@ -136,7 +136,9 @@ export function confirmByFailure(
 
 /** The response with the newer block. A pending transaction is newer than null. */
 function newerOf({ method }: Call, one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
-  return isPending(method, one) && isEmptyResponse(method, other) ? one : selectNewer(one, other);
+  if (isPending(method, one) && isEmptyResponse(method, other)) return one;
+  const number = blockInResult(one)?.number;
+  return number !== undefined && (blockInResult(other)?.number ?? -1n) <= number ? one : other;
 }
 
 /** Names the newest served block in place of `safe` or `finalized`: a node that lags has that block, but not yet the tag. */

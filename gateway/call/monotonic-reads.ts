@@ -38,13 +38,6 @@ export function isOlderThanServed(
   return number < (tag === 'latest' ? view.newestServed : (pinned?.number ?? view.newestOf(tag)));
 }
 
-/** Selects the response with the newer block. @param one a response that needs confirmation: too old, or null */
-export function selectNewer(one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
-  const number = blockInResult(one)?.number;
-  if (number === undefined) return other;
-  return (blockInResult(other)?.number ?? -1n) > number ? other : one;
-}
-
 /** Raises the number of the head in a response to the newest served block, if that is higher, which has no proof yet. */
 export function raiseToServed(
   { newestServed }: ChainView<Upstream>,
