@@ -14,11 +14,11 @@ import { listenErrorText } from './listen-error.ts';
 import { NetworkFileError } from './network-files.ts';
 import { GatewayError } from './running-gateway.ts';
 
-const configurationErrors = [SettingsError, NetworkFilesError, KeyStoreError, UnsuitableRedis];
+const configurationErrors = [SettingsError, NetworkFilesError, KeyStoreError];
 /** KeyStoreFull and KeyOperationError are KeyStoreErrors, but nothing is invalid or missing: their check comes first. */
 const failures = [
   ...[UsageError, InvalidPermissionsError, KeyOperationError, KeyStoreFull],
-  ...[DemoError, NetworkFileError, BackupError],
+  ...[DemoError, NetworkFileError, BackupError, UnsuitableRedis],
 ];
 
 /**
