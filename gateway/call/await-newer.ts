@@ -114,6 +114,7 @@ async function awaitIndex(call: Call, waitMs: number | undefined): Promise<boole
 
 /** Polls upstreams until one of them has what the call needs, for a second at most. */
 async function poll(call: Call, upstreams: readonly Upstream[], isEnough: (one: Upstream) => boolean): Promise<void> {
+  if (upstreams.length === 0) return;
   const polls = upstreams.map(async (upstream) => {
     await call.router.chain.poll(upstream);
     if (!isEnough(upstream)) throw new Error('the upstream still lags');

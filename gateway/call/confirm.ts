@@ -54,13 +54,12 @@ export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> 
 
 /** Of the methods whose result may be older than what callers were served, or lack what another upstream has. */
 export function confirmation(method: MethodSpec, router: Router): Rule<Call> | undefined {
-  const { nullable, resultIs, shape, isPassThrough, blockAt, looksUpHash } = method;
+  const { nullable, resultIs, isPassThrough, blockAt } = method;
   if (router.isAlone && router.options.isDevelopment) return undefined;
   if (nullable || resultIs === 'head-number' || namesItsBlock(method)) return { confirm };
   if (router.isAlone) return undefined;
-  if (isPassThrough === true || resultIs === 'logs' || resultIs === 'sync-status' || shape?.type === 'Transaction')
-    return { confirm };
-  if (blockAt === undefined && looksUpHash !== true) return undefined;
+  if (isPassThrough === true || resultIs === 'logs' || resultIs === 'sync-status') return { confirm };
+  if (blockAt === undefined) return undefined;
   // The result may be empty because the upstream does not have the block.
   return {
     confirm: (call, response) => (hashNamedBy(method, call.params) === undefined ? response : confirm(call, response)),

@@ -49,7 +49,7 @@ export class Router {
   readonly chain: ChainPoller<Upstream>;
   /** The upstreams whose heads may be polled. */
   readonly headSources: readonly Upstream[];
-  /** There is one upstream only: blocks and heads are not compared. */
+  /** There is one upstream only: blocks and heads are not compared between upstreams. */
   readonly isAlone: boolean;
   readonly hasArchives: boolean;
   /** An upstream has `limits`. */

@@ -28,7 +28,7 @@ const MIN_SLOWDOWN_TO_LOWER = 1.9;
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 10_000;
 
-/** Time without a higher limit after the upstream refused calls; it doubles with each probe that was too high. */
+/** Time without a higher limit after one was too high; it doubles each time, until none was for the longest time. */
 const FIRST_TOO_HIGH_MS = 30_000;
 const MAX_TOO_HIGH_MS = 600_000;
 /** A smaller share of refused calls is no sign of a limit. */
@@ -204,9 +204,10 @@ export class ConcurrencyLimit {
     this.#lower(Math.floor(this.limit * Math.max(1 - share, 0.5)), now);
   }
 
-  /** Longer after each higher limit that was tried, and was too high. */
+  /** Longer each time, until no limit was too high for the longest time. */
   #pauseRaising(now: number): void {
     if (this.#raiseAt > now) return;
+    if (now - this.#raiseAt > MAX_TOO_HIGH_MS) this.#tooHighMs = FIRST_TOO_HIGH_MS;
     this.#raiseAt = now + this.#tooHighMs;
     this.#tooHighMs = Math.min(2 * this.#tooHighMs, MAX_TOO_HIGH_MS);
   }

@@ -14,7 +14,10 @@ import { transactionRoute } from './transaction-route.ts';
 /** @returns undefined: the calls of the method that have the access do not need the rule */
 type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess) => Rule<Call> | undefined;
 
-/** All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone. */
+/**
+ * All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone; but for the confirmation,
+ * whose judgements hedges and waits use, too.
+ */
 export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Rejects the call before it has a slot and the others do work for it.
   ['sender charge', senderCharge],
