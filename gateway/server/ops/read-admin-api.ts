@@ -96,7 +96,8 @@ function toAdminError(error: ErrorObject | undefined): AdminError {
     const known = Object.keys((parentSchema as { properties?: object }).properties ?? {});
     const field = memberPath(name);
     // `rules` is the former name.
-    const hint = suggest(path === '' && name === 'rules' ? 'permissions' : name, known) || `: expected ${known.join(', ')}`;
+    const hint =
+      suggest(path === '' && name === 'rules' ? 'permissions' : name, known) || `: expected ${known.join(', ')}`;
     return new AdminError(400, `${field} is not known${hint}`, { field });
   }
   const { title = 'something else' } = parentSchema as { title?: string };
