@@ -1,4 +1,5 @@
 import { BlockTimes } from './block-times.ts';
+import { BranchMarks } from './branch-marks.ts';
 import { HeaderRing, type ChainChange, type Headers } from './header-ring.ts';
 import { parseBlock, type Block, type Header, type SeenHead } from './header.ts';
 import { NewestServed } from './newest-served.ts';
@@ -273,6 +274,7 @@ export class Chain<U> {
     const numbers = left.flatMap(({ head, header }) => head?.number ?? header?.number ?? []);
     for (const known of left) {
       known.forget();
+      known.marks = new BranchMarks();
       this.#awaited.delete(known.upstream);
     }
     this.#checked = this.#checked.filter(({ move }) => !upstreams.includes(move.from));
@@ -316,6 +318,7 @@ export class Chain<U> {
   resumed(): void {
     this.#break();
     this.#times.pause();
+    this.#dispute = undefined;
     this.#isConfirming = false;
     this.#isCurrent = false;
   }
@@ -360,6 +363,7 @@ export class Chain<U> {
   /** A request of a development tool changed the chain: a lower head is followed from now on. */
   rewritten(): void {
     this.#isDevelopment = true;
+    for (const known of this.#upstreams.values()) known.marks = new BranchMarks();
     this.#served.forget();
     this.#changeEpoch();
   }
@@ -794,7 +798,7 @@ export class Chain<U> {
   /** False: by its blocks, a head is on another branch than the one to follow, or others are too far below it. */
   #isStillSelected({ from, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
     const known = this.#upstreams.get(from);
-    if (known === undefined || known.hashes.get(head.number) !== head.hash) return true;
+    if (known === undefined || known.hashes.get(head.number) !== head.hash) return false;
     known.learnAncestors(blocks);
     this.#select(at);
     return known.standing === undefined;

@@ -73,11 +73,7 @@ async function fetchNumbered(
 }
 
 /** Fetches a header from the first source that has it; the first one is asked again at the end. */
-export async function fetchHeader(
-  method: string,
-  block: string,
-  sources: HeaderSource[],
-): Promise<Header | undefined> {
+export async function fetchHeader(method: string, block: string, sources: HeaderSource[]): Promise<Header | undefined> {
   const repeated = sources.slice(0, 1).flatMap((reporter) => Array<HeaderSource>(MAX_REPEATED_FETCHES).fill(reporter));
   for (const source of [...sources, ...repeated]) {
     const at = sources.indexOf(source);

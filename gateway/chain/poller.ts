@@ -782,10 +782,13 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           this.#startPoll(effect.upstream);
           break;
         case 'late':
-          this.mayHaveNewer(effect.upstream, clock.now());
+          if (this.#isPolling && this.#chain.failuresOf(effect.upstream) === 0 && effect.upstream.circuit.isClosed)
+            this.mayHaveNewer(effect.upstream, clock.now());
           break;
         case 'compare':
-          void this.#compare(effect);
+          this.#compare(effect).catch((error: unknown) => {
+            this.#recover(error);
+          });
           break;
         case 'confirm':
           this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));

@@ -93,7 +93,9 @@ export function selectHead<R extends Report>(
   let head: R | undefined;
   const late = new Set<R>();
   for (const [index, report] of highestFirst.entries()) {
-    const others = current.filter((one) => one.group !== report.group && !standings.has(one));
+    const others = current.filter((one) => {
+      return one.group !== report.group && standings.get(one)?.leftAt === undefined && !areApart(one, report);
+    });
     const highest = highestOf(others, blockMs, at);
     if (highest !== undefined && report.head.number > highest + (report.isMarked ? 0n : 1n)) {
       const common = newestCommon(report, followed);
@@ -121,6 +123,16 @@ function highestOf(reports: readonly Report[], blockMs: number | undefined, at: 
     if (highest === undefined || head.number + grown > highest) highest = head.number + grown;
   }
   return highest;
+}
+
+/** Whether two upstreams have different blocks at the newest height of which both are known to have one. */
+function areApart(one: Report, other: Report): boolean {
+  for (const [number, hash] of one.hashes) {
+    if (number < one.linkedFrom || number < other.linkedFrom) return false;
+    const its = other.hashes.get(number);
+    if (its !== undefined) return its !== hash;
+  }
+  return false;
 }
 
 /** The newest block of an upstream that is followed, as far as is known. */
@@ -232,11 +244,7 @@ function numbersApart<R extends Report>(report: R, followed: Headers, hashes: Ha
 }
 
 /** The heights at which an upstream has other blocks than another one, with the hashes of that. */
-function numbersBetween<R extends Report>(
-  report: R,
-  other: R,
-  hashes: HashAt<R>,
-): (readonly [bigint, string])[] {
+function numbersBetween<R extends Report>(report: R, other: R, hashes: HashAt<R>): (readonly [bigint, string])[] {
   const apart: (readonly [bigint, string])[] = [];
   const numbers = new Set([...report.hashes.keys(), ...other.hashes.keys()]);
   for (const number of [...numbers].sort(compare).reverse()) {

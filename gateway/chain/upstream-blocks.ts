@@ -41,7 +41,7 @@ export class UpstreamBlocks<U> {
   aheadSince: number | undefined;
   /** The block of the network of which it was asked for its own. */
   comparedAt: bigint | undefined;
-  readonly marks = new BranchMarks();
+  marks = new BranchMarks();
   /** The newest block that callers were served of its branch while that had lost. */
   servedLost: bigint | undefined;
   /** When its head last fell and rose again. */

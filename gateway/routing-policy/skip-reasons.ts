@@ -61,13 +61,19 @@ export const skipReasons = {
       !isPreferred && hasLost && leftAt !== undefined && (needs.isPassThrough || readsFrom(leftAt, needs)),
     lastResort: 'never',
   },
-  unconfirmed: {
+  disputed: {
     meaning:
-      'No other group of upstreams has its newest blocks: its head is more than one block above all others, or it has other blocks than the network follows. For a tag, or such a block above the newest served one.',
-    applies: ({ leftAt, hasLost, aheadOf, isPreferred }, needs, { newestServed }) =>
-      !isPreferred &&
-      ((leftAt !== undefined && !hasLost && readsFrom(leftAt, needs)) ||
-        (aheadOf !== undefined && readsFrom(Math.max(aheadOf, newestServed) + 1, needs))),
+      'It has other blocks than the network follows, at the block of the call or below, and no branch has a majority. For a tag, also an implied one: at any block.',
+    applies: ({ leftAt, hasLost, isPreferred }, needs) =>
+      !isPreferred && !hasLost && leftAt !== undefined && readsFrom(leftAt, needs),
+    // Before upstreams that lack the block: of a branch that stands still, nobody has it.
+    lastResort: 2,
+  },
+  ahead: {
+    meaning:
+      'Its head is more than one block above the heads of all other groups of upstreams, and the call is for a tag, or for a block above those and above the newest served block.',
+    applies: ({ aheadOf, isPreferred }, needs, { newestServed }) =>
+      !isPreferred && aheadOf !== undefined && readsFrom(Math.max(aheadOf, newestServed) + 1, needs),
     lastResort: 4,
   },
   'unsupported-method': {

@@ -196,7 +196,11 @@ describe('the head of several groups, by what each upstream has reported', () =>
     expect(network.select('ca')).toMatchObject({ head: 'c 112', leaves: undefined, disputedAt: 112n });
     expect(network.select('cab')).toMatchObject({ head: 'a 112', leaves: 'lost', standings: { c: lost(112n) } });
     network.follow('a').fork('c', 0, 12);
-    expect(network.select('cab')).toMatchObject({ head: 'a 112', leaves: undefined, standings: { c: { aheadOf: 111n } } });
+    expect(network.select('cab')).toMatchObject({
+      head: 'a 112',
+      leaves: undefined,
+      standings: { c: { aheadOf: 111n } },
+    });
     network.learn('c', 112);
     expect(network.select('cab')).toMatchObject({ head: 'a 112', leaves: undefined, standings: { c: lost(112n) } });
   });

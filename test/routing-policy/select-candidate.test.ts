@@ -156,9 +156,16 @@ const rows: SelectionCase[] = [
   ['an older safe or finalized block', [{ isTagOlder: true }, a], latest, {}, 'b a:behind'],
   ['only calls for a tag need them', [{ ...at(999, 1), isTagOlder: true }, a], from(900), {}, 'a b'],
   // Branches
-  ['other blocks at the block of the call, without a majority', [{ leftAt: 900 }, a], from(900), {}, 'b a:unconfirmed'],
+  ['other blocks at the block of the call, without a majority', [{ leftAt: 900 }, a], from(900), {}, 'b a:disputed'],
   ['not below', [{ leftAt: 900 }, a], from(899), {}, 'a b'],
-  ['a last resort for a tag', [{ leftAt: 1_000 }, tried], latest, {}, 'a:unconfirmed'],
+  [
+    'before one that lacks the block',
+    [at(999), { ...at(1_005), leftAt: 900 }],
+    from(1_000),
+    {},
+    'b:disputed a:missing-block',
+  ],
+  ['a last resort for a tag', [{ leftAt: 1_000 }, tried], latest, {}, 'a:disputed'],
   ['other blocks than most groups', [{ leftAt: 900, hasLost: true }, a], from(900), {}, 'b a:other-branch!'],
   ['never for a tag', [{ leftAt: 1_000, hasLost: true }, tried], latest, {}, 'a:other-branch!'],
   [
@@ -168,7 +175,7 @@ const rows: SelectionCase[] = [
     {},
     'b a:other-branch!',
   ],
-  ['a head far above those of all other groups', [{ ...at(1_012), aheadOf: 1_000 }, a], latest, {}, 'b a:unconfirmed'],
+  ['a head far above those of all other groups', [{ ...at(1_012), aheadOf: 1_000 }, a], latest, {}, 'b a:ahead'],
   ['blocks up to those may be anywhere', [{ ...at(1_012), aheadOf: 1_000 }, a], from(1_000), {}, 'a b'],
   // Circuits
   ['an open circuit is a last resort', [open, a], {}, {}, 'b a:circuit-open'],
