@@ -68,7 +68,7 @@ if (named === undefined && onPath(programs.redis.names) === undefined) {
 const projectsOfTest = [
   // They start nothing and share no state: one module graph in each worker serves all of them.
   { extends: true, test: { name: 'unit', include: units, isolate: false, pool: 'threads' } },
-  { extends: true, test: { ...gateway, name: 'simulated', include: simulatedTests, exclude: excluded, isolate: true } },
+  { extends: true, test: { ...gateway, name: 'simulated', include: simulatedTests, exclude: excluded } },
   {
     extends: true,
     test: {

@@ -3,7 +3,7 @@ import { editableFields } from '../gateway/auth/permissions/permission-fields.ts
 /** The parts of `admin-api.yaml` that are completed here. */
 interface AdminApiSource {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationSource | readonly object[]>>>>;
-  readonly components: { readonly schemas: { readonly Rules: object } };
+  readonly components: { readonly schemas: { readonly Permissions: object } };
 }
 
 interface OperationSource {
@@ -16,7 +16,7 @@ const rejections = Object.fromEntries(
 );
 
 /**
- * The OpenAPI document of the admin API: the source, with a property of `Rules` for each permission and limit, and with the
+ * The OpenAPI document of the admin API: the source, with a property of `Permissions` for each permission and limit, and with the
  * rejections that all operations share.
  */
 export function adminDocument(adminApi: unknown): object {
@@ -24,11 +24,11 @@ export function adminDocument(adminApi: unknown): object {
   const properties = Object.fromEntries(
     editableFields.map(({ name, meaning }) => [
       name,
-      { $ref: '#/components/schemas/Rule', description: meaning.replaceAll('`', '') },
+      { $ref: '#/components/schemas/Permission', description: meaning.replaceAll('`', '') },
     ]),
   );
   const { components } = source;
-  const schemas = { ...components.schemas, Rules: { ...components.schemas.Rules, properties } };
+  const schemas = { ...components.schemas, Permissions: { ...components.schemas.Permissions, properties } };
   const paths = mapMembers(source.paths, (path) =>
     mapMembers(path, (part) =>
       'responses' in part ? { ...part, responses: { ...part.responses, ...rejections } } : part,

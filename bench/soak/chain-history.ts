@@ -43,6 +43,10 @@ const SHARED_MS = 1_500;
 const JOINED_MS = 100;
 /** Before a change, by clock.now(). */
 const BEFORE_MS = 0.001;
+/** An upstream without notifications is polled again after this time. */
+const SILENT_MS = 10_000;
+/** While other upstreams have moved within this time, one alone raises the head by one block. Four block times are less. */
+const CURRENT_MS = 10_000;
 /** A lower head of another branch is followed after three polls, which are half a second apart at least. */
 const ABANDONED_MS = 1_000;
 /** After this time, a live node's branch is known to the gateway: three polls confirm a lower head. */
@@ -213,6 +217,28 @@ export class ChainHistory {
     const known = numbers.filter((number) => number !== undefined);
     if (known.length === 0 || (this.isPool && known.length < numbers.length)) return undefined;
     return this.isPool ? Math.min(...known) : Math.max(...known);
+  }
+
+  /**
+   * The number of the head that the gateway must have taken. What only one node has is taken at once up to one block above the
+   * best of those that moved lately; all of it, when no other one has moved for a while: a forged branch would look the same.
+   */
+  bestTaken(at: number): number | undefined {
+    const best = this.bestLive(at);
+    if (best === undefined || this.isPool) return best;
+    const [, second] = this.#nodes.flatMap((node) => this.#movedHead(node, at)).sort((one, other) => other - one);
+    return second === undefined ? best : Math.min(best, second + 1);
+  }
+
+  /** The highest block of the true chain that a node has had for long enough; none if it has not moved lately. */
+  #movedHead(node: NodeHistory, at: number): number[] {
+    const [first, ...later] = node.during(at - CURRENT_MS - CATCH_UP_MS, at);
+    if (!later.some(({ head }) => head !== first?.head)) return [];
+    const wasDown = node.during(at - OUTAGE_MS, at).some(({ isLive }) => !isLive);
+    const numbers = node
+      .during(at - (wasDown ? OUTAGE_MS : SILENT_MS), at)
+      .map(({ head }) => commonAncestor(head, this.headAt(at)).number);
+    return [Math.min(...numbers)];
   }
 
   /** The lowest `bestLive` from one time to another: during a long call, all nodes may have failed for a while. */

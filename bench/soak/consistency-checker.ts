@@ -192,12 +192,12 @@ export class ConsistencyChecker {
     const { sent } = exchange;
     const best = this.history.bestLive(sent.at);
     if (best === undefined) return;
-    const lag = Math.max(best - number, 0);
     const isExcused = this.#wasDelayed(sent.at - 1_000);
-    if (!isExcused) this.#lag.add(lag);
-    if (lag <= MAX_LAG_BLOCKS) return;
+    if (!isExcused) this.#lag.add(Math.max(best - number, 0));
+    const taken = this.history.bestTaken(sent.at) ?? best;
+    if (taken - number <= MAX_LAG_BLOCKS) return;
     if (isExcused) this.#counts.excused++;
-    else this.violate('lag', exchange, `≤ ${MAX_LAG_BLOCKS} blocks behind ${best}`, `${number}`);
+    else this.violate('lag', exchange, `≤ ${MAX_LAG_BLOCKS} blocks behind ${taken}`, `${number}`);
   }
 
   #checkError({ target }: CheckedRead, exchange: Exchange, error: { readonly code: number }): void {

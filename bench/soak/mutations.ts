@@ -69,7 +69,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'older-block',
     takenOut: 'A block older than one that was served is requested again',
-    edits: [{ file: 'call/confirm', find: 'isOlderThanServed(router.chain.view, call, response)', replace: 'false' }],
+    edits: [{ file: 'call/confirm', find: 'isOlderThanServed(view, call, response)', replace: 'false' }],
     network: 'pool',
     kinds: ['older-read'],
   },
@@ -104,7 +104,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'call/confirm',
-        find: 'return isRead(method) && isAbsent(method, response) && mayLag(router, upstream, sentAt)',
+        find: 'return isRead(method) && isNone && !wasAtHead(call, upstream, sentAt)',
         replace: 'return false',
       },
     ],

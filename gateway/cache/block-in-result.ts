@@ -6,12 +6,15 @@ export interface BlockInResult {
   readonly number: bigint;
 }
 
-/** @returns undefined if the result names no block, or is pending */
-export function blockInResult(response: UpstreamResponse): BlockInResult | undefined {
-  if (response.kind === 'large') return blockInBytes(response.parts[0]);
+/**
+ * @param at which element of a list: the first, or the last
+ * @returns undefined if the result names no block, or is pending
+ */
+export function blockInResult(response: UpstreamResponse, at: 0 | -1 = 0): BlockInResult | undefined {
+  if (response.kind === 'large') return blockInBytes(response.parts.at(at) ?? response.parts[0], at);
   if (response.kind !== 'result') return undefined;
   // All receipts of a block name the same block.
-  const result: unknown = Array.isArray(response.result) ? response.result[0] : response.result;
+  const result: unknown = Array.isArray(response.result) ? response.result.at(at) : response.result;
   const { hash, number, blockHash = hash, blockNumber = number } = (result ?? {}) as Record<string, unknown>;
   return blockOf(blockHash, blockNumber);
 }
@@ -20,15 +23,15 @@ export function blockInResult(response: UpstreamResponse): BlockInResult | undef
  * Searches the bytes, because parsing a large result is slow. Nodes write JSON without spaces. Objects in a block have
  * `blockHash` and `blockNumber`; without such objects, `hash` and `number` are the block's own.
  */
-function blockInBytes(bytes: Buffer): BlockInResult | undefined {
+function blockInBytes(bytes: Buffer, at: 0 | -1): BlockInResult | undefined {
   return blockOf(
-    textAfter('"blockHash":"', bytes) ?? textAfter('"hash":"', bytes),
-    textAfter('"blockNumber":"', bytes) ?? textAfter('"number":"', bytes),
+    textAfter('"blockHash":"', bytes, at) ?? textAfter('"hash":"', bytes, at),
+    textAfter('"blockNumber":"', bytes, at) ?? textAfter('"number":"', bytes, at),
   );
 }
 
-function textAfter(name: string, bytes: Buffer): string | undefined {
-  const start = bytes.indexOf(name) + name.length;
+function textAfter(name: string, bytes: Buffer, at: 0 | -1): string | undefined {
+  const start = (at === 0 ? bytes.indexOf(name) : bytes.lastIndexOf(name)) + name.length;
   if (start < name.length) return undefined;
   return bytes.toString('latin1', start, Math.min(bytes.indexOf('"', start), start + 66));
 }

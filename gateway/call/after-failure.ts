@@ -2,41 +2,21 @@ import { clock } from '../clock/clock.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { changesNode } from '../spec/method-facts.ts';
 import { changesChain } from '../spec/method-group.ts';
-import { hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { isAbsent, isAtHead, isRightlyEmpty } from './confirm.ts';
-import { highestOf, isMissing, responseOfFailures } from './exhausted.ts';
-import { hasServedCanonical } from './monotonic-reads.ts';
+import { confirmByFailure, wasAtHead, isMissing } from './confirm.ts';
+import { highestOf, responseOfFailures } from './exhausted.ts';
 
 /**
  * The response if the failed attempt was for confirmation, or shows that no other upstream can help. Undefined: the call is
  * sent to another one. @throws RpcError
  */
 export function afterFailure(call: Call, outcome: FailedOutcome): UpstreamResponse | undefined {
-  const { router, method, params, unconfirmed, respondingUpstream } = call;
+  const { method, unconfirmed, respondingUpstream } = call;
   const { failure, response } = outcome;
-  if (isMissing(outcome) && isAtHead(call)) call.isMissingAtHead = true;
-  if (unconfirmed !== undefined) {
-    // An empty list is no better response than logs that are not in order, unless a second one confirms it.
-    if (call.irregular !== undefined) {
-      call.failed = [...call.failed, outcome];
-      return undefined;
-    }
-    if (call.isEvidence) return unconfirmed;
-    const hash = hashNamedBy(method, params);
-    if (isMissing(outcome) && hash !== undefined && !isAbsent(method, unconfirmed)) {
-      // The upstream that failed may not have the block because the block is old.
-      if (isRightlyEmpty(call, unconfirmed)) return unconfirmed;
-      // The upstream of the empty result may not have had the block: the error is the better response.
-      call.unconfirmed = undefined;
-      call.failed = [...call.failed, outcome];
-      return undefined;
-    }
-    const isEvidence = failure === 'not-found' && call.isMissingAtHead;
-    return isEvidence && !hasServedCanonical(router.chain.view, call) ? unconfirmed : undefined;
-  }
+  if (isMissing(outcome) && wasAtHead(call)) call.isMissingAtHead = true;
+  if (unconfirmed !== undefined) return confirmByFailure(call, unconfirmed, outcome);
   const wasCircuitOpen = !call.wasClosed && response === undefined;
   call.failed = [...call.failed, wasCircuitOpen ? { ...outcome, wasCircuitOpen } : outcome];
   if (!canSendAgain(call, outcome)) return responseOfFailures(call);

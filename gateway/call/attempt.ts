@@ -135,7 +135,7 @@ async function outcomeAt(
     outcome = await verifyOutcome(call, upstream, outcome, verification, cancellation);
   if (outcome.final) recordSuccess(call, upstream, outcome.response, startedAt, receivedAt);
   else recordFailedAttempt(call, upstream, outcome, startedAt);
-  const learning = learnServed(call, outcome);
+  const learning = method.looksUpHash === true ? learnServed(call, outcome) : undefined;
   if (learning !== undefined) await inTime(call, learning);
   return outcome;
 }
@@ -167,7 +167,8 @@ async function normaliseLarge(
  * Undefined: the call is sent alone. A block with its transactions has up to megabytes, for which other calls of a batch
  * would wait.
  */
-function batchedGroupOf({ method, group, params }: Call): BatchedGroup | undefined {
+function batchedGroupOf({ method, params }: Call): BatchedGroup | undefined {
+  const { group } = method;
   if ((group !== 'lookup' && group !== 'execution') || !isRead(method)) return undefined;
   const isLarge = method.shape?.type === 'Block' && params[1] === true;
   return isLarge ? undefined : group;

@@ -4,7 +4,7 @@ import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
 import type { CallSink } from '../observability/call-sink.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
-import type { MethodGroup, MethodSpec } from '../spec/method-spec.ts';
+import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedCall } from '../upstreams/health/circuit-breaker.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
@@ -52,6 +52,15 @@ interface PinnedParams {
   readonly number: bigint;
   readonly params: readonly unknown[];
   readonly text: string;
+}
+
+/** A final response that needs a second one from another upstream. */
+export interface Unconfirmed {
+  readonly response: UpstreamResponse;
+  /** It is from an upstream at the head, and contradicts nothing that callers were served. */
+  readonly isEvidence: boolean;
+  /** The blocks that its upstream may have lacked: none, only such whose hashes are known here, or others. */
+  readonly blocksAbove: 'none' | 'known' | 'unknown';
 }
 
 /**
@@ -131,26 +140,16 @@ export class Call {
   transaction: RawTransaction | undefined = undefined;
   /** The hash of the network's head, if each upstream that got the call is known to have had it before. For the cache. */
   headHash: string | undefined = undefined;
-  /** A final response that needs a second one from another upstream. */
-  unconfirmed: UpstreamResponse | undefined = undefined;
-  /** `unconfirmed` is evidence: it is from an upstream at the head, and contradicts nothing that callers were served. */
-  isEvidence = false;
-  /** `unconfirmed` is from an upstream whose head was behind when it responded, or may be that of another node. */
-  wasBehind = false;
-  /** It was behind, and may lack a block that is not known here. */
-  lackedUnknown = false;
+  /** Set while a final response needs a second one from another upstream. */
+  unconfirmed: Unconfirmed | undefined = undefined;
   /** The block of the object that the call looks up by hash, if another worker has served it; null: none has; undefined: not asked. */
   servedElsewhere: string | null | undefined = undefined;
   /** An upstream at the head returned that it does not have the block or object. */
   isMissingAtHead = false;
-  /** The heads of upstreams that lag were polled for this call. */
-  hasPolledHeads = false;
   /** It has waited for the head of a network whose head was not polled lately. */
   hasAwaitedHead = false;
   /** `latest` may be pinned to the head: no upstream that was asked lacked it. */
   mayPinHead = true;
-  /** How often the call waited until upstreams have indexed a served block. */
-  waits = 0;
 
   /** @param text `params` as JSON text, if that exists already */
   constructor(router: Router, method: MethodSpec, params: readonly unknown[], deadline: number, text?: string) {
@@ -191,10 +190,6 @@ export class Call {
     if (params === this.params) return;
     this.params = params;
     this.#text = undefined;
-  }
-
-  get group(): MethodGroup {
-    return this.method.group;
   }
 
   /** `params` as JSON text. */

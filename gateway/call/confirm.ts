@@ -1,3 +1,4 @@
+import { blockInResult } from '../cache/block-in-result.ts';
 import { countValues, valuesOf, type FilterParams } from '../chain/logs/log-filter.ts';
 import { LogsBloom } from '../chain/logs/logs-bloom.ts';
 import { clock } from '../clock/clock.ts';
@@ -6,20 +7,20 @@ import { isRead } from '../spec/method-group.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
-import type { AttemptOutcome } from '../upstreams/outcome.ts';
+import type { AttemptOutcome, FailedOutcome } from '../upstreams/outcome.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { Call } from './call.ts';
+import type { Call, Unconfirmed } from './call.ts';
 import {
-  hasServed,
-  hasServedCanonical,
   isNullWrong,
   isOlderThanServed,
+  namesItsBlock,
   raiseToServed,
   returnsBlock,
-  selectNewer,
+  servedAs,
 } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
+import type { Rule } from './rules/rule.ts';
 
 /** The bits of one value take 2 µs, and are cached: those of more values would replace the bits of others. */
 const MAX_BLOOM_VALUES = 100;
@@ -31,65 +32,112 @@ const MAX_BLOOM_VALUES = 100;
  */
 
 /**
- * With several workers: learns, once for a call, before a null or an error for a missing object is accepted whether another
- * worker has served the object.
+ * With several workers: learns, once for a lookup by hash, whether another worker has served the object, before a null or an
+ * error for a missing object is accepted.
  * @returns undefined: that is not needed
  */
 export function learnServed(call: Call, outcome: AttemptOutcome): Promise<void> | undefined {
   const { router, method, params } = call;
   const { chain, options } = router;
   const [hash] = params;
-  if (call.servedElsewhere !== undefined || method.looksUpHash !== true || typeof hash !== 'string') return undefined;
-  if (options.confirmNull === 'never' || (isAlone(router) && options.isDevelopment) || !isNullWrong(call))
+  if (call.servedElsewhere !== undefined || typeof hash !== 'string') return undefined;
+  if (options.confirmNull === 'never' || (router.isAlone && options.isDevelopment) || !isNullWrong(call))
     return undefined;
-  const isMissing = outcome.final
+  const isNone = outcome.final
     ? outcome.response.kind !== 'flowing' && isAbsent(method, outcome.response)
-    : outcome.failure === 'not-found' || outcome.failure === 'no-block';
-  if (!isMissing || chain.view.has(hash) || hasServedCanonical(chain.view, call)) return undefined;
+    : isMissing(outcome);
+  if (!isNone || chain.view.has(hash) || servedAs(chain.view, call) === 'canonical') return undefined;
   return chain.servedElsewhere(hash, returnsBlock(method))?.then((blocks) => {
     call.servedElsewhere = blocks.find((block) => chain.view.has(block)) ?? blocks[0] ?? null;
   });
+}
+
+/** Of the methods whose result may be older than what callers were served, or lack what another upstream has. */
+export function confirmation(method: MethodSpec, router: Router): Rule<Call> | undefined {
+  const { nullable, resultIs, isPassThrough, blockAt } = method;
+  if (router.isAlone && router.options.isDevelopment) return undefined;
+  if (nullable || resultIs === 'head-number' || namesItsBlock(method)) return { confirm };
+  if (router.isAlone) return undefined;
+  if (isPassThrough === true || resultIs === 'logs' || resultIs === 'sync-status') return { confirm };
+  if (blockAt === undefined) return undefined;
+  // The result may be empty because the upstream does not have the block.
+  return {
+    confirm: (call, response) => (hashNamedBy(method, call.params) === undefined ? response : confirm(call, response)),
+  };
 }
 
 /**
  * The response for the caller: of two, the newer one. Undefined: the call needs the response of another upstream.
  * @throws RpcError if a pass-through call needs one, because it is not sent again
  */
-export function confirm(
+function confirm(
   call: Call,
   response: UpstreamResponse | FlowingResponse,
 ): UpstreamResponse | FlowingResponse | undefined {
   if (response.kind === 'flowing') return response;
-  const { router, method, unconfirmed, respondingUpstream, sentAt } = call;
+  const { router, method, unconfirmed, respondingUpstream: upstream, sentAt } = call;
   const { view } = router.chain;
-  if (isAlone(router) && router.options.isDevelopment) return response;
-  if (respondingUpstream === undefined) return response;
-  const newer = unconfirmed === undefined ? response : newerOf(call, unconfirmed, response);
+  if (upstream === undefined) return response;
+  const newer = unconfirmed === undefined ? response : newerOf(call, unconfirmed.response, response);
   const isUnconfirmed =
     unconfirmed === undefined
-      ? needsConfirmation(call, response, respondingUpstream, sentAt)
-      : isOlderThanServed(view, call, newer) ||
-        (!call.isEvidence &&
-          isUnsure(call, newer, respondingUpstream) &&
-          // A second upstream has the same empty result for a block that may be old.
-          !isEmptyOfUnknownHash(call, newer) &&
-          (isAlone(router) || mayLag(router, respondingUpstream, sentAt) || hasServedCanonical(view, call)));
+      ? needsConfirmation(call, response, upstream, sentAt)
+      : needsThird(call, newer, unconfirmed, upstream);
   if (!isUnconfirmed) return raiseToServed(view, method, newer);
   if (method.isPassThrough === true) throw new RpcError('no-upstream');
-  call.unconfirmed = newer;
-  call.wasBehind = isBehind(router, respondingUpstream);
-  call.lackedUnknown = call.wasBehind && !knowsAllAbove(router, respondingUpstream);
-  if (isAbsent(method, response) && isAtHead(call)) call.isMissingAtHead = true;
-  call.isEvidence = isUnsure(call, newer, respondingUpstream)
-    ? !mayLag(router, respondingUpstream, sentAt) && !hasServed(view, call)
-    : !isOlderThanServed(view, call, newer);
+  if (isAbsent(method, response) && wasAtHead(call)) call.isMissingAtHead = true;
+  const lacksNone = lackIn(call, newer, upstream) === undefined;
+  call.unconfirmed = {
+    response: newer,
+    isEvidence: lacksNone
+      ? !isOlderThanServed(view, call, newer)
+      : wasAtHead(call) && servedAs(view, call) === undefined,
+    blocksAbove: blocksAbove(router, upstream),
+  };
   pin(call);
+  return undefined;
+}
+
+/** Whether a second response is not enough either. A second upstream has the same empty result for a block that may be old. */
+function needsThird(call: Call, newer: UpstreamResponse, { isEvidence }: Unconfirmed, upstream: Upstream): boolean {
+  const { view } = call.router.chain;
+  if (isOlderThanServed(view, call, newer)) return true;
+  const lack = isEvidence ? undefined : lackIn(call, newer, upstream);
+  if (lack === undefined || lack === 'unknown block') return false;
+  return call.router.isAlone || !wasAtHead(call) || servedAs(view, call) === 'canonical';
+}
+
+/**
+ * The response if the failure of an upstream that was asked to confirm it is enough. Undefined: the call needs the response of
+ * another upstream.
+ */
+export function confirmByFailure(
+  call: Call,
+  { response, isEvidence, blocksAbove: above }: Unconfirmed,
+  outcome: FailedOutcome,
+): UpstreamResponse | undefined {
+  const { router, method, params, irregular } = call;
+  // An empty list is no better response than logs that are not in order, unless a second one confirms it.
+  if (irregular === undefined) {
+    if (isEvidence) return response;
+    if (!isMissing(outcome) || hashNamedBy(method, params) === undefined || isAbsent(method, response)) {
+      const isConfirmed = outcome.failure === 'not-found' && call.isMissingAtHead;
+      return isConfirmed && servedAs(router.chain.view, call) !== 'canonical' ? response : undefined;
+    }
+    // The upstream that failed may not have the block because the block is old.
+    if (above === 'none' && lackIn(call, response) === 'unknown block') return response;
+    // The upstream of the empty result may not have had the block: the error is the better response.
+    call.unconfirmed = undefined;
+  }
+  call.failed = [...call.failed, outcome];
   return undefined;
 }
 
 /** The response with the newer block. A pending transaction is newer than null. */
 function newerOf({ method }: Call, one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
-  return isPending(method, one) && isEmptyResponse(method, other) ? one : selectNewer(one, other);
+  if (isPending(method, one) && isEmptyResponse(method, other)) return one;
+  const number = blockInResult(one)?.number;
+  return number !== undefined && (blockInResult(other)?.number ?? -1n) <= number ? one : other;
 }
 
 /** Names the newest served block in place of `safe` or `finalized`: a node that lags has that block, but not yet the tag. */
@@ -109,30 +157,14 @@ function pin(call: Call): void {
  * @throws RpcError if it is older than what callers were served, or may be null although the object exists, or if only
  *   `maxAttempts` prevented its confirmation
  */
-export function acceptUnconfirmed(call: Call, response: UpstreamResponse): UpstreamResponse {
+export function acceptUnconfirmed(call: Call, unconfirmed: Unconfirmed): UpstreamResponse {
   const { router, tried, candidates = router.all } = call;
+  const { response, isEvidence, blocksAbove: above } = unconfirmed;
   if (!call.hasAttempt && candidates.some((upstream) => !tried.includes(upstream))) throw new RpcError('no-upstream');
   const isAccepted =
-    call.isEvidence || (!call.lackedUnknown && isEmptyOfUnknownHash(call, response)) || router.options.isDevelopment;
+    isEvidence || (above !== 'unknown' && lackIn(call, response) === 'unknown block') || router.options.isDevelopment;
   if (!isAccepted) throw new RpcError('no-upstream');
   return response;
-}
-
-/** Whether an empty result for the hash of a block, which may be old, stands: its upstream was not behind. */
-export function isRightlyEmpty(call: Call, response: UpstreamResponse): boolean {
-  return !call.wasBehind && isEmptyOfUnknownHash(call, response);
-}
-
-function isEmptyOfUnknownHash(call: Call, response: UpstreamResponse): boolean {
-  const hash = hashOfEmpty(call, response);
-  if (hash === undefined || isAbsent(call.method, response)) return false;
-  return call.router.chain.view.numberOf(hash) === undefined;
-}
-
-/** The hash by which the call names its block, if the result is empty: `[]`, `0x`, zero, or an object with only such values. */
-function hashOfEmpty({ method, params }: Call, response: UpstreamResponse): string | undefined {
-  const hash = hashNamedBy(method, params);
-  return hash !== undefined && response.kind === 'result' && isEmpty(response.result) ? hash : undefined;
 }
 
 /** Whether a first response needs a second one. */
@@ -144,18 +176,20 @@ export function needsConfirmation(
 ): boolean {
   if (response.kind === 'flowing') return false;
   const { router, method } = call;
+  const { view } = router.chain;
   const { confirmNull } = router.options;
-  if (isOlder(call, response)) return true;
-  if (isAlone(router) || response.kind !== 'result') return false;
+  if (isOlderThanServed(view, call, response)) return true;
+  const isNone = isAbsent(method, response);
+  if (isNone && confirmNull !== 'never' && method.nullable && servedAs(view, call) !== undefined) return true;
+  if (router.isAlone || response.kind !== 'result') return false;
   // A syncing status needs it too. `false` is enough: calls are sent to upstreams that are not behind.
   if (method.resultIs === 'sync-status') return response.result !== false;
   if (confirmNull === 'never') return false;
-  if (method.isPassThrough === true)
-    return isRead(method) && isAbsent(method, response) && mayLag(router, upstream, sentAt);
+  if (method.isPassThrough === true) return isRead(method) && isNone && !wasAtHead(call, upstream, sentAt);
   if (mayMissLogs(call, response)) return true;
-  if (!isUnsure(call, response, upstream)) return false;
+  if (lackIn(call, response, upstream) === undefined) return false;
   if (confirmNull === 'always' && method.looksUpHash === true && isEmptyResponse(method, response)) return true;
-  return upstream.blocks.isMissingHistory || mayLag(router, upstream, sentAt);
+  return upstream.blocks.isMissingHistory || !wasAtHead(call, upstream, sentAt);
 }
 
 /**
@@ -165,45 +199,29 @@ export function needsConfirmation(
 export function canRepeat(call: Call): boolean {
   const { router, unconfirmed, pinned } = call;
   if (unconfirmed === undefined || pinned !== undefined) return false;
-  return isAlone(router) ? isOlder(call, unconfirmed) : isOlderThanServed(router.chain.view, call, unconfirmed);
+  return router.isAlone || isOlderThanServed(router.chain.view, call, unconfirmed.response);
 }
 
-/**
- * Whether a response is older than what callers were served: an older block for a tag, null for a served block, or a pending
- * transaction of a served block.
- */
-function isOlder(call: Call, response: UpstreamResponse): boolean {
-  const { router, method } = call;
-  if (isOlderThanServed(router.chain.view, call, response)) return true;
-  if (router.options.confirmNull === 'never' || !method.nullable || !isAbsent(method, response)) return false;
-  return hasServed(router.chain.view, call);
+/** Whether the upstream was at the head when it was asked, by default that of the last outcome. Else its null is no evidence. */
+export function wasAtHead(call: Call, upstream = call.respondingUpstream, sentAt = call.sentAt): boolean {
+  const { router } = call;
+  return upstream !== undefined && !isBehind(router, upstream) && !router.chain.view.hasAdvancedSince(upstream, sentAt);
 }
 
-/** Whether the upstream of the last outcome was at the head when it was asked. */
-export function isAtHead({ router, respondingUpstream, sentAt }: Call): boolean {
-  return respondingUpstream !== undefined && !mayLag(router, respondingUpstream, sentAt);
-}
-
-/** Whether the upstream's head was behind when it was asked, or may have been. */
-function mayLag(router: Router, upstream: Upstream, sentAt: number): boolean {
-  // What it returned before is no evidence.
-  return isBehind(router, upstream) || router.chain.view.hasAdvancedSince(upstream, sentAt);
-}
-
-function isBehind({ chain: { view } }: Router, upstream: Upstream): boolean {
+/** Whether the upstream's head is behind now, or may be. */
+export function isBehind({ chain: { view } }: Router, upstream: Upstream): boolean {
   return upstream.isHeadUncertain || view.isLagging(upstream, clock.now());
 }
 
-/** Whether the hashes of all blocks above the head of the upstream are known: an unknown hash is none of those that it lacks. */
-function knowsAllAbove({ chain: { view } }: Router, upstream: Upstream): boolean {
+/** The blocks that the upstream may lack. An unknown hash is none of those that are `known` here. */
+function blocksAbove(router: Router, upstream: Upstream): Unconfirmed['blocksAbove'] {
+  const { view } = router.chain;
+  if (!isBehind(router, upstream)) return 'none';
   const seen = view.headOf(upstream);
-  if (seen === undefined || view.head === undefined || upstream.isHeadUncertain) return false;
-  for (let number = view.head.number; number > seen.number; number--) if (view.at(number) === undefined) return false;
-  return true;
-}
-
-function isAlone({ all }: Router): boolean {
-  return all.length === 1;
+  if (seen === undefined || view.head === undefined || upstream.isHeadUncertain) return 'unknown';
+  for (let number = view.head.number; number > seen.number; number--)
+    if (view.at(number) === undefined) return 'unknown';
+  return 'known';
 }
 
 /** Whether the response shows that no block has the object: there is none, or it is a pending transaction. */
@@ -211,18 +229,28 @@ export function isAbsent(method: MethodSpec, response: UpstreamResponse): boolea
   return isEmptyResponse(method, response) || isPending(method, response);
 }
 
-/** Whether another upstream may have what this one does not have. */
-function isUnsure(call: Call, response: UpstreamResponse, upstream: Upstream): boolean {
-  return isAbsent(call.method, response) || mayMissBlock(call, response, upstream);
+/**
+ * What the upstream may lack, so that another one has another response: the object, or the block that the call names by its hash,
+ * of which an empty result says nothing. A block that is not known here may be old.
+ */
+function lackIn(
+  { router, method, params }: Call,
+  response: UpstreamResponse,
+  upstream?: Upstream,
+): 'object' | 'unknown block' | 'known block' | undefined {
+  if (isAbsent(method, response)) return 'object';
+  const hash = hashNamedBy(method, params);
+  if (hash === undefined || response.kind !== 'result' || !isEmpty(response.result)) return undefined;
+  const { view } = router.chain;
+  const number = view.numberOf(hash);
+  if (number === undefined) return 'unknown block';
+  const head = upstream && view.headOf(upstream);
+  return head !== undefined && head.number < number ? 'known block' : undefined;
 }
 
-/** Whether the result may be empty because the upstream does not have the block, which the call names by its hash. */
-function mayMissBlock(call: Call, response: UpstreamResponse, upstream: Upstream): boolean {
-  const hash = hashOfEmpty(call, response);
-  if (hash === undefined) return false;
-  const { view } = call.router.chain;
-  const number = view.numberOf(hash);
-  return number === undefined || (view.headOf(upstream)?.number ?? number) < number;
+/** Whether the upstream returned that it does not have the block or object. */
+export function isMissing({ failure }: FailedOutcome): boolean {
+  return failure === 'no-block' || failure === 'not-found';
 }
 
 /**
@@ -244,7 +272,7 @@ function mayMissLogs(call: Call, response: UpstreamResponse): boolean {
   return values !== undefined && !bloom.isEmpty && bloom.mayMatch(values);
 }
 
-/** Whether a value is zero, or has only such values, or none. */
+/** Whether a value is `0x` or zero, or has only such values, or none. */
 function isEmpty(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).every(isEmpty);
   return typeof value === 'string' && /^0x0*$/.test(value);

@@ -9,8 +9,9 @@ import { UpstreamsAtLimit } from '../upstreams/upstream-limits.ts';
 import type { ErrorResponse, FailureClass, UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { acceptUnconfirmed } from './confirm.ts';
-import { isKnownNewBlock, recordServed } from './monotonic-reads.ts';
+import { acceptUnconfirmed, isMissing } from './confirm.ts';
+import { isKnownNewBlock } from './monotonic-reads.ts';
+import { recordServed } from './record-served.ts';
 
 /** Failure classes whose error text describes the call, the most specific first. */
 const descriptiveFailures: readonly FailureClass[] = ['unknown', 'too-large', 'node-state', 'no-block'];
@@ -100,11 +101,6 @@ function errorResponse(call: Call, failure: FailureClass, response: ErrorRespons
   const hasTriedAll = candidates.every((upstream) => tried.includes(upstream));
   const subject = hasTriedAll ? 'no upstream' : `none of the ${tried.length} upstreams that were tried`;
   throw new RpcError('node-state', `${subject} could answer: ${response.message}`);
-}
-
-/** Whether the upstream returned that it does not have the block or object. */
-export function isMissing({ failure }: FailedOutcome): boolean {
-  return failure === 'no-block' || failure === 'not-found';
 }
 
 /** The first error, if all attempts failed because the block does not exist. Attempts at open circuits do not count. */

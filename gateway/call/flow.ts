@@ -1,3 +1,4 @@
+import { blockInResult } from '../cache/block-in-result.ts';
 import { responseBytes } from '../jsonrpc/response.ts';
 import { FlowingBlock, isWholeBlock } from '../normalise/results/flowing-block.ts';
 import { FlowingList, isObjectList, listElementsOf } from '../normalise/results/flowing-list.ts';
@@ -8,7 +9,7 @@ import { jsonResponse } from '../upstreams/transport/upstream-response.ts';
 import type { FlowRequest } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
 import { isOlderThanServed } from './monotonic-reads.ts';
-import { ServedBlockReader } from './served-transactions.ts';
+import { recordTransactions } from './record-served.ts';
 
 /**
  * Whether and how a large result may be passed on to the caller while it arrives: over HTTP, to a call alone.
@@ -37,12 +38,16 @@ export function flowOf(call: Call): FlowRequest | undefined {
 /** Undefined: the result passes unread, or must be collected. */
 function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFor'] {
   const { method, router } = call;
-  if (mustBeComplete(call, params)) return undefined;
-  if (isObjectList(method)) return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
+  if (isObjectList(method)) {
+    if (mustBeComplete(call, params)) return undefined;
+    return (isEchoed) => new FlowingList(listElementsOf(method, params), isEchoed);
+  }
   if (!isWholeBlock(method, params)) return undefined;
   const { chain } = router;
   const isUsable = (head: Buffer): boolean => !isOlderThanServed(chain.view, call, jsonResponse(head));
-  return (isEchoed) => new ServedBlockReader(chain, new FlowingBlock(method, params, isEchoed, isUsable));
+  const record = (head: Buffer, hashes: readonly string[]): void =>
+    void recordTransactions(chain, blockInResult(jsonResponse(head)), hashes);
+  return (isEchoed) => new FlowingBlock(method, params, isEchoed, isUsable, record);
 }
 
 /**
@@ -50,7 +55,7 @@ function readerOf(call: Call, params: readonly unknown[]): FlowRequest['readerFo
  * must know the newest block of logs.
  */
 function mustBeComplete({ method, router: { chain } }: Call, params: readonly unknown[]): boolean {
-  if (!isObjectList(method) || (method.resultIs === 'logs' && !chain.isShared)) return false;
+  if (method.resultIs === 'logs' && !chain.isShared) return false;
   const blocks = blocksNamedBy(method, params);
   if (blocks?.tag !== undefined) return true;
   // A block that is named by its hash may be new.

@@ -8,12 +8,11 @@ import type { EvidenceRequest, Work } from '../verify/evidence/evidence.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { afterFailure } from './after-failure.ts';
 import { attempt } from './attempt.ts';
+import { awaitNewer } from './await-newer.ts';
 import { Call, type RangePart } from './call.ts';
 import type { CoalescedCalls } from './coalesce.ts';
-import { confirm } from './confirm.ts';
 import { exhausted } from './exhausted.ts';
 import { inTime, untilDeadline } from './in-time.ts';
-import { mayStillArrive } from './may-still-arrive.ts';
 import { namesItsBlock } from './monotonic-reads.ts';
 import type { Router } from './router.ts';
 import { rulesOf } from './rules/rule-list.ts';
@@ -27,7 +26,7 @@ import { pinVerified, proveRaised, requireProof } from './verify-outcome.ts';
  */
 export async function forward(call: Call): Promise<UpstreamResponse | FlowingResponse> {
   const { owner, router } = call;
-  const { admit, before } = (call.rules = rulesOf(call));
+  const { admit, before, confirm } = (call.rules = rulesOf(call));
   if (admit !== undefined) for (const hook of admit) await hook(call);
   // Calls of Gatehouse itself need none.
   const slots = call.context === undefined ? undefined : router.slots;
@@ -46,21 +45,25 @@ export async function forward(call: Call): Promise<UpstreamResponse | FlowingRes
     const { verification } = call;
     for (;;) {
       if (verification !== undefined) await pinVerified(call, verification);
-      const poll = catchUp(call, clock.now());
+      const poll = router.isAlone ? undefined : catchUp(call, clock.now());
       if (poll !== undefined) await untilDeadline(call, poll);
-      const more = moreCapacity(call, false);
+      const more = router.hasLimits ? moreCapacity(call, false) : undefined;
       if (more !== undefined) await more;
       const now = clock.now();
       const upstream = selectUpstream(call, now);
       if (upstream === undefined) {
-        if (await mayStillArrive(call)) continue;
+        if (await awaitNewer(call)) continue;
         const last = exhausted(call);
         const sharing = othersKnow(call);
         if (sharing !== undefined) await untilDeadline(call, sharing);
         return verification === undefined ? last : requireProof(last, verification);
       }
       const outcome = await attempt(call, upstream, now);
-      const response = outcome.final ? confirm(call, outcome.response) : afterFailure(call, outcome);
+      const response = !outcome.final
+        ? afterFailure(call, outcome)
+        : confirm === undefined
+          ? outcome.response
+          : confirm(call, outcome.response);
       if (response === undefined) continue;
       const sharing = othersKnow(call);
       if (sharing !== undefined) await sharing;

@@ -1,16 +1,13 @@
 import { clock } from '../clock/clock.ts';
 import { blockInResult } from '../cache/block-in-result.ts';
 import type { ServedBlock } from '../chain/chain.ts';
-import type { ChainPoller } from '../chain/poller.ts';
 import type { ChainView } from '../chain/view.ts';
-import { isWholeBlock } from '../normalise/results/flowing-block.ts';
 import { isOld } from '../routing-policy/candidate.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import { blocksNamedBy, hashNamedBy } from '../upstreams/available-blocks.ts';
 import type { UpstreamResponse } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Call } from './call.ts';
-import { mayBeFollowed, recordTransactions, transactionHashesIn } from './served-transactions.ts';
 
 /*
  * Monotonic reads: callers are not served an older `latest`, `safe` or `finalized` block than before while an upstream has a
@@ -28,55 +25,6 @@ export function namesItsBlock({ resultType }: MethodSpec): boolean {
   return typesWithBlock.has(resultType);
 }
 
-/** Records the block in a response that is served to a caller. */
-export function recordServed(
-  chain: ChainPoller<Upstream>,
-  upstream: Upstream,
-  { method, params, blocks, pinned, sentAt }: ReadCall,
-  response: UpstreamResponse,
-  now: number,
-): void {
-  const isLogs = method.resultIs === 'logs';
-  const isHead = method.resultIs === 'head-number';
-  if (method.blockAt?.readsState === true && response.kind !== 'error') {
-    // The state of `latest` is at least that of the newest known block of the upstream.
-    const known = blocks?.tag === 'latest' ? chain.view.headOf(upstream)?.number : undefined;
-    const number = pinned?.number ?? known;
-    if (number !== undefined && number > chain.view.newestServed) chain.served(upstream, { number }, now);
-    // Some nodes return state for any number that a caller names.
-    else if (pinned === undefined && blocks !== undefined && blocks.highest > Number(chain.view.newestKnown))
-      chain.mayHaveNewer(upstream, now);
-  }
-  if (!isHead && !isLogs && !namesItsBlock(method)) return;
-  // The number of the pending block is not yet that of a block.
-  if (params[0] === 'pending' || response.kind === 'error') return;
-  const block: ServedBlock | undefined = isHead
-    ? headIn(response)
-    : isLogs
-      ? newestLogIn(response)
-      : blockInResult(response);
-  if (block === undefined) return;
-  const named = blocks?.tag;
-  // The newest log may be older than the block of the tag.
-  const tag = named === 'latest' || pinned !== undefined || isLogs ? undefined : named;
-  const isLatest = isHead || (named === 'latest' && !isLogs);
-  chain.served(upstream, block, now, { by: 'response', sentAt, isLatest, tag });
-  if (method.looksUpHash === true) chain.servedHash(params[0], block.hash, now);
-  if (method.shape?.type !== 'Block') return;
-  if (response.kind === 'large') {
-    chain.servedHash(block.hash, block.hash, now);
-    void recordTransactions(chain, block, transactionHashesIn(response.parts[0], isWholeBlock(method, params)));
-    return;
-  }
-  const { hash, transactions } = response.result as { readonly hash?: unknown; readonly transactions?: unknown };
-  chain.servedHash(hash, block.hash, now);
-  if (!mayBeFollowed(chain, block)) return;
-  for (const transaction of Array.isArray(transactions) ? (transactions as readonly unknown[]) : []) {
-    const isObject = typeof transaction === 'object' && transaction !== null && 'hash' in transaction;
-    chain.servedHash(isObject ? transaction.hash : transaction, block.hash, now);
-  }
-}
-
 /** Whether the response to a call for a tag is older than the newest served block of that tag. */
 export function isOlderThanServed(
   view: ChainView<Upstream>,
@@ -88,13 +36,6 @@ export function isOlderThanServed(
   const number = blockInResult(response)?.number;
   if (number === undefined) return false;
   return number < (tag === 'latest' ? view.newestServed : (pinned?.number ?? view.newestOf(tag)));
-}
-
-/** Selects the response with the newer block. @param one a response that needs confirmation: too old, or null */
-export function selectNewer(one: UpstreamResponse, other: UpstreamResponse): UpstreamResponse {
-  const number = blockInResult(one)?.number;
-  if (number === undefined) return other;
-  return (blockInResult(other)?.number ?? -1n) > number ? other : one;
 }
 
 /** Raises the number of the head in a response to the newest served block, if that is higher, which has no proof yet. */
@@ -122,25 +63,23 @@ export function dependsOnServed(
   return Math.max(blocks.lowest, blocks.highest) > Number(newestServed);
 }
 
-/** Whether callers were served the block or transaction of the call, so that null would be wrong. */
-export function hasServed(view: ChainView<Upstream>, call: ReadCall): boolean {
+/**
+ * How callers were served the block or transaction of the call, so that null would be wrong. `canonical`: its block is one of the
+ * newest blocks now; `replaced`: it is not, or is older; `known`: they were not, but its block is at or below one that was served.
+ */
+export function servedAs(view: ChainView<Upstream>, call: ReadCall): 'canonical' | 'replaced' | 'known' | undefined {
   const { method, params, blocks = blocksNamedBy(method, params) } = call;
-  if (!isNullWrong(call)) return false;
-  if (servedBlockOf(view, call) !== undefined) return true;
-  if (!returnsBlock(method)) return false;
-  if (typeof params[0] === 'string' && view.has(params[0])) return true;
-  return blocks !== undefined && blocks.highest >= 0 && blocks.highest <= Number(view.newestServed);
+  if (!isNullWrong(call)) return undefined;
+  const block = servedBlockOf(view, call);
+  if (block !== undefined) return view.has(block) ? 'canonical' : 'replaced';
+  if (!returnsBlock(method)) return undefined;
+  const isServed = blocks !== undefined && blocks.highest >= 0 && blocks.highest <= Number(view.newestServed);
+  return isServed || (typeof params[0] === 'string' && view.has(params[0])) ? 'known' : undefined;
 }
 
 /** Whether the result is a block, or all of its objects of one kind: with the block, every upstream has it. */
 export function returnsBlock({ shape, resultIs }: MethodSpec): boolean {
   return shape?.type === 'Block' || resultIs === 'block-objects';
-}
-
-/** Whether callers were served the block or transaction of the call, and its block is one of the newest blocks now. */
-export function hasServedCanonical(view: ChainView<Upstream>, call: ReadCall): boolean {
-  const block = isNullWrong(call) ? servedBlockOf(view, call) : undefined;
-  return block !== undefined && view.has(block);
 }
 
 /**
@@ -153,7 +92,7 @@ export function isKnownNewBlock(view: ChainView<Upstream>, call: ReadCall): bool
   if (blocks !== undefined) return blocks.highest <= newest && !isOld(blocks.highest, newest);
   const hash = hashNamedBy(method, params);
   if (hash === undefined) return false;
-  return (view.has(hash) && !looksUpTransaction(method)) || hasServedCanonical(view, call);
+  return (view.has(hash) && !looksUpTransaction(method)) || servedAs(view, call) === 'canonical';
 }
 
 /** False: the block may have no object at the index of the call, as is usual for uncles. */
@@ -179,29 +118,7 @@ function looksUpTransaction({ tracks }: MethodSpec): boolean {
 }
 
 /** The block whose number the response is. */
-function headIn(response: UpstreamResponse): ServedBlock | undefined {
-  return response.kind === 'result' ? blockOf(response.result) : undefined;
-}
-
-/** The block of the last log, which is the newest: logs are in chain order. */
-function newestLogIn(response: UpstreamResponse): ServedBlock | undefined {
-  if (response.kind === 'large') {
-    const bytes = response.parts[response.parts.length - 1] ?? response.parts[0];
-    return blockOf(textAtEnd('"blockNumber":"', bytes), textAtEnd('"blockHash":"', bytes));
-  }
-  const logs = response.kind === 'result' && Array.isArray(response.result) ? (response.result as unknown[]) : [];
-  const { blockNumber, blockHash } = (logs.at(-1) ?? {}) as Readonly<Record<string, unknown>>;
-  return blockOf(blockNumber, blockHash);
-}
-
-function textAtEnd(name: string, bytes: Buffer): string | undefined {
-  const at = bytes.lastIndexOf(name);
-  return at === -1
-    ? undefined
-    : /^0x[0-9a-f]+/i.exec(bytes.toString('latin1', at + name.length, at + name.length + 66))?.[0];
-}
-
-function blockOf(number: unknown, hash?: unknown): ServedBlock | undefined {
-  if (typeof number !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(number)) return undefined;
-  return { number: BigInt(number), hash: typeof hash === 'string' ? hash.toLowerCase() : undefined };
+export function headIn(response: UpstreamResponse): ServedBlock | undefined {
+  const number = response.kind === 'result' ? response.result : undefined;
+  return typeof number === 'string' && /^0x[0-9a-f]{1,16}$/i.test(number) ? { number: BigInt(number) } : undefined;
 }

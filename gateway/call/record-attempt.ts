@@ -13,7 +13,7 @@ import {
 } from '../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { noIgnored, type Call, type IgnoredFailure } from './call.ts';
-import { recordServed } from './monotonic-reads.ts';
+import { recordServed } from './record-served.ts';
 
 /** A hedged request keeps the hash only if both upstreams have the same head. */
 export function recordHead(call: Call, upstream: Upstream, isHedge: boolean): void {
@@ -67,7 +67,7 @@ export function recordSuccess(
   if (method.isPassThrough !== true && response.kind !== 'flowing')
     inspectIfDue(upstream, method.name, response, now, options);
   if (router.all.length > 1) {
-    upstream.latencyScore.recordLatency(call.group, now - startedAt, now);
+    upstream.latencyScore.recordLatency(method.group, now - startedAt, now);
     hedgeDelay?.add(method.name, now - startedAt, now);
   }
   chain.markUsed(now);
@@ -130,9 +130,9 @@ export function recordNoResponse(call: Call, upstream: Upstream, error: unknown,
 
 /** Records that a hedged request responded before the upstream. @param startedAt of its attempt, by clock.now() */
 export function recordOvertaken(call: Call, upstream: Upstream, startedAt: number): void {
-  const { method, group } = call;
+  const { method } = call;
   const now = clock.now();
-  upstream.latencyScore.recordLatency(group, now - startedAt, now);
+  upstream.latencyScore.recordLatency(method.group, now - startedAt, now);
   // A cancelled attempt never times out. Without this failure, an upstream that does not respond would stay first.
   if (upstream.hasResponded(startedAt)) return;
   const failure = new UpstreamFailure('slow', 'the hedged request responded first');
@@ -159,9 +159,9 @@ export function recordFailure(upstream: Upstream, method: string, error: unknown
  * Lookups execute nothing. Other calls, and those with a result that is too large or has too many values, may cause any failure
  * but a framing flood.
  */
-function failedCall({ cancellation, group, method }: Call, sentAt: number, error?: unknown): FailedCall {
+function failedCall({ cancellation, method }: Call, sentAt: number, error?: unknown): FailedCall {
   const isOfResult = error instanceof ResponseTooLarge || error instanceof TooManyValues;
-  const isOfCall = group !== 'lookup' || method.isPassThrough === true || isOfResult;
+  const isOfCall = method.group !== 'lookup' || method.isPassThrough === true || isOfResult;
   const mayBeCause = isOfCall && !(error instanceof FramingFlood);
   return { owner: cancellation?.owner, mayBeCause, error: error instanceof Error ? error : undefined, sentAt };
 }

@@ -49,7 +49,11 @@ export class Router {
   readonly chain: ChainPoller<Upstream>;
   /** The upstreams whose heads may be polled. */
   readonly headSources: readonly Upstream[];
+  /** There is one upstream only: blocks and heads are not compared between upstreams. */
+  readonly isAlone: boolean;
   readonly hasArchives: boolean;
+  /** An upstream has `limits`. */
+  readonly hasLimits: boolean;
   readonly ranking: Ranking<Upstream>;
   readonly budget: RetryBudget;
   /** Undefined: no call is hedged. */
@@ -64,10 +68,12 @@ export class Router {
     this.chain = chain;
     this.slots = options.slots;
     this.headSources = permitted.sourcesOf(nodeMethods.blockByNumber);
-    this.hasArchives = all.length > 1 && all.some(({ blocks }) => blocks.isArchive);
+    this.isAlone = all.length === 1;
+    this.hasArchives = !this.isAlone && all.some(({ blocks }) => blocks.isArchive);
+    this.hasLimits = all.some(({ limits }) => limits !== undefined);
     this.ranking = new Ranking(all, balance, previous?.ranking);
     this.budget = previous?.budget ?? new RetryBudget();
-    if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && all.length > 1)
+    if ((hedgeAfterMs !== undefined || failsafe.hasHedges) && !this.isAlone)
       this.hedgeDelay = new HedgeDelay(hedgeAfterMs, previous?.hedgeDelay);
     const lookups = permitted.sourcesOf(nodeMethods.transactionByHash);
     this.sent = new SentTransactions({ log, all, lookups, isDevelopment }, previous?.sent);

@@ -73,7 +73,9 @@ export function selectAll(call: Call, now: number): readonly Upstream[] {
   const { router, tried } = call;
   if (tried.length === 0) router.budget.countCall(now);
   const reasons = new Map(skippedFor(call, now));
-  const usable = [...router.ranking.order(call.group, now)].filter((one) => !reasons.has(one) && !tried.includes(one));
+  const usable = [...router.ranking.order(call.method.group, now)].filter(
+    (one) => !reasons.has(one) && !tried.includes(one),
+  );
   if (usable.length === 0) {
     const lastResort = select(call, now);
     return lastResort === undefined ? [] : [lastResort];
@@ -95,13 +97,13 @@ export function takeRetry(call: Call, now: number): boolean {
  * no other.
  * @returns resolves when it is known whether one of them is at the head; undefined: the call does not wait
  */
-export function catchUp({ router, group, blocks, tried, candidates }: Call, now: number): Promise<void> | undefined {
-  const { chain, ranking, all } = router;
-  if (blocks?.tag === undefined || all.length === 1) return undefined;
+export function catchUp({ router, method, blocks, tried, candidates }: Call, now: number): Promise<void> | undefined {
+  const { chain, ranking } = router;
+  if (blocks?.tag === undefined) return undefined;
   const started = chain.whenStarted(now);
   if (started !== undefined) return started;
   let recovering: Upstream | undefined;
-  for (const upstream of ranking.order(group, now)) {
+  for (const upstream of ranking.order(method.group, now)) {
     if (tried.includes(upstream) || candidates?.includes(upstream) === false || upstream.drain !== undefined) continue;
     const { circuit, isHeadUncertain } = upstream;
     if (circuit.isClosed) {
@@ -137,8 +139,8 @@ async function whenGranted(call: Call, first: Promise<void>, isAtOnce: boolean):
 }
 
 function requestCapacity(call: Call, now: number, isAtOnce: boolean): Promise<void> | undefined {
-  const { router, group, tried, candidates } = call;
-  for (const upstream of router.ranking.order(group, now)) {
+  const { router, method, tried, candidates } = call;
+  for (const upstream of router.ranking.order(method.group, now)) {
     const { limits, circuit, drain } = upstream;
     if (tried.includes(upstream) || candidates?.includes(upstream) === false) continue;
     if (drain !== undefined || !circuit.isClosed) continue;
@@ -161,7 +163,7 @@ export function usableForRange(router: Router, method: MethodSpec, lowest: numbe
   call.blocks = { lowest, highest, readsState: method.blockAt?.readsState === true };
   call.candidates = router.options.permitted.candidatesOf(method.name);
   const { needs, network, stateOf } = policyInput(call, now, 'attempt');
-  const order = [...router.ranking.order(call.group, now)];
+  const order = [...router.ranking.order(call.method.group, now)];
   const usable = order.filter((upstream) => skipReasonOf(stateOf(upstream), needs, network) === undefined);
   return usable.filter(({ config }) => config.priority === usable[0]?.config.priority);
 }
@@ -189,7 +191,7 @@ export function select(call: Call, now: number, purpose: Purpose = 'attempt'): U
   const reportsAll = isFirst && sinks.some(({ needsAllSkipReasons }) => needsAllSkipReasons === true);
   if (reportsAll) for (const [upstream, reason] of skippedFor(call, now)) skipped(call, upstream, reason, false);
   const preferred = purpose === 'attempt' ? (call.preferred ?? range?.first) : undefined;
-  const ranked = router.ranking.order(call.group, now);
+  const ranked = router.ranking.order(call.method.group, now);
   const { needs, network, stateOf } = policyInput(call, now, purpose);
   // Member by member: V8 creates slow objects from a spread with further members.
   const selected: Selected<Upstream> | undefined = selectCandidate({
@@ -210,14 +212,14 @@ export function select(call: Call, now: number, purpose: Purpose = 'attempt'): U
   if (selected === undefined || selected.skipReason !== undefined) return selected?.upstream;
   const { upstream } = selected;
   if (!upstream.circuit.isClosed) upstream.circuit.tryBeginTrial(now);
-  router.ranking.take(upstream, call.group);
+  router.ranking.take(upstream, call.method.group);
   return upstream;
 }
 
 /** The untried upstreams with a skip reason for an attempt. */
 function skippedFor(call: Call, now: number): [Upstream, SkipReason][] {
   const { needs, network, stateOf } = policyInput(call, now, 'attempt');
-  return call.router.ranking.order(call.group, now).flatMap((upstream): [Upstream, SkipReason][] => {
+  return call.router.ranking.order(call.method.group, now).flatMap((upstream): [Upstream, SkipReason][] => {
     const reason = call.tried.includes(upstream) ? undefined : skipReasonOf(stateOf(upstream), needs, network);
     return reason === undefined ? [] : [[upstream, reason]];
   });
@@ -268,6 +270,7 @@ function readState(
   const { view } = router.chain;
   const tag = blocks?.tag;
   const polled = isAlone ? undefined : view.headOf(upstream);
+  const { leftAt, hasLost = false, aheadOf } = view.standingOf(upstream);
   return {
     isDrained: upstream.drain !== undefined,
     isExcluded: candidates?.includes(upstream) === false,
@@ -277,6 +280,9 @@ function readState(
     circuit: circuit.isClosed ? 'closed' : circuit.isCooldownOver(now) ? 'trial-due' : 'open',
     isOnOtherChain,
     head: polled === undefined ? undefined : Number(polled.number),
+    leftAt: leftAt === undefined ? undefined : Number(leftAt),
+    hasLost,
+    aheadOf: aheadOf === undefined ? undefined : Number(aheadOf),
     isHeadUncertain: !isAlone && upstream.isHeadUncertain,
     lag: isAlone ? 0 : view.lagOf(upstream, now),
     isArchive: !isAlone && upstream.blocks.isArchive,

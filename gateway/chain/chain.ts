@@ -1,10 +1,11 @@
 import { BlockTimes } from './block-times.ts';
+import { BranchMarks } from './branch-marks.ts';
 import { HeaderRing, type ChainChange, type Headers } from './header-ring.ts';
 import { parseBlock, type Block, type Header, type SeenHead } from './header.ts';
 import { NewestServed } from './newest-served.ts';
-import { highestPlausible, selectHead } from './select-head.ts';
+import { highestPlausible, selectHead, type Selection } from './select-head.ts';
 import { ServedHashes } from './served-hashes.ts';
-import { isAlternating, UpstreamBlocks } from './upstream-blocks.ts';
+import { isAlternating, UpstreamBlocks, type UpstreamReport } from './upstream-blocks.ts';
 import { ChainView, type FinalTag, type TaggedBlock } from './view.ts';
 
 /** Over an hour of Ethereum, and minutes of the fastest networks. */
@@ -16,6 +17,9 @@ const MAX_LAGGING_BLOCKS = 512n;
 const CONFIRMING_POLLS = 3;
 /** The same if several nodes share, or may share, the URL: with two, 9 polls in a row reach one in 256 cases. */
 const CONFIRMING_POLLS_ALTERNATING = 9;
+
+/** An upstream that is ahead of the others for this time is asked for its block at their height: they have been polled since. */
+const AHEAD_MS = 2_000;
 
 /** If a gap could not be filled for this time, the chain restarts at the head. */
 const MAX_GAP_MS = 60_000;
@@ -62,10 +66,14 @@ export type Effect<U> =
   | { readonly kind: 'verify'; readonly upstream: U }
   /** Poll the upstream: its head may have been replaced. */
   | { readonly kind: 'poll'; readonly upstream: U }
+  /** Poll the upstream: others have newer heads, which are not accepted before it has them too. */
+  | { readonly kind: 'late'; readonly upstream: U }
+  /** The upstream stays ahead of all others: fetch its block of this number, and call `compared`. */
+  | { readonly kind: 'compare'; readonly upstream: U; readonly number: bigint }
   /** All upstreams are below the head: poll them to confirm it. */
   | { readonly kind: 'confirm' };
 
-export interface ChainOptions {
+export interface ChainOptions<U> {
   /** Blocks can be removed: confirmed lower heads are always followed. */
   readonly isDevelopment: boolean;
   /** Minimum time until a lower head is confirmed on other chains, because calls may poll often. */
@@ -74,6 +82,9 @@ export interface ChainOptions {
   readonly pauseMs: number;
   /** The network is in use for this time after a call. */
   readonly inUseMs: number;
+  groupOf(upstream: U): string;
+  /** Unix time of an event in ms; undefined: block timestamps have no relation to it. */
+  readonly unixMsAt?: (at: number) => number;
 }
 
 /** A head to move the chain to. */
@@ -104,7 +115,7 @@ let epochs = 0;
  * of them. It has no clock, and sends nothing: each event has its time, and returns what the poller does next.
  */
 export class Chain<U> {
-  readonly #options: ChainOptions;
+  readonly #options: ChainOptions<U>;
   /** In order of preference. */
   readonly #upstreams = new Map<U, UpstreamBlocks<U>>();
   #effects: Effect<U>[] = [];
@@ -141,6 +152,9 @@ export class Chain<U> {
   /** The upstream of whose other branch a caller was served a block, and when. */
   #otherBranch: { readonly upstream: U; readonly at: number } | undefined;
 
+  /** Groups have different blocks from this number on, and no branch has a majority. */
+  #dispute: { readonly number: bigint; readonly at: number } | undefined;
+
   // The followed chain
   readonly #ring = new HeaderRing(MAX_HEADERS);
   /** The upstream that reported its head. */
@@ -160,7 +174,7 @@ export class Chain<U> {
   /** Those whose check has ended while blocks are being fetched. */
   #checked: UncheckedMove<U>[] = [];
 
-  constructor(options: ChainOptions) {
+  constructor(options: ChainOptions<U>) {
     this.#options = options;
     this.#isDevelopment = options.isDevelopment;
   }
@@ -179,6 +193,7 @@ export class Chain<U> {
       blockMs: this.#times.blockMs,
       pastHeads: this.#times.heads,
       gasBlock: this.#gasBlock,
+      dispute: this.#dispute,
       upstreams: new Map([...this.#upstreams].map(([upstream, known]) => [upstream, known.snapshot()])),
     }));
   }
@@ -272,6 +287,7 @@ export class Chain<U> {
     const numbers = left.flatMap(({ head, header }) => head?.number ?? header?.number ?? []);
     for (const known of left) {
       known.forget();
+      known.marks = new BranchMarks();
       this.#awaited.delete(known.upstream);
     }
     this.#checked = this.#checked.filter(({ move }) => !upstreams.includes(move.from));
@@ -315,6 +331,7 @@ export class Chain<U> {
   resumed(): void {
     this.#break();
     this.#times.pause();
+    this.#dispute = undefined;
     this.#isConfirming = false;
     this.#isCurrent = false;
   }
@@ -359,6 +376,7 @@ export class Chain<U> {
   /** A request of a development tool changed the chain: a lower head is followed from now on. */
   rewritten(): void {
     this.#isDevelopment = true;
+    for (const known of this.#upstreams.values()) known.marks = new BranchMarks();
     this.#served.forget();
     this.#changeEpoch();
   }
@@ -388,6 +406,16 @@ export class Chain<U> {
   precededBy(ancestors: readonly Header[]): void {
     this.#ring.prepend(ancestors);
     this.#view = undefined;
+  }
+
+  /** The block of an upstream of the effect `compare`. */
+  compared(upstream: U, header: Header, at: number): readonly Effect<U>[] {
+    const known = this.#upstreams.get(upstream);
+    if (known?.head === undefined || header.number !== known.comparedAt) return noEffects;
+    known.learnAncestors([header]);
+    if (this.#ring.headers.has(header.hash)) known.standing = undefined;
+    this.#update(known, at);
+    return this.#takeEffects();
   }
 
   // An upstream
@@ -467,6 +495,12 @@ export class Chain<U> {
       this.#awaited.delete(upstream);
       this.#update(known, at);
     }
+    // A block of a branch that lost is not the newest one that the network has served, unless that branch is followed later.
+    const { leftAt, hasLost } = known?.standing ?? {};
+    if (known !== undefined && hasLost && leftAt !== undefined && number >= leftAt) {
+      if (known.servedLost === undefined || number > known.servedLost) known.servedLost = number;
+      return;
+    }
     const mayBeNewest = isLatest || isOnOtherBranch || number === known?.head?.number;
     this.#recordServed(number, upstream, at, mayBeNewest);
   }
@@ -512,22 +546,64 @@ export class Chain<U> {
       this.#otherBranch = undefined;
       this.#view = undefined;
     }
-    const usable = [...this.#upstreams.values()].filter(({ isUsable }) => isUsable);
-    const heads = usable.flatMap(({ head }) => head ?? []);
-    const head = selectHead(heads, this.#network, this.#times.blockMs);
-    const from = usable.find((known) => known.head === head)?.upstream;
-    if (head === undefined || from === undefined) return;
-    for (const one of heads) if (one.number === head.number) this.#seenAt = Math.max(this.#seenAt, one.at);
+    const { head: selected, leaves } = this.#select(at);
+    if (selected === undefined) return;
+    const { head } = selected;
+    const from = selected.known.upstream;
+    const usable = [...this.#upstreams.values()].filter(({ isUsable, standing }) => isUsable && standing === undefined);
+    for (const one of usable) if (one.head?.number === head.number) this.#seenAt = Math.max(this.#seenAt, one.head.at);
     this.#view = undefined;
     let isConfirmed: boolean;
-    if (this.#network === undefined || head.number >= this.#network.number) {
+    if (leaves === 'lost' || this.#network === undefined || head.number >= this.#network.number) {
       this.#accept(head);
       const areEqual = usable.every((known) => known.head?.header?.hash === head.header?.hash);
-      isConfirmed = areEqual && !this.#isPast(head);
+      isConfirmed = leaves !== undefined || (areEqual && !this.#isPast(head));
     } else isConfirmed = this.#confirmLower(head, this.#network, usable, updated, at);
     const fills = this.#isWatched ? 'all' : at - this.#usedAt < this.#options.inUseMs ? 'small' : 'none';
+    const wasUnknown = this.#ring.headers.head === undefined;
     if (head.header !== undefined) this.#follow({ head: head.header, from, isConfirmed, fills }, at);
     else this.#followNewestHeader(head.number, usable, fills, at);
+    // The first head of several has been followed: now the others are compared with it.
+    if (wasUnknown && this.#ring.headers.head !== undefined) this.#decide(undefined, at);
+  }
+
+  /** Selects the head, and updates what follows for each upstream. */
+  #select(at: number): Selection<UpstreamReport<U>> {
+    const options = this.#options;
+    const reports = [...this.#upstreams.values()].flatMap(
+      (known) => (known.isUsable ? known.reportFor(options.groupOf(known.upstream)) : undefined) ?? [],
+    );
+    const selection = selectHead(reports, this.#ring.headers, this.#times.blockMs, at, options.unixMsAt?.(at));
+    for (const known of this.#upstreams.values()) if (!known.isUsable) known.standing = undefined;
+    for (const report of reports) {
+      const { known } = report;
+      const found = selection.standings.get(report);
+      // Of a branch that lost, it is known to be on another one only by its blocks.
+      known.standing = found?.aheadOf !== undefined && known.standing?.hasLost === true ? known.standing : found;
+      if (known.servedLost !== undefined && known.standing?.hasLost !== true) {
+        if (report.head.number >= known.servedLost) this.#recordServed(known.servedLost, known.upstream, at, true);
+        known.servedLost = undefined;
+      }
+      const others = reports.filter(({ group }) => group !== report.group);
+      const othersWith = (number: bigint, hash: string): number =>
+        new Set(others.filter(({ hashes }) => hashes.get(number) === hash).map(({ group }) => group)).size;
+      known.marks.update(report, known.standing, this.#ring.headers, othersWith, at);
+      this.#compare(known, found?.aheadOf !== undefined, report.linkedFrom, at);
+    }
+    const { disputedAt } = selection;
+    this.#dispute = disputedAt === undefined ? undefined : { number: disputedAt, at: this.#dispute?.at ?? at };
+    for (const { known } of selection.late) this.#effects.push({ kind: 'late', upstream: known.upstream });
+    return selection;
+  }
+
+  /** If an upstream stays ahead, and what it has at the height of the network is not known, it is asked. */
+  #compare(known: UpstreamBlocks<U>, isAhead: boolean, linkedFrom: bigint, at: number): void {
+    const number = this.#ring.headers.head?.number;
+    known.aheadSince = isAhead ? (known.aheadSince ?? at) : undefined;
+    if (known.aheadSince === undefined || at - known.aheadSince < AHEAD_MS) return;
+    if (number === undefined || number >= linkedFrom || number === known.comparedAt) return;
+    known.comparedAt = number;
+    this.#effects.push({ kind: 'compare', upstream: known.upstream, number });
   }
 
   /**
@@ -602,7 +678,12 @@ export class Chain<U> {
     if (this.#final !== undefined && head.number < this.#final) this.#final = undefined;
     if (hasFallen) this.#dropTagsAbove(head.number);
     const before = this.#served.number;
-    this.#served.follow(head, this.#times.blockMs, hasFallen, (upstream) => this.#upstreams.get(upstream)?.head);
+    // What was served of the branch that is followed now stays served, although one upstream alone has it.
+    const { number: served, source } = this.#served;
+    const from = source && this.#upstreams.get(source);
+    const isHeld = from !== undefined && from.standing?.leftAt === undefined && (from.head?.number ?? -1n) >= served;
+    const isShorter = hasFallen && (this.#isDevelopment || !isHeld);
+    this.#served.follow(head, this.#times.blockMs, isShorter, (upstream) => this.#upstreams.get(upstream)?.head);
     if (this.#served.number !== before) this.#changeEpoch();
     // If the gas limit of the new head is 0, the head of an upstream with a usable one replaces it.
     if (head.gasLimit === 0n)
@@ -679,14 +760,16 @@ export class Chain<U> {
     const isHigher = current === undefined || head.number > current.number;
     if (head.hash === current?.hash || (!isHigher && !isConfirmed && !this.#isFork(head, from, at))) {
       if (!this.#isCurrent) this.#changed({ removed: [], added: [] }, from, at);
-    } else if (this.#hasMissed) this.#changed(this.#ring.restartAt(head), from, at);
+    } else if (this.#hasMissed) this.#changed(this.#ring.restartAt(head, at), from, at);
     else if (headers.has(head.hash)) this.#changed({ removed: this.#ring.cutAbove(head.hash), added: [] }, from, at);
-    else if (headers.has(head.parentHash)) this.#changed(this.#ring.extend([head]), from, at);
+    else if (headers.has(head.parentHash)) this.#changed(this.#ring.extend([head], at), from, at);
     else if (!this.#isCurrent) {
       // Without a response of the upstream about its chain, the next head is tried.
-      if (current === undefined || this.#isChecked(move)) this.#changed(this.#ring.restartAt(head), from, at);
+      // What the upstreams have now is compared with it: all have a vote.
+      if (current === undefined || this.#isChecked(move))
+        this.#changed(this.#ring.restartAt(head, -Infinity), from, at);
     } else if (fills === 'none' || (fills === 'small' && isLargeGap(head, current)))
-      this.#changed(this.#ring.restartAt(head), from, at);
+      this.#changed(this.#ring.restartAt(head, at), from, at);
     else {
       this.#gapSince ??= at;
       this.#fetching = move;
@@ -726,8 +809,22 @@ export class Chain<U> {
     // Nodes behind one URL may lack blocks that the next one has.
     if (branch === 'unknown' && move.fills === 'all' && at - (this.#gapSince ?? at) < MAX_GAP_MS) return;
     const blocks = typeof branch === 'string' ? undefined : branch;
+    if (blocks !== undefined && !this.#isStillSelected(move, blocks, at)) return;
     if (!this.#ring.headers.has(blocks?.[0]?.parentHash ?? '') && !this.#isChecked(move)) return;
-    this.#changed(blocks === undefined ? this.#ring.restartAt(move.head) : this.#ring.extend(blocks), move.from, at);
+    this.#changed(
+      blocks === undefined ? this.#ring.restartAt(move.head, at) : this.#ring.extend(blocks, at),
+      move.from,
+      at,
+    );
+  }
+
+  /** False: by its blocks, a head is on another branch than the one to follow, or others are too far below it. */
+  #isStillSelected({ from, head }: Move<U>, blocks: readonly Header[], at: number): boolean {
+    const known = this.#upstreams.get(from);
+    if (known === undefined || known.hashes.get(head.number) !== head.hash) return false;
+    known.learnAncestors(blocks);
+    this.#select(at);
+    return known.standing === undefined;
   }
 
   #changed(change: ChainChange, reporter: U | undefined, at: number): void {

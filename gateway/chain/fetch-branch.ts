@@ -132,7 +132,7 @@ function fetchNumber(number: bigint, sources: HeaderSource[]): Promise<Header | 
 }
 
 /** Fetches a header from the first source that has it; the first one is asked again at the end. */
-async function fetchHeader(method: string, block: string, sources: HeaderSource[]): Promise<Header | undefined> {
+export async function fetchHeader(method: string, block: string, sources: HeaderSource[]): Promise<Header | undefined> {
   const repeated = sources.slice(0, 1).flatMap((reporter) => Array<HeaderSource>(MAX_REPEATED_FETCHES).fill(reporter));
   for (const source of [...sources, ...repeated]) {
     const at = sources.indexOf(source);

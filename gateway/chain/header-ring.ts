@@ -18,15 +18,21 @@ export interface ChainChange {
   readonly isOtherChain?: true;
 }
 
+/** The number of a followed block, and since when it is followed. */
+export interface Place {
+  readonly number: bigint;
+  readonly since: number;
+}
+
 /** Consecutive headers, oldest first, each the parent of the next. Never changed: a change of the chain has another one. */
 export class Headers {
   readonly list: readonly Header[];
-  /** The numbers of these hashes, and of some that were here before. */
-  readonly #numbers: ReadonlyMap<string, bigint>;
+  /** The places of these hashes, and of some that were here before. */
+  readonly #places: ReadonlyMap<string, Place>;
 
-  constructor(list: readonly Header[], numbers: ReadonlyMap<string, bigint>) {
+  constructor(list: readonly Header[], places: ReadonlyMap<string, Place>) {
     this.list = list;
-    this.#numbers = numbers;
+    this.#places = places;
   }
 
   get head(): Header | undefined {
@@ -48,19 +54,24 @@ export class Headers {
   }
 
   numberOf(hash: string): bigint | undefined {
-    const number = this.#numbers.get(hash);
+    const number = this.#places.get(hash)?.number;
     return number !== undefined && this.at(number)?.hash === hash ? number : undefined;
+  }
+
+  /** When the block of this number began to be followed. */
+  since(number: bigint): number {
+    return this.#places.get(this.at(number)?.hash ?? '')?.since ?? Infinity;
   }
 }
 
 /** Holds the newest headers of one chain. It remembers as many that a reorg removed. */
 export class HeaderRing {
   readonly #maxHeaders: number;
-  readonly #numbers = new Map<string, bigint>();
+  readonly #places = new Map<string, Place>();
   /** Oldest first. */
   readonly #removed = new Set<string>();
   /** Another one after each change. */
-  headers = new Headers([], this.#numbers);
+  headers = new Headers([], this.#places);
 
   constructor(maxHeaders: number) {
     this.#maxHeaders = maxHeaders;
@@ -74,9 +85,10 @@ export class HeaderRing {
   /**
    * Appends a branch, and removes the blocks that it replaces: all blocks if the parent of its first block is not here.
    * @param branch oldest first, each the parent of the next
+   * @param since time of the change
    */
-  extend(branch: readonly Header[]): ChainChange {
-    return { removed: this.cutAbove(branch[0]?.parentHash ?? ''), added: this.#add(branch) };
+  extend(branch: readonly Header[], since: number): ChainChange {
+    return { removed: this.cutAbove(branch[0]?.parentHash ?? ''), added: this.#add(branch, since) };
   }
 
   /** Removes the blocks above a block. @returns the removed blocks, newest first */
@@ -96,8 +108,10 @@ export class HeaderRing {
   /** Adds older blocks, unless the chain does not begin with their child any more. @param ancestors oldest first */
   prepend(ancestors: readonly Header[]): void {
     const { list } = this.headers;
-    if (ancestors.length === 0 || list[0]?.parentHash !== ancestors.at(-1)?.hash) return;
-    for (const { hash, number } of ancestors) this.#numbers.set(hash, number);
+    const [child] = list;
+    if (child === undefined || child.parentHash !== ancestors.at(-1)?.hash) return;
+    const since = this.headers.since(child.number);
+    for (const { hash, number } of ancestors) this.#places.set(hash, { number, since });
     this.#replace([...ancestors, ...list].slice(-this.#maxHeaders), []);
   }
 
@@ -106,14 +120,14 @@ export class HeaderRing {
   }
 
   /** Removes all blocks and starts again with this one. */
-  restartAt(header: Header): ChainChange {
+  restartAt(header: Header, since: number): ChainChange {
     this.clear();
-    return { removed: [], added: this.#add([header]), hasGap: true };
+    return { removed: [], added: this.#add([header], since), hasGap: true };
   }
 
-  #add(headers: readonly Header[]): readonly Header[] {
+  #add(headers: readonly Header[], since: number): readonly Header[] {
     for (const { hash, number } of headers) {
-      this.#numbers.set(hash, number);
+      this.#places.set(hash, { number, since });
       this.#removed.delete(hash);
     }
     const list = [...this.headers.list, ...headers];
@@ -122,7 +136,7 @@ export class HeaderRing {
   }
 
   #replace(list: readonly Header[], dropped: readonly Header[]): void {
-    for (const { hash } of dropped) this.#numbers.delete(hash);
-    this.headers = new Headers(list, this.#numbers);
+    for (const { hash } of dropped) this.#places.delete(hash);
+    this.headers = new Headers(list, this.#places);
   }
 }

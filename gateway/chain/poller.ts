@@ -4,7 +4,7 @@ import type { NetworkHeadMetrics, UpstreamHeadMetrics } from '../metrics/head-me
 import { nodeMethods } from '../spec/methods.generated.ts';
 import type { ChainEvent, ChainPeers, ServedBlocks, ServedBlocksQuestion } from './chain-peers.ts';
 import { Chain, type Absence, type Effect, type How, type ServedBlock } from './chain.ts';
-import { fetchAncestors, fetchBranch, missingAncestors, type HeaderSource } from './fetch-branch.ts';
+import { fetchAncestors, fetchBranch, fetchHeader, missingAncestors, type HeaderSource } from './fetch-branch.ts';
 import { HeadPrediction, stepOf } from './head-prediction.ts';
 import type { ChainChange } from './header-ring.ts';
 import { parseBlock, type Block, type Header } from './header.ts';
@@ -33,6 +33,8 @@ const nothingShared: Readonly<Record<'latest' | FinalTag, bigint>> = { latest: 0
 /** An upstream whose blocks are followed. */
 export interface PolledUpstream extends HeaderSource {
   readonly name: string;
+  /** Upstreams of one group have one vote about the chain. */
+  readonly group: string;
   readonly circuit: { readonly isClosed: boolean };
   /** By the last check of its chain id, which precedes the first request. */
   readonly isOnOtherChain: boolean;
@@ -148,7 +150,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     this.#peers = options.peers;
     const { confirmMinMs, pauseMs, usedMaxMs } = this.#times;
     const { isDevelopment } = options;
-    this.#chain = new Chain({ isDevelopment, minLowerMs: 2 * confirmMinMs, pauseMs, inUseMs: usedMaxMs });
+    this.#chain = new Chain<U>({
+      ...{ isDevelopment, minLowerMs: 2 * confirmMinMs, pauseMs, inUseMs: usedMaxMs },
+      groupOf: ({ group }) => group,
+      unixMsAt: (at) => at + clock.unixMs() - clock.now(),
+    });
     this.replaceUpstreams(upstreams);
   }
 
@@ -792,6 +798,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
     if (polls === undefined) return;
     polls.behindSince = this.view.isBehind(upstream) ? (polls.behindSince ?? now) : undefined;
     upstream.metrics.lag(this.view.lagOf(upstream, now));
+    for (const one of this.#polls.keys()) one.metrics.onOtherBranch(this.view.markOf(one) !== undefined);
   }
 
   #handle(effects: readonly Effect<U>[]): void {
@@ -820,6 +827,15 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           if (effect.upstream.isHeadUncertain) break;
           effect.upstream.isHeadUncertain = true;
           this.#startPoll(effect.upstream);
+          break;
+        case 'late':
+          if (this.#isPolling && this.#chain.failuresOf(effect.upstream) === 0 && effect.upstream.circuit.isClosed)
+            this.mayHaveNewer(effect.upstream, clock.now());
+          break;
+        case 'compare':
+          this.#compare(effect).catch((error: unknown) => {
+            this.#recover(error);
+          });
           break;
         case 'confirm':
           this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));
@@ -894,6 +910,11 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       (upstream) => upstream !== reporter && upstream.circuit.isClosed && !upstream.isOnOtherChain,
     );
     return [reporter, ...others];
+  }
+
+  async #compare({ upstream, number }: Extract<Effect<U>, { kind: 'compare' }>): Promise<void> {
+    const header = await fetchHeader(nodeMethods.blockByNumber, `0x${number.toString(16)}`, [upstream]);
+    if (header !== undefined) this.#handle(this.#chain.compared(upstream, header, clock.now()));
   }
 
   async #verify(upstream: U): Promise<void> {

@@ -1,61 +1,304 @@
 import type { SeenHead } from './header.ts';
+import type { Headers } from './header-ring.ts';
 
-/** Heads within this distance agree, because they are polled one after the other. A minimum for slow networks. */
+/** A head that advanced within this many block times is current. */
+const CURRENT_BLOCKS = 4;
+const MIN_CURRENT_MS = 10_000;
+/** Time between two polls of an upstream while there are many calls. */
+const POLLED_MS = 2_000;
+/** A head whose timestamp is older than the newest one by this and by the time for which a head is current: it is syncing. */
+const SYNCING_MS = 60_000;
+/** A block with a later timestamp is not accepted by nodes (geth, consensus/beacon: allowedFutureBlockTime). */
+const MAX_FUTURE_MS = 15_000;
+
+/** Heads within this distance are polled one after the other, while none is known to be current. A minimum for slow networks. */
 const MIN_NEAR_BLOCKS = 16n;
 const NEAR_MS = 30_000;
-
 /** The network's blocks come at most this many times faster than before. */
 const MAX_SPEEDUP = 4;
-
 /** Block time if it is not known: one second, as on development chains and on the fastest networks after a pause. */
 const DEFAULT_BLOCK_MS = 1_000;
 
+/** The head of one upstream, and what else it reported. */
+export interface Report {
+  readonly group: string;
+  readonly head: SeenHead;
+  /** When its head last rose; -Infinity: not since it is known. */
+  readonly roseAt: number;
+  /** When it last reported a block that it had not reported before. */
+  readonly movedAt: number;
+  /** The hashes of the newest blocks that it has, by number, newest first: of its heads and their parents. */
+  readonly hashes: ReadonlyMap<bigint, string>;
+  /** From this number on, they are ancestors of its head. Those below may have been replaced. */
+  readonly linkedFrom: bigint;
+  /** It was marked: its word alone does not raise the head. */
+  readonly isMarked: boolean;
+  /** Only the number of its head is known: it may have left the branch of its hashes, which was followed. */
+  readonly isUncertain: boolean;
+}
+
+/** What follows for one upstream. Undefined members: nothing. */
+export interface Standing {
+  /** From this height on, it has other blocks than the network: it is not used for them. */
+  readonly leftAt?: bigint;
+  /** Upstreams of at least two groups, and of more than its branch has, have another block there. */
+  readonly hasLost?: true;
+  /** Its head is more than one block above those of the other groups: it is not used above this height. */
+  readonly aheadOf?: bigint;
+}
+
+export interface Selection<R extends Report> {
+  /** Undefined: no head is known. */
+  readonly head: R | undefined;
+  /** Why the head replaces the followed branch at once: it lost, or nobody has it any more. */
+  readonly leaves: 'lost' | 'gone' | undefined;
+  /** Those that have one. */
+  readonly standings: ReadonlyMap<R, Standing>;
+  /** The height from which two groups disagree, and nobody has a majority. */
+  readonly disputedAt: bigint | undefined;
+  /** Their heads may be outdated: others are above them. */
+  readonly late: readonly R[];
+}
+
 /**
- * Selects the network's head: the highest plausible one. This excludes lagging heads, a single absurd number, and the head
- * of another chain behind the same address. A head far above the others is plausible in two cases.
+ * Selects the network's head, by what each upstream has reported. Groups have a vote each; those that are not current have
+ * none, unless no group is.
  *
- * 1. Its block is younger than the next lower one by the time that so many blocks take. The others then lag or are stuck,
- *    however many they are. For real nodes this rule decides alone, from the first poll.
- * 2. The timestamps do not show that, no two other heads agree, and it continues from the network's previous head. The
- *    head then does not decrease because of one lower head.
- *
- * A single head is always selected, because there is nothing to compare it with.
- * @param heads of available upstreams on the right chain, in order of preference
- * @param last the network's previous head
+ * 1. A branch loses if at least two groups, and more than have it, have the same other block at a height. Without such a
+ *    majority, the followed branch stays; it is left if nobody has it. Against the followed branch, a group that has not moved
+ *    since has no vote: it is stuck on the branch before.
+ * 2. The highest head of the branch is selected, if it is at most one block above the highest current head of another group.
+ *    So no upstream that lags lowers the head, and none alone raises it by more.
+ * 3. With one current group, or none, its head is selected if it is plausible: near the others, or younger by the time that so
+ *    many blocks take.
+ * @param reports of upstreams that respond, on the right chain, in order of preference
+ * @param followed the chain that was followed before
  * @param blockMs time between blocks, if known
+ * @param at time of the event
+ * @param unixMs the same as Unix time, if block timestamps can be compared with it
  */
-export function selectHead(
-  heads: readonly SeenHead[],
-  last: SeenHead | undefined,
+export function selectHead<R extends Report>(
+  reports: readonly R[],
+  followed: Headers,
   blockMs: number | undefined,
-): SeenHead | undefined {
-  const paceMs = blockMs ?? DEFAULT_BLOCK_MS;
-  const near = nearBlocks(blockMs);
-  const highestFirst = heads.toSorted((one, other) => compare(other.number, one.number));
-  return highestFirst.find((polled, index) => {
+  at: number,
+  unixMs?: number,
+): Selection<R> {
+  const current = currentOf(reports, blockMs, at, unixMs);
+  const voters = current.length > 0 ? current : reports;
+  const branches = groupsOf(voters) < 2 ? noBranches<R>() : compareBranches(reports, voters, followed);
+  const { leaves, standings } = branches;
+  const candidates = reports.filter((report) => !standings.has(report));
+  const highestFirst = candidates.toSorted((one, other) => compare(other.head.number, one.head.number));
+  let head: R | undefined;
+  const late = new Set<R>();
+  for (const [index, report] of highestFirst.entries()) {
+    const others = current.filter((one) => {
+      return one.group !== report.group && standings.get(one)?.leftAt === undefined && !areApart(one, report);
+    });
+    const highest = highestOf(others, blockMs, at);
+    if (highest !== undefined && report.head.number > highest + (report.isMarked ? 0n : 1n)) {
+      const common = newestCommon(report, followed);
+      standings.set(report, { aheadOf: common !== undefined && common < highest ? common : highest });
+      if (!report.isMarked) for (const one of others) if (one.head.number < report.head.number) late.add(one);
+      continue;
+    }
     const lower = highestFirst.slice(index + 1);
-    const [next] = lower;
-    if (next === undefined || polled.number - next.number <= near) return true;
-    if (isPlausiblyYounger(polled, next, near, paceMs)) return true;
-    const othersAgree = lower.some((one, at) => at > 0 && (lower[at - 1]?.number ?? 0n) - one.number <= near);
-    if (othersAgree || last === undefined || polled.number < last.number - near) return false;
-    return polled.number <= highestPlausible(last, polled.at, blockMs);
+    if (highest === undefined && !isPlausible(report, lower, followed, blockMs)) continue;
+    head = report;
+    break;
+  }
+  return { head, leaves, standings, disputedAt: branches.disputedAt, late: [...late] };
+}
+
+/**
+ * The highest of these heads; undefined: there is none. One that was reported longer ago than in a busy network counts as grown
+ * at the pace of the network: its upstream is polled now, or hangs.
+ */
+function highestOf(reports: readonly Report[], blockMs: number | undefined, at: number): bigint | undefined {
+  let highest: bigint | undefined;
+  for (const { head } of reports) {
+    const unpolledMs = blockMs === undefined ? 0 : at - head.at - POLLED_MS;
+    const grown = unpolledMs > 0 && blockMs !== undefined ? BigInt(Math.floor(unpolledMs / blockMs)) : 0n;
+    if (highest === undefined || head.number + grown > highest) highest = head.number + grown;
+  }
+  return highest;
+}
+
+/** Whether two upstreams have different blocks at the newest height of which both are known to have one. */
+function areApart(one: Report, other: Report): boolean {
+  for (const [number, hash] of one.hashes) {
+    if (number < one.linkedFrom || number < other.linkedFrom) return false;
+    const its = other.hashes.get(number);
+    if (its !== undefined) return its !== hash;
+  }
+  return false;
+}
+
+/** The newest block of an upstream that is followed, as far as is known. */
+function newestCommon({ hashes }: Report, followed: Headers): bigint | undefined {
+  for (const [number, hash] of hashes) if (followed.at(number)?.hash === hash) return number;
+  return undefined;
+}
+
+/**
+ * A head is current if it rose within the last block times, or if its block is that young. One that is far older than others is
+ * that of an upstream that is syncing. A timestamp in the future proves nothing.
+ */
+function currentOf<R extends Report>(
+  reports: readonly R[],
+  blockMs: number | undefined,
+  at: number,
+  unixMs: number | undefined,
+): R[] {
+  const currentMs = Math.max(MIN_CURRENT_MS, CURRENT_BLOCKS * (blockMs ?? 0));
+  const latestMs = unixMs === undefined ? Infinity : unixMs + MAX_FUTURE_MS;
+  const timesMs = reports.map(({ head }) =>
+    head.timestamp === undefined ? undefined : Number(head.timestamp) * 1_000,
+  );
+  const newestMs = Math.max(...timesMs.map((timeMs) => Math.min(timeMs ?? -Infinity, latestMs)));
+  return reports.filter(({ roseAt }, index) => {
+    const timeMs = timesMs[index];
+    if (timeMs !== undefined && timeMs < newestMs - SYNCING_MS - currentMs) return false;
+    if (at - roseAt <= currentMs) return true;
+    return unixMs !== undefined && timeMs !== undefined && timeMs >= unixMs - currentMs;
   });
 }
 
-/** The distance in blocks within which two heads agree. */
+interface Branches<R> {
+  readonly leaves: Selection<never>['leaves'];
+  readonly standings: Map<R, Standing>;
+  readonly disputedAt: bigint | undefined;
+}
+
+function noBranches<R>(): Branches<R> {
+  return { leaves: undefined, standings: new Map(), disputedAt: undefined };
+}
+
+/** Finds those that are on another branch than the one to follow. */
+function compareBranches<R extends Report>(
+  reports: readonly R[],
+  voters: readonly R[],
+  followed: Headers,
+): Branches<R> {
+  const hashes = (report: Report, number: bigint): string | undefined => hashAt(report, number, followed, reports);
+  const having = (number: bigint, hash: string | undefined): R[] =>
+    voters.filter((voter) => hashes(voter, number) === hash);
+  const hasVote = (report: R, number: bigint): boolean => report.movedAt > followed.since(number);
+  const count = (number: bigint, hash: string | undefined): number => {
+    const isFollowed = hash === followed.at(number)?.hash;
+    return groupsOf(having(number, hash).filter((voter) => isFollowed || hasVote(voter, number)));
+  };
+  const isHeld = (number: bigint): boolean =>
+    reports.some((report) => hashes(report, number) === followed.at(number)?.hash);
+  // The branch to follow, if it is another one: of the first in order that most groups have.
+  let winner: { readonly report: R; readonly count: number; readonly hasWon: boolean } | undefined;
+  for (const report of reports) {
+    if (report.isUncertain) continue;
+    for (const number of numbersApart(report, followed, hashes)) {
+      const own = count(number, hashes(report, number));
+      const others = count(number, followed.at(number)?.hash);
+      const hasWon = own >= 2 && own > others;
+      const isGone = others === 0 && having(number, hashes(report, number)).length > 0;
+      // One that is not current may still have the followed block: those that only stood still do not replace it.
+      const isBetter = hasWon || (isGone && (own > 0 || !isHeld(number)));
+      if (isBetter && (winner === undefined || own > winner.count)) winner = { report, count: own, hasWon };
+    }
+  }
+  const standings = new Map<R, Standing>();
+  let disputedAt: bigint | undefined;
+  for (const report of reports) {
+    if (report.isUncertain) continue;
+    const apart =
+      winner === undefined
+        ? numbersApart(report, followed, hashes).map((number) => [number, followed.at(number)?.hash] as const)
+        : numbersBetween(report, winner.report, hashes);
+    if (apart.length === 0) continue;
+    const hasLost = apart.some(([number, hash]) => {
+      const others = count(number, hash);
+      return others >= 2 && others > count(number, hashes(report, number));
+    });
+    const common = winner === undefined ? newestCommon(report, followed) : undefined;
+    const lowest = apart.at(-1)?.[0] ?? 0n;
+    const leftAt = common === undefined || common >= lowest ? lowest : common + 1n;
+    standings.set(report, hasLost ? { leftAt, hasLost } : { leftAt });
+    if (hasLost || !voters.includes(report) || !hasVote(report, leftAt)) continue;
+    if (disputedAt === undefined || leftAt < disputedAt) disputedAt = leftAt;
+  }
+  return { leaves: winner && (winner.hasWon ? 'lost' : 'gone'), standings, disputedAt };
+}
+
+type HashAt<R> = (report: R, number: bigint) => string | undefined;
+
+/** The heights at which an upstream has other blocks than the followed ones; none if its newest known block is followed. */
+function numbersApart<R extends Report>(report: R, followed: Headers, hashes: HashAt<R>): bigint[] {
+  const apart: bigint[] = [];
+  for (const number of report.hashes.keys()) {
+    const known = followed.at(number)?.hash;
+    const own = hashes(report, number);
+    if (known === undefined || own === undefined) continue;
+    if (known === own) break;
+    apart.push(number);
+  }
+  return apart;
+}
+
+/** The heights at which an upstream has other blocks than another one, with the hashes of that. */
+function numbersBetween<R extends Report>(report: R, other: R, hashes: HashAt<R>): (readonly [bigint, string])[] {
+  const apart: (readonly [bigint, string])[] = [];
+  const numbers = new Set([...report.hashes.keys(), ...other.hashes.keys()]);
+  for (const number of [...numbers].sort(compare).reverse()) {
+    const [own, its] = [hashes(report, number), hashes(other, number)];
+    if (own === undefined || its === undefined) continue;
+    if (own === its) break;
+    apart.push([number, its]);
+  }
+  return apart;
+}
+
+/**
+ * The hash that an upstream has at a height: by its own reports, or as an ancestor of a followed block or of one that another
+ * upstream has. What it reported before a gap may have been replaced: undefined, as what it never reported.
+ */
+function hashAt(report: Report, number: bigint, followed: Headers, reports: readonly Report[]): string | undefined {
+  const { hashes, head, linkedFrom } = report;
+  if (number > head.number) return undefined;
+  if (number >= linkedFrom) return hashes.get(number);
+  const oldest = hashes.get(linkedFrom);
+  if (oldest === undefined) return undefined;
+  if (followed.at(linkedFrom)?.hash === oldest) return followed.at(number)?.hash;
+  const other = reports.find((one) => one.linkedFrom < linkedFrom && one.hashes.get(linkedFrom) === oldest);
+  return other && hashAt(other, number, followed, reports);
+}
+
+function groupsOf(reports: readonly Report[]): number {
+  return new Set(reports.map(({ group }) => group)).size;
+}
+
+/** Whether a head may be that far above the lower ones: near them, or younger by the time that so many blocks take. */
+function isPlausible(
+  { head }: Report,
+  lower: readonly Report[],
+  followed: Headers,
+  blockMs: number | undefined,
+): boolean {
+  const near = nearBlocks(blockMs);
+  const next = lower[0]?.head;
+  if (next === undefined) return true;
+  const areAgreed = groupsOf(lower.filter((one) => next.number - one.head.number <= near)) > 1;
+  if (!areAgreed && followed.head !== undefined && head.number <= followed.head.number + near) return true;
+  const distance = head.number - next.number;
+  if (distance <= near) return true;
+  if (head.timestamp === undefined || next.timestamp === undefined) return false;
+  const ms = Number(head.timestamp - next.timestamp) * 1_000;
+  const paceMs = Math.min(blockMs ?? DEFAULT_BLOCK_MS, DEFAULT_BLOCK_MS * MAX_SPEEDUP);
+  return ms > 0 && distance <= near + maxBlocksIn(ms, paceMs);
+}
+
+/** The distance in blocks that two heads may have by their polls. */
 export function nearBlocks(blockMs: number | undefined): bigint {
   const blocks = BigInt(Math.ceil(NEAR_MS / (blockMs ?? NEAR_MS)));
   return blocks > MIN_NEAR_BLOCKS ? blocks : MIN_NEAR_BLOCKS;
-}
-
-function isPlausiblyYounger(polled: SeenHead, next: SeenHead, near: bigint, paceMs: number): boolean {
-  if (polled.timestamp === undefined || next.timestamp === undefined) return false;
-  const seconds = Number(polled.timestamp - next.timestamp);
-  return (
-    seconds > 0 &&
-    polled.number - next.number <= near + maxBlocksIn(seconds * 1_000, Math.min(paceMs, DEFAULT_BLOCK_MS * MAX_SPEEDUP))
-  );
 }
 
 /** The highest number that a block can plausibly have, some time after the network had this head. */

@@ -1,14 +1,22 @@
+import { BranchMarks, type BranchMark } from './branch-marks.ts';
 import type { Block, Header, SeenHead } from './header.ts';
+import type { Report, Standing } from './select-head.ts';
 
 /** If a head falls and rises again within this time, several nodes probably share the URL. */
 const RISE_MS = 15_000;
 /** For this time. */
 const ALTERNATION_MS = 60_000;
 
+/** Hashes of the newest blocks of an upstream that are retained, which covers 16 polls of a fast network. */
+const MAX_HASHES = 32;
+
 /** What a view has of one upstream. */
-export type ViewedUpstream = Readonly<
-  Pick<UpstreamBlocks<unknown>, 'head' | 'advancedAt' | 'alternatedAt' | 'isSubscribed'>
->;
+export interface ViewedUpstream extends Readonly<
+  Pick<UpstreamBlocks<unknown>, 'head' | 'advancedAt' | 'alternatedAt' | 'isSubscribed' | 'standing'>
+> {
+  /** Undefined: it is not marked as being on another branch. */
+  readonly mark: BranchMark | undefined;
+}
 
 /** What is known of the blocks of one upstream. */
 export class UpstreamBlocks<U> {
@@ -19,6 +27,23 @@ export class UpstreamBlocks<U> {
   header: Header | undefined;
   /** When its newest block became known in place of another one. */
   advancedAt = -Infinity;
+  /** When its head last rose to a block that it had not reported before. */
+  roseAt = -Infinity;
+  /** When it last reported a block that it had not reported before. */
+  movedAt = -Infinity;
+  /** The hashes of its newest blocks by number, newest first, as far as it reported them. */
+  hashes: ReadonlyMap<bigint, string> = new Map();
+  /** From this number on, they are ancestors of its head. Those below may have been replaced. */
+  linkedFrom = 0n;
+  /** What the selection of the head found; undefined: it is on the followed branch, as far as is known. */
+  standing: Standing | undefined;
+  /** Since when its head is further ahead of the other groups than counts. */
+  aheadSince: number | undefined;
+  /** The block of the network of which it was asked for its own. */
+  comparedAt: bigint | undefined;
+  marks = new BranchMarks();
+  /** The newest block that callers were served of its branch while that had lost. */
+  servedLost: bigint | undefined;
   /** When its head last fell and rose again. */
   alternatedAt = -Infinity;
   /** Notifications keep its head up to date. */
@@ -57,6 +82,9 @@ export class UpstreamBlocks<U> {
     const previous = this.head;
     this.header = header ?? this.header;
     if (previous !== undefined && number !== previous.number) this.advancedAt = at;
+    const isKnown = header !== undefined && this.hashes.get(number) === header.hash;
+    if (previous !== undefined && number > previous.number && !isKnown) this.roseAt = at;
+    if (header !== undefined) this.#learnHead(header, at);
     if (this.#beforeFall !== undefined && number >= this.#beforeFall) {
       this.#beforeFall = undefined;
       if (at - this.#fellAt < RISE_MS) this.alternatedAt = at;
@@ -67,21 +95,68 @@ export class UpstreamBlocks<U> {
     this.head = { number, header, timestamp, gasLimit, at };
   }
 
+  #learnHead({ number, hash, parentHash }: Header, at: number): void {
+    const previous = this.hashes;
+    const parent = previous.get(number - 1n);
+    if (previous.get(number) !== hash) this.movedAt = at;
+    if (parent !== parentHash || number <= this.linkedFrom) this.linkedFrom = number - 1n;
+    const isReorg = parent !== undefined && parent !== parentHash;
+    const older = isReorg ? [] : [...previous].filter(([one]) => one < number - 1n);
+    this.#retain([[number, hash], [number - 1n, parentHash], ...older]);
+    this.marks.abandon([...previous].filter(([one, known]) => (this.hashes.get(one) ?? known) !== known).reverse());
+  }
+
+  /** These are ancestors of its head, oldest first, each the parent of the next. */
+  learnAncestors(branch: readonly Header[]): void {
+    const [oldest, newest] = [branch[0], branch.at(-1)];
+    if (oldest === undefined || newest === undefined || oldest.number > this.linkedFrom) return;
+    const newer = [...this.hashes].filter(([number]) => number >= this.linkedFrom && number > newest.number);
+    const hashes = branch.map(({ number, hash }) => [number, hash] as const).reverse();
+    const older = [...this.hashes].filter(([number]) => number < oldest.number - 1n);
+    this.linkedFrom = oldest.number - 1n;
+    this.#retain([...newer, ...hashes, [oldest.number - 1n, oldest.parentHash], ...older]);
+  }
+
+  /** @param hashes newest first */
+  #retain(hashes: readonly (readonly [bigint, string])[]): void {
+    const retained = hashes.slice(0, MAX_HASHES);
+    this.hashes = new Map(retained);
+    const [oldest = 0n] = retained.at(-1) ?? [];
+    if (this.linkedFrom < oldest) this.linkedFrom = oldest;
+  }
+
+  /** For the selection of the network's head. */
+  reportFor(group: string): UpstreamReport<U> | undefined {
+    const { head, roseAt, movedAt, hashes, linkedFrom, marks } = this;
+    const isMarked = marks.mark !== undefined;
+    const isUncertain = head?.header === undefined && this.standing?.leftAt === undefined;
+    return head && { known: this, group, head, roseAt, movedAt, hashes, linkedFrom, isMarked, isUncertain };
+  }
+
   /** For a view, which does not change. */
   snapshot(): ViewedUpstream {
-    const { head, advancedAt, alternatedAt, isSubscribed } = this;
-    return { head, advancedAt, alternatedAt, isSubscribed };
+    const { head, advancedAt, alternatedAt, isSubscribed, standing, marks } = this;
+    return { head, advancedAt, alternatedAt, isSubscribed, standing, mark: marks.mark };
   }
 
   /** Its head becomes outdated, or is of another chain. */
   forget(): void {
     this.head = undefined;
     this.header = undefined;
+    this.roseAt = -Infinity;
+    this.movedAt = -Infinity;
+    this.hashes = new Map();
+    this.standing = undefined;
+    this.servedLost = undefined;
     this.isForeign = false;
     this.isSuspected = false;
     this.isBelowFinal = false;
     this.isSubscribed = false;
   }
+}
+
+export interface UpstreamReport<U> extends Report {
+  readonly known: UpstreamBlocks<U>;
 }
 
 /** Whether several nodes of different height probably share its URL, by its latest heads. */

@@ -1,6 +1,8 @@
+import type { BranchMark } from './branch-marks.ts';
 import { lagAt, lagOfNotified, lagOfPolled, maxLagOf } from './block-times.ts';
 import type { Header, SeenHead } from './header.ts';
 import type { Headers } from './header-ring.ts';
+import type { Standing } from './select-head.ts';
 import type { ServedHashes } from './served-hashes.ts';
 import { isAlternating, type ViewedUpstream } from './upstream-blocks.ts';
 
@@ -46,6 +48,8 @@ export class ChainView<U> {
   declare readonly pastHeads: readonly SeenHead[];
   /** The newest block with a usable gas limit. */
   declare readonly gasBlock: SeenHead | undefined;
+  /** Since when groups of upstreams have different blocks from a number on, and none has a majority; undefined: they have not. */
+  declare readonly dispute: { readonly number: bigint; readonly at: number } | undefined;
   declare readonly tagged: Readonly<Record<FinalTag, TaggedBlock<U>>>;
   declare readonly served: ServedHashes;
   declare readonly upstreams: ReadonlyMap<U, ViewedUpstream>;
@@ -116,6 +120,16 @@ export class ChainView<U> {
     return this.upstreams.get(upstream)?.head;
   }
 
+  /** Whether the blocks of an upstream are those of the network, as far as is known. */
+  standingOf(upstream: U): Standing {
+    return this.upstreams.get(upstream)?.standing ?? asFollowed;
+  }
+
+  /** Why the upstream is marked as being on another branch; undefined: it is not. */
+  markOf(upstream: U): BranchMark | undefined {
+    return this.upstreams.get(upstream)?.mark;
+  }
+
   /** Blocks by which an upstream is behind: at its last poll, or now if it sends notifications. 0: its head is not known. */
   lagOf(upstream: U, now: number): number {
     const { pastHeads } = this;
@@ -156,8 +170,10 @@ export class ChainView<U> {
   }
 }
 
+const asFollowed: Standing = {};
+
 type ViewState<U> = Pick<
   ChainView<U>,
   | ('epoch' | 'unbrokenSince' | 'branch' | 'number' | 'newestServed' | 'seenAt' | 'blockMs' | 'headers')
-  | ('pastHeads' | 'gasBlock' | 'tagged' | 'served' | 'upstreams')
+  | ('pastHeads' | 'gasBlock' | 'dispute' | 'tagged' | 'served' | 'upstreams')
 >;

@@ -9,6 +9,7 @@ import {
   type FileDiagnostic,
 } from '../network-files/load-networks.ts';
 import type { NetworkConfig } from '../network-files/network-config.ts';
+import { describeGroups, groupsNote } from '../network-files/upstream-group.ts';
 import { readUnits } from '../network-files/read-units.ts';
 import { isPlain, methodsByUpstreams, type MethodRow } from '../routing-policy/methods-by-upstreams.ts';
 import { columns } from './columns.ts';
@@ -36,6 +37,8 @@ interface CheckedNetwork {
   readonly chainId: number;
   /** Number of upstreams. */
   readonly upstreams: number;
+  /** The groups of the upstreams, in words. */
+  readonly groups: readonly string[];
   /** Number of methods, without those of wildcards. */
   readonly methods: number;
   /** Which upstreams may get which methods. */
@@ -112,9 +115,10 @@ function checkedNetworks(
     name: network.name,
     chainId: network.chainId,
     upstreams: network.upstreams.length,
+    groups: describeGroups(network.upstreams),
     methods: network.methods.length,
     table: methodsByUpstreams(network, methodFacts),
-    notes: [...verifyNotes(network), ...auditNotes(network), ...publicNotes(network)],
+    notes: [groupsNote(network) ?? [], verifyNotes(network), auditNotes(network), publicNotes(network)].flat(),
   }));
 }
 
@@ -155,10 +159,11 @@ function collect<Value>(found: FileDiagnostic[], read: () => Value): Value | und
   }
 }
 
-function formatNetwork({ file, name, chainId, upstreams, methods, table, notes }: CheckedNetwork): string {
+function formatNetwork({ file, name, chainId, upstreams, groups, methods, table, notes }: CheckedNetwork): string {
   const counts = `${formatCount(upstreams, 'upstream')}, ${formatCount(methods, 'method')}`;
   const noteLines = notes.map((note) => `  note: ${note}\n`).join('');
-  return `${file}: ${printableInLine(name)}, chain ${chainId}, ${counts}\n${noteLines}${isPlain(table) ? '' : formatTable(table)}`;
+  const groupLine = upstreams === 1 ? '' : `  ${formatCount(groups.length, 'group')}: ${groups.join('; ')}\n`;
+  return `${file}: ${printableInLine(name)}, chain ${chainId}, ${counts}\n${groupLine}${noteLines}${isPlain(table) ? '' : formatTable(table)}`;
 }
 
 /** A line for each row, except for methods that the gateway serves itself. The largest row is `all others`. */

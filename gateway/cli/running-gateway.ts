@@ -51,6 +51,7 @@ interface Readiness {
       {
         readonly upstreams: number;
         readonly up: number;
+        readonly unused?: readonly string[];
         readonly drained?: readonly string[];
         readonly failing: Readonly<Record<string, string>>;
         readonly degraded?: Readonly<Record<string, string>>;
@@ -234,13 +235,16 @@ function statusText(
     configuration.refused === null
       ? ''
       : `Network files: rejected ${shortTime(configuration.refused.at)}, those of ${shortTime(configuration.loadedAt)} are active\n`;
-  const rows = Object.entries(networks).map(([slug, { upstreams, up, drained = [], failing, degraded = {} }]) => {
-    const troubles = [
-      ...Object.entries({ ...failing, ...degraded }).map(([name, why]) => `${name}: ${why}`),
-      ...drained.map((name) => `${name}: drained`),
-    ];
-    return [slug, `${up} of ${upstreams}`, troubles.join('; ')];
-  });
+  const rows = Object.entries(networks).map(
+    ([slug, { upstreams, up, unused = [], drained = [], failing, degraded = {} }]) => {
+      const troubles = [
+        ...(unused.length > 0 ? [`${unused.join(', ')}: not contacted yet`] : []),
+        ...Object.entries({ ...failing, ...degraded }).map(([name, why]) => `${name}: ${why}`),
+        ...drained.map((name) => `${name}: drained`),
+      ];
+      return [slug, `${up - unused.length} of ${upstreams}`, troubles.join('; ')];
+    },
+  );
   return (
     `Gateway at ${address}: ${state}\n` +
     `Keys: ${keyStore.kind === 'redis' ? 'in Redis' : 'in a file'}, ${keyStore.available ? 'available' : 'unavailable'}\n` +

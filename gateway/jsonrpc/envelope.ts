@@ -54,7 +54,7 @@ function readText(bytes: Buffer, text: string, maxItems: number, maxValues: numb
   const body = parse(bytes, text, isBatch(bytes) ? MAX_NESTING.values : maxValues);
   if (!Array.isArray(body)) return { isBatch: false, items: [readCall(body, readCallTexts(bytes, text, body)[0])] };
   if (body.length === 0) throw new RpcError('empty-batch');
-  if (body.length > maxItems) throw new BatchTooLarge(firstId(body, bytes, text));
+  if (body.length > maxItems) throw new BatchTooLarge(firstId(body, bytes, text), maxItems);
   const texts = readCallTexts(bytes, text, body);
   return { isBatch: true, items: body.map((item, index) => readCall(item, texts[index])) };
 }
@@ -91,7 +91,7 @@ async function readLarge(bytes: Buffer, maxItems: number, timeSlicer: Yielder, m
 async function readBatch(bytes: Buffer, maxItems: number, timeSlicer: Yielder, maxValues: number): Promise<Envelope> {
   const items: (RpcRequest | InvalidItem)[] = [];
   for (const item of itemsOf(bytes)) {
-    if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, timeSlicer));
+    if (items.length === maxItems) throw new BatchTooLarge(await firstIdOfLarge(bytes, timeSlicer), maxItems);
     let pause = timeSlicer.next();
     if (pause !== undefined) await pause;
     const text = decodeText(item, 0, item.length);

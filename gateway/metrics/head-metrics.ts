@@ -6,6 +6,7 @@ export class HeadMetrics {
   readonly #head: Gauge<'network' | 'upstream'>;
   readonly #moved: Gauge<'network' | 'upstream'>;
   readonly #lag: Gauge<'network' | 'upstream'>;
+  readonly #otherBranch: Gauge<'network' | 'upstream'>;
   readonly #polls: Counter<'network' | 'upstream' | 'outcome'>;
   readonly #notifications: Counter<'network' | 'upstream'>;
   readonly #networkHead: Gauge<'network'>;
@@ -14,6 +15,7 @@ export class HeadMetrics {
     this.#head = gauge(registry, 'gatehouse_upstream_head_block');
     this.#moved = gauge(registry, 'gatehouse_upstream_head_moved_timestamp_seconds');
     this.#lag = gauge(registry, 'gatehouse_upstream_head_lag_blocks');
+    this.#otherBranch = gauge(registry, 'gatehouse_upstream_on_other_branch');
     this.#polls = counter(registry, 'gatehouse_head_polls_total');
     this.#notifications = counter(registry, 'gatehouse_head_notifications_total');
     this.#networkHead = gauge(registry, 'gatehouse_network_head_block');
@@ -23,6 +25,7 @@ export class HeadMetrics {
     const head = this.#head.labels(network, upstream);
     const moved = this.#moved.labels(network, upstream);
     const lag = this.#lag.labels(network, upstream);
+    const otherBranch = this.#otherBranch.labels(network, upstream);
     const notifications = this.#notifications.labels(network, upstream);
     return {
       moved: (block) => {
@@ -31,6 +34,9 @@ export class HeadMetrics {
       },
       lag: (blocks) => {
         lag.set(blocks);
+      },
+      onOtherBranch: (isMarked) => {
+        otherBranch.set(isMarked ? 1 : 0);
       },
       polled: (outcome) => {
         this.#polls.inc({ network, upstream, outcome });
@@ -56,6 +62,8 @@ export interface UpstreamHeadMetrics {
   moved(block: number): void;
   /** @param blocks distance to the network's head */
   lag(blocks: number): void;
+  /** @param isMarked it is marked as being on another branch */
+  onOtherBranch(isMarked: boolean): void;
   /** @param outcome `response`, or the failure class */
   polled(outcome: string): void;
   /** A new head was received over the WebSocket. */

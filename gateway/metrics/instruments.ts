@@ -322,6 +322,12 @@ export const instruments = {
     together: 'max',
     help: 'Unix time in seconds at which that number last changed',
   },
+  gatehouse_upstream_on_other_branch: {
+    kind: 'gauge',
+    labels: ['network', 'upstream'],
+    together: 'max',
+    help: '1 if the upstream is marked: it has other blocks than upstreams of at least two groups, and of more than have its blocks',
+  },
   gatehouse_upstream_result_deviations_total: {
     kind: 'counter',
     labels: ['network', 'upstream', 'method'],

@@ -15,6 +15,12 @@ export interface CandidateState {
   readonly lacksBlocks: boolean;
   /** The number of its newest known block. Undefined: not known; it then counts as having every block. */
   readonly head: number | undefined;
+  /** From this number on, it has other blocks than the network. */
+  readonly leftAt: number | undefined;
+  /** Most groups have others there. */
+  readonly hasLost: boolean;
+  /** Its head is more than one block above those of other groups: what it has above this number is not confirmed. */
+  readonly aheadOf: number | undefined;
   /** It failed since its last poll, and may have lost blocks. */
   readonly isHeadUncertain: boolean;
   /** Blocks behind the network's head at its last poll. */

@@ -54,6 +54,28 @@ export const skipReasons = {
     applies: (candidate, needs, network) => !candidate.isPreferred && isStale(candidate, needs, network),
     lastResort: 'never',
   },
+  'other-branch': {
+    meaning:
+      'Most groups of upstreams have other blocks than it, at the block of the call or below. For a tag, also an implied one, or a pass-through method: at any block.',
+    applies: ({ leftAt, hasLost, isPreferred }, needs) =>
+      !isPreferred && hasLost && leftAt !== undefined && (needs.isPassThrough || readsFrom(leftAt, needs)),
+    lastResort: 'never',
+  },
+  disputed: {
+    meaning:
+      'It has other blocks than the network follows, at the block of the call or below, and no branch has a majority. For a tag, also an implied one: at any block.',
+    applies: ({ leftAt, hasLost, isPreferred }, needs) =>
+      !isPreferred && !hasLost && leftAt !== undefined && readsFrom(leftAt, needs),
+    // Before upstreams that lack the block: of a branch that stands still, nobody has it.
+    lastResort: 2,
+  },
+  ahead: {
+    meaning:
+      'Its head is more than one block above the heads of all other groups of upstreams, and the call is for a tag, or for a block above those and above the newest served block.',
+    applies: ({ aheadOf, isPreferred }, needs, { newestServed }) =>
+      !isPreferred && aheadOf !== undefined && readsFrom(Math.max(aheadOf, newestServed) + 1, needs),
+    lastResort: 4,
+  },
   'unsupported-method': {
     meaning:
       'It is marked for the method: it returned that it does not support it (for 10 min), returned an impossible result, or timed out three times in a row (for 30 s).',
@@ -109,6 +131,11 @@ function isStale(
   if (mayHaveLost && !isOld(blocks.highest, network.head)) return true;
   // An upper end above the newest known block means that block.
   return head !== undefined && head < Math.min(blocks.highest, newestKnown(network));
+}
+
+/** Whether a call reads blocks from this number on. */
+function readsFrom(number: number, { blocks }: CallNeeds): boolean {
+  return blocks !== undefined && (blocks.tag !== undefined || blocks.highest >= number);
 }
 
 function newestKnown({ head, newestServed }: NetworkState): number {

@@ -132,6 +132,8 @@ function tagOf(block: unknown): Tag | undefined {
 
 function numberOf(block: unknown): number | undefined {
   if (block === 'earliest') return 0;
+  // Of pass-through methods: Otterscan sends JSON numbers.
+  if (typeof block === 'number') return Number.isSafeInteger(block) && block >= 0 ? block : undefined;
   // 66 characters or more are a hash.
   return typeof block === 'string' && block.startsWith('0x') && block.length < 66 ? Number(block) : undefined;
 }

@@ -28,9 +28,9 @@ const MIN_SLOWDOWN_TO_LOWER = 1.9;
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 10_000;
 
-/** Time without a higher limit after the upstream refused calls; it doubles with each probe that it refuses. */
-const FIRST_REFUSED_MS = 30_000;
-const MAX_REFUSED_MS = 600_000;
+/** Time without a higher limit after one was too high; it doubles each time, until none was for the longest time. */
+const FIRST_TOO_HIGH_MS = 30_000;
+const MAX_TOO_HIGH_MS = 600_000;
 /** A smaller share of refused calls is no sign of a limit. */
 const MIN_REFUSED_SHARE = 0.01;
 
@@ -40,7 +40,7 @@ const QUEUED_MS = 2_000;
 const QUEUED_SHARE = 1 / 3;
 /** A limit by such lookups is not lower for many callers: more of them show that all calls are slow. */
 const MAX_QUEUED_MIN = 32;
-/** Time without a higher limit after such a lookup. */
+/** Time without a higher limit after such a lookup, at least. */
 const QUEUED_PAUSE_MS = 60_000;
 
 type Direction = 'lower' | 'raise';
@@ -106,7 +106,7 @@ export class ConcurrencyLimit {
   #nextProbeAt = -Infinity;
   #pauseMs = FIRST_PAUSE_MS;
   #raiseAt = -Infinity;
-  #refusedMs = FIRST_REFUSED_MS;
+  #tooHighMs = FIRST_TOO_HIGH_MS;
   /** When the newest quick lookup began. Undefined: none was quick yet. */
   #quickAt: number | undefined;
   /** When no more calls than the limit of `lowerByQueue` were in progress. Before, the former calls have the upstream. */
@@ -157,6 +157,7 @@ export class ConcurrencyLimit {
     const min = isOwn ? MAX_QUEUED_MIN : Math.min(MIN_LIMIT * this.#slots.callers, MAX_QUEUED_MIN);
     const limit = Math.max(Math.floor(inFlight * QUEUED_SHARE), min);
     if (limit >= inFlight) return false;
+    this.#pauseRaising(now);
     this.#raiseAt = Math.max(this.#raiseAt, now + QUEUED_PAUSE_MS);
     this.#lower(limit, now);
     this.#drainedAt = Infinity;
@@ -199,11 +200,16 @@ export class ConcurrencyLimit {
 
   /** By half at most: the calls of a window may be few. */
   #lowerByRefusals(share: number, now: number): void {
-    if (this.#raiseAt <= now) {
-      this.#raiseAt = now + this.#refusedMs;
-      this.#refusedMs = Math.min(2 * this.#refusedMs, MAX_REFUSED_MS);
-    }
+    this.#pauseRaising(now);
     this.#lower(Math.floor(this.limit * Math.max(1 - share, 0.5)), now);
+  }
+
+  /** Longer each time, until no limit was too high for the longest time. */
+  #pauseRaising(now: number): void {
+    if (this.#raiseAt > now) return;
+    if (now - this.#raiseAt > MAX_TOO_HIGH_MS) this.#tooHighMs = FIRST_TOO_HIGH_MS;
+    this.#raiseAt = now + this.#tooHighMs;
+    this.#tooHighMs = Math.min(2 * this.#tooHighMs, MAX_TOO_HIGH_MS);
   }
 
   #lower(limit: number, now: number): void {
@@ -248,8 +254,10 @@ export class ConcurrencyLimit {
     if (isKept) {
       this.#pauseMs = FIRST_PAUSE_MS;
       this.#direction = direction;
-      if (direction === 'raise' && slowdown !== undefined) this.#refusedMs = FIRST_REFUSED_MS;
-      if (this.#slots.hasWaiting) this.#startProbe(samples, now);
+      if (direction === 'raise' && slowdown !== undefined) this.#tooHighMs = FIRST_TOO_HIGH_MS;
+      // Without latencies to compare, calls that filled the upstream are seen seconds later.
+      if (this.#slots.hasWaiting && slowdown === undefined) this.#nextProbeAt = now + MAX_PAUSE_MS;
+      else if (this.#slots.hasWaiting) this.#startProbe(samples, now);
       return;
     }
     this.#direction = direction === 'lower' ? 'raise' : 'lower';

@@ -6,10 +6,11 @@ import type { Upstream } from './upstream.ts';
 import type { ConnectionState } from './upstream-state.ts';
 
 /**
- * `behind`: by more blocks than the network allows. `paused`: it requested a pause with `Retry-After`. `differs`: audits found
+ * `behind`: by more blocks than the network allows. `other-branch`: it has other blocks than the network. `paused`: it requested a pause with `Retry-After`. `differs`: audits found
  * other results.
  */
-export type UpstreamConditionState = Exclude<ConnectionState, 'overtaken'> | 'behind' | 'paused' | 'slow' | 'differs';
+export type UpstreamConditionState =
+  Exclude<ConnectionState, 'overtaken'> | 'behind' | 'other-branch' | 'paused' | 'slow' | 'differs';
 
 /** What pages, probes, commands and the list of events show of an upstream. */
 export interface UpstreamCondition {
@@ -93,6 +94,12 @@ export class UpstreamConditions {
     if (slowness !== undefined && upstream.health.isOnlyOvertaken) return { state: 'slow', reason: slowness };
     if (state === 'failing') return { state, reason: trouble?.reason ?? 'no response yet' };
     if (state === 'overtaken') return { state: 'slow', reason: 'hedged requests to other upstreams respond first' };
+    const mark = network.chain.view.markOf(upstream);
+    if (mark !== undefined)
+      return {
+        state: 'other-branch',
+        reason: `on another branch: it has other blocks than the network from ${mark.number}`,
+      };
     const lag = lagOf(upstream, network, now);
     if (lag !== undefined) return { state: 'behind', reason: `${lag} blocks behind` };
     if (slowness !== undefined) return { state: 'slow', reason: slowness };

@@ -32,6 +32,8 @@ export interface UpstreamSummary {
   readonly upstreams: number;
   /** Number of those that get calls: neither failing, paused nor drained. */
   readonly up: number;
+  /** Names of those of `up` that have neither responded nor failed yet; absent: none. */
+  readonly unused?: readonly string[];
   /** Names of drained upstreams; absent: none. */
   readonly drained?: readonly string[];
   /** Of the others: why they get no calls, by name. */
@@ -42,10 +44,11 @@ export interface UpstreamSummary {
 
 /** @param now by clock.now() */
 export function summariseUpstreams(conditions: UpstreamConditionMap, now = clock.now()): UpstreamSummary {
-  const drained: string[] = [];
+  const [unused, drained]: [string[], string[]] = [[], []];
   const failing: Record<string, string> = {};
   const degraded: Record<string, string> = {};
   for (const [{ name, health }, { state, reason, isWorking }] of conditions) {
+    if (state === 'unused') unused.push(name);
     if (reason === undefined) continue;
     const trouble = health.trouble(now);
     if (state === 'drained') drained.push(name);
@@ -55,6 +58,7 @@ export function summariseUpstreams(conditions: UpstreamConditionMap, now = clock
   return {
     upstreams: conditions.size,
     up: conditions.size - Object.keys(failing).length - drained.length,
+    ...(unused.length > 0 && { unused }),
     ...(drained.length > 0 && { drained }),
     failing,
     ...(Object.keys(degraded).length > 0 && { degraded }),

@@ -38,6 +38,7 @@ import { LatencyScore } from './latency-score.ts';
 import { UpstreamLimits } from './upstream-limits.ts';
 import { permitsMethod } from '../network-files/method-upstreams.ts';
 import type { FixedUpstreamOptions, LiveUpstreamOptions } from '../network-files/network-config.ts';
+import { groupOf } from '../network-files/upstream-group.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 import { openSubscription, type SubscriptionEvents } from './transport/websocket-subscription.ts';
 import { isCallerTimeout } from './health/with-timeout.ts';
@@ -107,6 +108,7 @@ export interface FlowRequest extends FlowBounds {
 /** One endpoint of a network: checks its chain id, sends requests and records outcomes. It does not select or retry. */
 export class Upstream {
   readonly name: string;
+  readonly #defaultGroup: string;
   /** A reload sets it. */
   config: LiveUpstreamOptions;
   readonly health: UpstreamHealth;
@@ -138,8 +140,10 @@ export class Upstream {
   /** Results do not flow before. */
   #collectsUntil = -Infinity;
 
-  constructor({ name, archive, limits }: FixedUpstreamOptions, config: LiveUpstreamOptions, options: UpstreamOptions) {
+  constructor(fixed: FixedUpstreamOptions, config: LiveUpstreamOptions, options: UpstreamOptions) {
+    const { name, archive, limits } = fixed;
     this.name = name;
+    this.#defaultGroup = groupOf(fixed);
     this.config = config;
     this.blocks = new AvailableBlocks(archive);
     this.health = new UpstreamHealth(name, options.log);
@@ -167,6 +171,12 @@ export class Upstream {
       hasServedCall: (since) => this.#respondedAt > since,
     });
     this.#watchConnections();
+  }
+
+  /** Upstreams of one group have one vote about the chain. */
+  get group(): string {
+    const { group } = this.config;
+    return group === undefined ? this.#defaultGroup : groupOf({ name: this.name, group });
   }
 
   get isOnOtherChain(): boolean {

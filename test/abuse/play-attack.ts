@@ -140,11 +140,11 @@ async function checkKey({ port, path }: Target): Promise<Measurement> {
   return keyCheck;
 }
 
-async function createKey(opsPort: number, rules: Attack['key'] = {}): Promise<string> {
+async function createKey(opsPort: number, permissions: Attack['key'] = {}): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${opsPort}/admin/keys`, {
     method: 'POST',
     headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'caller', rules }),
+    body: JSON.stringify({ name: 'caller', permissions }),
   });
   const { key } = (await response.json()) as { key?: string };
   if (key === undefined) throw new Error(`the admin API returned ${response.status}`);

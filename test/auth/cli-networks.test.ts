@@ -22,8 +22,8 @@ function addFiles(...slugs: string[]): void {
 }
 
 async function restrictedNetworks(): Promise<unknown[]> {
-  const records = JSON.parse((await keys('list', '--json')).out) as { rules?: { networks?: string } }[];
-  return records.map(({ rules }) => rules?.networks);
+  const records = JSON.parse((await keys('list', '--json')).out) as { permissions?: { networks?: string } }[];
+  return records.map(({ permissions }) => permissions?.networks);
 }
 
 it('a network without a file is rejected with a suggestion, unless --force is given', async () => {

@@ -7,7 +7,7 @@ import { MethodCache } from '../../gateway/cache/method-cache.ts';
 import type { RedisCache } from '../../gateway/cache/redis-cache.ts';
 import type { MethodSpec } from '../../gateway/spec/method-spec.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
-import { recordServed } from '../../gateway/call/monotonic-reads.ts';
+import { recordServed } from '../../gateway/call/record-served.ts';
 import type { UpstreamResponse } from '../../gateway/upstreams/transport/upstream-response.ts';
 import { ScriptedChain, type ScriptedBlock } from '../chain/scripted-chain.ts';
 import { eventually } from '../support/eventually.ts';

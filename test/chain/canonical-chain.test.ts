@@ -112,9 +112,9 @@ describe('the canonical chain', () => {
     expect(changes.map(({ removed, added }) => [removed.length, added.length])).toEqual([[1, 1]]);
   });
 
-  it('does not alternate between two upstreams at a fork: the higher block decides', async () => {
+  it('does not alternate between two upstreams of one group at a fork: the higher block decides', async () => {
     const [one, other] = [new ScriptedChain(), new ScriptedChain()];
-    const { poller, nodes, changes, watch } = await withHeads([one, other]);
+    const { poller, nodes, changes, watch } = await withHeads([one, other], { oneGroup: true });
     const [first, second] = nodes;
     if (first === undefined || second === undefined) throw new Error('there are no two nodes');
     one.mine(4);

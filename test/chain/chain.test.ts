@@ -9,7 +9,11 @@ import { ScriptedChain } from './scripted-chain.ts';
  * sent here, and no time passes but that of the events.
  */
 
-const options = { isDevelopment: false, minLowerMs: 1_000, pauseMs: 30_000, inUseMs: 15_000 };
+const options = {
+  ...{ isDevelopment: false, minLowerMs: 1_000, pauseMs: 30_000, inUseMs: 15_000 },
+  groupOf: (upstream: string) => upstream,
+};
+const oneGroup = { groupOf: () => 'one' };
 
 type Fetch = Extract<Effect<string>, { kind: 'fetch' }>;
 type Verify = Extract<Effect<string>, { kind: 'verify' }>;
@@ -29,7 +33,7 @@ class Network {
   at = 1_000;
 
   constructor(nodes: Record<string, ScriptedChain>, more: object = {}) {
-    this.chain = new Chain({ ...options, ...more });
+    this.chain = new Chain<string>({ ...options, ...more });
     this.nodes = nodes;
     this.chain.replaceUpstreams(Object.keys(nodes));
     this.chain.used(this.at);
@@ -117,6 +121,10 @@ class Network {
         continue;
       }
       if (effect.kind === 'fetch') this.#handle(this.chain.fetched(this.#branchTo(effect), this.at));
+      if (effect.kind === 'compare') {
+        const header = parseHeader(this.nodes[effect.upstream]?.byNumber(`0x${effect.number.toString(16)}`));
+        if (header !== undefined) this.#handle(this.chain.compared(effect.upstream, header, this.at));
+      }
       if (effect.kind === 'poll') this.asked.push(`poll ${effect.upstream}`);
       if (effect.kind !== 'verify') continue;
       this.asked.push(`verify ${effect.upstream}`);
@@ -236,7 +244,7 @@ describe('rule 1: the head falls only if the chain was replaced', () => {
   });
 
   it('on a development chain, a lower head is followed after three polls', () => {
-    const { network, one, two } = twoNodes({ isDevelopment: true });
+    const { network, one, two } = twoNodes({ isDevelopment: true, ...oneGroup });
     one.mine(5);
     two.mine(5);
     network.poll();
@@ -246,6 +254,121 @@ describe('rule 1: the head falls only if the chain was replaced', () => {
     expect(network.numbers).toEqual([105, 105, 105]);
     network.poll();
     expect(network.numbers).toEqual([101, 101, 101]);
+  });
+});
+
+describe('of several groups, none alone decides the chain', () => {
+  const BLOCK_MS = 12_000;
+  /** The first block of a scripted chain is that of the first event. */
+  const live = { unixMsAt: (at: number) => 1_700_000_000_000 + at };
+
+  /** The next head of an upstream that forges blocks. @param forged its branch until now */
+  type Forge = (truth: ScriptedChain, forged: ScriptedChain | undefined) => ScriptedChain;
+  const ahead =
+    (blocks: bigint): Forge =>
+    (truth, forged = truth.copy()) => {
+      for (let mined = 0; mined < 3 && forged.number < truth.number + blocks; mined++) forged.mine();
+      return forged;
+    };
+  const onEachHead: Forge = (truth) => {
+    const forged = truth.copy();
+    forged.mine();
+    return forged;
+  };
+
+  it.each<[string, 'first' | 'last', Forge, number]>([
+    ['one block ahead', 'first', ahead(1n), 5],
+    ['one block ahead', 'last', ahead(1n), 5],
+    ['twelve blocks ahead', 'first', ahead(12n), 7],
+    ['twelve blocks ahead', 'last', ahead(12n), 7],
+    ['on each head', 'first', onEachHead, 6],
+    ['on each head', 'last', onEachHead, 5],
+  ])('what one forges %s, as the %s of three, is taken back, and it is marked', (_, place, forge, markedAt) => {
+    const truth = new ScriptedChain();
+    const honest = { a: truth, b: truth };
+    const liar = truth.copy();
+    const network = new Network(place === 'first' ? { liar, ...honest } : { ...honest, liar }, live);
+    const trueHashes = new Set<string>([truth.head.hash]);
+    let forged: ScriptedChain | undefined;
+    for (let block = 1; block <= 12; block++) {
+      network.at += BLOCK_MS;
+      trueHashes.add(truth.mine().hash);
+      // From the second block on, it forges.
+      forged = block < 2 ? undefined : forge(truth, forged);
+      network.nodes['liar'] = forged ?? truth;
+      network.poll();
+      const { view } = network.chain;
+      expect([view.markOf('a'), view.markOf('b')]).toEqual([undefined, undefined]);
+      if (block >= markedAt)
+        expect([view.markOf('liar'), view.head?.hash]).toEqual([expect.anything(), truth.head.hash]);
+      expect(Number(view.number) - Number(truth.number)).toBeLessThanOrEqual(1);
+    }
+    // What is delivered of its blocks is removed again.
+    const delivered = new Map<string, bigint>();
+    for (const { removed, added } of network.changes) {
+      for (const { hash } of removed) delivered.delete(hash);
+      for (const { hash, number } of added) delivered.set(hash, number);
+    }
+    const left = [...delivered].filter(([hash]) => !trueHashes.has(hash)).map(([, number]) => number);
+    expect(left).toEqual([]);
+    const added = network.changes.flatMap((change) => change.added);
+    expect(added.filter(({ hash }) => !trueHashes.has(hash)).length).toBeLessThan(markedAt - 1);
+  });
+
+  it('a served block of a branch that lost does not count as served', () => {
+    const truth = new ScriptedChain();
+    const network = new Network({ a: truth, b: truth, liar: truth.copy() }, live);
+    network.at += BLOCK_MS;
+    truth.mine();
+    network.mine('liar').poll();
+    network.serve('liar', 102, { isLatest: true });
+    expect(network.numbers).toEqual([101, 101, 101]);
+  });
+
+  it('in reorgs of 1 to 20 blocks, with one late upstream, none is marked whose branch the majority has', () => {
+    const truth = new ScriptedChain();
+    truth.mine(30);
+    const network = new Network({ a: truth, b: truth.copy(), late: truth.copy() }, live);
+    network.at += 30 * BLOCK_MS;
+    for (let depth = 1; depth <= 20; depth++) {
+      for (let block = 0; block < 4; block++) {
+        network.at += BLOCK_MS;
+        if (block === 0) truth.reorganise(depth);
+        else truth.mine();
+        network.poll('a');
+        network.nodes['b'] = truth.copy();
+        network.poll('b');
+        if (block > 0) network.nodes['late'] = truth.copy();
+        network.poll('late');
+        const { view } = network.chain;
+        expect([view.markOf('a'), view.markOf('b'), view.head?.hash]).toEqual([undefined, undefined, truth.head.hash]);
+      }
+    }
+    expect(network.changes.some(({ hasGap }) => hasGap)).toBe(false);
+  });
+
+  it('two that disagree: the branch that was followed before stays, and the view says so', () => {
+    const { network, one, two } = twoNodes(live);
+    network.at += BLOCK_MS;
+    one.mine();
+    two.mine();
+    network.poll();
+    two.mine();
+    network.poll('two');
+    const { view } = network.chain;
+    expect([view.head?.hash, view.dispute?.number]).toEqual([one.head.hash, 101n]);
+  });
+
+  it('at a start, the branch of the first one in the file is followed, unless two others have another', () => {
+    const [first, others] = [new ScriptedChain(), new ScriptedChain()];
+    first.mine(3);
+    others.mine(3);
+    expect(new Network({ first, other: others }).chain.view.head?.hash).toBe(first.head.hash);
+    const network = new Network({ first, a: others, b: others });
+    expect([network.chain.view.head?.hash, network.chain.view.standingOf('first').hasLost]).toEqual([
+      others.head.hash,
+      true,
+    ]);
   });
 });
 
@@ -346,8 +469,8 @@ describe('rule 3: another block at a known height is a reorg', () => {
     expect(network.numbers).toEqual([105, 105, 105]);
   });
 
-  it('of two branches of one height, the one that is known stays', () => {
-    const { network, one, two } = twoNodes();
+  it('of two branches of one height in one group, the one that is known stays', () => {
+    const { network, one, two } = twoNodes(oneGroup);
     one.mine();
     two.mine();
     network.poll();
@@ -384,7 +507,7 @@ describe('rule 3: another block at a known height is a reorg', () => {
 
   it('the latest head waits for missing blocks, also if a check ends meanwhile', () => {
     const chain = new ScriptedChain();
-    const network = new Network({ one: chain, two: chain.copy(), three: chain.copy() });
+    const network = new Network({ one: chain, two: chain.copy(), three: chain.copy() }, oneGroup);
     const mineOf = (name: string, count: number): void => {
       chain.mine(count);
       network.nodes[name] = chain.copy();

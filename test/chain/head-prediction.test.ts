@@ -40,6 +40,7 @@ async function follow(
   const metrics = new Metrics();
   const upstream: PolledUpstream = {
     name: 'node',
+    group: 'node',
     circuit: { isClosed: true },
     isOnOtherChain: false,
     isHeadUncertain: false,

@@ -86,7 +86,7 @@ describe('the canonical chain of nodes that differ', () => {
 
   it('lowers the head of an upstream on the replaced branch until its next poll', async () => {
     const one = new ScriptedChain();
-    const { poller, nodes, upstreams, watch } = await withHeads([one, one]);
+    const { poller, nodes, upstreams, watch } = await withHeads([one, one], { oneGroup: true });
     const [, second] = nodes;
     await watch();
     one.mine(5);

@@ -11,7 +11,7 @@ it.each([
   ['to which the upstream went back', 0],
 ])('a branch that a reorg removed is not followed at a lower height: %s', async (_, index) => {
   const chain = new ScriptedChain();
-  const { poller, nodes, changes, watch } = await withHeads([chain, chain.copy()]);
+  const { poller, nodes, changes, watch } = await withHeads([chain, chain.copy()], { oneGroup: true });
   const [first, second] = nodes as [ScriptedNode, ScriptedNode];
   await watch();
   const old = chain.copy();

@@ -22,6 +22,7 @@ export interface SimulatedUpstream extends PolledUpstream {
 export function simulatedUpstream(name: string, chain: ScriptedChain, hasFeed = false): SimulatedUpstream {
   const upstream: SimulatedUpstream = {
     name,
+    group: name,
     chain,
     respondsAfterMs: 10,
     byHash: undefined,

@@ -65,6 +65,8 @@ function firstOf(params: unknown): string {
 
 export interface FollowOptions extends Partial<PollTimes> {
   readonly isDevelopment?: boolean;
+  /** The upstreams are one group: none of the rules for several groups applies. */
+  readonly oneGroup?: boolean;
   readonly peers?: ChainPeers;
 }
 
@@ -81,13 +83,15 @@ export interface Followed {
 /** Upstreams at these addresses, and the poller of a network with them. */
 export function follow(
   addresses: readonly { readonly url: string; readonly webSocketUrl?: string | undefined }[],
-  { isDevelopment = false, peers, ...times }: FollowOptions = {},
+  { isDevelopment = false, oneGroup = false, peers, ...times }: FollowOptions = {},
   log: Log = openLog('silent'),
 ): Followed {
   const metrics = new Metrics();
   const upstreams = addresses.map(({ url, webSocketUrl }, index) => {
     const options = { headers: {}, responseMaxBytes: 1_000_000 };
-    const [config] = configOf('test', { upstreams: [{ name: `node-${index}`, url }] }).upstreams;
+    const [config] = configOf('test', {
+      upstreams: [{ name: `node-${index}`, url, ...(oneGroup && { group: 'one' }) }],
+    }).upstreams;
     if (config === undefined) throw new Error('the network has no upstream');
     return new Upstream(config, config, {
       chainId: CHAIN_ID,

@@ -39,7 +39,8 @@ describe('gatehouse check', () => {
       code: 0,
       stdout:
         'networks/few.yaml: Few, chain 5, 1 upstream, 1 method\n' +
-        `networks/two.yaml: Base, chain 8453, 2 upstreams, ${served} methods\n`,
+        `networks/two.yaml: Base, chain 8453, 2 upstreams, ${served} methods\n` +
+        '  2 groups: a; b\n',
       stderr: '',
     });
   });
@@ -99,6 +100,7 @@ describe('gatehouse check', () => {
       `networks/one.yaml: Base, chain 8453, 1 upstream, ${served} methods\n` +
         '  note: audit: with one upstream, only the hashes of headers are checked\n' +
         'networks/two.yaml: Few, chain 5, 2 upstreams, 1 method\n' +
+        '  2 groups: a; b\n' +
         '  note: audit: every upstream has audit: off or probe: off, so no results are compared\n',
     );
     place.withNetworks({ one: { ...base, audit: 1.5 }, two: { ...few, audit: 'off' } });
@@ -108,6 +110,30 @@ describe('gatehouse check', () => {
         /audit: expected number from 0 to 1[^]*audit: expected number from 0 to 1/,
       ) as string,
     });
+  });
+
+  it('prints the groups of upstreams, and notes fewer than three with `enforce` or `require`', async () => {
+    const hosts = ['a.alchemy.com/v2/x', 'eth-mainnet.g.alchemy.com/v2/y', '10.0.0.5:8545', '10.0.0.6:8545'];
+    const upstreams = hosts.map((host, index) => ({ name: `u${index}`, url: `http://${host}` }));
+    const grouped = upstreams.map((upstream, index) => ({ ...upstream, ...(index > 1 && { group: 'own' }) }));
+    place.withNetworks({
+      one: { ...few, baseUrls: [], upstreams, verify: 'require' },
+      two: { ...few, baseUrls: [], upstreams: grouped, verify: { 'eth_*': 'enforce' } },
+    });
+    expect((await check()).stdout.split('\n').filter((line) => line.startsWith('  '))).toEqual([
+      '  3 groups: u0 with u1 (Alchemy); u2; u3',
+      '  2 groups: u0 with u1 (Alchemy); u2 with u3 (own)',
+      '  note: verify: 2 groups of upstreams; with three, one of them may fail or be wrong',
+    ]);
+    for (const group of ['', 5, ' own'])
+      expect(
+        (place.withNetworks({ one: { ...few, upstreams: [{ ...upstreams[0], group }] } }), await check()),
+      ).toMatchObject({
+        code: EX_CONFIG,
+        stderr: expect.stringMatching(
+          /one\.yaml:\d+:\d+ upstreams\[0\]\.group: expected text of 1 to 40 letters/,
+        ) as string,
+      });
   });
 
   it('prints which upstreams may get which methods, if that differs', async () => {
@@ -124,6 +150,7 @@ describe('gatehouse check', () => {
     const { stdout, code } = await check();
     expect(code).toBe(0);
     expect(stdout.split('\n').slice(1)).toEqual([
+      '  1 group: a with b with relay',
       '  eth_sendRawTransaction, eth_sendRawTransactionSync: relay',
       '  eth_getCompilers, debug_*, -debug_traceChain (without schema): a, b',
       '  eth_getLogs: a',
@@ -221,6 +248,7 @@ describe('gatehouse check --json', () => {
       networks: [
         {
           ...{ file: 'networks/base.yaml', slug: 'base', name: 'Base', chainId: 8453, upstreams: 1, methods: served },
+          groups: ['a'],
           notes: [],
           table: [
             { methods: expect.arrayContaining(['eth_call']) as string[], upstreams: ['a'], isPassThrough: false },
@@ -229,6 +257,7 @@ describe('gatehouse check --json', () => {
         },
         {
           ...{ file: 'networks/few.yaml', slug: 'few', name: 'Few', chainId: 5, upstreams: 1, methods: 1 },
+          groups: ['a'],
           notes: [],
           table: [{ methods: ['eth_chainId'], upstreams: [], isPassThrough: false }],
         },

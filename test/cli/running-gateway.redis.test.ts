@@ -38,7 +38,7 @@ describe('the commands that ask a running gateway', () => {
     const status = await place.run(['status'], env);
     expect(status).toMatchObject({ code: 0, stderr: '' });
     expect(status.stdout).toMatch(/^Gateway at http:\/\/127\.0\.0\.1:\d+: ready\nKeys: in a file, available\n/);
-    expect(status.stdout).toMatch(/\nNETWORK {2}UP {6}TROUBLE\nmain {5}2 of 2\n$/);
+    expect(status.stdout).toMatch(/\nNETWORK {2}UP {6}TROUBLE\nmain {5}0 of 2 {2}away, node: not contacted yet\n$/);
 
     const explained = await place.run(['explain', 'main', 'eth_gasPrice'], env);
     expect(explained.stdout).toMatch(/^eth_gasPrice on main: result, cache \w+\n\nUPSTREAM/);

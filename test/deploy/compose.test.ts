@@ -190,9 +190,9 @@ describe('deploy/compose.scaled.yml', () => {
     expect(parseInt(gateway.stop_grace_period ?? '') * 1000).toBeGreaterThan(longest);
   });
 
-  it('restricts HAProxy as the other services, and has its exact version', () => {
+  it('restricts HAProxy as the other services, and has its exact version and digest', () => {
     const { restart, read_only, cap_drop, security_opt } = compose.services['redis'] ?? {};
     expect(balancer).toMatchObject({ restart, read_only, cap_drop, security_opt });
-    expect(balancer.image).toMatch(/:\d+\.\d+\.\d+-alpine$/);
+    expect(balancer.image).toMatch(/:\d+\.\d+\.\d+-alpine@sha256:[0-9a-f]{64}$/);
   });
 });

@@ -52,10 +52,12 @@ describe.each(['file', 'redis'])('a gateway that is managed over HTTP, with a ke
     await logEntry(await call());
 
     await logEntry(await sendRequest('GET', '/admin/keys', undefined, wrongToken));
-    await logEntry(await sendRequest('PATCH', `/admin/keys/${made.id}`, { rules: { rate: made.key } }));
-    await logEntry(await sendRequest('PATCH', `/admin/keys/${made.id}`, { rules: { [made.key.slice(0, 2)]: 1 } }));
+    await logEntry(await sendRequest('PATCH', `/admin/keys/${made.id}`, { permissions: { rate: made.key } }));
+    await logEntry(
+      await sendRequest('PATCH', `/admin/keys/${made.id}`, { permissions: { [made.key.slice(0, 2)]: 1 } }),
+    );
     await logEntry(await sendRequest('POST', '/admin/keys', { name: made.secret, key: made.key }));
-    await logEntry(await sendRequest('POST', '/admin/keys', { name: 'b', rules: { ips: [made.secret] } }));
+    await logEntry(await sendRequest('POST', '/admin/keys', { name: 'b', permissions: { ips: [made.secret] } }));
     await logEntry(await sendRequest('GET', '/admin/keys'));
     await logEntry(await sendRequest('GET', `/admin/keys/${made.id}`));
     await logEntry(await sendRequest('POST', `/admin/keys/${made.id}/revoke`));

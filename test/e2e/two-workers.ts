@@ -90,20 +90,20 @@ export class TwoWorkers {
   }
 
   /** A worker may not know it yet: then calls are 401. */
-  async createKey(rules: object = {}): Promise<{ readonly key: string; readonly id: string }> {
-    return (await this.admin('/keys', { name: 'test', rules })) as { key: string; id: string };
+  async createKey(permissions: object = {}): Promise<{ readonly key: string; readonly id: string }> {
+    return (await this.admin('/keys', { name: 'test', permissions })) as { key: string; id: string };
   }
 
-  /** A key that both workers know. @param rules without a rate or quota */
-  async knownKey(rules: object = {}): Promise<string> {
-    const { key } = await this.createKey(rules);
+  /** A key that both workers know. @param permissions without a rate or quota */
+  async knownKey(permissions: object = {}): Promise<string> {
+    const { key } = await this.createKey(permissions);
     await this.eventuallyAll(() => this.storage({ key }), 200);
     return key;
   }
 
-  /** Waits until the same call over many connections has this status. @returns elapsed ms */
-  eventuallyAll(send: () => Promise<Reply>, status: number): Promise<number> {
-    return eventually(async () => (await onAll(send)).every((reply) => reply.status === status));
+  /** Waits at most 20 s until the same call over many connections has this status. Without a report, a key is cached for 30 s. */
+  async eventuallyAll(send: () => Promise<Reply>, status: number): Promise<void> {
+    await eventually(async () => (await onAll(send)).every((reply) => reply.status === status));
   }
 
   /** Sends calls until all are 429, and at least `size` were served. @returns how many were served */

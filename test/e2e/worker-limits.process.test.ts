@@ -33,11 +33,11 @@ function release(count = 1): void {
   for (const exchange of held.splice(0, count)) asUsual(exchange);
 }
 
-async function createKey(rules: object = {}): Promise<string> {
+async function createKey(permissions: object = {}): Promise<string> {
   const response = await fetch(`${ops}/admin/keys`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'test', rules }),
+    body: JSON.stringify({ name: 'test', permissions }),
   });
   return ((await response.json()) as { key: string }).key;
 }
@@ -91,10 +91,10 @@ async function fill(callers: readonly Caller[]): Promise<void> {
 
 const bothListen = async (): Promise<boolean> => (await readMetrics(ops)).value('gatehouse_workers') === 2;
 
-/** A key that both workers know. @param rules undefined: calls have none */
-async function knownKey(rules: object | undefined): Promise<string> {
-  if (rules === undefined) return '';
-  const key = await createKey(rules);
+/** A key that both workers know. @param permissions undefined: calls have none */
+async function knownKey(permissions: object | undefined): Promise<string> {
+  if (permissions === undefined) return '';
+  const key = await createKey(permissions);
   node.always(undefined, 'eth_getStorageAt');
   await eventually(async () => {
     const statuses = await Promise.all(Array.from({ length: 12 }, () => call(key)));
@@ -143,9 +143,9 @@ describe.each([
   ['the concurrency of an upstream', 'concurrent', {}],
   ['the concurrency of an address without a key', 'address', undefined],
   ['the concurrency of all callers without a key', 'addresses', undefined],
-])('two workers share %s', (_name, slug, rules) => {
+])('two workers share %s', (_name, slug, permissions) => {
   it('calls of one connection use all of it', async () => {
-    const [caller] = (await openSockets(await knownKey(rules), slug, 1)) as [Caller];
+    const [caller] = (await openSockets(await knownKey(permissions), slug, 1)) as [Caller];
     await fill([caller]);
     sendAll(caller, 2);
     await staysTrueFor(100, () => inProgress() === LIMIT);
@@ -154,7 +154,7 @@ describe.each([
   });
 
   it('calls of many connections use all of it, and never more', async () => {
-    const callers = await openSockets(await knownKey(rules), slug, SOCKETS);
+    const callers = await openSockets(await knownKey(permissions), slug, SOCKETS);
     const sending = { isOver: false };
     let responses = 0;
     for (const { socket } of callers) socket.on('message', () => responses++);
@@ -182,7 +182,7 @@ describe.each([
   }, 60_000);
 
   it('what a killed worker had of it is for the other one', async () => {
-    const key = await knownKey(rules);
+    const key = await knownKey(permissions);
     const callers = await openSockets(key, slug, SOCKETS);
     const closed = new Set<Caller>();
     for (const caller of callers) void caller.closed.then(() => closed.add(caller));

@@ -56,15 +56,16 @@ describe('two workers serve, to the last call,', () => {
     ['the monthly quota', { monthly: SIZE }],
     ['the burst', returnsNothing],
     ['the burst of one method', { methodRates: `eth_getStorageAt=0.001/${SIZE}` }],
-  ])('%s of a key', async (_name, rules) => {
-    const { key } = await gateway.createKey(rules);
+  ])('%s of a key', async (_name, permissions) => {
+    const { key } = await gateway.createKey(permissions);
     expect(await gateway.servedOf(() => gateway.storage({ key }), SIZE)).toBe(SIZE);
-    if ('methodRates' in rules) await gateway.eventuallyAll(() => gateway.call('eth_blockNumber', [], { key }), 200);
+    if ('methodRates' in permissions)
+      await gateway.eventuallyAll(() => gateway.call('eth_blockNumber', [], { key }), 200);
   });
 
   it('the quota of a team', async () => {
-    const rules = { team: 'one', daily: SIZE };
-    const members = [await gateway.createKey(rules), await gateway.createKey(rules)];
+    const permissions = { team: 'one', daily: SIZE };
+    const members = [await gateway.createKey(permissions), await gateway.createKey(permissions)];
     let turn = 0;
     const send = (): Promise<Reply> => gateway.storage({ key: members[turn++ % 2]?.key ?? '' });
     expect(await gateway.servedOf(send, SIZE)).toBe(SIZE);

@@ -161,7 +161,7 @@ it('two workers serve a filter no more whose key was restricted to other contrac
   const { key, id: keyId } = await gateway.createKey();
   await gateway.eventuallyAll(() => gateway.storage({ key }), 200);
   const created = await onAll(() => gateway.call('eth_newFilter', [{ address: contract }], { key }));
-  await gateway.admin(`/keys/${keyId}`, { rules: { contracts: [addressOf('other')] } }, 'PATCH');
+  await gateway.admin(`/keys/${keyId}`, { permissions: { contracts: [addressOf('other')] } }, 'PATCH');
   for (const { result: id } of created)
     await gateway.eventuallyAll(() => gateway.call('eth_getFilterChanges', [id], { key }), 403);
 });

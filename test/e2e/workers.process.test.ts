@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readMetrics } from '../metrics/read-metrics.ts';
 import { ScriptedChain } from '../subscriptions/scripted-chain.ts';
 import { asUsual, slow, type Exchange } from '../support/behaviours.ts';
-import { eventually, SOON_MS, staysTrueFor } from '../support/eventually.ts';
+import { eventually, staysTrueFor } from '../support/eventually.ts';
 import { startFakeNode, type FakeNode } from '../support/fake-node.ts';
 import { network } from '../support/gateway.ts';
 import { childrenOf } from '../support/process-tree.ts';
@@ -79,11 +79,10 @@ describe('two workers', () => {
   it('reload the network files together', async () => {
     gateway.place.withNetworks({ more: network(10, [node.url]) });
     gateway.gateway.signal('SIGHUP');
-    const ms = await eventually(async () => {
+    await eventually(async () => {
       const replies = await onAll(() => gateway.call('eth_chainId', [], { slug: 'more' }));
       return replies.every(({ result }) => result === '0xa');
     });
-    expect(ms).toBeLessThan(SOON_MS);
     gateway.place.withNetworks({ more: 'chainId: wrong' });
     gateway.gateway.signal('SIGHUP');
     await eventually(async () => (await gateway.valueOf('gatehouse_config_last_reload_successful')) === 0);

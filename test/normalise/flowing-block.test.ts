@@ -20,18 +20,18 @@ interface Read {
 
 /** What a caller gets of a block that flows in chunks. */
 function flow(chunks: readonly Buffer[], isUsable = true, secret = '?'): Read {
+  const passed: Buffer[] = [];
+  const hashes: string[] = [];
   const block = new FlowingBlock(
     spec,
     params,
     (bytes) => bytes.includes(secret),
     () => isUsable,
+    (_, found) => hashes.push(...found),
   );
-  const passed: Buffer[] = [];
-  const hashes: string[] = [];
   for (const [index, chunk] of chunks.entries()) {
     try {
       const end = block.read(chunk, passed);
-      hashes.push(...block.takeHashes());
       if (end === -1) continue;
       const rest = Buffer.concat([chunk.subarray(end), ...chunks.slice(index + 1)]).toString();
       return rest.trim() === '' ? { text: Buffer.concat(passed).toString(), hashes } : { failure: 'malformed' };

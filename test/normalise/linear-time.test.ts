@@ -7,7 +7,7 @@ const method = passThrough('eth_call');
 /** As long as the longest message that is not cut, and a sixteenth of it. */
 const LONG = 4_000;
 const SHORT = LONG / 16;
-const CHARS = 800_000;
+const CHARS = 200_000;
 
 /** The time for normalising so many characters in errors of this length, in ms. */
 function timeOf(part: string, length: number): number {

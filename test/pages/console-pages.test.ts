@@ -89,7 +89,7 @@ describe('the page of calls', () => {
 
   it('shows the name of the key, the permission with its value, the Origin that was received, and who served a call', async () => {
     const headers = { authorization: `Bearer ${adminToken}` };
-    const body = JSON.stringify({ name: 'web app', rules: { origins: 'https://app.example.org' } });
+    const body = JSON.stringify({ name: 'web app', permissions: { origins: 'https://app.example.org' } });
     const created = await fetch(`${ops}/admin/keys`, { method: 'POST', headers, body });
     const { key } = (await created.json()) as { key: string };
     const call = { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_gasPrice' }) };

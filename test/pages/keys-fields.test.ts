@@ -70,7 +70,7 @@ describe('the form for a key', () => {
     await submit(tab, 'create');
     await waitForMessage(tab, 'Created key ');
     expect((await records()).find(({ name }) => name === 'chosen')).toMatchObject({
-      rules: {
+      permissions: {
         ...{ networks: 'five', methods: 'eth,net_version', origins: 'app.example.org', team: 'acme' },
         ...{ expiresAt: '2099-01-31T12:00:00Z', permissions: 'explain' },
       },
@@ -86,8 +86,8 @@ describe('the form for a key', () => {
     await fill(tab, 'permission-expiresAt', '');
     await submit(tab, 'permissions');
     await waitForMessage(tab, 'Saved permissions');
-    const { rules } = (await records()).find(({ name }) => name === 'chosen') as { rules: object };
-    expect(Object.keys(rules).sort()).toEqual(['methods', 'networks', 'origins', 'team']);
+    const { permissions } = (await records()).find(({ name }) => name === 'chosen') as { permissions: object };
+    expect(Object.keys(permissions).sort()).toEqual(['methods', 'networks', 'origins', 'team']);
     expect(tab.errors).toEqual([]);
   }, 60_000);
 

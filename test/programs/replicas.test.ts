@@ -76,7 +76,7 @@ it('a key created at one gateway is valid at all of them', async () => {
 it('a rate limit is shared: all three gateways together do not exceed it', async () => {
   // A loaded machine has more calls than that, too.
   const [rate, burst] = [2, 60];
-  const { key } = await act(1, '', { name: 'bob', rules: { rate, burst } });
+  const { key } = await act(1, '', { name: 'bob', permissions: { rate, burst } });
   const before = await Promise.all(replicas.map((replica) => counted(replica, 'rate-limit')));
   const startedAt = Date.now();
   const statuses: number[] = [];
@@ -94,7 +94,7 @@ it('a rate limit is shared: all three gateways together do not exceed it', async
 });
 
 it('a daily quota is shared, to the last call, also if all gateways get calls at once', async () => {
-  const { key } = await act(2, '', { name: 'carol', rules: { daily: 40 } });
+  const { key } = await act(2, '', { name: 'carol', permissions: { daily: 40 } });
   const before = await Promise.all(replicas.map((replica) => counted(replica, 'result')));
   const statuses = await Promise.all(Array.from({ length: 90 }, () => call(balancer.address, key)));
   expect(statuses.filter((status) => status === 200)).toHaveLength(40);

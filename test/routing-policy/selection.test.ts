@@ -72,6 +72,7 @@ function randomCase(seed: number) {
     newestServed: BigInt(990 + random(20)),
     maxLag: 8,
     lagOf: (one: Upstream) => Number(1_000n - (heads.get(one) ?? 1_000n)),
+    standingOf: () => ({}),
     headOf: (one: Upstream) => (heads.has(one) ? { number: heads.get(one) ?? 0n } : undefined),
   };
   const router = {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { clock } from '../../gateway/clock/clock.ts';
 import { Call } from '../../gateway/call/call.ts';
-import { pollLagging } from '../../gateway/call/may-still-arrive.ts';
+import { awaitNewer } from '../../gateway/call/await-newer.ts';
 import type { Router } from '../../gateway/call/router.ts';
 import type { ChainPoller } from '../../gateway/chain/poller.ts';
 import { methods } from '../../gateway/spec/methods.generated.ts';
@@ -26,11 +26,10 @@ it('an upstream that lags is polled before a call fails, also if it just returne
   await Promise.all(upstreams.map((upstream) => poller.poll(upstream)));
   if (nodes[1] === undefined) throw new Error('there is no second node');
   poller.served(newest, { number: 103n }, clock.now());
-  const poll = (): Promise<boolean> => pollLagging(callIn(poller, upstreams));
   nodes[1].chain = chain.copy();
   poller.served(lagging, { number: 101n }, clock.now());
   expect(poller.view.headOf(lagging)?.number).toBe(101n);
-  expect(await poll()).toBe(true);
+  expect(await awaitNewer(callIn(poller, upstreams))).toBe(true);
   expect(poller.view.headOf(lagging)?.number).toBe(103n);
 });
 
@@ -43,9 +42,10 @@ it('an upstream that failed before is polled and asked again, if its null needs 
   upstream.isHeadUncertain = true;
   const call = callIn(poller, upstreams);
   call.tried = [upstream];
-  call.unconfirmed = { kind: 'result', result: null };
+  const response = { kind: 'result', result: null } as const;
+  call.unconfirmed = { response, isEvidence: false, blocksAbove: 'none' };
   const polls = nodes[0]?.polls() ?? 0;
-  expect(await pollLagging(call)).toBe(true);
+  expect(await awaitNewer(call)).toBe(true);
   expect([nodes[0]?.polls(), upstream.isHeadUncertain, call.tried]).toEqual([polls + 1, false, []]);
 });
 
@@ -55,14 +55,18 @@ it('an upstream that got the block during the last attempt is asked again withou
   const [upstream] = upstreams as [Upstream];
   poller.markUsed(clock.now());
   await poller.poll(upstream);
-  const call = callIn(poller, upstreams);
-  call.tried = [upstream];
-  call.sentAt = clock.now();
-  call.failed = [{ final: false, failure: 'no-block', response: undefined }];
+  const failedCall = (): Call => {
+    const call = callIn(poller, upstreams);
+    call.tried = [upstream];
+    call.sentAt = sentAt;
+    call.failed = [{ final: false, failure: 'no-block', response: undefined }];
+    return call;
+  };
+  const sentAt = clock.now();
   const polls = nodes[0]?.polls() ?? 0;
-  expect(await pollLagging(call)).toBe(false);
-  call.hasPolledHeads = false;
+  expect(await awaitNewer(failedCall())).toBe(false);
   poller.served(upstream, { number: 101n }, clock.now());
-  expect(await pollLagging(call)).toBe(true);
+  const call = failedCall();
+  expect(await awaitNewer(call)).toBe(true);
   expect([nodes[0]?.polls(), call.tried]).toEqual([polls, []]);
 });

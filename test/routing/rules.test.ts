@@ -33,23 +33,33 @@ it('the order of the rules', () => {
     'revert payload',
     'sent transaction',
     'late receipt',
+    'confirmation',
   ]);
 });
 
 it('a call of a plain network has only the rules of its method', async () => {
   const rulesOf = await openNetwork({});
-  expect(rulesOf('eth_call')).toEqual(['gas cap']);
-  expect(rulesOf('eth_call', 'gatehouse')).toEqual([]);
-  expect(rulesOf('eth_estimateGas')).toEqual(['gas cap', 'revert payload']);
-  expect(rulesOf('eth_getTransactionReceipt')).toEqual(['accepted transactions']);
+  expect(rulesOf('eth_call')).toEqual(['gas cap', 'confirmation']);
+  expect(rulesOf('eth_call', 'gatehouse')).toEqual(['confirmation']);
+  expect(rulesOf('eth_estimateGas')).toEqual(['gas cap', 'revert payload', 'confirmation']);
+  expect(rulesOf('eth_getTransactionReceipt')).toEqual(['accepted transactions', 'confirmation']);
   for (const method of ['eth_getBalance', 'eth_getBlockByNumber', 'eth_getLogs', 'eth_blockNumber'])
-    expect([method, ...rulesOf(method)]).toEqual([method]);
+    expect(rulesOf(method)).toEqual(['confirmation']);
+  for (const method of ['eth_gasPrice', 'net_version']) expect([method, ...rulesOf(method)]).toEqual([method]);
+});
+
+it('with one upstream, only what may be older than served blocks is confirmed', async () => {
+  const rulesOf = await openNetwork({ upstreams: [{ name: 'a', url: 'http://127.0.0.1:9/a' }] });
+  for (const method of ['eth_call', 'eth_getBalance', 'eth_getLogs', 'eth_syncing'])
+    expect([method, ...rulesOf(method, 'gatehouse')]).toEqual([method]);
+  for (const method of ['eth_getBlockByNumber', 'eth_getTransactionReceipt', 'eth_blockNumber'])
+    expect(rulesOf(method, 'gatehouse')).toEqual(['confirmation']);
 });
 
 it('transactions have a route if the network or the key says where they go', async () => {
   const first = await openNetwork({});
   expect(first('eth_sendRawTransaction')).toEqual(['sent transaction']);
-  expect(first('eth_sendRawTransactionSync')).toEqual(['sent transaction', 'late receipt']);
+  expect(first('eth_sendRawTransactionSync')).toEqual(['sent transaction', 'late receipt', 'confirmation']);
   expect(first('eth_sendRawTransaction', 'public')).toEqual(['sender charge', 'sent transaction']);
   expect(first('eth_sendRawTransaction', 'private')).toEqual(['transaction route', 'sent transaction']);
   expect((await openNetwork({ transactions: 'all' }))('eth_sendRawTransaction')).toEqual([

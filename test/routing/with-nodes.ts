@@ -81,12 +81,17 @@ function isProbe(method: string): boolean {
 /** A block of a chain in which the number determines the hash. */
 export const blockAt = (number: string) => ({
   number,
-  hash: `0x${number.slice(2).padStart(64, 'a')}`,
-  parentHash: `0x${'0'.repeat(64)}`,
+  hash: hashAt(BigInt(number)),
+  parentHash: hashAt(BigInt(number) - 1n),
   gasLimit: '0x1c9c380',
   timestamp: '0x65000000',
   transactions: [],
 });
+
+/** The hash of a block, which is the parent of the next one. */
+function hashAt(number: bigint): string {
+  return `0x${(number < 0n ? '' : number.toString(16)).padStart(64, 'a')}`;
+}
 
 /** A number as 32 bytes. */
 export function word(number: number): string {

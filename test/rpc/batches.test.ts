@@ -58,22 +58,30 @@ describe('a batch', () => {
     const first = ['0', '""', 'null', '9007199254740993', '1.50', '"\\u0041"'];
     for (const id of first) {
       const body = `[${notification},5,{"id":4},${chainId(id)},${Array(998).fill(chainId('7')).join()}]`;
-      await expectResponse(await post(body), 200, `[${errorText(-32600, 'batch too large', id)}]`);
+      await expectResponse(
+        await post(body),
+        200,
+        `[${errorText(-32600, 'batch too large: at most 1000 calls are allowed', id)}]`,
+      );
       const large = `[${' '.repeat(100_000)}${body.slice(1)}`;
-      await expectResponse(await post(large), 200, `[${errorText(-32600, 'batch too large', id)}]`);
+      await expectResponse(
+        await post(large),
+        200,
+        `[${errorText(-32600, 'batch too large: at most 1000 calls are allowed', id)}]`,
+      );
     }
   });
 
   it('of 1,001 notifications is rejected under id null', async () => {
     const body = `[${Array(1001).fill(notification).join()}]`;
-    const rejected = `[${errorText(-32600, 'batch too large')}]`;
+    const rejected = `[${errorText(-32600, 'batch too large: at most 1000 calls are allowed')}]`;
     await expectResponse(await post(body), 200, rejected);
     await expectResponse(await post(body.padEnd(100_001)), 200, rejected);
   });
 
   it('of more than 1,001 items is rejected under an id that appears late', async () => {
     const body = `[${Array(1500).fill(notification).join()},${chainId('"late"')},${notification}]`;
-    const rejected = `[${errorText(-32600, 'batch too large', '"late"')}]`;
+    const rejected = `[${errorText(-32600, 'batch too large: at most 1000 calls are allowed', '"late"')}]`;
     await expectResponse(await post(body), 200, rejected);
     await expectResponse(await post(body.padEnd(200_000)), 200, rejected);
   });
@@ -161,7 +169,7 @@ describe('the limits of a batch', () => {
     const small = await startGateway({ main: network(5, [node.url]) }, { BATCH_MAX_ITEMS: '2' });
     try {
       const three = `[${[1, 2, 3].map((id) => chainId(String(id))).join()}]`;
-      const rejected = `[${errorText(-32600, 'batch too large', '1')}]`;
+      const rejected = `[${errorText(-32600, 'batch too large: at most 2 calls are allowed', '1')}]`;
       await expectResponse(await small.post('main', three), 200, rejected);
       const two = `[${chainId('1')},${notification}]`;
       await expectResponse(await small.post('main', two), 200, `[${resultText('1', '0x5')}]`);

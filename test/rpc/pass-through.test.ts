@@ -13,6 +13,7 @@ const methods = [
   'debug_setHead',
   'eth_sendTransaction',
 ];
+const others = ['ots_*', 'erigon_*', 'bor_*', 'arbtrace_*'];
 const trace = 'debug_traceTransaction';
 const hash = word(5);
 
@@ -110,7 +111,7 @@ describe('methods without a schema', () => {
     ['bor_getAuthor', 'unknown block', ['0x1']],
     ['arbtrace_block', 'unsupported block number 1', ['0x1']],
   ])('that read are sent to another upstream if the first lacks what %s needs: %s', async (method, message, params) => {
-    const all = await withTraces(2, {}, { methods: [...methods, 'ots_*', 'erigon_*', 'bor_*', 'arbtrace_*'] });
+    const all = await withTraces(2, {}, { methods: [...methods, ...others] });
     all.nodes[0]?.response(method, rpcError(-32_000, message));
     all.nodes[1]?.response(method, [{ of: method }]);
     expect((await all.send(method, params)).response.result).toEqual([{ of: method }]);
@@ -147,12 +148,17 @@ describe('methods without a schema', () => {
     ['debug_traceCallMany', (block) => [[{}], { blockNumber: block }]],
     ['trace_call', (block) => [{}, ['trace'], block]],
     ['trace_filter', (block) => [{ fromBlock: block, toBlock: block }]],
+    ['trace_block', (block) => [block]],
+    ['arbtrace_call', (block) => [{}, ['trace'], block]],
+    ['ots_hasCode', (block) => [`0x${'ab'.repeat(20)}`, block]],
+    ['ots_hasCode', (block) => [`0x${'ab'.repeat(20)}`, Number(block)]],
+    ['erigon_getBalanceChangesInBlock', (block) => [block]],
   ])(
     '%s of an old block is sent to an archive, or else to an upstream that did not lack it',
     async (method, params) => {
       shiftClock();
       for (const archive of [true, false]) {
-        const all = await withNodes(2, {}, { methods }, [{}, { archive }]);
+        const all = await withNodes(2, {}, { methods: [...methods, ...others] }, [{}, { archive }]);
         all.nodes.forEach((node, index) => {
           const block = { number: '0x10000', gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] };
           node.response(method, [index]);
@@ -171,6 +177,39 @@ describe('methods without a schema', () => {
       }
     },
   );
+
+  it.each<[string, (block: string) => readonly unknown[]]>([
+    ['debug_traceBlockByNumber', (block) => [block, {}]],
+    ['trace_call', (block) => [{}, ['trace'], block]],
+    ['trace_filter', (block) => [{ fromBlock: block, toBlock: block }]],
+    ['ots_getBlockDetails', (block) => [Number(block)]],
+    ['erigon_getHeaderByNumber', (block) => [block]],
+    ['bor_getAuthor', (block) => [block]],
+    ['debug_getRawBlock', (block) => [block]],
+  ])(
+    '%s of a new block is sent to the upstream that has it, also if another one is an archive',
+    async (method, params) => {
+      shiftClock();
+      const all = await withNodes(2, {}, { methods: [...methods, ...others] }, [{ archive: true }, {}]);
+      all.nodes.forEach((node, index) => {
+        const number = index === 0 ? '0x10000' : '0x10004';
+        node.response(method, [index]);
+        node.response('eth_getBlockByNumber', {
+          ...{ number, gasLimit: '0x1c9c380', timestamp: '0x65000000', transactions: [] },
+        });
+      });
+      await all.request();
+      await untilHeadsPolled(all);
+      expect((await all.send(method, params('0x10004'))).response.result).toEqual([1]);
+      expect(countsOf(all, method)).toEqual([0, 1]);
+    },
+  );
+
+  it.each([1.5, -1, 1e30, true, null, {}, []])('are served with %j as their block', async (block) => {
+    const all = await withNodes(2, {}, { methods: others });
+    for (const node of all.nodes) node.response('ots_getBlockDetails', { of: 'ots' });
+    expect((await all.send('ots_getBlockDetails', [block])).response.result).toEqual({ of: 'ots' });
+  });
 
   it('have their parameters unchanged, also those that name a block', async () => {
     const all = await withTraces(1);

@@ -14,7 +14,7 @@ describe('the simulation', () => {
     'has the same events for the same seed, and others for another seed',
     async () => {
       const [first, second, other] = await Promise.all(
-        ['7', '7', '8'].map((seed) => runSimulation('--seed', seed, '--minutes', '4')),
+        ['7', '7', '8'].map((seed) => runSimulation('--seed', seed, '--minutes', '2')),
       );
       expect(second).toEqual(first);
       expect(other?.digest).not.toBe(first?.digest);

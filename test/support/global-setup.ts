@@ -12,16 +12,25 @@ declare module 'vitest' {
   }
 }
 
+/** The process that has compiled: Vitest runs this file for each project. */
+const COMPILED = 'COMPILED_FOR_TESTS';
+
 /**
- * Runs once before all tests. Compiles what has changed: beside other tests that takes longer than they wait for a start.
+ * Runs before all tests. Compiles what has changed, once: beside other tests that takes longer than they wait for a start.
  * Each test starts its own Redis (`startRedis`), which only `npm run test:all` installs.
  */
 export default function setup(project: TestProject): void {
-  const stdio = ['ignore', 'inherit', 'inherit'] as const;
-  execFileSync(process.execPath, [join(packageRoot, 'bin/gatehouse.js'), '--version'], { stdio: [...stdio] });
-  // Some tests start benches, and modules of the gateway, in processes of their own.
-  const compiler = join(packageRoot, 'node_modules/typescript-7/bin/tsc');
-  execFileSync(process.execPath, [compiler, '-p', join(packageRoot, 'tsconfig.build.json')], { stdio: [...stdio] });
+  if (process.env[COMPILED] !== String(process.pid)) compile();
   const isOfAll = process.env['TESTS'] !== undefined;
   project.provide('redisServer', isOfAll ? findProgram(programs.redis) : (onPath(programs.redis.names) ?? ''));
+}
+
+function compile(): void {
+  const run = (...args: string[]): void => {
+    execFileSync(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  };
+  run(join(packageRoot, 'bin/gatehouse.js'), '--version');
+  // Some tests start benches, and modules of the gateway, in processes of their own.
+  run(join(packageRoot, 'node_modules/typescript-7/bin/tsc'), '-p', join(packageRoot, 'tsconfig.build.json'));
+  process.env[COMPILED] = String(process.pid);
 }

@@ -14,6 +14,9 @@ export function jsonForms(bytes: number): readonly (() => string)[] {
     () => `"é${repeated('0')}"`,
     () => `[{"a":"é${repeated('0')}"}]`,
     () => `"${repeated('\\u0061')}"`,
+    () => `{"${repeated('k')}":1}`,
+    () => `1${repeated('0')}`,
+    () => `[${repeated('true,null,')}-1.5e-7]`,
   ];
 }
 

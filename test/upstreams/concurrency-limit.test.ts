@@ -20,7 +20,7 @@ interface Run {
   readonly refusedPerSecond: number;
 }
 
-/** After 5 s of 300 clients of one key, for 10 s. */
+/** After 5 s of 300 clients of one key, for 4 s. */
 async function run(upstream: UpstreamModel, ms: () => number, isFound: boolean): Promise<Run> {
   const load = new UpstreamLoad(upstream, isFound);
   load.start({ owner: one, count: 300, ms });
@@ -28,9 +28,9 @@ async function run(upstream: UpstreamModel, ms: () => number, isFound: boolean):
   const limit = load.found?.limit;
   const before = load.served.get(one) ?? 0;
   const refusedBefore = load.refused;
-  await advance(10);
-  const perSecond = ((load.served.get(one) ?? 0) - before) / 10;
-  const refusedPerSecond = (load.refused - refusedBefore) / 10;
+  await advance(4);
+  const perSecond = ((load.served.get(one) ?? 0) - before) / 4;
+  const refusedPerSecond = (load.refused - refusedBefore) / 4;
   load.stop();
   await advance(5);
   return { limit, perSecond, refusedPerSecond };
@@ -68,7 +68,7 @@ it('rises again when the upstream works on more calls at once', async () => {
   await advance(5);
   expect(load.found?.limit).toBeLessThanOrEqual(48);
   upstream = large;
-  await advance(20);
+  await advance(10);
   expect(load.found?.limit).toBe(256);
   load.stop();
 });
@@ -120,6 +120,27 @@ describe('slow calls of one key that fill an upstream', () => {
     load.stop();
     await advance(20);
   });
+
+  it.each([64, 32, 16])(
+    'with %i places, that works on for closed connections: what it got is worked off, and higher limits are tried ever more rarely',
+    async (places) => {
+      const load = new UpstreamLoad(parallel(places));
+      load.start({ owner: other, count: 1, ms: () => 200, timeoutMs: 5_000, pauseMs: 4_000 });
+      await advance(3);
+      load.start({ owner: one, count: 90, method: ethCall, ms: () => 9_000, timeoutMs: 10_000 });
+      await advance(20);
+      expect(load.found?.limit).toBeLessThanOrEqual(places);
+      // With 16 places, the first 90 calls alone take 51 s, whatever is sent after them.
+      await advance(100);
+      const before = load.latencies.get(other)?.length ?? 0;
+      await advance(800);
+      const later = load.latencies.get(other)?.slice(before) ?? [];
+      expect(later.length).toBeGreaterThan(170);
+      expect(later.filter((ms) => ms >= 5_000).length).toBeLessThanOrEqual(4);
+      load.stop();
+      await advance(200);
+    },
+  );
 
   it('slow lookups of the key itself say nothing', async () => {
     const load = new UpstreamLoad(slowing(() => 1));

@@ -11,7 +11,7 @@ export function displayedRecord(record: KeyRecord, problems = problemsIn(record)
   const { permissions, ...own } = record;
   return {
     ...own,
-    ...(permissions !== undefined && { rules: displayedPermissions(record) }),
+    ...(permissions !== undefined && { permissions: displayedPermissions(record) }),
     ...(problems.length > 0 && { mistakes: problems }),
   };
 }

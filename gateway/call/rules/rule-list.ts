@@ -1,5 +1,6 @@
 import type { MethodSpec } from '../../spec/method-spec.ts';
 import type { Call } from '../call.ts';
+import { confirmation } from '../confirm.ts';
 import type { Router } from '../router.ts';
 import { acceptedTransactions } from './accepted-transactions.ts';
 import { senderCharge } from './sender-charge.ts';
@@ -13,7 +14,10 @@ import { transactionRoute } from './transaction-route.ts';
 /** @returns undefined: the calls of the method that have the access do not need the rule */
 type RuleOf = (method: MethodSpec, router: Router, access: RuleAccess) => Rule<Call> | undefined;
 
-/** All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone. */
+/**
+ * All rules, by the order in which their hooks run. Without its line here, and its file, a rule is gone; but for the confirmation,
+ * whose judgements hedges and waits use, too.
+ */
 export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Rejects the call before it has a slot and the others do work for it.
   ['sender charge', senderCharge],
@@ -28,6 +32,8 @@ export const rules: readonly (readonly [name: string, of: RuleOf])[] = [
   // Keeps the transaction, which the next one looks up.
   ['sent transaction', sentTransaction],
   ['late receipt', lateReceipt],
+  // Confirms what the others have let pass.
+  ['confirmation', confirmation],
 ];
 
 /** Callers can name any method that a wildcard opens. */
@@ -71,6 +77,7 @@ export function listOf(method: MethodSpec, router: Router, access: RuleAccess): 
     before: hooks(found.map(({ before }) => before)),
     during: hooks(found.map(({ during }) => during)),
     judge: hooks(found.map(({ judge }) => judge)),
+    confirm: found.find(({ confirm }) => confirm !== undefined)?.confirm,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { AttemptOutcome, Outcome } from '../../upstreams/outcome.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
+import type { FlowingResponse } from '../../upstreams/transport/flowing-result.ts';
 import type { UpstreamResponse } from '../../upstreams/transport/upstream-response.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 
@@ -24,6 +25,11 @@ export interface Rule<Call> {
     outcome: Outcome,
     cancellation: Cancellation | undefined,
   ) => Promise<Outcome>;
+  /** The response in place of a final one. Undefined: the call needs that of another upstream. @throws RpcError */
+  readonly confirm?: (
+    call: Call,
+    response: UpstreamResponse | FlowingResponse,
+  ) => UpstreamResponse | FlowingResponse | undefined;
 }
 
 /** The hooks of the rules of a call, in the order of the rules. Undefined: no rule has the hook. */
@@ -33,7 +39,11 @@ export interface CallRules<Call> {
   readonly before: readonly NonNullable<Rule<Call>['before']>[] | undefined;
   readonly during: readonly NonNullable<Rule<Call>['during']>[] | undefined;
   readonly judge: readonly NonNullable<Rule<Call>['judge']>[] | undefined;
+  /** Of the only rule that has it. */
+  readonly confirm: Rule<Call>['confirm'];
 }
 
 /** Of a call that is not sent. */
-export const noRules = { names: [], admit: undefined, before: undefined, during: undefined, judge: undefined } as const;
+export const noRules = {
+  ...{ names: [], admit: undefined, before: undefined, during: undefined, judge: undefined, confirm: undefined },
+} as const;

@@ -11,6 +11,7 @@ import { agree, verify } from './verify-option.ts';
 import {
   balance,
   batch,
+  group,
   networkAudit,
   priority,
   probe,
@@ -43,6 +44,7 @@ export const upstreamOptions = {
   failsafe: { ...upstreamFailsafe, replaces: 'nothing' },
   priority: { ...priority, replaces: 'nothing' },
   weight: { ...weight, replaces: 'nothing' },
+  group: { ...group, replaces: 'nothing' },
   archive: {
     title: 'true or false',
     description: 'The upstream has the state of every block: calls for old state use such upstreams first.',

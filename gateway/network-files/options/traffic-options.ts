@@ -43,6 +43,15 @@ export const priority = {
   default: 0,
 } as const satisfies OptionSchema;
 
+/** Who runs it. */
+export const group = {
+  title: 'text of 1 to 40 letters, digits, spaces, dots, hyphens and underscores',
+  description:
+    'Who runs the upstream, such as an operator or a data centre: upstreams of one group have one vote about the chain. Default: host and port of its URL; the hosts of a hosted provider are one group. See docs/consistency.md.',
+  type: 'string',
+  pattern: '^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$',
+} as const satisfies OptionSchema;
+
 /** Whether it gets requests of the gateway itself. */
 export const probe = {
   title: 'on or off',

@@ -34,6 +34,7 @@ export class FlowingBlock implements ResultReader {
   readonly #expected: readonly ExpectedBytes[];
   readonly #isEchoed: (bytes: Buffer) => boolean;
   readonly #isUsable: (head: Buffer) => boolean;
+  readonly #onTransactions: (head: Buffer, hashes: readonly string[]) => void;
   readonly #transactions: FlowingList;
   readonly #end = new ValueEnd(1);
   /** Names of the fields before the transactions. */
@@ -46,12 +47,14 @@ export class FlowingBlock implements ResultReader {
   /**
    * @param isEchoed whether bytes have a credential of the upstream
    * @param isUsable whether the block may be passed on, by the bytes before its transactions
+   * @param onTransactions gets those bytes and the hashes of the transactions in a chunk
    */
   constructor(
     method: MethodSpec,
     params: readonly unknown[],
     isEchoed: (bytes: Buffer) => boolean,
     isUsable: (head: Buffer) => boolean,
+    onTransactions: (head: Buffer, hashes: readonly string[]) => void,
     layouts = learned,
   ) {
     this.#shape = method.shape as ObjectShape;
@@ -59,16 +62,12 @@ export class FlowingBlock implements ResultReader {
     this.#expected = expectedBytes(method, params);
     this.#isEchoed = isEchoed;
     this.#isUsable = isUsable;
+    this.#onTransactions = onTransactions;
     this.#transactions = new FlowingList(
       transactionsOf(this.#shape.nested[this.#listField] as ObjectShape),
       isEchoed,
       layouts,
     );
-  }
-
-  /** The hashes of the transactions that were read since this was last called. */
-  takeHashes(): readonly string[] {
-    return this.#transactions.hashes.splice(0);
   }
 
   read(chunk: Buffer, passed: Buffer[]): number {
@@ -80,6 +79,8 @@ export class FlowingBlock implements ResultReader {
       start = this.head.length;
     }
     const end = this.#transactions.read(chunk.subarray(start), passed);
+    const hashes = this.#transactions.hashes.splice(0);
+    if (hashes.length > 0) this.#onTransactions(this.head, hashes);
     if (end === -1) return -1;
     this.#tail = [];
     return this.#readTail(chunk, start + end, passed);

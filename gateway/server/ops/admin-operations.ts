@@ -90,9 +90,9 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
   },
   choices: async ({ keys }) => ok(await readChoices((await keys.entries()).values())),
   create: async ({ manager, body, networks }) => {
-    const { name: given, rules = {}, key, secret = false } = body as NewKey;
+    const { name: given, permissions = {}, key, secret = false } = body as NewKey;
     const name = readNewName(given);
-    const texts = mergePermissions(undefined, toPermissionTexts(rules));
+    const texts = mergePermissions(undefined, toPermissionTexts(permissions));
     const options = { ...(key !== undefined && { given: key }), withSecret: secret };
     return created(withWarnings(await manager.create(name, texts, options), texts, networks));
   },
@@ -102,8 +102,8 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
     return ok({ ...shownKey(record), quotas: await readQuotas(limiter, record) });
   },
   update: async ({ manager, id, body, networks }) => {
-    const { name: given, rules = {}, secret } = body as Partial<NewKey>;
-    const change = toPermissionTexts(rules);
+    const { name: given, permissions = {}, secret } = body as Partial<NewKey>;
+    const change = toPermissionTexts(permissions);
     if (given !== undefined) {
       const renamed = await manager.rename(id, readNewName(given));
       if (Object.keys(change).length === 0 && secret === undefined) return ok(renamed);
@@ -169,14 +169,14 @@ export const adminOperations: Readonly<Record<string, AdminHandler>> = {
 
 interface NewKey {
   readonly name: string;
-  readonly rules?: PermissionValues;
+  readonly permissions?: PermissionValues;
   readonly key?: string;
   readonly secret?: boolean;
 }
 
 /** Converts values to the texts of a key record. An empty value removes a permission, as on the command line. */
-function toPermissionTexts(rules: PermissionValues): PermissionChange {
-  const entries = Object.entries(rules).map(([field, value]) => {
+function toPermissionTexts(permissions: PermissionValues): PermissionChange {
+  const entries = Object.entries(permissions).map(([field, value]) => {
     const text = value === null ? '' : Array.isArray(value) ? value.join(',') : String(value).trim();
     return [field, text === '' ? undefined : text];
   });

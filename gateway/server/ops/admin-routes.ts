@@ -168,7 +168,7 @@ function toAdminError(error: unknown): AdminError {
   if (error instanceof KeyOperationError) return new AdminError(statuses[error.kind], error.sentence);
   if (error instanceof InvalidPermissionsError) {
     const [, name] = /^(\w+): /.exec(error.message) ?? [];
-    return new AdminError(400, error.message, { field: name === undefined ? 'rules' : `rules.${name}` });
+    return new AdminError(400, error.message, { field: name === undefined ? 'permissions' : `permissions.${name}` });
   }
   if (error instanceof KeyStoreUnreachable)
     return new AdminError(503, 'the key store cannot be reached at the moment', { retryAfterS: 1 });

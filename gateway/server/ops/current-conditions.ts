@@ -16,6 +16,9 @@ export interface ConditionSources {
 /** The event of a difference between upstreams lasts for this time after the last one. */
 const DIFFERENCE_EVENT_MS = 60_000;
 
+/** In a reorg, groups differ until the next poll of each. */
+const DISPUTE_MS = 15_000;
+
 /** Finds everything that is wrong now, for the list of events. To be called once a second. */
 export function currentConditions({ networks, upstreams, ...sources }: ConditionSources): Condition[] {
   const now = clock.now();
@@ -39,6 +42,12 @@ function conditionsOf(network: Network, upstreams: UpstreamConditions, now: numb
   const found = upstreams.of(network, now);
   if (![...found.values()].some(({ isWorking }) => isWorking))
     conditions.push({ kind: 'network', network: slug, reason: 'no upstream works' });
+  const { dispute } = network.chain.view;
+  if (dispute !== undefined && now - dispute.at >= DISPUTE_MS)
+    conditions.push({
+      ...{ kind: 'network', network: slug },
+      reason: `groups of upstreams have other blocks from ${dispute.number} on, without a majority: the branch followed before stays`,
+    });
   for (const [{ name, health }, { state, reason }] of found) {
     const subject = { network: slug, upstream: name };
     // An operation of an operator is an event of its own.

@@ -9,7 +9,7 @@ import { strictAjv } from '../../spec/strict-ajv.ts';
 /** An error response of the admin API. Its message is shown to the caller. */
 export class AdminError extends Error {
   readonly status: number;
-  /** The invalid member of the body, such as `rules.rate`. */
+  /** The invalid member of the body, such as `permissions.rate`. */
   readonly field: string | undefined;
   readonly retryAfterS: number | undefined;
 
@@ -95,7 +95,9 @@ function toAdminError(error: ErrorObject | undefined): AdminError {
     const name = String(params['additionalProperty']);
     const known = Object.keys((parentSchema as { properties?: object }).properties ?? {});
     const field = memberPath(name);
-    const hint = suggest(name, known) || `: expected ${known.join(', ')}`;
+    // `rules` is the former name.
+    const hint =
+      suggest(path === '' && name === 'rules' ? 'permissions' : name, known) || `: expected ${known.join(', ')}`;
     return new AdminError(400, `${field} is not known${hint}`, { field });
   }
   const { title = 'something else' } = parentSchema as { title?: string };

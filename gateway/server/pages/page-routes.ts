@@ -2,6 +2,7 @@ import { Router, type Request, type Response } from 'express';
 import { clock } from '../../clock/clock.ts';
 import { version } from '../../config/package.ts';
 import type { Configuration } from '../../network-files/configuration.ts';
+import { describeGroups, groupsNote } from '../../network-files/upstream-group.ts';
 import type { NetworkFinder } from '../../networks/find-network.ts';
 import { publicDifference, type Difference } from '../../observability/differences.ts';
 import type { HistoryStore } from '../../history/history-store.ts';
@@ -149,6 +150,8 @@ function statusOf(network: Network, sources: StatusSources, now: number): object
   return {
     ...networkFacts(config),
     activity: sources.history.activityOf(config.slug),
+    groups: describeGroups(config.upstreams),
+    groupsNote: groupsNote(config),
     ...(subscriptions.isBloomWrong && { bloomCheck: 'off' }),
     ...upstreamsOf(network, sources, now),
   };

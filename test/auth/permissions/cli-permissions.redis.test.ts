@@ -20,7 +20,8 @@ async function json<T>(...args: string[]): Promise<T> {
 }
 const create = (...flags: string[]) =>
   json<{ id: string; key: string; secret?: string }>('create', '--name', 'alice', ...flags);
-const permissionsOf = async (id: string) => (await json<{ rules?: Record<string, string> }>('show', id)).rules;
+const permissionsOf = async (id: string) =>
+  (await json<{ permissions?: Record<string, string> }>('show', id)).permissions;
 
 describe.each(['file', 'redis'])('permissions of keys on the command line, stored in %s', (kind) => {
   beforeEach(async () => {

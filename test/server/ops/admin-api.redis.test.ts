@@ -72,14 +72,14 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
   });
 
   it('creates a key that is valid at once, and shows and lists its record without the key', async () => {
-    const { id, key } = await create({ name: ' alice ', rules: { networks: ['main', 'other'], rate: 50 } });
+    const { id, key } = await create({ name: ' alice ', permissions: { networks: ['main', 'other'], rate: 50 } });
     expect(isWellFormedKey(key)).toBe(true);
     expect(id).toBe(keyIdOf(digestOf(key)));
     await eventually(async () => (await statusOf(key)) === 200, SOON_MS);
     const shown = await sendRequest('GET', `/admin/keys/${id}`);
     expect(shown.body).toEqual({
       ...{ id, name: 'alice', createdAt: expect.any(String) as string },
-      ...{ state: 'active', rules: { networks: 'main,other', rate: '50' } },
+      ...{ state: 'active', permissions: { networks: 'main,other', rate: '50' } },
     });
     const listed = await sendRequest('GET', '/admin/keys');
     expect(listed.body).toEqual({
@@ -97,12 +97,12 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
   });
 
   it('changes the permissions of a key, and removes them by null', async () => {
-    const { id, key } = await create({ name: 'alice', rules: { networks: 'other', daily: 5 } });
+    const { id, key } = await create({ name: 'alice', permissions: { networks: 'other', daily: 5 } });
     expect(await statusOf(key)).toBe(403);
-    const changed = await sendRequest('PATCH', `/admin/keys/${id}`, { rules: { networks: null, monthly: '7' } });
+    const changed = await sendRequest('PATCH', `/admin/keys/${id}`, { permissions: { networks: null, monthly: '7' } });
     expect([changed.status, changed.body]).toEqual([200, { id }]);
     await eventually(async () => (await statusOf(key)) === 200, SOON_MS);
-    expect((await sendRequest('GET', `/admin/keys/${id}`)).body['rules']).toEqual({ daily: '5', monthly: '7' });
+    expect((await sendRequest('GET', `/admin/keys/${id}`)).body['permissions']).toEqual({ daily: '5', monthly: '7' });
   });
 
   it('creates secrets, which are shown once', async () => {
@@ -125,7 +125,7 @@ describe.each(['file', 'redis'])('the admin API with keys in %s', (kind) => {
     expect(rotated.status).toBe(201);
     const next = rotated.body as { id: string; key: string };
     await eventually(async () => (await statusOf(next.key)) === 200, SOON_MS);
-    const { expiresAt } = (await sendRequest('GET', `/admin/keys/${id}`)).body['rules'] as { expiresAt: string };
+    const { expiresAt } = (await sendRequest('GET', `/admin/keys/${id}`)).body['permissions'] as { expiresAt: string };
     const left = Date.parse(expiresAt);
     expect(Math.abs(left - Date.now() - 86_400_000)).toBeLessThan(60_000);
     const revoked = await sendRequest('POST', `/admin/keys/${id}/revoke`);
@@ -174,42 +174,54 @@ describe('the admin API rejects', () => {
     ['{}', undefined, 'name is missing', 'name'],
     ['{', undefined, 'the body is not JSON', undefined],
     ['[]', undefined, 'the body: expected an object with the name of the key', undefined],
-    ['', { name: 'a', rule: {} }, 'rule is not known; did you mean rules?', 'rule'],
-    ['', { name: 'a', permissions: {} }, 'permissions is not known: expected name, rules, key, secret', 'permissions'],
+    ['', { name: 'a', permission: {} }, 'permission is not known; did you mean permissions?', 'permission'],
+    ['', { name: 'a', limits: {} }, 'limits is not known: expected name, permissions, key, secret', 'limits'],
+    // The former name.
+    ['', { name: 'a', rules: {} }, 'rules is not known; did you mean permissions?', 'rules'],
     ['', { name: '' }, 'name: expected 1 to 64 printable characters', 'name'],
     ['', { name: ' ' }, 'name: expected 1 to 64 printable characters', 'name'],
     ['', { name: 'a\u0007' }, 'name: expected 1 to 64 printable characters', 'name'],
     ['', { name: 7 }, 'name: expected 1 to 64 printable characters', 'name'],
     ['', { name: 'a', key: 'x' }, 'key: expected a key of another service, 32 hexadecimal digits', 'key'],
-    ['', { name: 'a', rules: { rat: 5 } }, 'rules.rat is not known; did you mean rate?', 'rules.rat'],
+    ['', { name: 'a', permissions: { rat: 5 } }, 'permissions.rat is not known; did you mean rate?', 'permissions.rat'],
     [
       '',
-      { name: 'a', rules: { rate: -5 } },
+      { name: 'a', permissions: { rate: -5 } },
       'rate: expected number above 0, to 1000000000000, with at most 6 decimals (request units per second), got -5',
-      'rules.rate',
+      'permissions.rate',
     ],
     [
       '',
-      { name: 'a', rules: { rate: {} } },
-      'rules.rate: expected text, a number, a list of texts that is not empty, or null',
-      'rules.rate',
+      { name: 'a', permissions: { rate: {} } },
+      'permissions.rate: expected text, a number, a list of texts that is not empty, or null',
+      'permissions.rate',
     ],
-    ['', { name: 'a', rules: { networks: [5] } }, 'rules.networks.0: expected text without commas', 'rules.networks.0'],
+    [
+      '',
+      { name: 'a', permissions: { networks: [5] } },
+      'permissions.networks.0: expected text without commas',
+      'permissions.networks.0',
+    ],
     // Two entries would let in more than one, and none more than any.
     [
       '',
-      { name: 'a', rules: { userAgents: ['X11, Linux'] } },
-      'rules.userAgents.0: expected text without commas',
-      'rules.userAgents.0',
+      { name: 'a', permissions: { userAgents: ['X11, Linux'] } },
+      'permissions.userAgents.0: expected text without commas',
+      'permissions.userAgents.0',
     ],
     [
       '',
-      { name: 'a', rules: { origins: [] } },
-      'rules.origins: expected text, a number, a list of texts that is not empty, or null',
-      'rules.origins',
+      { name: 'a', permissions: { origins: [] } },
+      'permissions.origins: expected text, a number, a list of texts that is not empty, or null',
+      'permissions.origins',
     ],
-    ['', { name: 'a', rules: { secrets: 'ab' } }, 'rules.secrets is not known; did you mean sockets?', 'rules.secrets'],
-    ['', { name: 'a', rules: { burst: 5 } }, 'burst: requires rate', 'rules.burst'],
+    [
+      '',
+      { name: 'a', permissions: { secrets: 'ab' } },
+      'permissions.secrets is not known; did you mean sockets?',
+      'permissions.secrets',
+    ],
+    ['', { name: 'a', permissions: { burst: 5 } }, 'burst: requires rate', 'permissions.burst'],
   ])('%s%j: %s', async (text, object, message, field) => {
     const { status, body } = await sendRequest('POST', '/admin/keys', object ?? text);
     expect([status, body]).toEqual([400, { error: { ...(field !== undefined && { field }), message } }]);
@@ -217,7 +229,10 @@ describe('the admin API rejects', () => {
   });
 
   it('what is too large, unknown, or another verb', async () => {
-    const large = await sendRequest('POST', '/admin/keys', { name: 'a', rules: { origins: 'x'.repeat(100_000) } });
+    const large = await sendRequest('POST', '/admin/keys', {
+      name: 'a',
+      permissions: { origins: 'x'.repeat(100_000) },
+    });
     expect([large.status, large.body]).toEqual([
       413,
       { error: { message: 'the body is too large: at most 100000 bytes are allowed' } },
@@ -226,7 +241,7 @@ describe('the admin API rejects', () => {
     for (const [verb, path, body] of [
       ['GET', '', undefined],
       ['GET', '/usage', undefined],
-      ['PATCH', '', { rules: { rate: 1 } }],
+      ['PATCH', '', { permissions: { rate: 1 } }],
       ['POST', '/rotate', {}],
       ['POST', '/revoke', undefined],
     ] as const) {
@@ -242,7 +257,7 @@ describe('the admin API rejects', () => {
       error: { field: 'days', message: 'days: expected a whole number from 1 to 90' },
     });
     expect((await sendRequest('PATCH', `/admin/keys/${id}`, {})).body).toEqual({
-      error: { message: 'the body: expected an object with name, rules or secret' },
+      error: { message: 'the body: expected an object with name, permissions or secret' },
     });
     expect((await sendRequest('POST', `/admin/keys/${id}/rotate`, { grace: 'soon' })).body).toEqual({
       error: { field: 'grace', message: 'grace: expected a time such as 7d, 24h or 0m' },
@@ -297,12 +312,12 @@ it('serves its document, which has every permission with a flag', async () => {
   const { status, body } = await sendRequest('GET', '/admin/openapi.json');
   const { openapi, components } = body as {
     openapi: string;
-    components: { schemas: { Rules: { properties: object } } };
+    components: { schemas: { Permissions: { properties: object } } };
   };
   expect([status, openapi]).toEqual([200, '3.1.0']);
   const names = editableFields.map(({ name }) => name);
   const message = 'schemas/generated/admin-api.json is stale: run `npm run generate`';
-  expect(Object.keys(components.schemas.Rules.properties), message).toEqual(names);
+  expect(Object.keys(components.schemas.Permissions.properties), message).toEqual(names);
 });
 
 it.each([

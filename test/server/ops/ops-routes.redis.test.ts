@@ -58,7 +58,7 @@ describe('on the main port', () => {
           refused: null,
         },
         keyStore: { kind: 'file', available: true },
-        networks: { main: { upstreams: 1, up: 1, failing: {} } },
+        networks: { main: { upstreams: 1, up: 1, unused: ['node-0'], failing: {} } },
       },
     ]);
   });

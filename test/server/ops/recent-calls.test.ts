@@ -45,8 +45,8 @@ async function rows(query: string, own = gateway): Promise<Row[]> {
   return ((await admin(`/calls?${query}`, own)) as { calls: Row[] }).calls;
 }
 
-async function newKey(rules: object, own = gateway): Promise<{ id: string; key: string }> {
-  const body = JSON.stringify({ name: 'app', rules });
+async function newKey(permissions: object, own = gateway): Promise<{ id: string; key: string }> {
+  const body = JSON.stringify({ name: 'app', permissions });
   return (await admin('/keys', own, { method: 'POST', body })) as { id: string; key: string };
 }
 
@@ -93,8 +93,8 @@ describe('the latest calls', () => {
     ['networks', { networks: ['six'] }, 'five', 'eth_gasPrice', 'key-settings'],
     ['methods', { methods: ['eth_call'] }, 'five', 'eth_gasPrice', 'key-settings'],
     ['expiresAt', { expiresAt: '2020-01-01T00:00:00Z' }, 'five', 'eth_gasPrice', 'key-invalid'],
-  ])('have the permission that rejected one: %s', async (rule, rules, slug, method, outcome) => {
-    const { id, key } = await newKey(rules);
+  ])('have the permission that rejected one: %s', async (rule, permissions, slug, method, outcome) => {
+    const { id, key } = await newKey(permissions);
     const response = await call(gateway, slug, key, method);
     const [row] = await rows(`key=${id}`);
     expect(row).toMatchObject({

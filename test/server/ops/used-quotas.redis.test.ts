@@ -19,8 +19,8 @@ async function send(verb: string, path: string, body?: object): Promise<Record<s
   return (await response.json()) as Record<string, unknown>;
 }
 
-const create = async (name: string, rules: object): Promise<{ id: string; key: string }> =>
-  (await send('POST', '/admin/keys', { name, rules })) as { id: string; key: string };
+const create = async (name: string, permissions: object): Promise<{ id: string; key: string }> =>
+  (await send('POST', '/admin/keys', { name, permissions })) as { id: string; key: string };
 
 const call = (key: string) =>
   fetch(`${gateway.address}/main/v3/${key}`, {

@@ -53,8 +53,14 @@ describe('a message', () => {
     ['[]', errorText(-32600, 'empty batch')],
     ['1', errorText(-32600, 'invalid request: expected a JSON-RPC 2.0 request object')],
     ['['.repeat(100), errorText(-32600, 'invalid request: nested too deep, or too many values')],
-    [`[${Array(1001).fill('1').join(',')}]`, `[${errorText(-32600, 'batch too large')}]`],
-    [`[1,${Array(1000).fill(netVersion('5.0')).join(',')}]`, `[${errorText(-32600, 'batch too large', '5.0')}]`],
+    [
+      `[${Array(1001).fill('1').join(',')}]`,
+      `[${errorText(-32600, 'batch too large: at most 1000 calls are allowed')}]`,
+    ],
+    [
+      `[1,${Array(1000).fill(netVersion('5.0')).join(',')}]`,
+      `[${errorText(-32600, 'batch too large: at most 1000 calls are allowed', '5.0')}]`,
+    ],
     // ethers-rs sends the second when a subscription is dropped, and ends all its calls at a response with id null.
     ['{"id":7,"method":"eth_chainId"}', errorText(-32600, 'invalid request: expected jsonrpc to be "2.0"', '7')],
     [

@@ -65,6 +65,7 @@ const upstreamStates = {
   up: ['good', '● up'],
   slow: ['warn', '◆ slow'],
   behind: ['warn', '◆ behind'],
+  'other-branch': ['bad', '▲ other branch'],
   paused: ['warn', '◆ paused'],
   differs: ['warn', '◆ differs'],
   unused: ['quiet', '○ unused'],

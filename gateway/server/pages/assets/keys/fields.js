@@ -142,7 +142,7 @@ const prefixes = { create: 'new', permissions: 'permission' };
 function showErrors(form, { field, message }) {
   const isOfForm = (input) => input !== null && input.form === form;
   if (form.id === 'login') return showError(byId('token'), message);
-  if (!field?.startsWith('rules')) {
+  if (!field?.startsWith('permissions')) {
     const input = byId(field ?? '');
     return isOfForm(input) && showError(input, message.replace(`${field}: `, ''));
   }

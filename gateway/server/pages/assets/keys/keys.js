@@ -56,10 +56,10 @@ openSession(async () => {
 onSubmit('create', async () => {
   refuseUntilStored();
   const name = byId('name').value;
-  const rules = editedPermissions('new');
+  const permissions = editedPermissions('new');
   const secret = byId('secret').checked;
-  const result = await sendRequest('POST', '/keys', { name, rules, secret });
-  showCredentials(result, rules.networks);
+  const result = await sendRequest('POST', '/keys', { name, permissions, secret });
+  showCredentials(result, permissions.networks);
   byId('create').reset();
   fillPermissions('new', {});
   location.hash = '';

@@ -83,7 +83,7 @@ function keyTable(keys) {
 }
 
 function keyCells(key) {
-  const { id, name, rules, createdAt, state, usage, quotas } = key;
+  const { id, name, permissions, createdAt, state, usage, quotas } = key;
   const box = element('input', { type: 'checkbox', value: id, 'aria-label': `Select ${name}`, change: showSelection });
   const onlyErrors = usage?.errors > 0 && usage.errors >= usage.calls;
   const errorText = onlyErrors ? ', ▲ all errors' : `, ${quantity(usage?.errors ?? 0, 'error')}`;
@@ -93,7 +93,7 @@ function keyCells(key) {
   return [
     selectable.has(id) ? box : '',
     element('div', {}, element('a', { href: `#${id}` }, name), ' ', element('code', { class: 'quiet' }, id)),
-    rules?.team === undefined ? '–' : teamLink(rules.team),
+    permissions?.team === undefined ? '–' : teamLink(permissions.team),
     day(createdAt),
     element('span', { class: stateStyles[state] ?? 'quiet' }, stateText(key)),
     lastUsed(key),
@@ -145,9 +145,9 @@ function turnPage(button, step) {
 }
 
 /** The state in words, with its day. */
-function stateText({ state, revokedAt, rules }) {
+function stateText({ state, revokedAt, permissions }) {
   if (state === 'revoked') return `revoked ${day(revokedAt)}`;
-  if (state === 'expired') return `expired ${day(rules.expiresAt)}`;
+  if (state === 'expired') return `expired ${day(permissions.expiresAt)}`;
   return state === 'invalid' ? 'rejected: invalid record' : state;
 }
 

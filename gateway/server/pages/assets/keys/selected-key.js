@@ -21,7 +21,7 @@ async function showKey(id) {
   if (!isOpen(id)) return;
   selectedKey = key;
   byId('key-title').textContent = key.name;
-  const team = key.rules?.team === undefined ? '' : `, team ${key.rules.team}`;
+  const team = key.permissions?.team === undefined ? '' : `, team ${key.permissions.team}`;
   const lastDay = usage.reduce((last, row) => (row.calls > 0 && row.day > last ? row.day : last), '');
   const used = lastDay === '' ? `not used in ${USAGE_DAYS} days` : `last used ${lastDay}`;
   byId('key-facts').textContent = `${key.id}, ${stateText(key)}, created ${day(key.createdAt)}, ${used}${team}`;
@@ -36,7 +36,7 @@ async function showKey(id) {
   const calls = element('a', { href: `/calls?key=${key.id}` }, 'Latest calls, and why they were rejected');
   byId('usage').replaceChildren(...others, usagePlots(usage, USAGE_DAYS), element('p', {}, calls));
   byId('new-name').value = key.name;
-  fillPermissions('permission', key.rules ?? {});
+  fillPermissions('permission', key.permissions ?? {});
   for (const form of ['permissions', 'rotate', 'rename']) {
     clearErrors(byId(form));
     for (const part of byId(form).elements) part.disabled = key.revokedAt !== undefined;
@@ -45,7 +45,7 @@ async function showKey(id) {
 
 onSubmit('permissions', async () => {
   const { id, name } = selectedKey;
-  const result = await sendRequest('PATCH', `/keys/${id}`, { rules: editedPermissions('permission') });
+  const result = await sendRequest('PATCH', `/keys/${id}`, { permissions: editedPermissions('permission') });
   if (isOpen(id)) await showKey(id);
   return withWarnings(`Saved permissions and limits of ${name}.`, result);
 });
@@ -60,10 +60,10 @@ onSubmit('rename', async () => {
 });
 onSubmit('rotate', async () => {
   refuseUntilStored();
-  const { id, rules } = selectedKey;
+  const { id, permissions } = selectedKey;
   const grace = byId('grace').value.trim();
   const result = await sendRequest('POST', `/keys/${id}/rotate`, { grace });
-  showCredentials(result, rules?.networks, rules?.secrets !== undefined);
+  showCredentials(result, permissions?.networks, permissions?.secrets !== undefined);
   if (isOpen(id)) location.hash = result.id;
   return withWarnings(`Key ${result.id} replaces ${id}, which stays valid for ${grace}.`, result);
 });

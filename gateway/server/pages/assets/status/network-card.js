@@ -6,12 +6,14 @@ const DAY_S = 86_000;
 const LATENCY_BUCKETS = 6;
 
 function networkCard(network, isOne) {
-  const { slug, name, chainId, head, headSeenS, activity, upstreams, bloomCheck } = network;
+  const { slug, name, chainId, head, headSeenS, activity, upstreams, bloomCheck, groups, groupsNote } = network;
   const title = isOne ? 'Upstreams' : element('a', { href: `/${slug}` }, name);
   const seen = headSeenS === undefined ? '' : `, seen ${age(headSeenS)} ago`;
   const facts = [
     `chain ${chainId}`,
     head === undefined ? 'head unknown' : `block ${formatNumber(head)}${seen}`,
+    ...(upstreams.length > 1 ? [`${formatNumber(groups.length)} groups: ${groups.join('; ')}`] : []),
+    ...(groupsNote === undefined ? [] : [groupsNote]),
     ...activityFacts(activity),
     ...(network.public === undefined ? [] : [`without a key: ${publicLimits(network.public)}`]),
     ...(bloomCheck === 'off' ? ['logs not checked: the bloom filters of this chain differ from them'] : []),

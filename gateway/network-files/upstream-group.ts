@@ -1,0 +1,107 @@
+import { parseUrl } from '../config/parse-url.ts';
+import type { NetworkConfig, UpstreamConfig } from './network-config.ts';
+
+/**
+ * The domains of hosted providers: all hosts below one are one group, because one operator runs them. Sources: the URLs of
+ * schemas/provider-urls.yaml, and the endpoint pages of the providers, November 2026.
+ */
+const hostedProviders: Readonly<Record<string, readonly string[]>> = {
+  Alchemy: ['alchemy.com', 'alchemyapi.io'],
+  Allnodes: ['publicnode.com', 'allnodes.com', 'allnodes.me'],
+  Ankr: ['ankr.com'],
+  BlastAPI: ['blastapi.io'],
+  BlockPI: ['blockpi.network'],
+  Chainstack: ['chainstack.com', 'p2pify.com'],
+  Cloudflare: ['cloudflare-eth.com'],
+  Conduit: ['conduit.xyz'],
+  dRPC: ['drpc.org', 'drpc.live'],
+  Dwellir: ['dwellir.com'],
+  Figment: ['figment.io'],
+  GetBlock: ['getblock.io'],
+  Infura: ['infura.io'],
+  Lava: ['lavanet.xyz'],
+  LlamaNodes: ['llamarpc.com'],
+  Moralis: ['moralis-nodes.com', 'moralis.io'],
+  NodeReal: ['nodereal.io'],
+  NOWNodes: ['nownodes.io'],
+  OnFinality: ['onfinality.io'],
+  '1RPC': ['1rpc.io'],
+  Pocket: ['pokt.network', 'grove.city', 'nodies.app'],
+  QuickNode: ['quiknode.pro', 'quicknode.com', 'quicknode.pro'],
+  SubQuery: ['subquery.network'],
+  Tatum: ['tatum.io'],
+  Tenderly: ['tenderly.co'],
+  thirdweb: ['thirdweb.com'],
+  'Validation Cloud': ['validationcloud.io'],
+  ZAN: ['zan.top'],
+};
+
+const providers = new Map(
+  Object.entries(hostedProviders).flatMap(([provider, domains]) => domains.map((domain) => [domain, provider])),
+);
+
+export type GroupedUpstream = Pick<UpstreamConfig, 'name'> &
+  Partial<Pick<UpstreamConfig, 'group' | 'url' | 'websocketUrl'>>;
+
+/** What groups are shown by: that of the file, or a hosted provider. Undefined: host and port of the URL, which is never shown. */
+export function groupName({ group, url, websocketUrl }: Omit<GroupedUpstream, 'name'>): string | undefined {
+  return group ?? providerAt(url ?? websocketUrl);
+}
+
+/**
+ * Identifies the group of an upstream: whoever controls one upstream of a group controls all. That of the file, the hosted
+ * provider of its host, or else host and port of its URL. A spawned node is a group of its own.
+ */
+export function groupOf(upstream: GroupedUpstream): string {
+  const name = groupName(upstream);
+  if (name !== undefined) return `group ${name}`;
+  const url = parsed(upstream.url ?? upstream.websocketUrl);
+  if (url === undefined) return `upstream ${upstream.name}`;
+  const isPlain = url.protocol === 'http:' || url.protocol === 'ws:';
+  return `host ${url.hostname}:${url.port === '' ? (isPlain ? '80' : '443') : url.port}`;
+}
+
+/** The upstreams of each group, in the order of the file. */
+export function groupsOf<Member extends GroupedUpstream>(upstreams: readonly Member[]): Member[][] {
+  const groups = new Map<string, Member[]>();
+  for (const upstream of upstreams) {
+    const members = groups.get(groupOf(upstream));
+    if (members === undefined) groups.set(groupOf(upstream), [upstream]);
+    else members.push(upstream);
+  }
+  return [...groups.values()];
+}
+
+/** The groups in words: the names of their upstreams, and that of the group if it has one. */
+export function describeGroups(upstreams: readonly GroupedUpstream[]): string[] {
+  return groupsOf(upstreams).map((members) => {
+    const names = members.map(({ name }) => name).join(' with ');
+    const name = groupName(members[0] ?? {});
+    return name === undefined ? names : `${names} (${name})`;
+  });
+}
+
+/** Fewer groups than this, one that fails or lies leaves no majority. */
+const RECOMMENDED_GROUPS = 3;
+
+/** What is missing for levels of `verify` whose proofs rest on several groups; undefined: nothing. */
+export function groupsNote({ verify, upstreams }: Pick<NetworkConfig, 'verify' | 'upstreams'>): string | undefined {
+  const levels = typeof verify === 'string' ? [verify] : Object.values(verify);
+  const groups = groupsOf(upstreams).length;
+  if (groups >= RECOMMENDED_GROUPS || !levels.some((level) => level === 'enforce' || level === 'require'))
+    return undefined;
+  return `verify: ${groups} ${groups === 1 ? 'group' : 'groups'} of upstreams; with three, one of them may fail or be wrong`;
+}
+
+function providerAt(text: string | undefined): string | undefined {
+  const labels = parsed(text)?.hostname.toLowerCase().split('.') ?? [];
+  for (let at = 0; at < labels.length - 1; at++) {
+    const provider = providers.get(labels.slice(at).join('.'));
+    if (provider !== undefined) return provider;
+  }
+  return undefined;
+}
+
+function parsed(text: string | undefined): URL | undefined {
+  return text === undefined ? undefined : parseUrl(text);
+}
