@@ -7,6 +7,7 @@ import { nodeMethods } from '../spec/methods.generated.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
 import type { FailedOutcome } from '../upstreams/outcome.ts';
 import { MIN_ATTEMPT_MS } from '../upstreams/transport/upstream-response.ts';
+import { asFollowed } from '../chain/view.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { Call } from './call.ts';
 import { canRepeat } from './confirm.ts';
@@ -270,7 +271,7 @@ function readState(
   const { view } = router.chain;
   const tag = blocks?.tag;
   const polled = isAlone ? undefined : view.headOf(upstream);
-  const { leftAt, hasLost = false, aheadOf } = view.standingOf(upstream);
+  const { leftAt, hasLost = false, aheadOf } = isAlone ? asFollowed : view.standingOf(upstream);
   return {
     isDrained: upstream.drain !== undefined,
     isExcluded: candidates?.includes(upstream) === false,

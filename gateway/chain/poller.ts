@@ -141,6 +141,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   /** The last delivery that waits until its block is shared. */
   #delivery: Promise<void> | undefined;
   #nextRoundAt = -Infinity;
+  /** When the timer ends. */
+  #timerAt = Infinity;
   #isClosed = false;
 
   constructor(upstreams: readonly U[], metrics: NetworkHeadMetrics, options: PollerOptions) {
@@ -519,7 +521,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
       // An upstream that was polled between two rounds is due before the next one. It waits for that round if the network gets
       // no calls, or if it is at the head and the next head is expected later.
       const isAtHead = this.view.headOf(upstream)?.number === this.view.number;
-      if (roundMs <= minMs && (expectedMs === undefined || !isAtHead)) nextMs = Math.min(nextMs, dueMs);
+      if (isConfirming || (roundMs <= minMs && (expectedMs === undefined || !isAtHead)))
+        nextMs = Math.min(nextMs, dueMs);
     }
     const awaitedUntil = now + this.#times.firstPollsMs;
     if (wasStopped) this.#firstPollsUntil = awaitedUntil;
@@ -576,6 +579,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
   #stop(): void {
     clock.clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#timerAt = Infinity;
     this.#nextRoundAt = -Infinity;
     for (const [upstream, polls] of this.#polls) this.#stopPolls(upstream, polls);
   }
@@ -590,6 +594,7 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
 
   #setTimer(ms: number): void {
     clock.clearTimeout(this.#timer);
+    this.#timerAt = clock.now() + ms;
     this.#timer = clock
       .setTimeout(() => {
         this.#startRound(clock.now());
@@ -838,7 +843,8 @@ export class ChainPoller<U extends PolledUpstream = PolledUpstream> {
           });
           break;
         case 'confirm':
-          this.#setTimer(confirmationIntervalMs(this.#times, this.view.blockMs));
+          // The round that is due before that is not delayed: the lower head may be confirmed, or left, by then.
+          this.#setTimer(Math.min(confirmationIntervalMs(this.#times, this.view.blockMs), this.#timerAt - clock.now()));
       }
     }
     resolveAll(this.#waitingForNews);

@@ -50,11 +50,11 @@ export interface Standing {
 export interface Selection<R extends Report> {
   /** Undefined: no head is known. */
   readonly head: R | undefined;
-  /** Why the head replaces the followed branch at once: it lost, or nobody has it any more. */
+  /** Why the head replaces the followed branch at once: that branch lost, or no current upstream has it any more. */
   readonly leaves: 'lost' | 'gone' | undefined;
   /** Those that have one. */
   readonly standings: ReadonlyMap<R, Standing>;
-  /** The height from which two groups disagree, and nobody has a majority. */
+  /** The height from which groups have different blocks, and no branch has a majority. */
   readonly disputedAt: bigint | undefined;
   /** Their heads may be outdated: others are above them. */
   readonly late: readonly R[];
@@ -65,8 +65,8 @@ export interface Selection<R extends Report> {
  * none, unless no group is.
  *
  * 1. A branch loses if at least two groups, and more than have it, have the same other block at a height. Without such a
- *    majority, the followed branch stays; it is left if nobody has it. Against the followed branch, a group that has not moved
- *    since has no vote: it is stuck on the branch before.
+ *    majority, the followed branch stays; it is replaced if no upstream has it. Against it, a group that has not reported a
+ *    new block since has no vote: it is stuck on the branch before.
  * 2. The highest head of the branch is selected, if it is at most one block above the highest current head of another group.
  *    So no upstream that lags lowers the head, and none alone raises it by more.
  * 3. With one current group, or none, its head is selected if it is plausible: near the others, or younger by the time that so

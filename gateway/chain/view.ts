@@ -170,7 +170,8 @@ export class ChainView<U> {
   }
 }
 
-const asFollowed: Standing = {};
+/** The blocks of the upstream are those of the network. */
+export const asFollowed: Standing = {};
 
 type ViewState<U> = Pick<
   ChainView<U>,

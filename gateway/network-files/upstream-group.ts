@@ -43,14 +43,14 @@ const providers = new Map(
 export type GroupedUpstream = Pick<UpstreamConfig, 'name'> &
   Partial<Pick<UpstreamConfig, 'group' | 'url' | 'websocketUrl'>>;
 
-/** What groups are shown by: that of the file, or a hosted provider. Undefined: host and port of the URL, which is never shown. */
+/** The shown name of a group: `group` of the file, or a hosted provider. Undefined: it has none, because a URL is never shown. */
 export function groupName({ group, url, websocketUrl }: Omit<GroupedUpstream, 'name'>): string | undefined {
   return group ?? providerAt(url ?? websocketUrl);
 }
 
 /**
- * Identifies the group of an upstream: whoever controls one upstream of a group controls all. That of the file, the hosted
- * provider of its host, or else host and port of its URL. A spawned node is a group of its own.
+ * Identifies the group of an upstream, whose upstreams have one operator: `group` of the file, the hosted provider of its host, or
+ * else host and port of its URL. A spawned node is a group of its own.
  */
 export function groupOf(upstream: GroupedUpstream): string {
   const name = groupName(upstream);
@@ -81,7 +81,7 @@ export function describeGroups(upstreams: readonly GroupedUpstream[]): string[] 
   });
 }
 
-/** Fewer groups than this, one that fails or lies leaves no majority. */
+/** With fewer groups, one that fails or forges blocks leaves no majority. */
 const RECOMMENDED_GROUPS = 3;
 
 /** What is missing for levels of `verify` whose proofs rest on several groups; undefined: nothing. */

@@ -66,7 +66,7 @@ export const skipReasons = {
       'It has other blocks than the network follows, at the block of the call or below, and no branch has a majority. For a tag, also an implied one: at any block.',
     applies: ({ leftAt, hasLost, isPreferred }, needs) =>
       !isPreferred && !hasLost && leftAt !== undefined && readsFrom(leftAt, needs),
-    // Before upstreams that lack the block: of a branch that stands still, nobody has it.
+    // Before upstreams that lack the block: if the followed branch does not grow, no upstream of it has the block.
     lastResort: 2,
   },
   ahead: {

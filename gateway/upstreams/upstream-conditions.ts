@@ -6,8 +6,8 @@ import type { Upstream } from './upstream.ts';
 import type { ConnectionState } from './upstream-state.ts';
 
 /**
- * `behind`: by more blocks than the network allows. `other-branch`: it has other blocks than the network. `paused`: it requested a pause with `Retry-After`. `differs`: audits found
- * other results.
+ * `behind`: by more blocks than the network allows. `other-branch`: it has other blocks than the network. `paused`: it requested a
+ * pause with `Retry-After`. `differs`: audits found other results.
  */
 export type UpstreamConditionState =
   Exclude<ConnectionState, 'overtaken'> | 'behind' | 'other-branch' | 'paused' | 'slow' | 'differs';

@@ -283,37 +283,40 @@ describe('of several groups, none alone decides the chain', () => {
     ['twelve blocks ahead', 'last', ahead(12n), 7],
     ['on each head', 'first', onEachHead, 6],
     ['on each head', 'last', onEachHead, 5],
-  ])('what one forges %s, as the %s of three, is taken back, and it is marked', (_, place, forge, markedAt) => {
-    const truth = new ScriptedChain();
-    const honest = { a: truth, b: truth };
-    const liar = truth.copy();
-    const network = new Network(place === 'first' ? { liar, ...honest } : { ...honest, liar }, live);
-    const trueHashes = new Set<string>([truth.head.hash]);
-    let forged: ScriptedChain | undefined;
-    for (let block = 1; block <= 12; block++) {
-      network.at += BLOCK_MS;
-      trueHashes.add(truth.mine().hash);
-      // From the second block on, it forges.
-      forged = block < 2 ? undefined : forge(truth, forged);
-      network.nodes['liar'] = forged ?? truth;
-      network.poll();
-      const { view } = network.chain;
-      expect([view.markOf('a'), view.markOf('b')]).toEqual([undefined, undefined]);
-      if (block >= markedAt)
-        expect([view.markOf('liar'), view.head?.hash]).toEqual([expect.anything(), truth.head.hash]);
-      expect(Number(view.number) - Number(truth.number)).toBeLessThanOrEqual(1);
-    }
-    // What is delivered of its blocks is removed again.
-    const delivered = new Map<string, bigint>();
-    for (const { removed, added } of network.changes) {
-      for (const { hash } of removed) delivered.delete(hash);
-      for (const { hash, number } of added) delivered.set(hash, number);
-    }
-    const left = [...delivered].filter(([hash]) => !trueHashes.has(hash)).map(([, number]) => number);
-    expect(left).toEqual([]);
-    const added = network.changes.flatMap((change) => change.added);
-    expect(added.filter(({ hash }) => !trueHashes.has(hash)).length).toBeLessThan(markedAt - 1);
-  });
+  ])(
+    'blocks that one upstream forges %s, as the %s of three, are removed again, and it is marked',
+    (_, place, forge, markedAt) => {
+      const truth = new ScriptedChain();
+      const honest = { a: truth, b: truth };
+      const liar = truth.copy();
+      const network = new Network(place === 'first' ? { liar, ...honest } : { ...honest, liar }, live);
+      const trueHashes = new Set<string>([truth.head.hash]);
+      let forged: ScriptedChain | undefined;
+      for (let block = 1; block <= 12; block++) {
+        network.at += BLOCK_MS;
+        trueHashes.add(truth.mine().hash);
+        // From the second block on, it forges.
+        forged = block < 2 ? undefined : forge(truth, forged);
+        network.nodes['liar'] = forged ?? truth;
+        network.poll();
+        const { view } = network.chain;
+        expect([view.markOf('a'), view.markOf('b')]).toEqual([undefined, undefined]);
+        if (block >= markedAt)
+          expect([view.markOf('liar'), view.head?.hash]).toEqual([expect.anything(), truth.head.hash]);
+        expect(Number(view.number) - Number(truth.number)).toBeLessThanOrEqual(1);
+      }
+      // What is delivered of its blocks is removed again.
+      const delivered = new Map<string, bigint>();
+      for (const { removed, added } of network.changes) {
+        for (const { hash } of removed) delivered.delete(hash);
+        for (const { hash, number } of added) delivered.set(hash, number);
+      }
+      const left = [...delivered].filter(([hash]) => !trueHashes.has(hash)).map(([, number]) => number);
+      expect(left).toEqual([]);
+      const added = network.changes.flatMap((change) => change.added);
+      expect(added.filter(({ hash }) => !trueHashes.has(hash)).length).toBeLessThan(markedAt - 1);
+    },
+  );
 
   it('a served block of a branch that lost does not count as served', () => {
     const truth = new ScriptedChain();

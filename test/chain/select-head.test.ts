@@ -17,7 +17,12 @@ function head(number: number | bigint, age?: number): SeenHead {
 }
 
 /** Heads without hashes, each of its own group, of which none is known to be current. */
-const selected = (heads: readonly SeenHead[], blockMs = BLOCK_S * 1_000, unixMs?: number): number => {
+const selected = (
+  heads: readonly SeenHead[],
+  blockMs = BLOCK_S * 1_000,
+  unixMs?: number,
+  followed = noChain,
+): number => {
   const reports = heads.map((one, index): Report => {
     return {
       group: String(index),
@@ -30,7 +35,7 @@ const selected = (heads: readonly SeenHead[], blockMs = BLOCK_S * 1_000, unixMs?
       isUncertain: false,
     };
   });
-  return Number(selectHead(reports, noChain, blockMs, 0, unixMs).head?.head.number ?? -1);
+  return Number(selectHead(reports, followed, blockMs, 0, unixMs).head?.head.number ?? -1);
 };
 
 describe('the head of upstreams of which none is known to be current', () => {
@@ -39,12 +44,24 @@ describe('the head of upstreams of which none is known to be current', () => {
     ['the only head, whatever its number', [head(10n ** 18n)], 10 ** 18],
     ['the highest of close heads', [head(1_000), head(1_002), head(1_001)], 1_002],
     ['not a single absurd number', [head(1_000), head(10n ** 18n), head(1_001)], 1_001],
+    ['not one absurd number beside one other head', [head(1_000, 12), head(10n ** 18n, 0)], 1_000],
     ['not a number thousands of blocks above with the same timestamp', [head(1_000, 12), head(9_000, 0)], 1_000],
     ['the highest, if its timestamp is as much newer', [head(700, HOUR), head(1_000), head(1_000, 0)], 1_000],
     ['the highest, if the majority is stuck', [head(700, HOUR), head(1_000, 0), head(700, HOUR)], 1_000],
     ['not that of an upstream that is syncing', [head(1_000_000, 0), head(100_000, 900_000 * 12)], 1_000_000],
   ] as const)('is %s', (_, heads, number) => {
     expect(selected(heads)).toBe(number);
+  });
+
+  it.each([
+    ['not that of a faster chain behind the same address', [head(1_000, 5), head(300_000, 1)], 999n, 1_000],
+    ['the one that continues from the followed head, without timestamps', [head(1_000), head(2_000)], 1_990n, 2_000],
+    ['not one far above two others, even if it continues', [head(1_000), head(1_001), head(2_000)], 1_999n, 1_001],
+    ['lower, if all heads are lower', [head(3), head(2)], 1_000n, 3],
+    ['the followed one, while one upstream has it', [head(3), head(1_000)], 1_000n, 1_000],
+  ] as const)('is %s', (_, heads, number, expected) => {
+    const followed = new Headers([{ ...(parseHeader(new ScriptedChain().head) as Header), number }], new Map());
+    expect(selected(heads, BLOCK_S * 1_000, undefined, followed)).toBe(expected);
   });
 
   it('depends on the block time of the network', () => {
@@ -215,7 +232,7 @@ describe('the head of several groups, by what each upstream has reported', () =>
     expect(network.select()).toMatchObject({ head: 'b 112', standings: { a: { leftAt: 112n } }, disputedAt: 112n });
   });
 
-  it('a branch that nobody has any more is left', () => {
+  it('a branch that no upstream has any more is replaced', () => {
     const network = new Network('ab').fork('a', 0, 2).follow('a').fork('a', 2, 3);
     expect(network.select()).toMatchObject({ leaves: 'gone' });
   });
@@ -264,7 +281,7 @@ describe('the head of several groups, by what each upstream has reported', () =>
     expect(network.select()).toMatchObject({ head: 'b 151', leaves: undefined, standings: { a: { leftAt: 112n } } });
   });
 
-  it('an upstream that is stuck or syncing holds nobody back', () => {
+  it('an upstream that is stuck or syncing does not lower the head', () => {
     const stuck = new Network('ab');
     for (let block = 0; block < 5; block++) stuck.mine('a', 20);
     expect(stuck.select()).toMatchObject({ head: 'a 211', standings: {} });

@@ -21,7 +21,7 @@ it('conditions are made once a second for all that read them, and again after a 
   const network: ShownNetwork = {
     config: { slug: 'five' },
     router: { all: [upstream as unknown as Upstream], options: { maxLagBlocks: undefined } },
-    chain: { view: { headOf: () => undefined } as unknown as ShownNetwork['chain']['view'] },
+    chain: { view: { headOf: () => undefined, markOf: () => undefined } as unknown as ShownNetwork['chain']['view'] },
     auditsOf: () => undefined,
   };
   const conditions = new UpstreamConditions();
