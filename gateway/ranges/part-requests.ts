@@ -1,4 +1,5 @@
 import { clock } from '../clock/clock.ts';
+import type { CallerShare } from '../admission/key-share.ts';
 import type { CompleteResponse } from '../cache/response-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import type { Shortage } from '../limits/limit-state.ts';
@@ -23,6 +24,7 @@ export interface PartCharges {
 export interface PartRequestsOptions {
   readonly filter: RangeFilter;
   readonly received: ReceivedParts;
+  readonly share: CallerShare;
   readonly deadline: number;
   readonly cancellation: Cancellation;
   readonly charges: PartCharges;
@@ -56,7 +58,7 @@ export class PartRequests {
 
   /** One group at a time: the part has one slot of the key. */
   async #merged(part: SentRange, perCall: number, sinks: readonly CallSink[]): Promise<Buffer | undefined> {
-    const { received, filter } = this.#options;
+    const { received, filter, share } = this.#options;
     const lists: Buffer[] = [];
     try {
       for (let at = 0; at < filter.addresses.length; at += perCall) {
@@ -64,7 +66,7 @@ export class PartRequests {
         received.take(list.length);
         lists.push(list);
       }
-      return mergeLogs(lists);
+      return await mergeLogs(lists, share.name);
     } finally {
       for (const { length } of lists) received.giveBack(length);
     }

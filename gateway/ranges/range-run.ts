@@ -1,5 +1,4 @@
 import { clock } from '../clock/clock.ts';
-import type { CallerShare } from '../admission/key-share.ts';
 import type { FoundPart, PartCache } from './part-cache.ts';
 import { RpcError } from '../jsonrpc/errors.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
@@ -22,7 +21,6 @@ export interface RangeRunOptions extends PartRequestsOptions {
   readonly limits: RangeLimits<Upstream>;
   /** Undefined: parts are not cached. */
   readonly cache: PartCache | undefined;
-  readonly share: CallerShare;
   readonly sinks: readonly CallSink[];
   readonly countPart: CountPart;
   /** A range was divided after an upstream refused it. */
