@@ -1,6 +1,7 @@
 import { clock } from '../clock/clock.ts';
 import { normalise } from '../normalise/normalise.ts';
 import { IN_STEPS_OVER_BYTES, normaliseInSteps } from '../normalise/normalise-in-steps.ts';
+import type { RecordedAttempt } from '../observability/call-record.ts';
 import { backOff } from '../routing/back-off.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import { isRead } from '../spec/method-group.ts';
@@ -61,20 +62,24 @@ export function sendTo(
   isHedge = false,
 ): Promise<AttemptOutcome> {
   recordHead(call, upstream, isHedge);
-  const end = attempted(call, upstream, isHedge);
+  const recorded = attempted(call, upstream, isHedge);
   const { rules } = call;
   let outcome = outcomeAt(call, upstream, cancellation);
   if (rules.during !== undefined) for (const watch of rules.during) outcome = watch(call, upstream, outcome);
-  return end === undefined ? outcome : reportEnd(outcome, end);
+  return recorded === undefined ? outcome : recordEnd(call, recorded, outcome);
 }
 
-async function reportEnd(attempt: Promise<AttemptOutcome>, end: (outcome: string) => void): Promise<AttemptOutcome> {
+async function recordEnd(
+  { record }: Call,
+  recorded: RecordedAttempt,
+  attempt: Promise<AttemptOutcome>,
+): Promise<AttemptOutcome> {
   try {
     const outcome = await attempt;
-    end(outcome.final ? 'response' : outcome.failure);
+    record?.attemptEnded(recorded, outcome.final ? 'response' : outcome.failure);
     return outcome;
   } catch (error) {
-    end('cancelled');
+    record?.attemptEnded(recorded, 'cancelled');
     throw error;
   }
 }

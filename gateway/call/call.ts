@@ -2,7 +2,7 @@ import { clock } from '../clock/clock.ts';
 import { gatehouse, type SlotOwner } from '../admission/gate.ts';
 import type { RpcRequest } from '../jsonrpc/envelope.ts';
 import type { RpcError } from '../jsonrpc/errors.ts';
-import type { CallSink } from '../observability/call-sink.ts';
+import type { CallRecord } from '../observability/call-record.ts';
 import type { Failsafe } from '../routing/failsafe-table.ts';
 import type { MethodSpec } from '../spec/method-spec.ts';
 import type { NamedBlocks } from '../upstreams/available-blocks.ts';
@@ -22,7 +22,6 @@ import { noRules, type CallRules } from './rules/rule.ts';
 /** Shared by all calls: an array that grows by `push` takes 150 bytes, and most calls have no failed attempt. */
 const noFailures: readonly FailedOutcome[] = [];
 const noUpstreams: readonly Upstream[] = [];
-const noSinks: readonly CallSink[] = [];
 export const noIgnored: readonly IgnoredFailure[] = [];
 
 /** A failure that does not count for the circuit, because the call may be the cause. */
@@ -93,7 +92,8 @@ export class Call {
   /** Set when they are first needed: for the charge, or for usage. */
   requestUnits: number | undefined = undefined;
   readonly startedAt = clock.now();
-  sinks = noSinks;
+  /** What happened to the call; undefined: its request has no printer, or the call is one of Gatehouse itself. */
+  record: CallRecord | undefined = undefined;
   /** How far the result is proven before it is returned; undefined: not at all. */
   verification: CallVerification | undefined = undefined;
 

@@ -12,7 +12,7 @@ import { complete } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { checkCall, checkParams, requestUnitsOf } from './check.ts';
-import { begun, cached, ended } from './events.ts';
+import { begun, ended } from './events.ts';
 import { forward } from './forward.ts';
 import { inTime } from './in-time.ts';
 import { dependsOnServed } from './monotonic-reads.ts';
@@ -104,7 +104,7 @@ function fromCurrent(
   if (call.verification !== undefined) return fromNetworkVerified(call, call.verification, context, cache);
   const result = cache?.find(call.text);
   if (result === undefined) return forwardCoalesced(call, context, cache);
-  cached(call, 'hit');
+  call.record?.cached('hit');
   return { kind: 'cached', result };
 }
 
@@ -119,7 +119,7 @@ function fromNetworkVerified(
   const result = cache?.find(name);
   const proof = result === undefined ? undefined : cache?.proofOf(name);
   if (result === undefined || !isEnough(proof, verification)) return forwardCoalesced(call, context, cache, name);
-  cached(call, 'hit');
+  call.record?.cached('hit');
   return { kind: 'cached', result, proof };
 }
 
@@ -132,14 +132,14 @@ function forwardCoalesced(
 ): Promise<NetworkResponse> {
   const { method } = call;
   const onCoalesced = (): void => {
-    cached(call, 'coalesced');
+    call.record?.cached('coalesced');
   };
   const participant = { deadline, caller, owner: access.share, onCoalesced };
   return network.coalesced.request(`${method.name} ${name}`, participant, (coalesced) => {
     call.coalesced = coalesced;
     call.cancellation = coalesced.cancellation;
     if (cache !== undefined) return forwardThrough(cache, call, name);
-    cached(call, method.cache === undefined ? 'not-cacheable' : 'off');
+    call.record?.cached(method.cache === undefined ? 'not-cacheable' : 'off');
     return forward(call);
   });
 }
@@ -150,12 +150,12 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
   const isShared = cache.isShared && verification === undefined;
   const found = isShared ? await cache.findShared(params, name) : undefined;
   if (found !== undefined) {
-    cached(call, 'hit');
+    call.record?.cached('hit');
     return { kind: 'cached', result: found };
   }
   const missed = cache.missed(name);
   call.isRequestedAgain = missed.isRequestedAgain;
-  cached(call, cache.isCacheable(params) ? 'miss' : 'not-cacheable');
+  call.record?.cached(cache.isCacheable(params) ? 'miss' : 'not-cacheable');
   const response = await forward(call);
   // A result that could be proven, and is not, is not cached: there may be evidence at the next call.
   const isUnproven = response.kind !== 'flowing' && response.proof === 'no' && call.method.provenAs !== undefined;
@@ -168,7 +168,7 @@ async function forwardThrough(cache: MethodCache, call: Call, name: string): Pro
 
 /** A method that changes something, or of which little is known. @throws RpcError, Cancelled (rejects with it) */
 async function forwardAlone(call: Call, { access, caller }: CallContext): Promise<NetworkResponse> {
-  cached(call, 'not-cacheable');
+  call.record?.cached('not-cacheable');
   const cancellation = new Cancellation(access.share);
   call.cancellation = cancellation;
   // A method that sends transactions is never cancelled.
@@ -201,7 +201,7 @@ async function filterLogs(call: Call, context: CallContext, filter: unknown): Pr
   if (rejection !== 'none') throw rejection;
   const derived = call.derive(logs.spec, [filter]);
   derived.served = logs;
-  derived.sinks = call.sinks;
+  derived.record = call.record;
   derived.requestUnits = call.requestUnits;
   try {
     return complete(await fromNetwork(derived, context, logs));

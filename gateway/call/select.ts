@@ -184,9 +184,9 @@ export function headPoll(router: Router): Call {
 
 /** Selects by the policy. An upstream without a skip reason whose circuit is not closed gets the call as a trial. */
 export function select(call: Call, now: number, purpose: Purpose = 'attempt'): Upstream | undefined {
-  const { router, tried, range, sinks } = call;
+  const { router, tried, range, record } = call;
   const isFirst = purpose === 'attempt' && tried.length === 0;
-  const reportsAll = isFirst && sinks.some(({ needsAllSkipReasons }) => needsAllSkipReasons === true);
+  const reportsAll = isFirst && record?.needsAllSkipReasons === true;
   if (reportsAll) for (const [upstream, reason] of skippedFor(call, now)) skipped(call, upstream, reason, false);
   const preferred = purpose === 'attempt' ? (call.preferred ?? range?.first) : undefined;
   const ranked = router.ranking.order(call.method.group, now);
