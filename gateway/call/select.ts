@@ -24,7 +24,7 @@ export function selectUpstream(call: Call, now: number): Upstream | undefined {
   return selectNext(call, now) ?? (canRepeat(call) ? selectAgain(call, now) : undefined);
 }
 
-/** While there is time, while another attempt may change the outcome, and within the retry budget. */
+/** The next upstream while there is time, while another attempt may change the outcome, and within the retry budget. */
 function selectNext(call: Call, now: number): Upstream | undefined {
   const { tried, failed, deadline, method, unconfirmed, router } = call;
   const isFirst = tried.length === 0;
@@ -245,7 +245,7 @@ function needsOf(method: MethodSpec, blocks: NamedBlocks | undefined, purpose: P
   };
 }
 
-const unknownHeads: NetworkState = { head: 0, newestServed: 0, maxLag: 0, hasArchives: false };
+const unknownHeads: NetworkState = { head: 0, newestServed: 0, maxLag: 0, hasArchives: false, isAlone: true };
 
 function networkStateOf({ chain, options, hasArchives }: Router): NetworkState {
   const { number, newestServed, maxLag } = chain.view;
