@@ -14,7 +14,7 @@ import type { SendOptions, Upstream } from '../upstreams/upstream.ts';
 import { canSendAgain } from './after-failure.ts';
 import type { Call } from './call.ts';
 import { learnServed } from './confirm.ts';
-import { attempted, failedOver } from './events.ts';
+import { attempted } from './events.ts';
 import { flowOf } from './flow.ts';
 import { sendHedged } from './hedge.ts';
 import { inTime } from './in-time.ts';
@@ -34,8 +34,8 @@ import { verifyOutcome } from './verify-outcome.ts';
  * names the upstream whose outcome this is. @throws Cancelled, RpcError (rejects with it)
  */
 export function attempt(call: Call, upstream: Upstream, now: number): Promise<AttemptOutcome> {
-  const { tried, failed, deadline } = call;
-  if (tried.length > 0 && call.unconfirmed === undefined) failedOver(call, upstream);
+  const { router, tried, failed, deadline } = call;
+  if (tried.length > 0 && call.unconfirmed === undefined) router.options.metrics.failedOver(upstream.name);
   call.tried = [...tried, upstream];
   call.attempts++;
   call.respondingUpstream = upstream;
@@ -179,7 +179,7 @@ function batchedGroupOf({ method, params }: Call): BatchedGroup | undefined {
   return isLarge ? undefined : group;
 }
 
-/** Of the method at the upstream; undefined: the upstream's. */
+/** The time limit of the method at the upstream; undefined: the upstream's. */
 function timeoutOf(call: Call, upstream: Upstream, remainingMs: number): number | undefined {
   const { failsafe } = call;
   const timeoutMs = failsafe?.timeoutMs.get(upstream);

@@ -32,16 +32,6 @@ export function attempted(call: Call, upstream: Upstream, isHedge: boolean): Rec
   return call.record?.attempted(upstream.name, isHedge);
 }
 
-/** The call is sent to an upstream after another one failed. */
-export function failedOver({ router }: Call, { name }: Upstream): void {
-  router.options.metrics.failedOver(name);
-}
-
-/** A call for which a hedged request was sent has ended. */
-export function hedged({ router }: Call, hasHedgeWon: boolean): void {
-  router.options.metrics.hedged(hasHedgeWon ? 'won' : 'lost');
-}
-
 /** The retry budget did not allow a retry or a hedge. @param isReported in the record of the call, too */
 export function budgetExceeded({ router, record }: Call, what: 'retry' | 'hedge', isReported = true): void {
   router.options.metrics.budgetExceeded(what);
