@@ -40,6 +40,6 @@ export interface CallContext {
   readonly originOf?: () => string;
   /** The caller is an operator on the ops port. */
   readonly isOperator?: true;
-  /** Undefined if the access log is off. */
+  /** Line of the access log; undefined: it is off. */
   readonly logEntry?: AccessLogEntry | undefined;
 }

@@ -112,7 +112,7 @@ export function limitRejection(
   return rejection;
 }
 
-/** Without a key, no project id has a limit. */
+/** The message of a limit. Without a key, no project id has one. */
 function messageOf({ reason, scope }: Shortage): string {
   const { message } = new RpcError(reason);
   if (scope === undefined || reason === 'quota-unreachable') return message;

@@ -1,5 +1,4 @@
 import type { KeyAccess } from '../auth/key-access.ts';
-import type { NetworkResponse } from '../cache/response-cache.ts';
 import { causeOf } from '../config/log.ts';
 import { batchBytesRejection, beyondBound, RpcError } from '../jsonrpc/errors.ts';
 import type { Proof } from '../jsonrpc/proof.ts';
@@ -18,10 +17,7 @@ import type { FlowingResponse } from '../upstreams/transport/flowing-result.ts';
 import type { Call } from './call.ts';
 import type { CallContext } from './call-context.ts';
 import { ended, usageReasonOf, verified } from './events.ts';
-import type { LocalResponse, Network } from './network.ts';
-
-/** What a call gets: from an upstream, from the cache, or from the gateway itself. */
-export type CallResponse = NetworkResponse | LocalResponse;
+import type { CallResponse, Network } from './network.ts';
 
 /** Smaller results are delivered to each caller when memory is high. */
 const SMALL_BYTES = 65_536;

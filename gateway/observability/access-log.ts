@@ -82,7 +82,7 @@ export class AccessLogEntry implements RecordPrinter {
   }
 }
 
-/** Of several calls: their common value, if there is one. */
+/** The common value of several calls, or `mixed`. */
 function joined(before: string | undefined, value: string): string {
   return before === undefined || before === value ? value : 'mixed';
 }

@@ -34,7 +34,7 @@ export interface CallEnd {
 export interface RecordedAttempt {
   readonly upstream: string;
   readonly isHedge: boolean;
-  /** By clock.now(). */
+  /** When the attempt began, by clock.now(). */
   readonly startedAt: number;
   /** Undefined: the attempt is in progress. */
   endedAt: number | undefined;
@@ -74,20 +74,22 @@ const noWatchers: readonly RecordWatcher[] = [];
 
 /** Most requests have no printer. */
 export function printersOf(...all: readonly (RecordPrinter | undefined)[]): readonly RecordPrinter[] {
-  return all.every((printer) => printer === undefined) ? noPrinters : all.filter((printer) => printer !== undefined);
+  let printers = noPrinters;
+  for (const printer of all) if (printer !== undefined) printers = [...printers, printer];
+  return printers;
 }
 
 /** What happened to one call, or to a part of its range. The call fills it, and printers read it at its end. */
 export class CallRecord {
   readonly method: string;
   readonly network: string;
-  /** As JSON text; undefined: a notification. */
+  /** JSON text of the id; undefined: a notification. */
   readonly id: string | undefined;
   readonly range: { readonly from: number; readonly to: number } | undefined;
   readonly startedAt = clock.now();
   /** Undefined: Gatehouse handles the method without upstreams. */
   cache: CacheOutcome | undefined = undefined;
-  /** By upstream. */
+  /** Skip reasons by upstream. */
   readonly skipReasons: Record<string, SkipReason> = {};
   readonly attempts: RecordedAttempt[] = [];
   /** Retries and hedges that were not made, because the retry budget of the network was used up. */

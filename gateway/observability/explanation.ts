@@ -3,10 +3,10 @@ import { CallRecord, type RecordPrinter } from './call-record.ts';
 
 /** Limit of the header value: load balancers allow 4 to 8 kB for all headers of a response. */
 const MAX_HEADER_BYTES = 3_000;
-/** Of each call. A part takes about 100 bytes. */
+/** Parts of each call in the header. A part takes about 100 bytes. */
 const MAX_HEADER_PARTS = 32;
 
-/** The explanation of a call, with the parts of its range. @param maxParts the first parts to include; `moreParts` counts the others */
+/** The explanation of a call. @param maxParts the first parts of its range to include; `moreParts` counts the others */
 export function explained(record: CallRecord, maxParts: number): object {
   const { method, end, proof, audit, parts } = record;
   const more = parts.length - maxParts;
@@ -45,7 +45,7 @@ function wayOf({ cache, skipReasons, attempts, overBudget, startedAt: begin }: C
 /** The network whose calls are explained. */
 interface ExplainedNetwork {
   readonly config: { readonly slug: string };
-  /** In the order of the network file. */
+  /** Upstreams in the order of the network file. */
   readonly router: { readonly all: readonly { readonly name: string }[] };
 }
 

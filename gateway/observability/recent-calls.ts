@@ -10,7 +10,7 @@ const MAX_FAILED = 2_000;
 const MAX_SAMPLED = 1_000;
 /** Equal failures of one minute are one row with a count: one caller cannot push out those of others. */
 const MERGE_MS = 60_000;
-/** Of the calls that do not fail, one is recorded in this time. */
+/** Interval in which one of the calls that do not fail is recorded. */
 const SAMPLE_MS = 100;
 /** A permission may have thousands of entries. */
 const MAX_RULE_LENGTH = 200;
@@ -23,15 +23,15 @@ const noFailures: ReadonlySet<string> = new Set(['result', 'null', 'notification
 
 /** A call, a request that was rejected before its calls, or several equal failures of one minute. */
 export interface RecentCall {
-  /** Of the latest one, as the other facts. */
+  /** Time of the latest call, of which the other facts are, too. */
   readonly at: string;
   readonly count: number;
-  /** As in `X-Request-Id`. */
+  /** The id in `X-Request-Id`. */
   readonly requestId: string;
   readonly network: string | undefined;
   /** The id of the key; undefined: it was not authenticated. */
   readonly key: string | undefined;
-  /** At the time of the call. */
+  /** The name of the key at the time of the call. */
   readonly keyName: string | undefined;
   /** Undefined: the request was rejected before its calls were read. */
   readonly method: string | undefined;
@@ -40,14 +40,14 @@ export interface RecentCall {
   /** The permission, limit or bound that rejected it, and of a limit the units that it has left. */
   readonly rule: string | undefined;
   readonly unitsLeft: number | undefined;
-  /** Of the rule, and of `origins` also the header that the request had. */
+  /** The value of the rule, and of `origins` also the header that the request had. */
   readonly ruleValue: string | undefined;
   readonly received: string | undefined;
-  /** Of a token: why it is invalid. */
+  /** The reason why a token is invalid. */
   readonly problem: string | undefined;
   readonly ms: number;
   readonly params: string | undefined;
-  /** As in an explanation; undefined: it was no call yet. */
+  /** The facts of an explanation; undefined: it was no call yet. */
   readonly explanation: ExplainedFacts | undefined;
 }
 
@@ -83,7 +83,7 @@ export interface RecentCallFilter {
  */
 export class RecentCalls {
   readonly #params: ShownParams;
-  /** By what equal failures have in common; the one with the latest failure is last. */
+  /** Failures by what equal ones have in common; the one with the latest failure is last. */
   readonly #failed = new Map<string, FailedRow>();
   /** Oldest first. */
   readonly #sampled: RecentCall[] = [];
@@ -175,7 +175,7 @@ export class RecentCalls {
 /** Equal failures, with the facts of a late one. */
 interface FailedRow {
   readonly call: RecentCall;
-  /** By clock.now(). */
+  /** When the row was built, by clock.now(). */
   readonly builtAt: number;
   count: number;
 }

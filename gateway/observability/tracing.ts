@@ -35,7 +35,7 @@ export class CallTracing implements RecordPrinter {
   }
 }
 
-/** Undefined if no SDK is loaded. This is checked once at start, so that tracing costs nothing without an SDK. */
+/** Opens tracing; undefined: no SDK is loaded. This is checked once at start, so that tracing costs nothing without an SDK. */
 export function openTracing(): CallTracing | undefined {
   const tracer = trace.getTracer('gatehouse', version);
   const span = tracer.startSpan('gatehouse starts');
