@@ -168,7 +168,7 @@ export class SimulatedGateway {
       ...{ network: this.#network, access: this.#access, limiter: this.#limiter, log: this.#log, caller },
       requestId: String(++this.#requests),
       deadline: clock.now() + settings.CALL_TIMEOUT_MS,
-      sinks: [],
+      printers: [],
       ...(subscriptions !== undefined && { subscriptions }),
     };
   }

@@ -144,7 +144,7 @@ function noSuchBlock(call: Call, error: ErrorResponse, newestKnown: bigint): Ups
   return isNumber && newestKnown > 0n ? { kind: 'result', result: null } : undefined;
 }
 
-/** With one upstream only, `blocks` is not set, and is read here. */
+/** The blocks of a call. With one upstream only, `blocks` is not set, and is read here. */
 function namedBlocks({ method, params, blocks }: Call): NamedBlocks | undefined {
   return blocks ?? blocksNamedBy(method, params);
 }

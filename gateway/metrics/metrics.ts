@@ -24,7 +24,7 @@ export interface UpstreamMetrics extends SelectionMetrics, UpstreamHeadMetrics {
   deviated(method: string): void;
   /** The requests of the last ten minutes, oldest first. */
   history(): readonly HistoryBucket[];
-  /** Of the last 24 hours. */
+  /** Availability of the last 24 hours. */
   availability(): Availability | undefined;
 }
 
@@ -104,7 +104,7 @@ export class Metrics {
     this.#historyTimer ??= clock.setInterval(() => void this.#sampleHistory(lags, readOthers), BUCKET_MS).unref();
   }
 
-  /** Of this process. */
+  /** Totals of this process. */
   async historyTotals(): Promise<HistoryTotals> {
     return {
       networks: this.networkHistory.totals(),

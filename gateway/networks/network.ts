@@ -25,6 +25,7 @@ import {
 import { bestPattern, isWildcard } from '../network-files/options/method-pattern.ts';
 import { isStronger, type VerifyLevel } from '../network-files/options/verify-option.ts';
 import { CoalescedCalls } from '../call/coalesce.ts';
+import { layersOf } from '../call/handle-call.ts';
 import { sendToOther, requestEvidence, requestUpstreams } from '../call/forward.ts';
 import type { MethodVerification } from '../call/verification.ts';
 import type { NetworkMethod, Network as ServedNetwork } from '../call/network.ts';
@@ -194,13 +195,12 @@ export class Network implements ServedNetwork {
     const handler = config.developmentMethods.includes(spec.name) ? undefined : handlerOf(spec);
     // Callers can name any method of a wildcard.
     const label = spec.openedBy ?? spec.name;
-    return {
+    const method = {
       spec,
       check: checks.get(spec.name) ?? acceptAnyParams,
       checkBounds: compileBounds(spec, bounds, head),
       unitsOf: compileUnits(spec, [units, unitsTable], head),
       handler,
-      localResponse: handler?.by === 'local' ? { kind: 'local', json: handler.result(config) } : undefined,
       isCoalescable: canCoalesce(spec),
       verification: this.#verificationOf(spec.name),
       afterCall: this.#afterCallOf(spec),
@@ -209,6 +209,7 @@ export class Network implements ServedNetwork {
       ranges: spec.splits === undefined ? undefined : this.#openRanges(spec, label),
       usage: usage.methodUsage(config.slug, label),
     };
+    return { ...method, serve: layersOf(method, this) };
   }
 
   /** A call of a development node may change the chain, or remove blocks from it. */
@@ -336,7 +337,7 @@ function specOf(method: string, specs: readonly MethodSpec[]): MethodSpec {
   return specs.find(({ name }) => name === method) ?? passThroughSpec(method);
 }
 
-/** For pass-through methods. The envelope check has already required an array. */
+/** The check of pass-through methods. The envelope check has already required an array. */
 const acceptAnyParams: ParamCheck = () => undefined;
 
 const chainIdSpec = specOf(nodeMethods.chainId, methods);

@@ -52,7 +52,7 @@ export class NetworkRegistry {
   /** Includes replaced networks until their last call has ended. */
   readonly #open = new Set<Network>();
   #configuration: Configuration = { digest: '', loadedAt: '', refused: null };
-  /** Of the files that were read last, valid or not. */
+  /** Facts of the files that were read last, valid or not. */
   #lastRead: Pick<FolderContent, 'version' | 'secretFiles'> = { version: '', secretFiles: [] };
   #watch: FolderWatcher | undefined;
   #queue: Promise<void> = Promise.resolve();

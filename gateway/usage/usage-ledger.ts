@@ -103,7 +103,7 @@ export class UsageLedger {
     return true;
   }
 
-  /** In time slices. */
+  /** Takes the amounts of some keys, in time slices. */
   async #takeSome(maxKeys: number): Promise<UsageBatch[]> {
     const batches: UsageBatch[] = [];
     // A key that is used meanwhile is added again, at the end, and waits for the next time.

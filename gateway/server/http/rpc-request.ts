@@ -12,7 +12,7 @@ import { bodyRejectionResponse, type RpcResponse } from '../../jsonrpc/response.
 import type { ReplaceableConfig } from '../../network-files/network-config.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import { openDecisionLog } from '../../observability/decision-log.ts';
-import { sinksOf } from '../../observability/call-sink.ts';
+import { printersOf } from '../../observability/call-record.ts';
 import type { Explanation } from '../../observability/explanation.ts';
 import { Cancelled } from '../../upstreams/transport/cancellation.ts';
 import { acceptsHtml, type IncomingRequest, type Layer } from './incoming-request.ts';
@@ -172,7 +172,7 @@ function respondToBody(
     requestId,
     deadline: clock.now() + callTimeoutMs,
     caller: connectionOf(request.socket).caller,
-    sinks: sinksOf(
+    printers: printersOf(
       explanation,
       tracing?.under(request.headers),
       logEntry,

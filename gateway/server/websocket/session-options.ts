@@ -11,7 +11,7 @@ import { Reservation } from '../../memory/reservation.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { openAccessLogEntry } from '../../observability/access-log.ts';
 import { openDecisionLog } from '../../observability/decision-log.ts';
-import { sinksOf } from '../../observability/call-sink.ts';
+import { printersOf } from '../../observability/call-record.ts';
 import type { Network } from '../../call/network.ts';
 import type { OpenSubscriptions, SocketSubscriptions } from '../../subscriptions/socket-subscriptions.ts';
 import type { Cancellation } from '../../upstreams/transport/cancellation.ts';
@@ -71,7 +71,7 @@ export function createContext(
     requestId,
     deadline,
     caller,
-    sinks: sinksOf(tracing, logEntry, recorded, openDecisionLog(log, requestId, access.record.id)),
+    printers: printersOf(tracing, logEntry, recorded, openDecisionLog(log, requestId, access.record.id)),
     log,
     logEntry,
     subscriptions,
