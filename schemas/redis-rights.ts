@@ -54,8 +54,8 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['zadd', 'zremrangebyscore', 'zrangebyscore', 'expire'],
-    keys: 'gatehouse:history:*',
+    commands: ['hget', 'hset', 'hgetall', 'pexpire'],
+    keys: 'gatehouse:steps:*',
     access: 'write',
     purpose: 'history of the status page',
     otherwise: 'a page shows the history of one gateway',

@@ -12,7 +12,7 @@ export interface BackupCounts {
 /**
  * Writes all keys and their usage as JSON lines. Keys are digests, so no key can be read from a backup. Development keys are
  * left out: each gateway makes its own.
- * @throws KeyStoreUnreachable, or the error of `write`
+ * @throws StoreUnreachable, or the error of `write`
  */
 export async function backUp(
   keys: KeyStore,

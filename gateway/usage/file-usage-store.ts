@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { causeOf, type Log } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { withFileLock } from '../auth/stores/file-lock.ts';
-import { makePrivateFolderFor } from '../auth/stores/private-file.ts';
+import { makePrivateFolderFor } from '../store/private-file.ts';
 import { appendUsage, compactUsage, linesOf, usageByKey, usageOf } from './usage-file.ts';
 import {
   addOnDay,

@@ -2,7 +2,7 @@ import { random } from '../clock/random.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { primariesOf, type RedisClient } from '../redis/client.ts';
 import { undefinedIfNoHash } from '../auth/stores/redis-keys.ts';
-import { storeUnreachable } from '../auth/stores/redis-unreachable.ts';
+import { storeUnreachable } from '../store/redis-store.ts';
 import type { RedisLink } from '../redis/link.ts';
 import {
   addOnDay,

@@ -1,6 +1,6 @@
 import { appendFileSync, closeSync, fstatSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { errorCode } from '../config/log.ts';
-import { giveToFolderOwner, makePrivateFolderFor, writePrivateFile } from '../auth/stores/private-file.ts';
+import { giveToFolderOwner, makePrivateFolderFor, writePrivateFile } from '../store/private-file.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
 import { newAmounts, textOf, type Amounts, type PlacedAmounts, type UsageBatch } from './usage-store.ts';
 

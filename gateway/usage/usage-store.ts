@@ -60,7 +60,7 @@ export interface UsageStore {
    * @returns unconfirmed batches, which must be passed again
    */
   add(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]>;
-  /** Rows by day, network, method and reason; `readUsage` adds up those of a method. @throws KeyStoreUnreachable, or an error of the file system */
+  /** Rows by day, network, method and reason; `readUsage` adds up those of a method. @throws StoreUnreachable, or an error of the file system */
   read(key: string, days: readonly string[]): Promise<UsageRow[]>;
   /** The usage of each key, summed over the days. Long work is in time slices. @throws as `read` does */
   sum(keys: readonly string[], days: readonly string[]): Promise<UsageSum[]>;

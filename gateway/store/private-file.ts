@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { random } from '../../clock/random.ts';
-import { errorCode } from '../../config/log.ts';
+import { random } from '../clock/random.ts';
+import { errorCode } from '../config/log.ts';
 
 /**
  * Gives a file that root makes to the owner of its folder. Else the service, which has another account, could not read
