@@ -26,7 +26,7 @@ export const rightRows: readonly RightRow[] = [
   },
   {
     use: 'serve',
-    commands: ['hget', 'hset', 'hincrby', 'expire', 'hgetall'],
+    commands: ['hget', 'hset', 'hincrby', 'pexpire', 'hgetall'],
     keys: 'gatehouse:usage:*',
     access: 'write',
     purpose: 'usage',

@@ -1,6 +1,6 @@
 import { clock } from '../clock/clock.ts';
 import type { KeyStore } from '../auth/stores/key-store.ts';
-import type { ListedUsageStore } from '../usage/usage-store.ts';
+import type { UsageStore } from '../usage/usage-store.ts';
 import { writeLine } from './backup-line.ts';
 
 /** Numbers of keys, and of days on which a key has usage. */
@@ -16,7 +16,7 @@ export interface BackupCounts {
  */
 export async function backUp(
   keys: KeyStore,
-  usage: ListedUsageStore,
+  usage: UsageStore,
   write: (text: string) => Promise<void>,
 ): Promise<BackupCounts> {
   await write(writeLine({ kind: 'start', at: new Date(clock.unixMs()).toISOString() }));

@@ -37,8 +37,9 @@ interface WaitingPoint {
 const READ_MAX_AGE_MS = 1_000;
 
 /**
- * Stores what networks and upstreams did over 1 h, 24 h and 7 d, summed over all gateways: in the folder
- * `gatehouse:steps:<range>:<network>` a record of each step, in `gatehouse:steps:<range>` each step that a gateway has counted, also without traffic.
+ * Stores what networks and upstreams did over 1 h, 24 h and 7 d, summed over all gateways. The folder
+ * `gatehouse:steps:<range>:<network>` has a record of each step, `gatehouse:steps:<range>` each step that a gateway has counted,
+ * also without traffic.
  * The name of a record is the number of its step, modulo the steps that a folder has, so that a new step replaces the oldest.
  * While the store is unavailable, pages have the history of this process. A failure is logged and is never that of a caller.
  */

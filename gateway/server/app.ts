@@ -50,8 +50,8 @@ import { EventList } from '../observability/event-list.ts';
 import { RecentCalls } from '../observability/recent-calls.ts';
 import { ShownParams } from '../observability/shown-params.ts';
 import { openTracing } from '../observability/tracing.ts';
-import { openUsageStore } from '../usage/open-usage-store.ts';
 import { UsageLedger } from '../usage/usage-ledger.ts';
+import { UsageStore } from '../usage/usage-store.ts';
 import type { WorkerLink } from '../workers/worker-link.ts';
 import { WorkerSlots } from '../workers/worker-slots.ts';
 import { WebSocketUpgrades } from './websocket/upgrade.ts';
@@ -131,7 +131,7 @@ export async function openGateway(
   metrics.watchPublic(() => limiter.public);
   if (settings.METRICS_PER_KEY === 'on') metrics.watchQuotas(() => limiter.quotas());
   const store = await openImportedStore(settings, log, REDIS_OPEN_TIMEOUT_MS);
-  const usageStore = openUsageStore(settings, log);
+  const usageStore = new UsageStore(store, log);
   const usage = new UsageLedger(usageStore, settings.METRICS_PER_KEY === 'on' ? metrics.keyMetric() : undefined);
   const isFirstWorker = (): boolean => link?.isFirst !== false;
   const historyStore =

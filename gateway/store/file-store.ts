@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { clock } from '../clock/clock.ts';
 import { random } from '../clock/random.ts';
+import { isObject } from '../collections/is-object.ts';
 import { loadPackage } from '../config/load-package.ts';
 import { errorCode } from '../config/log.ts';
 import { timeSlicer } from '../jsonrpc/time-slices.ts';
@@ -21,7 +22,7 @@ const schema = `
   PRAGMA user_version = ${VERSION};`;
 
 /** Operations in one transaction: some milliseconds, in which the process does nothing else. */
-const MAX_BATCH = 100;
+const MAX_BATCH = 50;
 /** Names in one response of the file. */
 const PAGE = 500;
 /** Another process has the file locked for milliseconds. A longer time is an error. */
@@ -298,8 +299,14 @@ function textOf(file: OpenFile, folder: string, name: string): string | undefine
   return (file.get.get(folder, name, clock.unixMs()) as { text: string } | undefined)?.text;
 }
 
-function sumsIn(text: string | undefined): Sums {
-  return text === undefined ? {} : (JSON.parse(text) as Sums);
+/** An operator may have written something else by hand: then the sums begin at 0. */
+function sumsIn(text = '{}'): Sums {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? (value as Sums) : {};
+  } catch {
+    return {};
+  }
 }
 
 /** Primary result code of SQLite; undefined: the error is another one. */
